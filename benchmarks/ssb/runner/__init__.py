@@ -1,0 +1,1 @@
+"""Runs the Star Schema Benchmark over several engines and compares them."""

@@ -1,0 +1,96 @@
+"""Paths, names and options of a run."""
+
+import argparse
+from dataclasses import dataclass
+from pathlib import Path
+
+SSB = Path(__file__).resolve().parent.parent
+PROJECT = SSB.parent.parent
+BUILD = PROJECT / "build"
+
+TABLES = ["date", "supplier", "customer", "part", "lineorder"]
+QUERIES = [f"q{flight}.{n}" for flight, count in ((1, 3), (2, 3), (3, 4), (4, 3)) for n in range(1, count + 1)]
+ENGINES = ["heap", "amax", "duckdb"]
+FORMS = ["relational", "documents"]
+
+
+@dataclass(frozen=True)
+class Options:
+    """The command line, parsed."""
+
+    sf: float
+    engines: list[str]
+    forms: list[str]
+    repeat: int
+    workers: int
+    dsn: str
+    settings: dict[str, str]
+    seed: int
+    generator: Path | None
+    before_cold: str | None
+    keep: bool
+    reuse: bool
+    out: Path
+
+    @property
+    def label(self) -> str:
+        """Names the results: scale factor and workers."""
+        return f"sf{self.sf:g}-w{self.workers}"
+
+
+def _choices(allowed: list[str]):
+    def parse(text: str) -> list[str]:
+        chosen = text.split(",")
+        unknown = [name for name in chosen if name not in allowed]
+        if unknown or len(set(chosen)) != len(chosen):
+            raise argparse.ArgumentTypeError(f"expected some of {','.join(allowed)}, got {text!r}")
+        return [name for name in allowed if name in chosen]
+
+    return parse
+
+
+def _setting(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not (equals and name):
+        raise argparse.ArgumentTypeError(f"expected name=value, got {text!r}")
+    return name, value
+
+
+def _at_least(low: int):
+    def parse(text: str) -> int:
+        value = int(text)
+        if value < low:
+            raise argparse.ArgumentTypeError(f"must be at least {low}")
+        return value
+
+    return parse
+
+
+def parse(arguments: list[str] | None = None) -> Options:
+    """Parses the command line; exits with status 2 if it is wrong."""
+    parser = argparse.ArgumentParser(
+        prog="benchmarks/ssb/run",
+        description="Star Schema Benchmark: PostgreSQL's heap, amax and DuckDB side by side.",
+        epilog="Exit status: 0 if all queries ran and all answers agree, 1 if not, 2 for a wrong command line.",
+    )
+    add = parser.add_argument
+    add("--sf", type=float, default=1.0, help="scale factor (default 1: six million lineorder rows)")
+    add("--engines", type=_choices(ENGINES), default=ENGINES, help="default heap,amax,duckdb")
+    add("--forms", type=_choices(FORMS), default=FORMS, help="default relational,documents")
+    add("--repeat", type=_at_least(1), default=5, help="hot runs per query, of which the median counts (default 5)")
+    add("--workers", type=_at_least(0), default=0,
+        help="max_parallel_workers_per_gather; DuckDB gets one thread more, as the leader works too (default 0)")
+    add("--dsn", default="", help="libpq connection string (default: the PG* environment variables)")
+    add("--set", type=_setting, action="append", default=[], metavar="NAME=VALUE", dest="settings",
+        help="PostgreSQL setting of the sessions that load and query; may be given again")
+    add("--seed", type=int, default=42, help="of the generator (default 42)")
+    add("--generator", type=Path, help="an amax-ssb binary; without it the run builds one with cargo")
+    add("--before-cold", metavar="COMMAND",
+        help="shell command run before every cold run, to restart the server or drop the system's cache for instance")
+    add("--keep", action="store_true", help="leave the loaded tables in place")
+    add("--reuse", action="store_true", help="query tables left by an earlier run with --keep, and leave them")
+    add("--out", type=Path, default=BUILD / "ssb" / "results", help="directory for results (default build/ssb/results)")
+    parsed = vars(parser.parse_args(arguments))
+    parsed["settings"] = dict(parsed["settings"])
+    parsed["keep"] |= parsed["reuse"]
+    return Options(**parsed)

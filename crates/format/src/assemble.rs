@@ -1,0 +1,278 @@
+//! Record assembly: from a [`Tree`] to one value's events (AMAX paper §3.4).
+
+use amax_jsonb::numeric::Number;
+use amax_jsonb::Builder;
+
+use crate::error::{corrupt, Error, Result};
+use crate::kind::Kind;
+use crate::tokens::Pairs;
+use crate::tree::{Body, Node, Object, Tree};
+use crate::values::Values;
+
+/// One value that is not a container of its own events.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Scalar<'a> {
+    /// JSON null.
+    Null,
+    /// A boolean.
+    Bool(bool),
+    /// An integral number.
+    Int(i64),
+    /// `mantissa` / 10^`scale`, `scale` (at least 1) being the display scale.
+    Decimal {
+        /// The number without its decimal point.
+        mantissa: i64,
+        /// Decimals displayed.
+        scale: u16,
+    },
+    /// Any other number: a numeric's bytes after its varlena header.
+    Numeric(&'a [u8]),
+    /// A string's bytes, unescaped.
+    String(&'a [u8]),
+    /// A whole array or object as a jsonb payload.
+    Payload(&'a [u8]),
+}
+
+impl<'a> Scalar<'a> {
+    /// A numeric payload as the narrowest scalar that keeps it exactly.
+    pub(crate) fn of_numeric(payload: &'a [u8]) -> Self {
+        match amax_jsonb::numeric::decode(payload) {
+            Some(Number::Int(v)) => Self::Int(v),
+            Some(Number::Decimal { mantissa, scale }) => Self::Decimal { mantissa, scale },
+            _ => Self::Numeric(payload),
+        }
+    }
+}
+
+/// Receives the events of one value; keys come in jsonb's order.
+pub(crate) trait Sink {
+    fn scalar(&mut self, scalar: Scalar<'_>) -> Result<()>;
+    fn begin_object(&mut self) -> Result<()>;
+    fn key(&mut self, key: &[u8]) -> Result<()>;
+    fn end_object(&mut self) -> Result<()>;
+    fn begin_array(&mut self) -> Result<()>;
+    fn end_array(&mut self) -> Result<()>;
+}
+
+/// Builds jsonb of so many values at most: a damaged column must not take all memory.
+pub(crate) struct JsonSink<'a> {
+    pub(crate) builder: &'a mut Builder,
+    pub(crate) left: usize,
+}
+
+impl JsonSink<'_> {
+    #[inline]
+    fn count(&mut self) -> Result<()> {
+        self.left = self
+            .left
+            .checked_sub(1)
+            .ok_or(Error::Limit("values of one document"))?;
+        Ok(())
+    }
+}
+
+impl Sink for JsonSink<'_> {
+    #[inline]
+    fn scalar(&mut self, scalar: Scalar<'_>) -> Result<()> {
+        self.count()?;
+        match scalar {
+            Scalar::Null => self.builder.null(),
+            Scalar::Bool(b) => self.builder.bool(b),
+            Scalar::Int(v) => self.builder.int(v),
+            Scalar::Decimal { mantissa, scale } => self.builder.decimal(mantissa, scale),
+            Scalar::Numeric(payload) => self.builder.numeric(payload),
+            Scalar::String(s) => self.builder.string(s),
+            Scalar::Payload(EMPTY_OBJECT) => {
+                self.builder.begin_object();
+                self.builder.end_object();
+            }
+            Scalar::Payload(EMPTY_ARRAY) => {
+                self.builder.begin_array();
+                self.builder.end_array();
+            }
+            Scalar::Payload(payload) => self.builder.value(amax_jsonb::root(payload)?),
+        }
+        Ok(())
+    }
+
+    fn begin_object(&mut self) -> Result<()> {
+        self.count()?;
+        self.builder.begin_object();
+        Ok(())
+    }
+
+    #[inline]
+    fn key(&mut self, key: &[u8]) -> Result<()> {
+        self.builder.key(key);
+        Ok(())
+    }
+
+    fn end_object(&mut self) -> Result<()> {
+        self.builder.end_object();
+        Ok(())
+    }
+
+    fn begin_array(&mut self) -> Result<()> {
+        self.count()?;
+        self.builder.begin_array();
+        Ok(())
+    }
+
+    fn end_array(&mut self) -> Result<()> {
+        self.builder.end_array();
+        Ok(())
+    }
+}
+
+impl Tree {
+    /// Which of `alternatives` is at `place`: its node and instance.
+    #[inline]
+    pub(crate) fn alternative(&self, alternatives: &[u32], place: u32) -> Option<(u32, u32)> {
+        alternatives.iter().find_map(|&node| {
+            self.nodes[node as usize]
+                .presence
+                .get(place)
+                .map(|instance| (node, instance))
+        })
+    }
+
+    /// Passes the value `instance` of `node`, which is at `place`, to `sink`.
+    pub(crate) fn emit<S: Sink>(
+        &self,
+        node: u32,
+        place: u32,
+        instance: u32,
+        sink: &mut S,
+    ) -> Result<()> {
+        let node = &self.nodes[node as usize];
+        match &node.body {
+            Body::Leaf(values) => sink.scalar(leaf(node.kind, values, instance as usize)),
+            Body::Array {
+                starts,
+                alternatives,
+            } => {
+                sink.begin_array()?;
+                for slot in starts[instance as usize]..starts[instance as usize + 1] {
+                    match self.alternative(alternatives, slot) {
+                        Some((node, instance)) => self.emit(node, slot, instance, sink)?,
+                        None => return corrupt("array element without a value"),
+                    }
+                }
+                sink.end_array()
+            }
+            Body::Object(object) => {
+                sink.begin_object()?;
+                self.emit_fields(object, place, instance, sink)?;
+                sink.end_object()
+            }
+        }
+    }
+
+    pub(crate) fn emit_fields<S: Sink>(
+        &self,
+        object: &Object,
+        place: u32,
+        instance: u32,
+        sink: &mut S,
+    ) -> Result<()> {
+        let mut sparse = sparse_of(object, instance).iter();
+        let mut next_sparse = sparse.next();
+        let mut rest = match object.rest {
+            None => None,
+            Some(rest) => Overflow::new(&self.nodes[rest as usize], place)?,
+        };
+        let mut emit = |field: u32, instance: u32, sink: &mut S| -> Result<()> {
+            if let Some(overflow) = &mut rest {
+                overflow.before(field, object, sink)?;
+            }
+            let field = object.fields[field as usize];
+            sink.key(self.keys.get(field.key as usize))?;
+            self.emit(field.node, place, instance, sink)
+        };
+        for &field in &object.dense {
+            while let Some(&(i, instance)) = next_sparse.filter(|&&(i, _)| i < field) {
+                emit(i, instance, sink)?;
+                next_sparse = sparse.next();
+            }
+            let node = object.fields[field as usize].node;
+            if let Some(instance) = self.nodes[node as usize].presence.get(place) {
+                emit(field, instance, sink)?;
+            }
+        }
+        while let Some(&(i, instance)) = next_sparse {
+            emit(i, instance, sink)?;
+            next_sparse = sparse.next();
+        }
+        if let Some(overflow) = &mut rest {
+            overflow.before(u32::MAX, object, sink)?;
+        }
+        Ok(())
+    }
+}
+
+/// The sparse fields of an object's instance.
+#[inline]
+pub(crate) fn sparse_of(object: &Object, instance: u32) -> &[(u32, u32)] {
+    let starts = &object.sparse_starts;
+    if starts.is_empty() {
+        return &[];
+    }
+    &object.sparse[starts[instance as usize] as usize..starts[instance as usize + 1] as usize]
+}
+
+/// The scalar `i` of a leaf column; not for overflow.
+#[inline]
+pub(crate) fn leaf(kind: Kind, values: &Values, i: usize) -> Scalar<'_> {
+    match (kind, values) {
+        (Kind::Bool, Values::Bool(v)) => Scalar::Bool(v[i]),
+        (Kind::Int, Values::Int(v)) => Scalar::Int(v[i]),
+        (Kind::Decimal, Values::Decimal { mantissa, scale }) => Scalar::Decimal {
+            mantissa: mantissa[i],
+            scale: scale[i],
+        },
+        (Kind::Numeric, v) => Scalar::Numeric(v.bytes(i)),
+        (Kind::Bytes, v) => Scalar::String(v.bytes(i)),
+        (Kind::Raw, v) => Scalar::Payload(v.bytes(i)),
+        (Kind::EmptyObject, _) => Scalar::Payload(EMPTY_OBJECT),
+        (Kind::EmptyArray, _) => Scalar::Payload(EMPTY_ARRAY),
+        _ => Scalar::Null,
+    }
+}
+
+/// jsonb's payloads of `{}` and `[]`: a header with no entries.
+pub(crate) const EMPTY_OBJECT: &[u8] = &[0, 0, 0, 0x20];
+pub(crate) const EMPTY_ARRAY: &[u8] = &[0, 0, 0, 0x40];
+
+/// The overflow record of an object, merged between its fields by key.
+struct Overflow<'a> {
+    pairs: Pairs<'a>,
+    keys: &'a crate::values::ByteVec,
+    next: Option<u32>,
+}
+
+impl<'a> Overflow<'a> {
+    fn new(rest: &'a Node, place: u32) -> Result<Option<Self>> {
+        let (Some(record), Body::Leaf(values)) = (rest.presence.get(place), &rest.body) else {
+            return Ok(None);
+        };
+        let Values::Rest { keys, records } = &**values else {
+            return corrupt("overflow column without records");
+        };
+        let mut pairs = Pairs::new(records.get(record as usize), keys);
+        let next = pairs.next_key()?;
+        Ok(Some(Self { pairs, keys, next }))
+    }
+
+    /// Passes on the pairs whose keys come before field `field`.
+    fn before<S: Sink>(&mut self, field: u32, object: &Object, sink: &mut S) -> Result<()> {
+        while let Some(key) = self.next {
+            if object.rest_ranks[key as usize] > field {
+                break;
+            }
+            sink.key(self.keys.get(key as usize))?;
+            self.pairs.replay(sink)?;
+            self.next = self.pairs.next_key()?;
+        }
+        Ok(())
+    }
+}

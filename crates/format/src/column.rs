@@ -1,0 +1,119 @@
+//! One SQL column, decoded.
+
+use std::cell::RefCell;
+
+use amax_jsonb::{numeric, Builder};
+
+use crate::assemble::{leaf, JsonSink, Scalar};
+use crate::error::{Error, Result};
+use crate::kind::Kind;
+use crate::tree::{Body, Tree};
+use crate::types::{ColumnType, Value};
+use crate::values::Values;
+
+/// All values of one SQL column of a leaf, in memory, for access by row.
+#[derive(Clone, Debug)]
+pub struct Column {
+    pub(crate) column_type: ColumnType,
+    pub(crate) rows: u32,
+    pub(crate) tree: Tree,
+    pub(crate) bytes_used: usize,
+}
+
+thread_local! {
+    /// Its buffers are worth keeping between documents.
+    static BUILDER: RefCell<Builder> = RefCell::new(Builder::new());
+}
+
+/// Builds one jsonb payload, of at most `max_values` values, in place of what is in `out`.
+pub(crate) fn build(
+    out: &mut Vec<u8>,
+    max_values: usize,
+    emit: impl FnOnce(&mut JsonSink<'_>) -> Result<()>,
+) -> Result<()> {
+    BUILDER.with_borrow_mut(|builder| {
+        builder.reset();
+        out.clear();
+        emit(&mut JsonSink {
+            builder,
+            left: max_values,
+        })?;
+        Ok(builder.finish_into(out)?)
+    })
+}
+
+impl Column {
+    /// Rows, anti-matter included.
+    pub fn len(&self) -> usize {
+        self.rows as usize
+    }
+
+    /// Whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.rows == 0
+    }
+
+    /// The column's type.
+    pub fn column_type(&self) -> ColumnType {
+        self.column_type
+    }
+
+    /// Bytes of memory held.
+    pub fn bytes_used(&self) -> usize {
+        self.bytes_used
+    }
+
+    /// The value of `row`; NULL for an anti-matter row. A document is assembled into `buf`, a numeric may
+    /// be; other values are borrowed from the column.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] if there is no such row, [`Error::Corrupt`] if the structure proves unsound.
+    pub fn get<'a>(&'a self, row: usize, buf: &'a mut Vec<u8>) -> Result<Value<'a>> {
+        if row >= self.len() {
+            return Err(Error::Misuse("row is past the end of the leaf"));
+        }
+        let row = row as u32;
+        let Some((node, instance)) = self.tree.alternative(&self.tree.roots, row) else {
+            return Ok(Value::Null);
+        };
+        if self.column_type == ColumnType::Json {
+            build(buf, self.tree.max_values, |sink| {
+                self.tree.emit(node, row, instance, sink)
+            })?;
+            return Ok(Value::Bytes(buf));
+        }
+        let node = &self.tree.nodes[node as usize];
+        let Body::Leaf(values) = &node.body else {
+            return Err(Error::Corrupt(
+                "document in a column of another type".into(),
+            ));
+        };
+        let i = instance as usize;
+        match (node.kind, &**values) {
+            (Kind::Float4, Values::Float4(v)) => return Ok(Value::Float4(f32::from_bits(v[i]))),
+            (Kind::Float8, Values::Float8(v)) => return Ok(Value::Float8(f64::from_bits(v[i]))),
+            _ => {}
+        }
+        let numeric_column = self.column_type == ColumnType::Numeric;
+        Ok(match leaf(node.kind, values, i) {
+            Scalar::Bool(b) => Value::Bool(b),
+            Scalar::Int(v) if numeric_column => {
+                buf.clear();
+                numeric::encode_int(v, buf);
+                Value::Bytes(buf)
+            }
+            Scalar::Int(v) => Value::Int(v),
+            Scalar::Decimal { mantissa, scale } => {
+                buf.clear();
+                numeric::encode_decimal(mantissa, scale, buf)?;
+                Value::Bytes(buf)
+            }
+            Scalar::Numeric(v) | Scalar::String(v) | Scalar::Payload(v) => Value::Bytes(v),
+            Scalar::Null => {
+                return Err(Error::Corrupt(
+                    "JSON null in a column of another type".into(),
+                ))
+            }
+        })
+    }
+}

@@ -1,0 +1,123 @@
+//! Bit-packing, least significant bit first (Parquet's order).
+
+use crate::error::{corrupt, Result};
+
+/// Bits needed for `v`; 0 for 0.
+#[inline]
+pub(crate) fn width_of(v: u64) -> u32 {
+    64 - v.leading_zeros()
+}
+
+/// Bytes that `n` values of `width` bits take.
+#[inline]
+pub(crate) fn packed_len(n: usize, width: u32) -> usize {
+    (n * width as usize).div_ceil(8)
+}
+
+/// Appends `values`, each in the low `width` bits, padded to whole bytes.
+pub(crate) fn pack(out: &mut Vec<u8>, values: impl Iterator<Item = u64>, width: u32) {
+    if width == 0 {
+        return;
+    }
+    let (mut acc, mut bits) = (0u128, 0u32);
+    for v in values {
+        acc |= u128::from(v) << bits;
+        bits += width;
+        while bits >= 8 {
+            out.push(acc as u8);
+            acc >>= 8;
+            bits -= 8;
+        }
+    }
+    if bits > 0 {
+        out.push(acc as u8);
+    }
+}
+
+/// Calls `f` with each of the `n` values of `width` bits in `bytes`.
+///
+/// # Errors
+/// If `width` exceeds 64 or `bytes` is too short.
+#[inline]
+pub(crate) fn unpack(bytes: &[u8], n: usize, width: u32, mut f: impl FnMut(u64)) -> Result<()> {
+    if width > 64 {
+        return corrupt("bit width exceeds 64");
+    }
+    if width == 0 {
+        for _ in 0..n {
+            f(0);
+        }
+        return Ok(());
+    }
+    if n.checked_mul(width as usize).is_none() || packed_len(n, width) > bytes.len() {
+        return corrupt("bit-packed values are truncated");
+    }
+    match width {
+        8 => bytes[..n].iter().for_each(|&b| f(u64::from(b))),
+        16 => bytes[..2 * n]
+            .as_chunks()
+            .0
+            .iter()
+            .for_each(|&b| f(u64::from(u16::from_le_bytes(b)))),
+        1..=56 => {
+            let mask = (1u64 << width) - 1;
+            let width = width as usize;
+            // Eight bytes from the value's first byte always hold it.
+            let fast = if bytes.len() < 8 {
+                0
+            } else {
+                n.min(((bytes.len() - 8) * 8 + 7) / width)
+            };
+            let mut bit = 0;
+            for _ in 0..fast {
+                let at = bit / 8;
+                let word = match bytes[at..].first_chunk() {
+                    Some(word) => u64::from_le_bytes(*word),
+                    None => 0,
+                };
+                f((word >> (bit % 8)) & mask);
+                bit += width;
+            }
+            for _ in fast..n {
+                f(slow(bytes, bit, width) & mask);
+                bit += width;
+            }
+        }
+        _ => {
+            let mask = u64::MAX >> (64 - width);
+            for i in 0..n {
+                f(slow(bytes, i * width as usize, width as usize) & mask);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn slow(bytes: &[u8], bit: usize, width: usize) -> u64 {
+    let last = (bit + width).div_ceil(8).min(bytes.len());
+    let mut word = 0u128;
+    for (i, &byte) in bytes[bit / 8..last].iter().enumerate() {
+        word |= u128::from(byte) << (8 * i);
+    }
+    (word >> (bit % 8)) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn roundtrip(values in prop::collection::vec(any::<u64>(), 0..200), width in 0u32..=64) {
+            let mask = if width == 0 { 0 } else { u64::MAX >> (64 - width) };
+            let values: Vec<u64> = values.iter().map(|v| v & mask).collect();
+            let mut out = Vec::new();
+            pack(&mut out, values.iter().copied(), width);
+            prop_assert_eq!(out.len(), packed_len(values.len(), width));
+            let mut back = Vec::new();
+            unpack(&out, values.len(), width, |v| back.push(v)).unwrap();
+            prop_assert_eq!(back, values);
+        }
+    }
+}

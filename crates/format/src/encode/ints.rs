@@ -1,0 +1,189 @@
+//! 64-bit integers: the smallest of constant, frame of reference, delta and dictionary.
+
+use super::bitpack::{pack, packed_len, unpack, width_of};
+use super::{delta, hybrid};
+use crate::bytes::{put_varint, put_zigzag, Reader};
+use crate::error::{corrupt, Result};
+
+const CONSTANT: u8 = 0;
+const FRAME: u8 = 1;
+const DELTA: u8 = 2;
+const DICTIONARY: u8 = 3;
+
+/// Distinct values a dictionary of integers may have.
+const MAX_DICTIONARY: usize = 256;
+
+/// The name of the encoding whose stream starts with `tag`.
+pub(crate) fn name(tag: u8) -> &'static str {
+    match tag {
+        CONSTANT => "constant",
+        FRAME => "bit-packed",
+        DELTA => "delta",
+        DICTIONARY => "dictionary",
+        _ => "unknown",
+    }
+}
+
+/// Appends a self-delimiting stream of `values` (their number is not stored). With `aligned`, bit widths
+/// are rounded up to whole bytes, which a byte-oriented compressor can find repetitions in.
+pub(crate) fn encode(out: &mut Vec<u8>, values: &[i64], aligned: bool) {
+    let (mut min, mut max, mut first) = (i64::MAX, i64::MIN, 0);
+    if let Some(&v) = values.first() {
+        first = v;
+    }
+    for &v in values {
+        min = min.min(v);
+        max = max.max(v);
+    }
+    if min >= max {
+        out.push(CONSTANT);
+        return put_zigzag(out, first);
+    }
+    let round = |width: u32| {
+        if aligned {
+            width.next_multiple_of(8)
+        } else {
+            width
+        }
+    };
+    let width = round(width_of(max.wrapping_sub(min) as u64));
+    let frame = packed_len(values.len(), width) + 11;
+    let dictionary = dictionary(values, &round, frame);
+    let best = dictionary.as_ref().map_or(frame, Vec::len);
+    if !aligned {
+        let estimate = delta_estimate(values);
+        if estimate < best {
+            out.push(DELTA);
+            return delta::encode(out, values);
+        }
+    }
+    if let Some(dictionary) = dictionary {
+        return out.extend_from_slice(&dictionary);
+    }
+    out.push(FRAME);
+    put_zigzag(out, min);
+    out.push(width as u8);
+    pack(
+        out,
+        values.iter().map(|v| v.wrapping_sub(min) as u64),
+        width,
+    );
+}
+
+/// A dictionary stream if it takes fewer than `limit` bytes.
+fn dictionary(values: &[i64], round: &dyn Fn(u32) -> u32, limit: usize) -> Option<Vec<u8>> {
+    let mut codes = hashbrown::HashMap::new();
+    let mut entries = Vec::new();
+    let mut coded = Vec::with_capacity(values.len());
+    let (mut last, mut last_code) = (None, 0);
+    for &v in values {
+        if last != Some(v) {
+            last = Some(v);
+            last_code = match codes.get(&v) {
+                Some(&code) => code,
+                None => {
+                    if entries.len() == MAX_DICTIONARY || entries.len() > values.len() / 4 + 1 {
+                        return None;
+                    }
+                    codes.insert(v, entries.len() as u32);
+                    entries.push(v);
+                    entries.len() as u32 - 1
+                }
+            };
+        }
+        coded.push(last_code);
+    }
+    let mut out = vec![DICTIONARY];
+    put_varint(&mut out, entries.len() as u64);
+    entries.iter().for_each(|&v| put_zigzag(&mut out, v));
+    let width = round(width_of(entries.len() as u64 - 1));
+    let stream = hybrid::encode(coded.into_iter(), width);
+    out.push(width as u8);
+    put_varint(&mut out, stream.len() as u64);
+    out.extend_from_slice(&stream);
+    (out.len() < limit).then_some(out)
+}
+
+/// About how many bytes [`delta::encode`] takes.
+fn delta_estimate(values: &[i64]) -> usize {
+    let mut total = 16;
+    let mut deltas = [0i64; delta::BLOCK];
+    let mut previous = values.first().copied().unwrap_or(0);
+    for block in values.get(1..).unwrap_or(&[]).chunks(delta::BLOCK) {
+        let deltas = &mut deltas[..block.len()];
+        for (delta, &v) in deltas.iter_mut().zip(block) {
+            *delta = v.wrapping_sub(previous);
+            previous = v;
+        }
+        let min = deltas.iter().copied().min().unwrap_or(0);
+        let all = deltas
+            .iter()
+            .fold(0, |all, d| all | d.wrapping_sub(min) as u64);
+        total += 8 + packed_len(block.len(), width_of(all));
+    }
+    total
+}
+
+/// Decodes exactly `n` values, and advances `reader` past the stream.
+pub(crate) fn decode(reader: &mut Reader<'_>, n: usize) -> Result<Vec<i64>> {
+    match reader.u8()? {
+        CONSTANT => Ok(vec![reader.zigzag()?; n]),
+        FRAME => {
+            let min = reader.zigzag()?;
+            let width = u32::from(reader.u8()?);
+            if width > 64 {
+                return corrupt("bit width exceeds 64");
+            }
+            let bytes = reader.bytes(packed_len(n, width))?;
+            let mut out = Vec::with_capacity(n);
+            unpack(bytes, n, width, |v| out.push(min.wrapping_add(v as i64)))?;
+            Ok(out)
+        }
+        DELTA => delta::decode(reader, n),
+        DICTIONARY => {
+            let count = reader.count(MAX_DICTIONARY, "dictionary size")?;
+            let entries = (0..count)
+                .map(|_| reader.zigzag())
+                .collect::<Result<Vec<_>>>()?;
+            let width = u32::from(reader.u8()?);
+            let codes = hybrid::decode(reader.sized()?, n, width.min(32))?;
+            codes
+                .into_iter()
+                .map(|code| {
+                    entries
+                        .get(code as usize)
+                        .copied()
+                        .map_or_else(|| corrupt("code outside the dictionary"), Ok)
+                })
+                .collect()
+        }
+        tag => corrupt(format!("unknown integer encoding {tag}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn roundtrip(values in prop_oneof![
+            prop::collection::vec(any::<i64>(), 0..300),
+            prop::collection::vec(-3i64..3, 0..300),
+            prop::collection::vec(prop_oneof![Just(i64::MIN), Just(i64::MAX), Just(0)], 0..300),
+            (any::<i64>(), 0i64..9, 0i64..300).prop_map(|(a, d, n)| (0..n).map(|i| a.wrapping_add(i * d)).collect()),
+        ], aligned: bool) {
+            let mut out = Vec::new();
+            encode(&mut out, &values, aligned);
+            let mut reader = Reader::new(&out);
+            prop_assert_eq!(decode(&mut reader, values.len()).unwrap(), values);
+            prop_assert!(reader.is_empty());
+        }
+
+        #[test]
+        fn hostile(bytes in prop::collection::vec(any::<u8>(), 0..80), n in 0usize..300) {
+            let _ = decode(&mut Reader::new(&bytes), n);
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! Strings over a small alphabet, packed by character: hexadecimal digests in 4 bits, base64 in 6.
+//!
+//! Snappy and LZ4 have no entropy coding and leave digests as they are; this takes what every value starts
+//! and ends with once, and the characters between at the width of their alphabet.
+
+use super::bitpack::{pack, packed_len, unpack, width_of};
+use super::ints;
+use crate::bytes::{put_bytes, Reader};
+use crate::error::{corrupt, Result};
+use crate::values::ByteVec;
+
+/// The widest worth while: at seven bits and more a compressor does better.
+const MAX_WIDTH: u32 = 6;
+/// Bytes of values it takes to be worth while.
+const MIN_BYTES: usize = 128;
+
+/// The packed stream of `values`, if their alphabet is small enough for it to take fewer than `size` bytes.
+pub(crate) fn encode(values: &ByteVec, size: usize) -> Option<Vec<u8>> {
+    if values.data.len() < MIN_BYTES {
+        return None;
+    }
+    let (prefix, suffix) = affixes(values)?;
+    let middle = |value: &'_ [u8]| prefix..value.len() - suffix;
+    let mut seen = [false; 256];
+    let mut distinct = 0;
+    for value in values.iter() {
+        for &byte in &value[middle(value)] {
+            distinct += usize::from(!seen[usize::from(byte)]);
+            seen[usize::from(byte)] = true;
+        }
+        if distinct > 1 << MAX_WIDTH {
+            return None;
+        }
+    }
+    let width = width_of(distinct.saturating_sub(1) as u64);
+    let characters = values.data.len() - values.len() * (prefix + suffix);
+    if packed_len(characters, width) >= size {
+        return None;
+    }
+    let alphabet: Vec<u8> = (0..=255).filter(|&byte| seen[usize::from(byte)]).collect();
+    let mut codes = [0u8; 256];
+    for (code, &byte) in (0..).zip(&alphabet) {
+        codes[usize::from(byte)] = code;
+    }
+    let first = values.get(0);
+    let mut out = Vec::new();
+    put_bytes(&mut out, &first[..prefix]);
+    put_bytes(&mut out, &first[first.len() - suffix..]);
+    put_bytes(&mut out, &alphabet);
+    let lengths: Vec<i64> = values.iter().map(|v| middle(v).len() as i64).collect();
+    ints::encode(&mut out, &lengths, false);
+    let characters = values.iter().flat_map(|value| &value[middle(value)]);
+    pack(
+        &mut out,
+        characters.map(|&byte| u64::from(codes[usize::from(byte)])),
+        width,
+    );
+    Some(out)
+}
+
+/// Lengths of what all values start and end with, without overlap.
+fn affixes(values: &ByteVec) -> Option<(usize, usize)> {
+    let first = values.iter().next()?;
+    let (mut prefix, mut suffix, mut shortest) = (first, first, first.len());
+    for value in values.iter() {
+        if !value.starts_with(prefix) {
+            let shared = prefix.iter().zip(value).take_while(|(a, b)| a == b).count();
+            prefix = &prefix[..shared];
+        }
+        if !value.ends_with(suffix) {
+            let shared = suffix
+                .iter()
+                .rev()
+                .zip(value.iter().rev())
+                .take_while(|(a, b)| a == b)
+                .count();
+            suffix = &suffix[suffix.len() - shared..];
+        }
+        shortest = shortest.min(value.len());
+        if prefix.is_empty() && suffix.is_empty() {
+            break;
+        }
+    }
+    Some((
+        prefix.len(),
+        suffix.len().min(shortest.saturating_sub(prefix.len())),
+    ))
+}
+
+/// Decodes exactly `n` strings of at most `limit` bytes together.
+pub(crate) fn decode(reader: &mut Reader<'_>, n: usize, limit: usize) -> Result<ByteVec> {
+    let prefix = reader.sized()?;
+    let suffix = reader.sized()?;
+    let alphabet = reader.sized()?;
+    if alphabet.len() > 1 << MAX_WIDTH {
+        return corrupt("alphabet is too large");
+    }
+    let width = width_of(alphabet.len().saturating_sub(1) as u64);
+    // Codes past the alphabet's end, which no writer makes, read as its last character.
+    let mut characters = [alphabet.last().copied().unwrap_or(0); 1 << MAX_WIDTH];
+    characters[..alphabet.len()].copy_from_slice(alphabet);
+    let lengths = ints::decode(reader, n)?;
+    let affixes = prefix.len() + suffix.len();
+    let mut total = 0usize;
+    for &length in &lengths {
+        let length = usize::try_from(length)
+            .ok()
+            .filter(|length| length + affixes <= limit);
+        match length.and_then(|length| total.checked_add(length)) {
+            Some(sum) if sum <= limit => total = sum,
+            _ => return corrupt("string lengths exceed the memory limit"),
+        }
+    }
+    let size = n
+        .checked_mul(affixes)
+        .and_then(|bytes| bytes.checked_add(total));
+    let Some(size) = size.filter(|&size| size <= limit) else {
+        return corrupt("strings exceed the memory limit");
+    };
+    let mut middles = Vec::with_capacity(total);
+    let packed = reader.bytes(packed_len(total, width))?;
+    unpack(packed, total, width, |code| {
+        middles.push(characters[code as usize % characters.len()])
+    })?;
+    if affixes == 0 {
+        let mut out = ByteVec {
+            ends: Vec::with_capacity(n),
+            data: middles,
+        };
+        let mut end = 0;
+        for length in lengths {
+            end += length as u64;
+            // `limit` has been checked; the data may still exceed what offsets count.
+            out.ends
+                .push(u32::try_from(end).map_or_else(|_| corrupt("strings exceed 4 GiB"), Ok)?);
+        }
+        return Ok(out);
+    }
+    let mut out = ByteVec {
+        ends: Vec::with_capacity(n),
+        data: Vec::with_capacity(size),
+    };
+    let mut rest = middles.as_slice();
+    for length in lengths {
+        let (middle, tail) = rest.split_at(length as usize);
+        rest = tail;
+        out.data.extend_from_slice(prefix);
+        out.data.extend_from_slice(middle);
+        out.data.extend_from_slice(suffix);
+        out.end()?;
+    }
+    Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn roundtrip(values in prop_oneof![
+            prop::collection::vec("[0-9a-f]{64}", 2..40),
+            prop::collection::vec("sha-[0-9a-zA-Z+/]{0,30}==", 20..40),
+            prop::collection::vec("[ab]{0,9}", 40..90),
+            prop::collection::vec(Just("same again".to_owned()), 20..40),
+        ]) {
+            let mut column = ByteVec::default();
+            values.iter().for_each(|v| column.push(v.as_bytes()).unwrap());
+            if let Some(out) = encode(&column, usize::MAX) {
+                let mut reader = Reader::new(&out);
+                let back = decode(&mut reader, values.len(), 1 << 20).unwrap();
+                prop_assert!(reader.is_empty());
+                prop_assert!(back.iter().eq(values.iter().map(String::as_bytes)));
+            } else {
+                prop_assert!(column.data.len() < MIN_BYTES);
+            }
+        }
+
+        #[test]
+        fn hostile(bytes in prop::collection::vec(any::<u8>(), 0..80), n in 0usize..300) {
+            let _ = decode(&mut Reader::new(&bytes), n, 1 << 16);
+        }
+    }
+}

@@ -1,0 +1,291 @@
+//! Byte strings: Parquet's delta-length and delta strings, and a dictionary.
+
+use hashbrown::hash_table::{Entry, HashTable};
+use hashbrown::DefaultHashBuilder;
+use std::hash::BuildHasher;
+
+use super::{bitpack::width_of, compress, hybrid, ints, packed};
+use crate::bytes::{put_varint, Reader};
+use crate::error::{corrupt, Result};
+use crate::values::{ByteVec, Values};
+use crate::Compression;
+
+const PLAIN: u8 = 0;
+const DICTIONARY: u8 = 1;
+const DELTA: u8 = 2;
+const PACKED: u8 = 3;
+
+/// The name of the encoding whose stream starts with `tag`.
+pub(crate) fn name(tag: u8) -> &'static str {
+    match tag {
+        PLAIN => "delta-length",
+        DICTIONARY => "dictionary",
+        DELTA => "delta-strings",
+        PACKED => "packed",
+        _ => "unknown",
+    }
+}
+
+/// Appends a stream of `values` in the encoding that is smallest once compressed.
+pub(crate) fn encode(out: &mut Vec<u8>, values: &ByteVec, compression: Compression) -> Result<()> {
+    let aligned = compression != Compression::None;
+    let mut best = Vec::with_capacity(values.data.len() + values.len() + 16);
+    encode_plain(&mut best, values, aligned);
+    let mut size = stored_len(&best, compression)?;
+    if let Some(stream) = packed::encode(values, size) {
+        let mut candidate = vec![PACKED];
+        candidate.extend_from_slice(&stream);
+        let candidate_size = stored_len(&candidate, compression)?;
+        if candidate_size < size {
+            best = candidate;
+            size = candidate_size;
+        }
+    }
+    if let Some(dictionary) = Dictionary::of(values)? {
+        let mut entries = Vec::new();
+        encode_small(&mut entries, &dictionary.entries, compression)?;
+        let width = width_of(dictionary.entries.len() as u64 - 1);
+        let mut widths = vec![width];
+        if aligned && !width.is_multiple_of(8) {
+            widths.push(width.next_multiple_of(8));
+        }
+        for width in widths {
+            let mut candidate = vec![DICTIONARY];
+            put_varint(&mut candidate, dictionary.entries.len() as u64);
+            candidate.extend_from_slice(&entries);
+            candidate.push(width as u8);
+            let codes = hybrid::encode(dictionary.codes.iter().copied(), width);
+            put_varint(&mut candidate, codes.len() as u64);
+            candidate.extend_from_slice(&codes);
+            let candidate_size = stored_len(&candidate, compression)?;
+            if candidate_size < size {
+                best = candidate;
+                size = candidate_size;
+            }
+        }
+    }
+    out.append(&mut best);
+    Ok(())
+}
+
+/// Appends distinct strings: plain or delta strings.
+pub(crate) fn encode_small(
+    out: &mut Vec<u8>,
+    values: &ByteVec,
+    compression: Compression,
+) -> Result<()> {
+    let (mut plain, mut delta) = (Vec::new(), Vec::new());
+    encode_plain(&mut plain, values, compression != Compression::None);
+    encode_delta(&mut delta, values, compression != Compression::None);
+    let smaller = stored_len(&delta, compression)? < stored_len(&plain, compression)?;
+    out.append(if smaller { &mut delta } else { &mut plain });
+    Ok(())
+}
+
+/// What `bytes` will take on disk; snappy stands in for the slower compressors.
+fn stored_len(bytes: &[u8], compression: Compression) -> Result<usize> {
+    match compression {
+        Compression::None => Ok(bytes.len()),
+        _ => Ok(compress::compress(bytes, Compression::Snappy)?.1.len()),
+    }
+}
+
+fn encode_plain(out: &mut Vec<u8>, values: &ByteVec, aligned: bool) {
+    out.push(PLAIN);
+    let lengths: Vec<i64> = values.iter().map(|v| v.len() as i64).collect();
+    ints::encode(out, &lengths, aligned);
+    out.extend_from_slice(&values.data);
+}
+
+fn encode_delta(out: &mut Vec<u8>, values: &ByteVec, aligned: bool) {
+    let (mut prefixes, mut suffixes, mut data) = (Vec::new(), Vec::new(), Vec::new());
+    let mut previous: &[u8] = &[];
+    for value in values.iter() {
+        let shared = previous
+            .iter()
+            .zip(value)
+            .take_while(|(a, b)| a == b)
+            .count();
+        prefixes.push(shared as i64);
+        suffixes.push((value.len() - shared) as i64);
+        data.extend_from_slice(&value[shared..]);
+        previous = value;
+    }
+    out.push(DELTA);
+    ints::encode(out, &prefixes, aligned);
+    ints::encode(out, &suffixes, aligned);
+    out.append(&mut data);
+}
+
+struct Dictionary {
+    entries: ByteVec,
+    codes: Vec<u32>,
+}
+
+impl Dictionary {
+    /// The distinct values in the order they come and the code of each; `None` if there are too many.
+    fn of(values: &ByteVec) -> Result<Option<Self>> {
+        let limit = values.len() / 2;
+        if limit == 0 {
+            return Ok(None);
+        }
+        let hasher = DefaultHashBuilder::default();
+        let mut table: HashTable<u32> = HashTable::new();
+        let mut entries = ByteVec::default();
+        let mut codes = Vec::with_capacity(values.len());
+        for value in values.iter() {
+            let hash = hasher.hash_one(value);
+            let found = table.entry(
+                hash,
+                |&code| entries.get(code as usize) == value,
+                |&code| hasher.hash_one(entries.get(code as usize)),
+            );
+            match found {
+                Entry::Occupied(entry) => codes.push(*entry.get()),
+                Entry::Vacant(entry) => {
+                    if entries.len() >= limit {
+                        return Ok(None);
+                    }
+                    let code = entries.len() as u32;
+                    entry.insert(code);
+                    entries.push(value)?;
+                    codes.push(code);
+                }
+            }
+        }
+        Ok(Some(Self { entries, codes }))
+    }
+}
+
+/// Decodes exactly `n` strings, the whole of `reader`, in at most `limit` bytes.
+pub(crate) fn decode(reader: &mut Reader<'_>, n: usize, limit: usize) -> Result<Values> {
+    let mut ahead = *reader;
+    if ahead.u8()? != DICTIONARY {
+        return Ok(Values::Bytes(decode_entries(reader, n, limit)?));
+    }
+    *reader = ahead;
+    let count = reader.count(n, "dictionary size")?;
+    let entries = decode_entries(reader, count, limit)?;
+    let width = u32::from(reader.u8()?);
+    let codes = hybrid::decode(reader.sized()?, n, width.min(32))?;
+    if codes.iter().any(|&code| code as usize >= entries.len()) {
+        return corrupt("code outside the dictionary");
+    }
+    Ok(Values::Dictionary { entries, codes })
+}
+
+/// Decodes exactly `n` strings that are not in a dictionary.
+pub(crate) fn decode_entries(reader: &mut Reader<'_>, n: usize, limit: usize) -> Result<ByteVec> {
+    match reader.u8()? {
+        PLAIN => {
+            let lengths = ints::decode(reader, n)?;
+            let (ends, total) = ends_of(&lengths, limit)?;
+            Ok(ByteVec {
+                ends,
+                data: reader.bytes(total)?.to_vec(),
+            })
+        }
+        DELTA => {
+            let prefixes = ints::decode(reader, n)?;
+            let suffixes = ints::decode(reader, n)?;
+            let mut out = ByteVec {
+                ends: Vec::with_capacity(n),
+                data: Vec::new(),
+            };
+            let mut start = 0;
+            for (&prefix, &suffix) in prefixes.iter().zip(&suffixes) {
+                let end = out.data.len();
+                let (Ok(prefix), Ok(suffix)) = (usize::try_from(prefix), usize::try_from(suffix))
+                else {
+                    return corrupt("negative string length");
+                };
+                if prefix > end - start {
+                    return corrupt("string prefix is longer than the string before");
+                }
+                if end + prefix > limit {
+                    return corrupt("strings exceed the memory limit");
+                }
+                out.data.extend_from_within(start..start + prefix);
+                out.data.extend_from_slice(reader.bytes(suffix)?);
+                out.end()?;
+                start = end;
+            }
+            Ok(out)
+        }
+        PACKED => packed::decode(reader, n, limit),
+        tag => corrupt(format!("unknown string encoding {tag}")),
+    }
+}
+
+/// Running ends of strings of these lengths, and their total.
+fn ends_of(lengths: &[i64], limit: usize) -> Result<(Vec<u32>, usize)> {
+    let limit = limit.min(u32::MAX as usize);
+    let mut ends = Vec::with_capacity(lengths.len());
+    let mut total = 0usize;
+    for &length in lengths {
+        match usize::try_from(length)
+            .ok()
+            .and_then(|length| total.checked_add(length))
+        {
+            Some(sum) if sum <= limit => total = sum,
+            _ => return corrupt("string lengths exceed the memory limit"),
+        }
+        ends.push(total as u32);
+    }
+    Ok((ends, total))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn roundtrip(
+            values in prop::collection::vec(prop_oneof!["[ab]{0,3}", "[a-f]{8}", ".{0,40}"], 0..200),
+            compression in prop_oneof![Just(Compression::None), Just(Compression::Snappy)],
+        ) {
+            let mut column = ByteVec::default();
+            values.iter().for_each(|v| column.push(v.as_bytes()).unwrap());
+            for small in [false, true] {
+                let mut out = Vec::new();
+                if small {
+                    encode_small(&mut out, &column, compression).unwrap();
+                } else {
+                    encode(&mut out, &column, compression).unwrap();
+                }
+                let mut reader = Reader::new(&out);
+                let back = decode(&mut reader, values.len(), 1 << 20).unwrap();
+                prop_assert!(reader.is_empty());
+                for (i, v) in values.iter().enumerate() {
+                    prop_assert_eq!(back.bytes(i), v.as_bytes());
+                }
+            }
+        }
+
+        /// Bytes changed in sound streams: what decodes can be used.
+        #[test]
+        fn hostile(
+            values in prop::collection::vec("[ab]{0,2}", 1..60),
+            changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
+        ) {
+            let mut column = ByteVec::default();
+            values.iter().for_each(|v| column.push(v.as_bytes()).unwrap());
+            let mut out = Vec::new();
+            encode(&mut out, &column, Compression::None).unwrap();
+            for (at, byte) in changes {
+                let at = at.index(out.len());
+                out[at] = byte;
+            }
+            if let Ok(back) = decode(&mut Reader::new(&out), values.len(), 1 << 16) {
+                (0..values.len()).for_each(|i| assert!(back.bytes(i).len() <= 1 << 16));
+            }
+        }
+
+        #[test]
+        fn arbitrary(bytes in prop::collection::vec(any::<u8>(), 0..80), n in 0usize..300) {
+            let _ = decode(&mut Reader::new(&bytes), n, 1 << 16);
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! The values of one column as bytes, by kind.
+
+use super::{bitpack, hybrid, ints, strings};
+use crate::bytes::Reader;
+use crate::error::{corrupt, Result};
+use crate::kind::Kind;
+use crate::values::Values;
+use crate::Compression;
+
+/// Encodes the values of a column.
+pub(crate) fn encode(values: &Values, compression: Compression) -> Result<Vec<u8>> {
+    let mut out = Vec::new();
+    let aligned = compression != Compression::None;
+    match values {
+        Values::None => {}
+        Values::Bool(v) => out = hybrid::encode(v.iter().map(|&b| u32::from(b)), 1),
+        Values::Int(v) => encode_ints(&mut out, v, aligned),
+        Values::Decimal { mantissa, scale } => {
+            let scale: Vec<i64> = scale.iter().map(|&s| i64::from(s)).collect();
+            ints::encode(&mut out, &scale, aligned);
+            encode_ints(&mut out, mantissa, aligned);
+        }
+        Values::Bytes(v) => strings::encode(&mut out, v, compression)?,
+        Values::Dictionary { .. } => return corrupt("dictionary values are for reading"),
+        Values::Float4(v) => split(&mut out, v.iter().map(|v| v.to_le_bytes())),
+        Values::Float8(v) => split(&mut out, v.iter().map(|v| v.to_le_bytes())),
+        Values::Rest { keys, records } => {
+            crate::bytes::put_varint(&mut out, keys.len() as u64);
+            strings::encode_small(&mut out, keys, compression)?;
+            strings::encode(&mut out, records, compression)?;
+        }
+    }
+    Ok(out)
+}
+
+/// Integers packed by bits, or by bytes where the compressor makes up for it.
+fn encode_ints(out: &mut Vec<u8>, values: &[i64], aligned: bool) {
+    let start = out.len();
+    ints::encode(out, values, false);
+    if aligned && values.len() > 16 {
+        let mut other = Vec::new();
+        ints::encode(&mut other, values, true);
+        let stored = |raw: &[u8]| {
+            super::compress::compress(raw, Compression::Snappy)
+                .map_or(raw.len(), |(_, stored)| stored.len())
+        };
+        if stored(&other) < stored(&out[start..]) {
+            out.truncate(start);
+            out.append(&mut other);
+        }
+    }
+}
+
+/// Parquet's BYTE_STREAM_SPLIT: all first bytes, all second bytes and so on.
+fn split<const N: usize>(out: &mut Vec<u8>, values: impl Iterator<Item = [u8; N]> + Clone) {
+    for i in 0..N {
+        out.extend(values.clone().map(|v| v[i]));
+    }
+}
+
+fn join<const N: usize>(reader: &mut Reader<'_>, n: usize) -> Result<Vec<[u8; N]>> {
+    let Some(total) = n.checked_mul(N) else {
+        return corrupt("too many values");
+    };
+    let bytes = reader.bytes(total)?;
+    Ok((0..n)
+        .map(|i| std::array::from_fn(|k| bytes[k * n + i]))
+        .collect())
+}
+
+/// Decodes exactly `n` values of a column of `kind`; strings take at most `limit` bytes.
+pub(crate) fn decode(bytes: &[u8], kind: Kind, n: usize, limit: usize) -> Result<Values> {
+    let mut reader = Reader::new(bytes);
+    let values = match kind {
+        Kind::Null | Kind::EmptyObject | Kind::EmptyArray => Values::None,
+        Kind::Bool => {
+            let mut out = Vec::with_capacity(n);
+            let mut runs = hybrid::Runs::new(bytes, n, 1);
+            while let Some(run) = runs.next()? {
+                match run {
+                    hybrid::Run::Repeated(v, count) => out.resize(out.len() + count, v != 0),
+                    hybrid::Run::Packed(packed, count) => {
+                        bitpack::unpack(packed, count, 1, |v| out.push(v != 0))?;
+                    }
+                }
+            }
+            return Ok(Values::Bool(out));
+        }
+        Kind::Int => Values::Int(ints::decode(&mut reader, n)?),
+        Kind::Decimal => {
+            let scale = ints::decode(&mut reader, n)?;
+            let scale = scale
+                .into_iter()
+                .map(|s| {
+                    u16::try_from(s).map_or_else(|_| corrupt("decimal scale out of range"), Ok)
+                })
+                .collect::<Result<_>>()?;
+            Values::Decimal {
+                scale,
+                mantissa: ints::decode(&mut reader, n)?,
+            }
+        }
+        Kind::Numeric | Kind::Bytes | Kind::Raw => strings::decode(&mut reader, n, limit)?,
+        Kind::Float4 => Values::Float4(
+            join(&mut reader, n)?
+                .into_iter()
+                .map(u32::from_le_bytes)
+                .collect(),
+        ),
+        Kind::Float8 => Values::Float8(
+            join(&mut reader, n)?
+                .into_iter()
+                .map(u64::from_le_bytes)
+                .collect(),
+        ),
+        Kind::Rest => {
+            let count = reader.count(bytes.len(), "overflow key count")?;
+            let keys = strings::decode_entries(&mut reader, count, limit)?;
+            match strings::decode(&mut reader, n, limit)? {
+                Values::Bytes(records) => Values::Rest { keys, records },
+                Values::Dictionary { entries, codes } => {
+                    // Equal records are few; they are laid out one by one.
+                    let mut records = crate::values::ByteVec::default();
+                    for code in codes {
+                        let record = entries.get(code as usize);
+                        if records.data.len() + record.len() > limit {
+                            return corrupt("overflow records exceed the memory limit");
+                        }
+                        records.push(record)?;
+                    }
+                    Values::Rest { keys, records }
+                }
+                _ => return corrupt("overflow records have an unexpected encoding"),
+            }
+        }
+        Kind::Object | Kind::Array => return corrupt("inner node as a column"),
+    };
+    if !reader.is_empty() {
+        return corrupt("bytes after the values of a column");
+    }
+    Ok(values)
+}
+
+/// The encoding of the values of a column, from their first byte, for people.
+pub(crate) fn describe(tag: u8, kind: Kind) -> &'static str {
+    match kind {
+        Kind::Null | Kind::EmptyObject | Kind::EmptyArray => "levels only",
+        Kind::Bool => "rle",
+        Kind::Int | Kind::Decimal => ints::name(tag),
+        Kind::Float4 | Kind::Float8 => "byte-stream-split",
+        Kind::Numeric | Kind::Bytes | Kind::Raw => strings::name(tag),
+        Kind::Rest => "tokens",
+        Kind::Object | Kind::Array => "",
+    }
+}

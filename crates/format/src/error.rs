@@ -1,0 +1,33 @@
+//! What can go wrong.
+
+/// An error of writing or reading a leaf; the messages follow PostgreSQL's style.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The bytes are not a sound leaf (`ERRCODE_DATA_CORRUPTED`).
+    #[error("columnar leaf is corrupted: {0}")]
+    Corrupt(String),
+    /// A leaf of a version this code does not read (`ERRCODE_FEATURE_NOT_SUPPORTED`).
+    #[error("columnar leaf has unsupported format version {0}")]
+    Version(u16),
+    /// A limit of the format or of the memory granted (`ERRCODE_PROGRAM_LIMIT_EXCEEDED`).
+    #[error("columnar leaf exceeds a limit: {0}")]
+    Limit(&'static str),
+    /// A jsonb or numeric value could not be read or built.
+    #[error(transparent)]
+    Jsonb(#[from] amax_jsonb::Error),
+    /// The storage below could not be read.
+    #[error("could not read columnar leaf: {0}")]
+    Io(String),
+    /// Calls that break the contract of the interface (`ERRCODE_INTERNAL_ERROR`).
+    #[error("columnar leaf interface misused: {0}")]
+    Misuse(&'static str),
+}
+
+/// The result of everything here.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Shorthand for [`Error::Corrupt`].
+pub(crate) fn corrupt<T>(what: impl Into<String>) -> Result<T> {
+    Err(Error::Corrupt(what.into()))
+}

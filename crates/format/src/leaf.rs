@@ -1,0 +1,233 @@
+//! Reading a leaf.
+
+use crate::column::Column;
+use crate::error::{Error, Result};
+use crate::grow::Grower;
+use crate::kind::Kind;
+use crate::load::{load, Budget, Wanted};
+use crate::page0::{self, Page0};
+use crate::path::{self, PathColumn};
+use crate::schema::Schema;
+use crate::tree::Tree;
+use crate::types::{ColumnType, PathStep, ReadAt};
+use crate::zone::{self, Bound};
+
+/// Limits of a reader.
+#[derive(Clone, Copy, Debug)]
+pub struct ReadOptions {
+    /// Bytes that one call may use for what it decodes. A call that needs more is an error, so that a
+    /// damaged leaf cannot exhaust memory.
+    pub memory_limit: usize,
+    /// Whether checksums must match. Off only to test what lies behind them.
+    pub checksums: bool,
+}
+
+impl Default for ReadOptions {
+    fn default() -> Self {
+        Self {
+            memory_limit: 1 << 30,
+            checksums: true,
+        }
+    }
+}
+
+/// A leaf whose Page 0 has been read; columns are read when asked for.
+#[derive(Debug)]
+pub struct Leaf<R: ReadAt> {
+    pub(crate) source: R,
+    pub(crate) page0: Page0,
+    pub(crate) options: ReadOptions,
+}
+
+/// What a value takes while its document is built. A jsonb of 256 MB has no more values than the default
+/// memory limit allows.
+const VALUE_BYTES: usize = 16;
+
+/// What is read first; Page 0 of a leaf with few paths fits.
+const FIRST_READ: usize = 8168;
+
+impl<R: ReadAt> Leaf<R> {
+    /// Reads Page 0 of the leaf of `image_len` bytes.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] or [`Error::Version`] if this is no leaf this code can read.
+    pub fn open(source: R, image_len: u64) -> Result<Self> {
+        Self::open_with(source, image_len, ReadOptions::default())
+    }
+
+    /// [`Leaf::open`] with other limits.
+    ///
+    /// # Errors
+    /// As [`Leaf::open`].
+    pub fn open_with(source: R, image_len: u64, options: ReadOptions) -> Result<Self> {
+        let first = usize::try_from(image_len)
+            .unwrap_or(usize::MAX)
+            .min(FIRST_READ);
+        if first < page0::HEADER {
+            return Err(Error::Corrupt(
+                "leaf image is shorter than its header".into(),
+            ));
+        }
+        let mut bytes = source.read_at(0, first)?;
+        if bytes.len() != first {
+            return Err(Error::Corrupt("storage returned too few bytes".into()));
+        }
+        let len = page0::length(&bytes, image_len)?;
+        if len > options.memory_limit {
+            return Err(Error::Limit("memory to read Page 0"));
+        }
+        if len > bytes.len() {
+            bytes.extend(source.read_at(first as u64, len - first)?);
+        }
+        if bytes.len() < len {
+            return Err(Error::Corrupt("storage returned too few bytes".into()));
+        }
+        bytes.truncate(len);
+        let page0 = page0::read(&bytes, image_len, options.memory_limit, !options.checksums)?;
+        Ok(Self {
+            source,
+            page0,
+            options,
+        })
+    }
+
+    /// Rows, anti-matter included.
+    pub fn rows(&self) -> usize {
+        self.page0.keys.len()
+    }
+
+    /// The key of each row, ascending.
+    pub fn keys(&self) -> &[u64] {
+        &self.page0.keys
+    }
+
+    /// Whether row `i` is anti-matter.
+    pub fn is_antimatter(&self, i: usize) -> bool {
+        self.page0.antimatter.get(i).copied().unwrap_or(false)
+    }
+
+    /// Whether any row is anti-matter.
+    pub fn has_antimatter(&self) -> bool {
+        !self.page0.antimatter.is_empty()
+    }
+
+    /// The SQL columns' types.
+    pub fn schema(&self) -> impl Iterator<Item = ColumnType> + '_ {
+        self.page0
+            .columns
+            .iter()
+            .map(|(column_type, _)| *column_type)
+    }
+
+    /// Bytes of memory held; decoded columns are their owners'.
+    pub fn bytes_used(&self) -> usize {
+        // The schema in memory is some four times as large as its bytes.
+        self.rows() * 9 + self.page0.entries.len() * 96 + self.page0.body_len * 4
+    }
+
+    /// Decodes SQL column `col`, from 0.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if its megapages are not sound, [`Error::Limit`] past the memory limit.
+    pub fn column(&self, col: usize) -> Result<Column> {
+        let (column_type, schema) = self.sql_column(col)?;
+        let mut wanted = Vec::with_capacity(schema.columns.len());
+        schema
+            .roots
+            .iter()
+            .for_each(|node| path::everything(node, 0, &mut wanted));
+        let tree = self.tree(schema, &wanted)?;
+        let bytes_used = tree.heap_bytes() + std::mem::size_of::<Column>();
+        Ok(Column {
+            column_type,
+            rows: self.rows() as u32,
+            tree,
+            bytes_used,
+        })
+    }
+
+    /// Decodes one path of the documents of SQL column `col`, reading only the megapages involved.
+    ///
+    /// # Errors
+    /// As [`Leaf::column`]; [`Error::Misuse`] if the column is not [`ColumnType::Json`].
+    pub fn path(&self, col: usize, path: &[PathStep]) -> Result<PathColumn> {
+        let (column_type, schema) = self.sql_column(col)?;
+        if column_type != ColumnType::Json {
+            return Err(Error::Misuse("path into a column that is not jsonb"));
+        }
+        let mut wanted = Vec::new();
+        path::wanted(&schema.roots, path, 0, &mut wanted);
+        let tree = self.tree(schema, &wanted)?;
+        Ok(PathColumn::new(self.rows() as u32, tree, path))
+    }
+
+    /// Bounds of the non-null values of an SQL column that is not a document; `None` if there are no values
+    /// or the bounds are not known. See [`Bound`] for what they promise.
+    pub fn zone(&self, col: usize) -> Option<(Bound, Bound)> {
+        let (column_type, schema) = self.page0.columns.get(col)?;
+        if *column_type == ColumnType::Json {
+            return None;
+        }
+        self.zone_of(
+            schema
+                .roots
+                .iter()
+                .map(|node| (node.kind, node.columns.start)),
+        )
+    }
+
+    /// Bounds of the values at a path, if they all are of one kind of scalar (numbers count as one) and none
+    /// overflowed; missing values and JSON nulls aside. A step to an array's element bounds all elements.
+    pub fn path_zone(&self, col: usize, path: &[PathStep]) -> Option<(Bound, Bound)> {
+        let (_, schema) = self.page0.columns.get(col)?;
+        let mut ends = Vec::new();
+        path::ends(&schema.roots, path, &mut ends)?;
+        self.zone_of(ends.into_iter().filter(|&(kind, _)| kind != Kind::Null))
+    }
+
+    fn zone_of(&self, columns: impl Iterator<Item = (Kind, u32)>) -> Option<(Bound, Bound)> {
+        let mut all: Option<(Kind, Bound, Bound)> = None;
+        for (kind, column) in columns {
+            let (min, max) = self.page0.entries.get(column as usize)?.zone?;
+            let (min, max) = (zone::bound(kind, min)?, zone::bound(kind, max)?);
+            all = Some(match (all, min, max) {
+                (None, ..) => (kind, min, max),
+                (
+                    Some((Kind::Int | Kind::Decimal, Bound::Int(a), Bound::Int(b))),
+                    Bound::Int(c),
+                    Bound::Int(d),
+                ) if kind == Kind::Decimal => (kind, Bound::Int(a.min(c)), Bound::Int(b.max(d))),
+                _ => return None,
+            });
+        }
+        all.map(|(_, min, max)| (min, max))
+    }
+
+    pub(crate) fn sql_column(&self, col: usize) -> Result<(ColumnType, &Schema)> {
+        match self.page0.columns.get(col) {
+            Some((column_type, schema)) => Ok((*column_type, schema)),
+            None => Err(Error::Misuse("no such column in the leaf")),
+        }
+    }
+
+    pub(crate) fn tree(&self, schema: &Schema, wanted: &[Wanted]) -> Result<Tree> {
+        let mut budget = Budget(self.options.memory_limit);
+        let columns = load(
+            &self.source,
+            &self.page0,
+            wanted,
+            &mut budget,
+            !self.options.checksums,
+        )?;
+        let mut grower = Grower {
+            tree: Tree::default(),
+            columns: &columns,
+            budget: &mut budget,
+        };
+        let roots = grower.roots(&schema.roots, self.rows() as u32)?;
+        let mut tree = grower.tree;
+        tree.roots = roots;
+        tree.max_values = self.options.memory_limit / VALUE_BYTES;
+        Ok(tree)
+    }
+}

@@ -1,0 +1,45 @@
+//! The AMAX columnar format: one mega leaf of rows, SQL columns and shredded jsonb documents, as bytes.
+//!
+//! After Alkowaileet & Carey, *Columnar Formats for Schemaless LSM-based Document Stores* (PVLDB 15(10),
+//! 2022). See `README.md` for the byte layout and where it differs from the paper.
+
+mod assemble;
+mod builder;
+mod bytes;
+mod column;
+mod columns;
+mod describe;
+mod encode;
+mod error;
+mod grow;
+mod kind;
+mod layout;
+mod leaf;
+mod levels;
+mod load;
+mod overflow;
+mod page0;
+mod path;
+mod presence;
+mod schema;
+mod select;
+mod shred;
+mod tokens;
+mod tree;
+mod types;
+mod values;
+mod vector;
+mod verify;
+mod zone;
+
+pub use assemble::Scalar;
+pub use builder::{ColumnBuilder, LeafBuilder, VerticalBuilder};
+pub use column::Column;
+pub use describe::ColumnInfo;
+pub use encode::compress::Compression;
+pub use error::{Error, Result};
+pub use leaf::{Leaf, ReadOptions};
+pub use path::PathColumn;
+pub use types::{ColumnType, LeafOptions, PathStep, ReadAt, Value};
+pub use vector::{Slices, Strings, Vector};
+pub use zone::Bound;

@@ -1,0 +1,356 @@
+//! One path of a document column, from the megapages involved only.
+
+use amax_jsonb::Value as Json;
+
+use crate::assemble::{leaf, Scalar};
+use crate::column::build;
+use crate::error::{corrupt, Result};
+use crate::kind::Kind;
+use crate::load::Wanted;
+use crate::schema::{Body as SchemaBody, Node as SchemaNode};
+use crate::tokens::Pairs;
+use crate::tree::{key_order, Body, Tree};
+use crate::types::PathStep;
+use crate::values::Values;
+
+/// The values at one path of the documents of a leaf, in memory, for access by row.
+#[derive(Clone, Debug)]
+pub struct PathColumn {
+    pub(crate) rows: u32,
+    pub(crate) tree: Tree,
+    pub(crate) bytes_used: usize,
+    steps: Vec<PathStep>,
+    hops: Vec<Hop>,
+}
+
+/// A node on the way, and how it goes on from there.
+#[derive(Clone, Debug)]
+struct Hop {
+    node: u32,
+    then: Then,
+}
+
+#[derive(Clone, Debug)]
+enum Then {
+    /// This is the value.
+    End,
+    /// A field of an object, or a key of its overflow column: (node, index of the key).
+    Field(Vec<Hop>, Option<(u32, u32)>),
+    /// An element of an array.
+    Element(i32, Vec<Hop>),
+    /// In the jsonb this column holds.
+    Inside,
+}
+
+/// The columns needed for `steps` from a place.
+pub(crate) fn wanted(
+    nodes: &[SchemaNode],
+    steps: &[PathStep],
+    arrays: usize,
+    out: &mut Vec<Wanted>,
+) {
+    for node in nodes {
+        match (steps.split_first(), &node.body) {
+            (None, _) => everything(node, arrays, out),
+            (Some(_), SchemaBody::Leaf) if node.kind == Kind::Raw => everything(node, arrays, out),
+            (Some((PathStep::Key(name), steps)), SchemaBody::Object { keys, rest }) => {
+                let mut in_rest = true;
+                if let Ok(i) = keys.binary_search_by(|key| key_order(&key.name, name)) {
+                    in_rest = keys[i].in_rest;
+                    wanted(&keys[i].alternatives, steps, arrays, out);
+                }
+                if let (true, Some(rest)) = (in_rest, rest) {
+                    out.push(Wanted {
+                        column: *rest,
+                        kind: Kind::Rest,
+                        arrays,
+                    });
+                }
+            }
+            // Only all columns below together know where an array ends.
+            (Some((PathStep::Index(..0), _)), SchemaBody::Array(_)) => {
+                everything(node, arrays, out)
+            }
+            (Some((PathStep::Index(_), steps)), SchemaBody::Array(elements)) => {
+                wanted(elements, steps, arrays + 1, out);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The columns that hold the values at `steps` from a place, with their kinds; `None` if some values are
+/// containers or may have overflowed.
+pub(crate) fn ends(
+    nodes: &[SchemaNode],
+    steps: &[PathStep],
+    out: &mut Vec<(Kind, u32)>,
+) -> Option<()> {
+    for node in nodes {
+        match (steps.split_first(), &node.body) {
+            (None, SchemaBody::Leaf) => out.push((node.kind, node.columns.start)),
+            (None, _) => return None,
+            (Some(_), SchemaBody::Leaf) if node.kind == Kind::Raw => return None,
+            (Some((PathStep::Key(name), steps)), SchemaBody::Object { keys, rest }) => {
+                match keys.binary_search_by(|key| key_order(&key.name, name)) {
+                    Ok(i) if !keys[i].in_rest => ends(&keys[i].alternatives, steps, out)?,
+                    Ok(_) => return None,
+                    Err(_) if rest.is_some() => return None,
+                    Err(_) => {}
+                }
+            }
+            (Some((PathStep::Index(_), steps)), SchemaBody::Array(elements)) => {
+                ends(elements, steps, out)?;
+            }
+            _ => {}
+        }
+    }
+    Some(())
+}
+
+/// All columns at or below a node that lies below `arrays` arrays.
+pub(crate) fn everything(node: &SchemaNode, arrays: usize, out: &mut Vec<Wanted>) {
+    match &node.body {
+        SchemaBody::Leaf => out.push(Wanted {
+            column: node.columns.start,
+            kind: node.kind,
+            arrays,
+        }),
+        SchemaBody::Array(elements) => elements
+            .iter()
+            .for_each(|node| everything(node, arrays + 1, out)),
+        SchemaBody::Object { keys, rest } => {
+            keys.iter()
+                .flat_map(|key| &key.alternatives)
+                .for_each(|node| everything(node, arrays, out));
+            if let Some(rest) = rest {
+                out.push(Wanted {
+                    column: *rest,
+                    kind: Kind::Rest,
+                    arrays,
+                });
+            }
+        }
+    }
+}
+
+impl PathColumn {
+    pub(crate) fn new(rows: u32, tree: Tree, steps: &[PathStep]) -> Self {
+        let hops = hops(&tree, &tree.roots, steps);
+        let bytes_used = tree.heap_bytes() + std::mem::size_of::<Self>();
+        Self {
+            rows,
+            tree,
+            bytes_used,
+            steps: steps.to_vec(),
+            hops,
+        }
+    }
+
+    /// Rows, anti-matter included.
+    pub fn len(&self) -> usize {
+        self.rows as usize
+    }
+
+    /// Whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.rows == 0
+    }
+
+    /// The nodes that the path ends at, if it only goes through fields that did not overflow: their places
+    /// are rows.
+    pub(crate) fn ends(&self) -> Option<impl Iterator<Item = u32> + '_> {
+        let mut hops = &self.hops;
+        while let [Hop {
+            then: Then::Field(next, None),
+            ..
+        }] = &hops[..]
+        {
+            hops = next;
+        }
+        let ends = hops.iter().all(|hop| matches!(hop.then, Then::End));
+        ends.then(|| hops.iter().map(|hop| hop.node))
+    }
+
+    /// Bytes of memory held.
+    pub fn bytes_used(&self) -> usize {
+        self.bytes_used
+    }
+
+    /// The value at the path in `row`'s document: `None` if it is missing (SQL NULL), [`Scalar::Null`] for
+    /// JSON null, [`Scalar::Payload`], assembled in `buf`, for an array or object.
+    ///
+    /// # Errors
+    /// [`crate::Error::Corrupt`] if the structure proves unsound.
+    pub fn get<'a>(&'a self, row: usize, buf: &'a mut Vec<u8>) -> Result<Option<Scalar<'a>>> {
+        match u32::try_from(row) {
+            Ok(row) if row < self.rows => self.follow(&self.hops, 0, row, buf),
+            _ => Ok(None),
+        }
+    }
+
+    fn follow<'a>(
+        &'a self,
+        hops: &'a [Hop],
+        depth: usize,
+        place: u32,
+        buf: &'a mut Vec<u8>,
+    ) -> Result<Option<Scalar<'a>>> {
+        // A place has one kind of value, so at most one hop is present.
+        let found = hops.iter().find_map(|hop| {
+            self.tree.nodes[hop.node as usize]
+                .presence
+                .get(place)
+                .map(|instance| (hop, instance))
+        });
+        let Some((hop, instance)) = found else {
+            return Ok(None);
+        };
+        let node = &self.tree.nodes[hop.node as usize];
+        match (&hop.then, &node.body) {
+            (Then::End, Body::Leaf(values)) => Ok(Some(leaf(node.kind, values, instance as usize))),
+            (Then::End, _) => {
+                build(buf, self.tree.max_values, |sink| {
+                    self.tree.emit(hop.node, place, instance, sink)
+                })?;
+                Ok(Some(Scalar::Payload(buf)))
+            }
+            (Then::Inside, Body::Leaf(values)) => inside(
+                amax_jsonb::root(values.bytes(instance as usize))?,
+                &self.steps[depth..],
+            ),
+            (Then::Element(index, next), Body::Array { starts, .. }) => {
+                let (start, end) = (
+                    i64::from(starts[instance as usize]),
+                    i64::from(starts[instance as usize + 1]),
+                );
+                let slot = if *index < 0 {
+                    end + i64::from(*index)
+                } else {
+                    start + i64::from(*index)
+                };
+                if slot < start || slot >= end {
+                    return Ok(None);
+                }
+                self.follow(next, depth + 1, slot as u32, buf)
+            }
+            (Then::Field(next, rest), _) => {
+                if let Some((rest, key)) = rest {
+                    let rest = &self.tree.nodes[*rest as usize];
+                    if let (Some(record), Body::Leaf(values)) =
+                        (rest.presence.get(place), &rest.body)
+                    {
+                        if overflowing(values, record as usize, *key, self.tree.max_values, buf)? {
+                            return inside(amax_jsonb::root(buf)?, &self.steps[depth + 1..]);
+                        }
+                    }
+                }
+                self.follow(next, depth + 1, place, buf)
+            }
+            _ => corrupt("path and structure differ"),
+        }
+    }
+}
+
+/// Whether `key` is in an overflow record; its value, as jsonb, goes to `out`.
+fn overflowing(
+    values: &Values,
+    record: usize,
+    key: u32,
+    max_values: usize,
+    out: &mut Vec<u8>,
+) -> Result<bool> {
+    let Values::Rest { keys, records } = values else {
+        return corrupt("overflow column without records");
+    };
+    let mut pairs = Pairs::new(records.get(record), keys);
+    while let Some(next) = pairs.next_key()? {
+        if next == key {
+            return build(out, max_values, |sink| pairs.replay(sink)).map(|()| true);
+        }
+        if next > key {
+            break;
+        }
+        pairs.skip()?;
+    }
+    Ok(false)
+}
+
+/// The value at `steps` in a jsonb value.
+fn inside<'a>(mut value: Json<'a>, steps: &[PathStep]) -> Result<Option<Scalar<'a>>> {
+    for step in steps {
+        let next = match (step, value) {
+            (PathStep::Key(key), Json::Object(c)) => c.get(key)?,
+            (PathStep::Index(i), Json::Array(c)) => {
+                let at = if *i < 0 {
+                    c.len() as i64 + i64::from(*i)
+                } else {
+                    i64::from(*i)
+                };
+                match usize::try_from(at) {
+                    Ok(at) => c.get_index(at)?,
+                    Err(_) => None,
+                }
+            }
+            _ => None,
+        };
+        match next {
+            Some(next) => value = next,
+            None => return Ok(None),
+        }
+    }
+    Ok(Some(match value {
+        Json::Null => Scalar::Null,
+        Json::Bool(b) => Scalar::Bool(b),
+        Json::Numeric(n) => Scalar::of_numeric(n),
+        Json::String(s) => Scalar::String(s),
+        Json::Array(c) | Json::Object(c) => Scalar::Payload(c.bytes()),
+    }))
+}
+
+fn hops(tree: &Tree, nodes: &[u32], steps: &[PathStep]) -> Vec<Hop> {
+    let mut out = Vec::new();
+    for &node in nodes {
+        let then = match (steps.split_first(), &tree.nodes[node as usize].body) {
+            (None, _) => Then::End,
+            (Some(_), Body::Leaf(_)) if tree.nodes[node as usize].kind == Kind::Raw => Then::Inside,
+            (Some((PathStep::Key(name), steps)), Body::Object(object)) => {
+                let next: Vec<u32> = object
+                    .fields
+                    .iter()
+                    .filter(|field| tree.keys.get(field.key as usize) == &name[..])
+                    .map(|field| field.node)
+                    .collect();
+                let rest = object
+                    .rest
+                    .and_then(|rest| match &tree.nodes[rest as usize].body {
+                        Body::Leaf(values) => match &**values {
+                            Values::Rest { keys, .. } => find(keys, name).map(|key| (rest, key)),
+                            _ => None,
+                        },
+                        _ => None,
+                    });
+                Then::Field(hops(tree, &next, steps), rest)
+            }
+            (Some((PathStep::Index(i), steps)), Body::Array { alternatives, .. }) => {
+                Then::Element(*i, hops(tree, alternatives, steps))
+            }
+            _ => continue,
+        };
+        out.push(Hop { node, then });
+    }
+    out
+}
+
+fn find(keys: &crate::values::ByteVec, name: &[u8]) -> Option<u32> {
+    let (mut low, mut high) = (0, keys.len());
+    while low < high {
+        let middle = low + (high - low) / 2;
+        match key_order(keys.get(middle), name) {
+            std::cmp::Ordering::Less => low = middle + 1,
+            std::cmp::Ordering::Greater => high = middle,
+            std::cmp::Ordering::Equal => return Some(middle as u32),
+        }
+    }
+    None
+}

@@ -1,0 +1,406 @@
+//! Shredding with schema inference in one pass: each value is appended to the node of its path and kind,
+//! which is made when first met.
+
+use amax_jsonb::Value as Json;
+use hashbrown::hash_table::{Entry, HashTable};
+use hashbrown::DefaultHashBuilder;
+use std::hash::{BuildHasher, Hasher};
+
+use crate::assemble::Scalar;
+use crate::error::{Error, Result};
+use crate::kind::{Kind, KINDS};
+use crate::tree::key_order;
+use crate::values::{ByteVec, Values};
+
+/// Not a node.
+pub(crate) const NONE: u32 = u32::MAX;
+
+/// Containers nested deeper stay jsonb.
+const MAX_DEPTH: usize = 100;
+
+/// Keys inferred per column; objects' further keys go to their overflow as they come.
+const MAX_KEYS: usize = 1 << 17;
+
+/// Slots of one array path: what a level stream can count.
+const MAX_SLOTS: u32 = 1 << 28;
+
+/// The node of each kind at one place, or [`NONE`].
+pub(crate) type Alternatives = [u32; KINDS];
+
+/// A column under construction: schema and values together.
+#[derive(Debug)]
+pub(crate) struct Shredder {
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) keys: Vec<Key>,
+    pub(crate) roots: Alternatives,
+    table: HashTable<u32>,
+    hasher: DefaultHashBuilder,
+    /// About what it takes in memory.
+    pub(crate) bytes: usize,
+}
+
+#[derive(Debug)]
+pub(crate) struct Node {
+    pub(crate) kind: Kind,
+    /// The array node above, or [`NONE`].
+    pub(crate) array: u32,
+    /// Where the values are: ascending slots of that array, or rows.
+    pub(crate) places: Vec<u32>,
+    pub(crate) body: Body,
+}
+
+#[derive(Debug)]
+pub(crate) enum Body {
+    Leaf(Values),
+    Object {
+        /// Keys met, in no order.
+        keys: Vec<u32>,
+        /// The key that came first in the last object.
+        first: u32,
+        /// The nameless key whose values are the pairs that came after [`MAX_KEYS`] keys, or [`NONE`].
+        late: u32,
+    },
+    Array {
+        /// First slot of each instance.
+        starts: Vec<u32>,
+        slots: u32,
+        alternatives: Alternatives,
+    },
+}
+
+#[derive(Debug)]
+pub(crate) struct Key {
+    object: u32,
+    pub(crate) name: Box<[u8]>,
+    pub(crate) alternatives: Alternatives,
+    /// The key that followed this one the last time.
+    next: u32,
+}
+
+/// Where a value hangs in the schema.
+#[derive(Clone, Copy)]
+enum At {
+    Root,
+    Key(u32),
+    Element(u32),
+}
+
+impl Shredder {
+    pub(crate) fn new() -> Self {
+        Self {
+            nodes: Vec::new(),
+            keys: Vec::new(),
+            roots: [NONE; KINDS],
+            table: HashTable::new(),
+            hasher: DefaultHashBuilder::default(),
+            bytes: 0,
+        }
+    }
+
+    /// Appends a document at `row`; rows ascend.
+    ///
+    /// # Errors
+    /// If the payload is not sound jsonb, or a limit is hit; the shredder must not be used further then.
+    pub(crate) fn push_json(&mut self, row: u32, payload: &[u8]) -> Result<()> {
+        self.json(At::Root, NONE, row, amax_jsonb::root(payload)?, 0)
+    }
+
+    /// Appends an SQL value at `row`.
+    pub(crate) fn push_scalar(&mut self, row: u32, scalar: Scalar<'_>) -> Result<()> {
+        self.scalar(At::Root, NONE, row, scalar)
+    }
+
+    /// Appends the bits of a float at `row`.
+    pub(crate) fn push_float(&mut self, row: u32, kind: Kind, bits: u64) -> Result<()> {
+        let node = self.leaf(At::Root, NONE, kind, row);
+        match &mut self.nodes[node as usize].body {
+            Body::Leaf(Values::Float4(v)) => v.push(bits as u32),
+            Body::Leaf(Values::Float8(v)) => v.push(bits),
+            _ => return Err(Error::Misuse("not a float column")),
+        }
+        self.bytes += 8;
+        Ok(())
+    }
+
+    fn json(
+        &mut self,
+        at: At,
+        array: u32,
+        place: u32,
+        value: Json<'_>,
+        depth: usize,
+    ) -> Result<()> {
+        match value {
+            Json::Null => self.scalar(at, array, place, Scalar::Null),
+            Json::Bool(b) => self.scalar(at, array, place, Scalar::Bool(b)),
+            Json::Numeric(n) => self.scalar(at, array, place, Scalar::of_numeric(n)),
+            Json::String(s) => self.scalar(at, array, place, Scalar::String(s)),
+            Json::Object(c) if c.is_empty() => {
+                self.leaf(at, array, Kind::EmptyObject, place);
+                Ok(())
+            }
+            Json::Array(c) if c.is_empty() => {
+                self.leaf(at, array, Kind::EmptyArray, place);
+                Ok(())
+            }
+            Json::Object(c) | Json::Array(c) if depth >= MAX_DEPTH => {
+                self.scalar(at, array, place, Scalar::Payload(c.bytes()))
+            }
+            Json::Object(c) => self.object(at, array, place, c, depth),
+            Json::Array(c) => {
+                let node = self.node(at, array, Kind::Array);
+                let first = match &mut self.nodes[node as usize] {
+                    Node {
+                        places,
+                        body: Body::Array { starts, slots, .. },
+                        ..
+                    } => {
+                        if c.len() as u64 + u64::from(*slots) > u64::from(MAX_SLOTS) {
+                            return Err(Error::Limit("elements of one array path"));
+                        }
+                        places.push(place);
+                        starts.push(*slots);
+                        let first = *slots;
+                        *slots += c.len() as u32;
+                        first
+                    }
+                    _ => return Err(Error::Misuse("not an array node")),
+                };
+                self.bytes += 8;
+                for (slot, element) in (first..).zip(c.elements()) {
+                    self.json(At::Element(node), node, slot, element?, depth + 1)?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn object(
+        &mut self,
+        at: At,
+        array: u32,
+        place: u32,
+        object: amax_jsonb::Container<'_>,
+        depth: usize,
+    ) -> Result<()> {
+        let node = self.node(at, array, Kind::Object);
+        self.nodes[node as usize].places.push(place);
+        self.bytes += 4;
+        let mut before = NONE;
+        let mut previous: Option<&[u8]> = None;
+        let mut late: Option<amax_jsonb::Builder> = None;
+        for pair in object.pairs() {
+            let (name, value) = pair?;
+            if previous.is_some_and(|previous| key_order(previous, name).is_ge()) {
+                return Err(amax_jsonb::Error::Corrupt("object keys are not in order").into());
+            }
+            previous = Some(name);
+            let Some(key) = self.key(node, before, name) else {
+                let builder = late.get_or_insert_with(|| {
+                    let mut builder = amax_jsonb::Builder::new();
+                    builder.begin_object();
+                    builder
+                });
+                builder.key(name);
+                builder.value(value);
+                continue;
+            };
+            before = key;
+            self.json(At::Key(key), array, place, value, depth + 1)?;
+        }
+        if let Some(mut builder) = late {
+            builder.end_object();
+            let payload = builder.finish()?;
+            self.late(node, array, place, &payload)?;
+        }
+        Ok(())
+    }
+
+    /// Keeps the pairs of an object whose keys came after [`MAX_KEYS`] others.
+    fn late(&mut self, object: u32, array: u32, place: u32, payload: &[u8]) -> Result<()> {
+        let key = self.keys.len() as u32;
+        let Body::Object { late, .. } = &mut self.nodes[object as usize].body else {
+            return Err(Error::Misuse("not an object node"));
+        };
+        if *late == NONE {
+            *late = key;
+            self.keys.push(Key {
+                object: NONE,
+                name: Box::default(),
+                alternatives: [NONE; KINDS],
+                next: NONE,
+            });
+        }
+        let key = *late;
+        self.scalar(At::Key(key), array, place, Scalar::Payload(payload))
+    }
+
+    fn scalar(&mut self, at: At, array: u32, place: u32, scalar: Scalar<'_>) -> Result<()> {
+        let kind = match scalar {
+            Scalar::Null => Kind::Null,
+            Scalar::Bool(_) => Kind::Bool,
+            Scalar::Int(_) => Kind::Int,
+            Scalar::Decimal { .. } => Kind::Decimal,
+            Scalar::Numeric(_) => Kind::Numeric,
+            Scalar::String(_) => Kind::Bytes,
+            Scalar::Payload(_) => Kind::Raw,
+        };
+        let node = self.leaf(at, array, kind, place);
+        let Body::Leaf(values) = &mut self.nodes[node as usize].body else {
+            return Err(Error::Misuse("not a leaf"));
+        };
+        match (values, scalar) {
+            (Values::None, _) => {}
+            (Values::Bool(v), Scalar::Bool(b)) => {
+                v.push(b);
+                self.bytes += 1;
+            }
+            (Values::Int(v), Scalar::Int(i)) => {
+                v.push(i);
+                self.bytes += 8;
+            }
+            (
+                Values::Decimal { mantissa, scale },
+                Scalar::Decimal {
+                    mantissa: m,
+                    scale: s,
+                },
+            ) => {
+                mantissa.push(m);
+                scale.push(s);
+                self.bytes += 10;
+            }
+            (
+                Values::Bytes(v),
+                Scalar::Numeric(bytes) | Scalar::String(bytes) | Scalar::Payload(bytes),
+            ) => {
+                v.push(bytes)?;
+                self.bytes += 4 + bytes.len();
+            }
+            _ => return Err(Error::Misuse("value of another kind")),
+        }
+        Ok(())
+    }
+
+    /// The leaf node of `kind` at `at`, with `place` added.
+    #[inline]
+    fn leaf(&mut self, at: At, array: u32, kind: Kind, place: u32) -> u32 {
+        let node = self.node(at, array, kind);
+        self.nodes[node as usize].places.push(place);
+        self.bytes += 4;
+        node
+    }
+
+    #[inline]
+    fn node(&mut self, at: At, array: u32, kind: Kind) -> u32 {
+        let id = self.nodes.len() as u32;
+        let alternatives = match at {
+            At::Root => &mut self.roots,
+            At::Key(key) => &mut self.keys[key as usize].alternatives,
+            At::Element(node) => match &mut self.nodes[node as usize].body {
+                Body::Array { alternatives, .. } => alternatives,
+                _ => &mut self.roots,
+            },
+        };
+        let node = &mut alternatives[kind as usize];
+        if *node != NONE {
+            return *node;
+        }
+        *node = id;
+        let body = match kind {
+            Kind::Object => Body::Object {
+                keys: Vec::new(),
+                first: NONE,
+                late: NONE,
+            },
+            Kind::Array => Body::Array {
+                starts: Vec::new(),
+                slots: 0,
+                alternatives: [NONE; KINDS],
+            },
+            Kind::Bool => Body::Leaf(Values::Bool(Vec::new())),
+            Kind::Int => Body::Leaf(Values::Int(Vec::new())),
+            Kind::Decimal => Body::Leaf(Values::Decimal {
+                mantissa: Vec::new(),
+                scale: Vec::new(),
+            }),
+            Kind::Numeric | Kind::Bytes | Kind::Raw => {
+                Body::Leaf(Values::Bytes(ByteVec::default()))
+            }
+            Kind::Float4 => Body::Leaf(Values::Float4(Vec::new())),
+            Kind::Float8 => Body::Leaf(Values::Float8(Vec::new())),
+            Kind::Null | Kind::EmptyObject | Kind::EmptyArray | Kind::Rest => {
+                Body::Leaf(Values::None)
+            }
+        };
+        self.nodes.push(Node {
+            kind,
+            array,
+            places: Vec::new(),
+            body,
+        });
+        self.bytes += std::mem::size_of::<Node>() + 64;
+        id
+    }
+
+    /// The key `name` of `object`; the one that followed `before` the last time is tried first. `None` if
+    /// it is new and there are too many.
+    #[inline]
+    fn key(&mut self, object: u32, before: u32, name: &[u8]) -> Option<u32> {
+        let guess = if before != NONE {
+            self.keys[before as usize].next
+        } else {
+            match &self.nodes[object as usize].body {
+                Body::Object { first, .. } => *first,
+                _ => NONE,
+            }
+        };
+        if guess != NONE && *self.keys[guess as usize].name == *name {
+            return Some(guess);
+        }
+        let key = self.find(object, name)?;
+        if before != NONE {
+            self.keys[before as usize].next = key;
+        } else if let Body::Object { first, .. } = &mut self.nodes[object as usize].body {
+            *first = key;
+        }
+        Some(key)
+    }
+
+    fn find(&mut self, object: u32, name: &[u8]) -> Option<u32> {
+        let hash_of = |object: u32, name: &[u8]| {
+            let mut hasher = self.hasher.build_hasher();
+            hasher.write_u32(object);
+            hasher.write(name);
+            hasher.finish()
+        };
+        let keys = &mut self.keys;
+        let hash = hash_of(object, name);
+        let full = keys.len() >= MAX_KEYS;
+        let same =
+            |&key: &u32| keys[key as usize].object == object && *keys[key as usize].name == *name;
+        if full {
+            return self.table.find(hash, same).copied();
+        }
+        match self.table.entry(hash, same, |&key| {
+            hash_of(keys[key as usize].object, &keys[key as usize].name)
+        }) {
+            Entry::Occupied(entry) => Some(*entry.get()),
+            Entry::Vacant(entry) => {
+                let key = keys.len() as u32;
+                entry.insert(key);
+                keys.push(Key {
+                    object,
+                    name: name.into(),
+                    alternatives: [NONE; KINDS],
+                    next: NONE,
+                });
+                if let Body::Object { keys, .. } = &mut self.nodes[object as usize].body {
+                    keys.push(key);
+                }
+                self.bytes += std::mem::size_of::<Key>() + name.len() + 32;
+                Some(key)
+            }
+        }
+    }
+}

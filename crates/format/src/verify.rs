@@ -1,0 +1,163 @@
+//! Checking everything a leaf holds, and reporting what is wrong instead of failing on it.
+
+use crate::assemble::JsonSink;
+use crate::encode::values;
+use crate::kind::Kind;
+use crate::leaf::Leaf;
+use crate::load::{load, unpack, Budget, Wanted};
+use crate::page0::Blob;
+use crate::path;
+use crate::tree::Tree;
+use crate::types::{ColumnType, ReadAt};
+use crate::values::Values;
+use crate::zone;
+
+/// Problems reported at most; a leaf that has more is beyond reading.
+const MAX_PROBLEMS: usize = 100;
+
+impl<R: ReadAt> Leaf<R> {
+    /// Every problem found: megapages and their checksums, levels against values, zones and encodings
+    /// against the directory, and that each row of each column can be put together. Empty if the leaf is
+    /// sound. (Page 0 was checked by [`Leaf::open`].)
+    pub fn verify(&self) -> Vec<String> {
+        let mut problems = Problems(Vec::new());
+        for (i, blob) in self.page0.shared.iter().enumerate() {
+            let mut budget = Budget(self.options.memory_limit);
+            if let Err(error) = self.check_blob(blob, &mut budget) {
+                problems.add(format!("level stream {i}: {error}"));
+            }
+        }
+        for col in 0..self.page0.columns.len() {
+            self.verify_column(col, &mut problems);
+        }
+        problems.0
+    }
+
+    fn check_blob(&self, blob: &Blob, budget: &mut Budget) -> crate::Result<()> {
+        if blob.raw_len == 0 {
+            return Ok(());
+        }
+        let stored = self.source.read_at(blob.offset, blob.stored_len as usize)?;
+        unpack(&stored, blob, budget, !self.options.checksums).map(|_| ())
+    }
+
+    fn verify_column(&self, col: usize, problems: &mut Problems) {
+        let (_, schema) = &self.page0.columns[col];
+        let mut wanted = Vec::new();
+        schema
+            .roots
+            .iter()
+            .for_each(|node| path::everything(node, 0, &mut wanted));
+        let before = problems.0.len();
+        for w in &wanted {
+            if let Err(error) = self.verify_leaf(w, problems, col) {
+                problems.add(format!("column {col}, leaf column {}: {error}", w.column));
+            }
+        }
+        if problems.0.len() > before {
+            return;
+        }
+        let tree = match self.tree(schema, &wanted) {
+            Ok(tree) => tree,
+            Err(error) => return problems.add(format!("column {col}: {error}")),
+        };
+        for row in 0..self.rows() as u32 {
+            self.verify_row(&tree, row, col, problems);
+            if problems.full() {
+                return;
+            }
+        }
+    }
+
+    fn verify_leaf(
+        &self,
+        wanted: &Wanted,
+        problems: &mut Problems,
+        col: usize,
+    ) -> crate::Result<()> {
+        let mut budget = Budget(self.options.memory_limit);
+        let loaded = load(
+            &self.source,
+            &self.page0,
+            &[*wanted],
+            &mut budget,
+            !self.options.checksums,
+        )?;
+        let entry = &self.page0.entries[wanted.column as usize];
+        if values::describe(entry.encoding, wanted.kind) == "unknown" && entry.count > 0 {
+            problems.add(format!(
+                "column {col}, leaf column {}: unknown encoding in the directory",
+                wanted.column
+            ));
+        }
+        let Some(loaded) = loaded.get(&wanted.column) else {
+            return Ok(());
+        };
+        let expected = match wanted.kind {
+            Kind::Numeric | Kind::Raw | Kind::Rest => None,
+            _ => match &*loaded.values {
+                Values::Dictionary { entries, .. } => zone::of(&Values::Bytes(entries.clone())),
+                values => zone::of(values),
+            },
+        };
+        if expected != entry.zone {
+            problems.add(format!(
+                "column {col}, leaf column {}: smallest and largest value differ",
+                wanted.column
+            ));
+        }
+        Ok(())
+    }
+
+    fn verify_row(&self, tree: &Tree, row: u32, col: usize, problems: &mut Problems) {
+        let present = tree
+            .roots
+            .iter()
+            .filter(|&&n| tree.nodes[n as usize].presence.get(row).is_some())
+            .count();
+        if present > 1 {
+            problems.add(format!("column {col}, row {row}: values of several kinds"));
+        }
+        if present > 0 && self.is_antimatter(row as usize) {
+            problems.add(format!("column {col}, row {row}: anti-matter with a value"));
+        }
+        let Some((node, instance)) = tree.alternative(&tree.roots, row) else {
+            return;
+        };
+        let mut builder = amax_jsonb::Builder::new();
+        let result = tree.emit(
+            node,
+            row,
+            instance,
+            &mut JsonSink {
+                builder: &mut builder,
+                left: tree.max_values,
+            },
+        );
+        let is_json = self.page0.columns[col].0 == ColumnType::Json;
+        let result = result.and_then(|()| {
+            if is_json {
+                Ok(builder.finish().map(|_| ())?)
+            } else {
+                Ok(())
+            }
+        });
+        if let Err(error) = result {
+            problems.add(format!("column {col}, row {row}: {error}"));
+        }
+    }
+}
+
+struct Problems(Vec<String>);
+
+impl Problems {
+    fn full(&self) -> bool {
+        self.0.len() >= MAX_PROBLEMS
+    }
+
+    fn add(&mut self, problem: String) {
+        if !self.full() {
+            self.0.push(problem);
+        }
+    }
+}

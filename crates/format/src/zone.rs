@@ -1,0 +1,85 @@
+//! Zones: eight-byte prefixes of a column's smallest and largest value (AMAX paper §4.2), for skipping
+//! leaves.
+
+use crate::kind::Kind;
+use crate::values::Values;
+
+/// A bound of the values of a column.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Bound {
+    /// Of integers, exact; of decimals, rounded outwards; of booleans, 0 or 1.
+    Int(i64),
+    /// Of floats, exact, in PostgreSQL's order (NaN above all).
+    Float(f64),
+    /// Of byte strings, compared as unsigned bytes: the first eight, zero padded. An upper bound is one of
+    /// the prefix only: values may continue after it.
+    Prefix([u8; 8]),
+}
+
+/// The prefixes stored for the values of a column; `None` if the kind has no useful ones.
+pub(crate) fn of(values: &Values) -> Option<([u8; 8], [u8; 8])> {
+    match values {
+        Values::Bool(v) => ints(
+            v.iter().map(|&b| i64::from(b)),
+            v.iter().map(|&b| i64::from(b)),
+        ),
+        Values::Int(v) => ints(v.iter().copied(), v.iter().copied()),
+        Values::Decimal { mantissa, scale } => {
+            let rounded = |up: bool| {
+                mantissa.iter().zip(scale).map(move |(&m, &s)| {
+                    let unit = 10i128.checked_pow(u32::from(s)).unwrap_or(i128::MAX);
+                    let floor = i128::from(m).div_euclid(unit);
+                    (if up && i128::from(m).rem_euclid(unit) != 0 {
+                        floor + 1
+                    } else {
+                        floor
+                    }) as i64
+                })
+            };
+            ints(rounded(false), rounded(true))
+        }
+        Values::Float4(v) => floats(v.iter().map(|&bits| f64::from(f32::from_bits(bits)))),
+        Values::Float8(v) => floats(v.iter().map(|&bits| f64::from_bits(bits))),
+        Values::Bytes(v) => {
+            let min = v.iter().min().map(prefix)?;
+            Some((min, v.iter().max().map(prefix)?))
+        }
+        Values::None | Values::Dictionary { .. } | Values::Rest { .. } => None,
+    }
+}
+
+/// The bound that a stored prefix is, for a column of `kind`.
+pub(crate) fn bound(kind: Kind, bytes: [u8; 8]) -> Option<Bound> {
+    match kind {
+        Kind::Bool | Kind::Int | Kind::Decimal => Some(Bound::Int(i64::from_le_bytes(bytes))),
+        Kind::Float4 | Kind::Float8 => Some(Bound::Float(f64::from_le_bytes(bytes))),
+        Kind::Bytes => Some(Bound::Prefix(bytes)),
+        _ => None,
+    }
+}
+
+/// PostgreSQL's order of floats: NaN is equal to NaN and above all others; -0 equals 0.
+pub(crate) fn float_order(a: f64, b: f64) -> std::cmp::Ordering {
+    a.partial_cmp(&b)
+        .unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
+}
+
+fn ints(
+    low: impl Iterator<Item = i64>,
+    high: impl Iterator<Item = i64>,
+) -> Option<([u8; 8], [u8; 8])> {
+    Some((low.min()?.to_le_bytes(), high.max()?.to_le_bytes()))
+}
+
+fn floats(v: impl Iterator<Item = f64> + Clone) -> Option<([u8; 8], [u8; 8])> {
+    let min = v.clone().min_by(|a, b| float_order(*a, *b))?;
+    let max = v.max_by(|a, b| float_order(*a, *b))?;
+    Some((min.to_le_bytes(), max.to_le_bytes()))
+}
+
+fn prefix(bytes: &[u8]) -> [u8; 8] {
+    let mut prefix = [0; 8];
+    let n = bytes.len().min(8);
+    prefix[..n].copy_from_slice(&bytes[..n]);
+    prefix
+}

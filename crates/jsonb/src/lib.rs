@@ -1,0 +1,28 @@
+//! A safe codec for PostgreSQL's binary jsonb and numeric, on plain bytes and without a server.
+//!
+//! A *payload* is what `VARDATA` of a jsonb datum points at: the root container, after the varlena
+//! header, in the layout `src/include/utils/jsonb.h` describes, on a little-endian host. Reading
+//! accepts hostile bytes: it reports [`Error`] and never panics. Writing produces the bytes
+//! PostgreSQL itself would (`JsonbValueToJsonb` in `src/backend/utils/adt/jsonb_util.c`).
+//!
+//! * [`root`], [`Value`], [`Container`]: reading in place, without allocation.
+//! * [`walk()`]: a whole value as a flat stream of events, at any depth.
+//! * [`Builder`]: building from events, with keys in any order.
+//! * [`is_canonical`]: whether bytes are exactly what PostgreSQL would have written.
+//! * [`numeric`]: numbers; [`json`]: text.
+
+mod builder;
+mod canonical;
+mod error;
+pub mod json;
+mod layout;
+pub mod numeric;
+mod reader;
+mod sort;
+mod walk;
+
+pub use builder::Builder;
+pub use canonical::is_canonical;
+pub use error::Error;
+pub use reader::{root, Container, Elements, Pairs, Value};
+pub use walk::{walk, Event, Walk};

@@ -1,0 +1,27 @@
+//! The LSM tree's bookkeeping, without a server: which logical blocks belong to which component, where components lie on
+//! disk, what was given up and when it may be reused. See README.md for the invariants.
+
+pub mod extents;
+pub mod manifest;
+pub mod meta;
+pub mod ranges;
+pub mod tid;
+
+pub use extents::{Extent, FreeSpace};
+pub use manifest::{
+    Blob, Component, Directory, LeafEntry, Manifest, Origin, Retired, RetiredPages,
+};
+pub use ranges::RangeSet;
+pub use tid::Key;
+
+/// Why bytes read from disk were refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Damaged(pub String);
+
+impl std::fmt::Display for Damaged {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Damaged {}

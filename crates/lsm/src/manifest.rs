@@ -1,0 +1,198 @@
+//! The manifest: everything a reader must know of the columnar side, in one value that is replaced as a whole.
+
+use crate::{Damaged, Extent, FreeSpace, Key, RangeSet};
+use serde::{Deserialize, Serialize};
+
+/// A byte string stored across pages.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Blob {
+    pub extents: Vec<Extent>,
+    /// Bytes.
+    pub len: u64,
+}
+
+impl Blob {
+    /// The physical page that holds the `nth` page of the blob.
+    pub fn page(&self, mut nth: u64) -> Option<u32> {
+        for extent in &self.extents {
+            if nth < u64::from(extent.len) {
+                return Some(extent.start + nth as u32);
+            }
+            nth -= u64::from(extent.len);
+        }
+        None
+    }
+
+    pub fn pages(&self) -> u64 {
+        self.extents.iter().map(|e| u64::from(e.len)).sum()
+    }
+}
+
+/// Who wrote a component that was loaded in bulk. Flushed components have no origin: their rows are visible to everyone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Origin {
+    /// 32-bit transaction id of the (sub)transaction; frozen (the origin dropped) before relfrozenxid passes it.
+    pub xid: u32,
+    pub cmin: u32,
+}
+
+/// An immutable disk component.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Component {
+    pub id: u64,
+    /// The logical blocks whose rows it holds, all of them. No two components share one.
+    pub blocks: RangeSet,
+    pub rows: u64,
+    pub leaves: u32,
+    /// Pages of leaves and directory.
+    pub pages: u64,
+    /// An encoded [`Directory`].
+    pub directory: Blob,
+    pub origin: Option<Origin>,
+}
+
+/// One mega leaf of a component.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeafEntry {
+    pub first: Key,
+    pub last: Key,
+    pub rows: u32,
+    pub image: Blob,
+    /// TIDs that index entries may hold for a row whose own TID is another (the root of its HOT chain): sorted
+    /// (alias, offset of the row in the same block).
+    pub aliases: Vec<(Key, u16)>,
+}
+
+/// A component's leaves, in key order.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Directory {
+    pub leaves: Vec<LeafEntry>,
+}
+
+impl Directory {
+    /// The leaf whose key range holds `key`.
+    pub fn leaf_of(&self, key: Key) -> Option<usize> {
+        let i = self.leaves.partition_point(|leaf| leaf.last < key);
+        (i < self.leaves.len() && self.leaves[i].first <= key).then_some(i)
+    }
+
+    /// The first leaf that can hold keys of logical block `block` or later ones.
+    pub fn first_leaf_at(&self, block: u32) -> usize {
+        self.leaves
+            .partition_point(|leaf| crate::tid::block(leaf.last) < block)
+    }
+
+    pub fn encode(&self) -> Vec<u8> {
+        seal(self)
+    }
+
+    pub fn decode(bytes: &[u8]) -> Result<Directory, Damaged> {
+        unseal(bytes)
+    }
+}
+
+/// Pages given up, which some snapshot may still read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Retired {
+    /// Next full transaction id when they were given up; reusable once it is removable for everyone.
+    pub safexid: u64,
+    pub pages: RetiredPages,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum RetiredPages {
+    Columnar(Vec<Extent>),
+    /// Row pages that were flushed: (logical block, physical page).
+    Rows(Vec<(u32, u32)>),
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Manifest {
+    pub next_component: u64,
+    pub components: Vec<Component>,
+    pub retired: Vec<Retired>,
+    pub free: FreeSpace,
+}
+
+impl Manifest {
+    /// The component that holds logical block `block`; None when its rows are in a row page, or there are none.
+    pub fn component_of(&self, block: u32) -> Option<usize> {
+        self.components
+            .iter()
+            .position(|c| c.blocks.contains(block))
+    }
+
+    pub fn rows(&self) -> u64 {
+        self.components.iter().map(|c| c.rows).sum()
+    }
+
+    pub fn encode(&self) -> Vec<u8> {
+        seal(self)
+    }
+
+    pub fn decode(bytes: &[u8]) -> Result<Manifest, Damaged> {
+        unseal(bytes)
+    }
+}
+
+fn seal<T: Serialize>(value: &T) -> Vec<u8> {
+    let mut bytes = postcard::to_stdvec(value).expect("plain data always serializes");
+    let crc = crc32c::crc32c(&bytes);
+    bytes.extend_from_slice(&crc.to_le_bytes());
+    bytes
+}
+
+fn unseal<T: for<'a> Deserialize<'a>>(bytes: &[u8]) -> Result<T, Damaged> {
+    let Some((body, crc)) = bytes.split_last_chunk::<4>() else {
+        return Err(Damaged("shorter than its checksum".into()));
+    };
+    if crc32c::crc32c(body) != u32::from_le_bytes(*crc) {
+        return Err(Damaged("checksum does not match".into()));
+    }
+    postcard::from_bytes(body).map_err(|e| Damaged(format!("does not decode: {e}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tid::key;
+
+    #[test]
+    fn survives_encoding_and_notices_damage() {
+        let mut manifest = Manifest {
+            next_component: 7,
+            ..Default::default()
+        };
+        manifest.free.give(Extent { start: 3, len: 4 });
+        manifest.retired.push(Retired {
+            safexid: 1 << 40,
+            pages: RetiredPages::Rows(vec![(1, 2)]),
+        });
+        let mut bytes = manifest.encode();
+        assert_eq!(Manifest::decode(&bytes).unwrap(), manifest);
+        bytes[0] ^= 1;
+        assert!(Manifest::decode(&bytes).is_err());
+        assert!(Manifest::decode(&[]).is_err());
+    }
+
+    #[test]
+    fn finds_the_leaf_of_a_key() {
+        let leaf = |first, last| LeafEntry {
+            first,
+            last,
+            rows: 1,
+            image: Blob::default(),
+            aliases: vec![],
+        };
+        let directory = Directory {
+            leaves: vec![leaf(key(1, 1), key(3, 9)), leaf(key(5, 2), key(8, 1))],
+        };
+        assert_eq!(directory.leaf_of(key(1, 1)), Some(0));
+        assert_eq!(directory.leaf_of(key(3, 10)), None);
+        assert_eq!(directory.leaf_of(key(5, 1)), None);
+        assert_eq!(directory.leaf_of(key(8, 1)), Some(1));
+        assert_eq!(directory.leaf_of(key(9, 1)), None);
+        assert_eq!(directory.first_leaf_at(4), 1);
+        assert_eq!(directory.first_leaf_at(3), 0);
+    }
+}

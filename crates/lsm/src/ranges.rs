@@ -1,0 +1,74 @@
+//! Sets of block numbers as sorted, disjoint, non-adjacent half-open ranges.
+
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RangeSet(Vec<(u32, u32)>);
+
+impl RangeSet {
+    pub fn contains(&self, block: u32) -> bool {
+        let i = self.0.partition_point(|r| r.1 <= block);
+        self.0.get(i).is_some_and(|r| r.0 <= block)
+    }
+
+    /// Adds `start..end`.
+    pub fn insert(&mut self, start: u32, end: u32) {
+        if start >= end {
+            return;
+        }
+        let first = self.0.partition_point(|r| r.1 < start);
+        let last = self.0.partition_point(|r| r.0 <= end);
+        let merged = self.0[first..last]
+            .iter()
+            .fold((start, end), |m, r| (m.0.min(r.0), m.1.max(r.1)));
+        self.0.splice(first..last, [merged]);
+    }
+
+    pub fn union(&mut self, other: &RangeSet) {
+        for &(start, end) in &other.0 {
+            self.insert(start, end);
+        }
+    }
+
+    /// Number of blocks.
+    pub fn len(&self) -> u64 {
+        self.0.iter().map(|r| u64::from(r.1 - r.0)).sum()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub fn ranges(&self) -> &[(u32, u32)] {
+        &self.0
+    }
+
+    pub fn blocks(&self) -> impl Iterator<Item = u32> + '_ {
+        self.0.iter().flat_map(|&(start, end)| start..end)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    proptest! {
+        #[test]
+        fn behaves_as_a_set(inserts in prop::collection::vec((0u32..200, 0u32..20), 0..40)) {
+            let mut ranges = RangeSet::default();
+            let mut set = BTreeSet::new();
+            for (start, len) in inserts {
+                ranges.insert(start, start + len);
+                set.extend(start..start + len);
+            }
+            prop_assert_eq!(ranges.blocks().collect::<BTreeSet<_>>(), set.clone());
+            prop_assert_eq!(ranges.len(), set.len() as u64);
+            for block in 0..230 {
+                prop_assert_eq!(ranges.contains(block), set.contains(&block));
+            }
+            prop_assert!(ranges.ranges().windows(2).all(|w| w[0].1 < w[1].0), "not normalized: {:?}", ranges);
+        }
+    }
+}

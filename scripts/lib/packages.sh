@@ -1,0 +1,34 @@
+# Debian packages. Only what is missing is installed; nothing present is upgraded on purpose.
+
+BUILD_PACKAGES=(postgresql-$PG_MAJOR postgresql-server-dev-$PG_MAJOR libclang-dev clang pkg-config build-essential xz-utils)
+TEST_PACKAGES=(bison flex libicu-dev libreadline-dev zlib1g-dev liblz4-dev libzstd-dev bzip2 diffutils)
+
+package_installed() {
+    [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null || true)" = installed ]
+}
+
+# ensure_packages NAME...: installs those missing, with apt-get; fails if that is impossible.
+ensure_packages() {
+    local package missing=()
+    for package in "$@"; do
+        package_installed "$package" || missing+=("$package")
+    done
+    [ ${#missing[@]} -eq 0 ] && return 0
+    command -v apt-get >/dev/null || die "packages missing and no apt-get here: ${missing[*]}"
+    if [ ${#SUDO[@]} -gt 0 ]; then
+        command -v sudo >/dev/null || die "packages missing: ${missing[*]}; run as root or install sudo"
+    fi
+    say "installing ${missing[*]}"
+    "${SUDO[@]}" apt-get update -qq </dev/null >&2 || say "apt-get update reported a failure; trying to install all the same"
+    "${SUDO[@]}" env DEBIAN_FRONTEND=noninteractive \
+        apt-get install -y -qq --no-install-recommends --no-upgrade "${missing[@]}" </dev/null >&2 ||
+        die "apt-get could not install: ${missing[*]}"
+}
+
+# ensure_rust: puts cargo on PATH, or fails with what to do.
+ensure_rust() {
+    if ! command -v cargo >/dev/null && [ -x "${CARGO_HOME:-$HOME/.cargo}/bin/cargo" ]; then
+        PATH=${CARGO_HOME:-$HOME/.cargo}/bin:$PATH
+    fi
+    command -v cargo >/dev/null || die "cargo not found; install Rust 1.95 or later first (https://rustup.rs)"
+}

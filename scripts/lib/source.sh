@@ -1,0 +1,89 @@
+# PostgreSQL's source, and a server built from it with assertions: they find what tests do not.
+
+SOURCE_DIR=$BUILD_DIR/pg$PG_MAJOR-src
+ASSERT_DIR=$BUILD_DIR/pg$PG_MAJOR-assert
+ASSERT_CONFIGURE=(--enable-cassert --enable-debug --with-icu --with-lz4 --with-zstd 'CFLAGS=-O1 -g')
+
+# write_source_lists DIRECTORY: the machine's own apt sources of this Debian release, as source entries.
+# Third-party repositories are left out: their suites carry other names.
+write_source_lists() {
+    local directory=$1 codename file
+    # shellcheck source=/dev/null
+    codename=$(. /etc/os-release && echo "${VERSION_CODENAME:?no VERSION_CODENAME in /etc/os-release}")
+    for file in /etc/apt/sources.list /etc/apt/sources.list.d/*.list; do
+        [ -f "$file" ] || continue
+        sed -nE "s#^[[:space:]]*deb[[:space:]]+((\[[^]]*\] *)?[^[:space:]]+[[:space:]]+$codename[-/a-z]*[[:space:]].*)#deb-src \1#p" \
+            "$file" >"$directory/$(basename "$file" .list)-one-line.list"
+    done
+    for file in /etc/apt/sources.list.d/*.sources; do
+        [ -f "$file" ] || continue
+        awk -v RS= -v codename="$codename" '
+            $0 ~ "(^|\n)Suites:[^\n]*[ \t]" codename && $0 !~ "(^|\n)Enabled:[ \t]*no" {
+                sub(/(^|\n)Types:[^\n]*/, "\nTypes: deb-src")
+                sub(/^\n/, "")
+                print $0 "\n"
+            }' "$file" >"$directory/$(basename "$file")"
+    done
+}
+
+# fetch_source: unpacks the newest source of this PostgreSQL that the mirrors really have into $SOURCE_DIR. An index may
+# announce a version whose files the mirror does not hold, so versions are tried from the newest down. apt checks hashes.
+fetch_source() {
+    local apt=$BUILD_DIR/apt version archive options
+    [ -e "$SOURCE_DIR/configure" ] && return 0
+    rm -rf "$apt" "$SOURCE_DIR"
+    mkdir -p "$apt"/{parts,lists/partial,cache/archives/partial,download}
+    write_source_lists "$apt/parts"
+    options=(-o Dir::Etc::SourceList=/dev/null -o "Dir::Etc::SourceParts=$apt/parts" -o "Dir::State::Lists=$apt/lists"
+        -o "Dir::Cache=$apt/cache" -o APT::Sandbox::User=root -o Debug::NoLocking=1)
+    say "fetching the source of postgresql-$PG_MAJOR"
+    apt-get "${options[@]}" -qq update </dev/null >&2 || say "some source indexes could not be fetched"
+    for version in $(apt-cache "${options[@]}" showsrc --only-source "postgresql-$PG_MAJOR" |
+        sed -n 's/^Version: //p' | sort -rVu); do
+        if (cd "$apt/download" &&
+            apt-get "${options[@]}" -qq source --download-only "postgresql-$PG_MAJOR=$version" </dev/null >"$apt/log" 2>&1); then
+            # The upstream archive only: what is tested is PostgreSQL, not a distribution's patches.
+            archive=$(echo "$apt"/download/*.orig.tar.*)
+            rm -rf "$SOURCE_DIR.new"
+            mkdir -p "$SOURCE_DIR.new"
+            tar -xf "$archive" -C "$SOURCE_DIR.new" --strip-components=1
+            mv "$SOURCE_DIR.new" "$SOURCE_DIR"
+            rm -rf "$apt"
+            say "source of PostgreSQL $version"
+            return 0
+        fi
+        say "version $version is announced but cannot be fetched"
+    done
+    [ -e "$apt/log" ] && cat "$apt/log" >&2
+    die "no source of postgresql-$PG_MAJOR to be had from this machine's apt sources"
+}
+
+# ensure_assert_server: PostgreSQL with assertions in $ASSERT_DIR, with what its test suites need beside it.
+ensure_assert_server() {
+    local log=$BUILD_DIR/pg$PG_MAJOR-build.log
+    [ -e "$ASSERT_DIR/complete" ] && return 0
+    ensure_packages "${BUILD_PACKAGES[@]}" "${TEST_PACKAGES[@]}"
+    fetch_source
+    say "building PostgreSQL with assertions (log: ${log#"$AMAX_ROOT"/})"
+    rm -rf "$ASSERT_DIR"
+    (
+        cd "$SOURCE_DIR" &&
+            ./configure --prefix="$ASSERT_DIR" "${ASSERT_CONFIGURE[@]}" &&
+            make -s -j"$(nproc)" -C src install &&
+            make -s -C src/test/regress all &&
+            make -s -C src/test/isolation all
+    ) </dev/null >"$log" 2>&1 || {
+        tail -30 "$log" >&2
+        die "PostgreSQL did not build"
+    }
+    touch "$ASSERT_DIR/complete"
+}
+
+# stage_assert_server: a copy in $RUN_DIR/pg that the server's user can reach wherever the checkout is, and that takes the
+# extension without touching the original. PostgreSQL finds its files relative to its programs; libpq needs a hint.
+stage_assert_server() {
+    [ -e "$RUN_DIR/pg" ] && return 0
+    cp -r "$ASSERT_DIR" "$RUN_DIR/pg"
+    install_extension "$RUN_DIR/pg/bin/pg_config"
+    give_to_server_user "$RUN_DIR/pg"
+}

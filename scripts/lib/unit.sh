@@ -1,0 +1,36 @@
+# Rust's side: formatting, lints, and the tests of the crates that need no server.
+
+# run_unit [CARGO TEST ARGUMENT...]
+run_unit() {
+    local log=$RUN_DIR/unit.log status=0 ok bad
+    run_check "cargo fmt" bash -c 'cd "$AMAX_ROOT" && cargo fmt --all --check'
+    run_check "cargo clippy" run_cargo clippy --workspace --all-targets -- -D warnings
+    export AMAX_FUZZ_SECONDS=${AMAX_FUZZ_SECONDS:-60}
+    # The root crate is left out: code that calls PostgreSQL links only into a server.
+    run_cargo test --workspace --exclude amax --no-fail-fast "$@" >"$log" 2>&1 || status=$?
+    mkdir -p "$BUILD_DIR/test"
+    cp "$log" "$BUILD_DIR/test/unit.log"
+    read -r ok bad < <(awk '/^test result:/ { ok += $4; bad += $6 } END { print ok + 0, bad + 0 }' "$log")
+    passed "$ok"
+    FAILED=$((FAILED + bad))
+    if [ "$bad" -gt 0 ]; then grep -E '^test .* FAILED$|^---- |panicked at' "$log" || true; fi
+    # A crate that does not compile reports no result at all.
+    if [ "$status" -ne 0 ] && [ "$bad" -eq 0 ]; then
+        tail -40 "$log"
+        failed "cargo test could not run"
+    elif [ "$ok" -eq 0 ]; then
+        failed "cargo test found no tests"
+    fi
+}
+
+# run_check NAME COMMAND...: one command, one test.
+run_check() {
+    local name=$1 log=$RUN_DIR/check.log
+    shift
+    if "$@" >"$log" 2>&1; then
+        passed
+    else
+        tail -60 "$log"
+        failed "$name"
+    fi
+}

@@ -1,0 +1,56 @@
+-- A flush or reclaim that fails at any of its steps loses nothing and leaves a table that works.
+CREATE EXTENSION IF NOT EXISTS amax;
+CREATE TABLE faulty (id int PRIMARY KEY, s text, n int) USING amax;
+SET amax.flush_threshold = 0;
+
+CREATE FUNCTION state(OUT rows bigint, OUT sum bigint, OUT by_index bigint, OUT problems bigint) LANGUAGE plpgsql AS $$
+BEGIN
+  SELECT count(*), sum(f.n) INTO rows, sum FROM faulty f;
+  SET LOCAL enable_seqscan = off;
+  SELECT count(*) INTO by_index FROM generate_series(1, 600) i JOIN LATERAL (SELECT 1 FROM faulty f WHERE f.id = i OFFSET 0) x ON true;
+  SELECT count(*) INTO problems FROM amax.verify('faulty');
+END $$;
+
+INSERT INTO faulty SELECT i, repeat('x', i), 1 FROM generate_series(1, 300) i;
+
+-- Each step fails once; then the rows it was about are read, changed and flushed for good.
+SET amax.fault_point = 'flush_shredded';
+VACUUM faulty;
+SELECT * FROM state();
+SET amax.fault_point = 'flush_sealed';
+VACUUM faulty;
+SELECT * FROM state();
+-- These rows' pages were sealed and never published: a writer unseals them.
+UPDATE faulty SET n = 2 WHERE id <= 10;
+DELETE FROM faulty WHERE id > 290;
+SELECT * FROM state();
+VACUUM faulty;
+SELECT * FROM state();
+SET amax.fault_point = 'flush_written';
+VACUUM faulty;
+INSERT INTO faulty SELECT i, 'after', 1 FROM generate_series(301, 400) i;
+SELECT * FROM state();
+SET amax.fault_point = 'flush_published';
+VACUUM faulty;
+SELECT * FROM state();
+SELECT sum(rows) > 0 AS columnar FROM amax.components('faulty');
+UPDATE faulty SET n = 3 WHERE id BETWEEN 5 AND 15;
+SELECT * FROM state();
+SET amax.fault_point = 'reclaim_emptied';
+VACUUM faulty;
+SELECT * FROM state();
+VACUUM faulty;
+RESET amax.fault_point;
+VACUUM faulty;
+VACUUM faulty;
+SELECT * FROM state();
+SELECT sum(rows) >= 390 AS columnar FROM amax.components('faulty');
+
+-- A fault point is for superusers.
+CREATE ROLE regress_amax_faults;
+SET ROLE regress_amax_faults;
+SET amax.fault_point = 'flush_sealed';
+RESET ROLE;
+DROP ROLE regress_amax_faults;
+DROP TABLE faulty;
+DROP FUNCTION state();

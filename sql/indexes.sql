@@ -1,0 +1,140 @@
+-- Indexes of every kind, built on full tables and filled row by row, give the rows of a sequential scan.
+\getenv abs_srcdir PG_ABS_SRCDIR
+\set include :abs_srcdir '/sql/include/twins.sql'
+\i :include
+
+SELECT twice($$CREATE TABLE t (id int, grp int, s text, p point, r int4range, d jsonb, tags text[], v tsvector)$$) \gexec
+SELECT twice($$CREATE FUNCTION row_of(i int) RETURNS SETOF t LANGUAGE sql AS 'SELECT i, i % 17, md5(i::text), point(i % 31, i % 37), int4range(i, i + 5), jsonb_build_object(''i'', i, ''g'', i % 5, ''deep'', jsonb_build_object(''list'', jsonb_build_array(i % 3, i % 4))), ARRAY[''t'' || i % 7, ''u'' || i % 11], to_tsvector(''simple'', ''word'' || i % 13)'$$) \gexec
+SELECT twice($$INSERT INTO t SELECT r.* FROM generate_series(1, 1500) i, row_of(i) r$$) \gexec
+SELECT twice($$CREATE UNIQUE INDEX t_btree ON t (id) INCLUDE (grp)$$) \gexec
+SELECT twice($$CREATE INDEX t_partial ON t (grp) WHERE id % 2 = 0$$) \gexec
+SELECT twice($$CREATE INDEX t_expression ON t ((d->>'i'))$$) \gexec
+SELECT twice($$CREATE INDEX t_hash ON t USING hash (s)$$) \gexec
+SELECT twice($$CREATE INDEX t_gist ON t USING gist (p)$$) \gexec
+SELECT twice($$CREATE INDEX t_gist_range ON t USING gist (r)$$) \gexec
+SELECT twice($$CREATE INDEX t_spgist ON t USING spgist (s text_ops)$$) \gexec
+SELECT twice($$CREATE INDEX t_gin ON t USING gin (d)$$) \gexec
+SELECT twice($$CREATE INDEX t_gin_path ON t USING gin (d jsonb_path_ops)$$) \gexec
+SELECT twice($$CREATE INDEX t_gin_array ON t USING gin (tags)$$) \gexec
+SELECT twice($$CREATE INDEX t_gin_text ON t USING gin (v)$$) \gexec
+SELECT twice($$CREATE INDEX t_brin ON t USING brin (id) WITH (pages_per_range = 2)$$) \gexec
+-- the second half of the rows meets the indexes
+SELECT twice($$INSERT INTO t SELECT r.* FROM generate_series(1501, 3000) i, row_of(i) r$$) \gexec
+SELECT twice($$UPDATE t SET id = id + 10000 WHERE id % 9 = 0$$) \gexec
+SELECT twice($$UPDATE t SET s = md5(s) WHERE id % 8 = 0$$) \gexec
+SELECT twice($$DELETE FROM t WHERE id % 10 = 3$$) \gexec
+
+-- through(query): compare(), and which indexes of amax's side answered
+CREATE FUNCTION twins.through(query text, OUT plan text, OUT rows bigint, OUT missing bigint, OUT extra bigint) LANGUAGE plpgsql AS $$
+DECLARE
+  line text;
+  path text := current_setting('search_path');
+BEGIN
+  PERFORM set_config('search_path', 'amax_side, public, twins', false);
+  FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
+    plan := nullif(concat_ws(', ', plan, substring(line from '(?:Index.* using|Bitmap Index Scan on) (\w+)')), '');
+  END LOOP;
+  PERFORM set_config('search_path', path, false);
+  SELECT c.rows, c.missing, c.extra INTO through.rows, through.missing, through.extra FROM twins.compare(query) c;
+END $$;
+
+SET enable_seqscan = off;
+SET enable_bitmapscan = off;
+SELECT * FROM through('SELECT * FROM t WHERE id BETWEEN 100 AND 200');
+SELECT * FROM through('SELECT * FROM t WHERE id IN (5, 7, 10009, 20000)');
+SELECT * FROM through('SELECT * FROM t ORDER BY id DESC');
+SELECT * FROM through('SELECT id, grp FROM t WHERE id > 2900');
+SELECT * FROM through('SELECT id FROM t WHERE grp = 3 AND id % 2 = 0');
+SELECT * FROM through('SELECT * FROM t WHERE d->>''i'' = ''77''');
+SELECT * FROM through('SELECT * FROM t WHERE p <@ box ''(3,3),(9,9)''');
+SELECT * FROM through('SELECT id, p <-> point (5,5) FROM t ORDER BY p <-> point (5,5) LIMIT 1');
+SELECT * FROM through('SELECT * FROM t WHERE r && int4range(50, 60)');
+DROP INDEX amax_side.t_spgist, heap_side.t_spgist;
+SELECT * FROM through('SELECT * FROM t WHERE s = md5(''42'')');
+SELECT twice($$CREATE INDEX t_spgist ON t USING spgist (s text_ops)$$) \gexec
+SELECT * FROM through('SELECT * FROM t WHERE s ^@ ''ab''');
+SET enable_bitmapscan = on;
+SET enable_indexscan = off;
+SET enable_indexonlyscan = off;
+SELECT * FROM through('SELECT * FROM t WHERE id BETWEEN 100 AND 900 AND grp = 4 AND id % 2 = 0');
+SELECT * FROM through('SELECT * FROM t WHERE d ? ''i'' AND d @> ''{"g": 2}'' AND id < 500');
+SELECT * FROM through('SELECT * FROM t WHERE d @> ''{"deep": {"list": [2, 3]}}''');
+SELECT * FROM through('SELECT * FROM t WHERE d @@ ''$.i < 20''');
+SELECT * FROM through('SELECT * FROM t WHERE tags @> ''{t1,u2}''');
+SELECT * FROM through('SELECT * FROM t WHERE v @@ ''word5 | word6''');
+DROP INDEX amax_side.t_btree, heap_side.t_btree;
+SELECT * FROM through('SELECT * FROM t WHERE id BETWEEN 700 AND 750');
+-- lossy bitmaps
+SET work_mem = '64kB';
+SELECT * FROM through('SELECT * FROM t WHERE grp < 100 AND id % 2 = 0');
+RESET work_mem;
+RESET enable_indexscan;
+RESET enable_indexonlyscan;
+
+-- index-only scans, before and after VACUUM
+SELECT twice($$CREATE UNIQUE INDEX t_btree ON t (id) INCLUDE (grp)$$) \gexec
+SELECT * FROM through('SELECT sum(grp), count(id) FROM t WHERE id > 0');
+SELECT twice($$VACUUM (ANALYZE) t$$) \gexec
+SELECT * FROM through('SELECT sum(grp), count(id) FROM t WHERE id > 0');
+SELECT twice($$DELETE FROM t WHERE id % 10 = 4$$) \gexec
+SELECT * FROM through('SELECT sum(grp), count(id) FROM t WHERE id > 0');
+RESET enable_seqscan;
+
+-- vacuum takes dead rows out of every index, and their places are used again
+SELECT twice($$VACUUM t$$) \gexec
+SELECT twice($$INSERT INTO t SELECT r.* FROM generate_series(4001, 4500) i, row_of(i) r$$) \gexec
+SELECT * FROM compare('SELECT * FROM t');
+SET enable_seqscan = off;
+SELECT * FROM through('SELECT * FROM t WHERE id > 0');
+SELECT * FROM through('SELECT * FROM t WHERE tags @> ''{t1}''');
+SELECT * FROM through('SELECT * FROM t WHERE d->>''i'' = ''4444''');
+RESET enable_seqscan;
+
+-- uniqueness: refused at build and at insert, deferred, and for exclusion
+-- which of the duplicates is reported depends on the order in which rows are sorted
+\set VERBOSITY terse
+SELECT twice($$CREATE UNIQUE INDEX t_grp ON t (grp)$$) \gexec
+SELECT twice($$CREATE UNIQUE INDEX CONCURRENTLY t_grp ON t (grp)$$) \gexec
+\set VERBOSITY default
+SELECT twice($$DROP INDEX t_grp$$) \gexec
+SELECT twice($$INSERT INTO t (id) VALUES (4001)$$) \gexec
+SELECT twice($$CREATE TABLE deferred (i int UNIQUE DEFERRABLE INITIALLY DEFERRED)$$) \gexec
+SELECT twice($$INSERT INTO deferred SELECT generate_series(1, 10)$$) \gexec
+SELECT twice($$UPDATE deferred SET i = 11 - i$$) \gexec
+SELECT twice($$INSERT INTO deferred VALUES (3)$$) \gexec
+SELECT * FROM compare('SELECT * FROM deferred');
+SELECT twice($$CREATE TABLE booked (during int4range, EXCLUDE USING gist (during WITH &&))$$) \gexec
+SELECT twice($$INSERT INTO booked VALUES ('[1,5)'), ('[5,9)')$$) \gexec
+SELECT twice($$INSERT INTO booked VALUES ('[4,6)')$$) \gexec
+SELECT twice($$INSERT INTO booked VALUES ('[8,9)'), ('[20,30)') ON CONFLICT DO NOTHING$$) \gexec
+SELECT * FROM compare('SELECT * FROM booked');
+
+-- built and rebuilt without blocking
+SELECT twice($$CREATE INDEX CONCURRENTLY t_concurrent ON t (grp, id)$$) \gexec
+SELECT twice($$REINDEX INDEX CONCURRENTLY t_concurrent$$) \gexec
+SELECT twice($$REINDEX TABLE CONCURRENTLY t$$) \gexec
+SET enable_seqscan = off;
+SELECT * FROM through('SELECT grp, id FROM t WHERE grp = 5 AND id > 100');
+RESET enable_seqscan;
+
+-- rows made and removed by a transaction that rolls back leave indexes in order
+BEGIN;
+SELECT twice($$INSERT INTO t SELECT r.* FROM generate_series(6001, 6500) i, row_of(i) r$$) \gexec
+SELECT twice($$UPDATE t SET id = id + 100000 WHERE id < 1000$$) \gexec
+ROLLBACK;
+SELECT twice($$INSERT INTO t SELECT r.* FROM generate_series(6001, 6500) i, row_of(i) r$$) \gexec
+SELECT * FROM compare('SELECT * FROM t');
+SET enable_seqscan = off;
+SELECT * FROM through('SELECT * FROM t WHERE id > 0');
+
+-- brin finds rows of pages not summarized yet
+RESET enable_seqscan;
+SELECT brin_summarize_new_values('amax_side.t_brin') >= 0 AS summarized;
+SELECT twice($$INSERT INTO t SELECT r.* FROM generate_series(8001, 9000) i, row_of(i) r$$) \gexec
+SET enable_seqscan = off;
+SET enable_indexscan = off;
+SET enable_indexonlyscan = off;
+DROP INDEX amax_side.t_btree, heap_side.t_btree;
+SELECT * FROM through('SELECT * FROM t WHERE id BETWEEN 8500 AND 8600');
+SELECT brin_desummarize_range('amax_side.t_brin', 0);
+SELECT * FROM through('SELECT * FROM t WHERE id BETWEEN 50 AND 8600');

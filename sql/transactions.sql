@@ -1,0 +1,128 @@
+-- What a transaction sees, keeps and gives back.
+\getenv abs_srcdir PG_ABS_SRCDIR
+\set include :abs_srcdir '/sql/include/twins.sql'
+\i :include
+
+SELECT twice($$CREATE TABLE t (id int PRIMARY KEY, s text)$$) \gexec
+SELECT twice($$INSERT INTO t SELECT i, 'row ' || i FROM generate_series(1, 500) i$$) \gexec
+
+-- rolled back
+BEGIN;
+SELECT twice($$INSERT INTO t VALUES (1000, 'gone')$$) \gexec
+SELECT twice($$UPDATE t SET s = 'gone' WHERE id < 10$$) \gexec
+SELECT twice($$DELETE FROM t WHERE id > 400$$) \gexec
+SELECT * FROM compare('SELECT * FROM t');
+ROLLBACK;
+SELECT * FROM compare('SELECT * FROM t');
+SELECT twice($$INSERT INTO t VALUES (1000, 'kept')$$) \gexec
+
+-- savepoints, nested, released and rolled back
+BEGIN;
+SELECT twice($$INSERT INTO t VALUES (2000, 'outer')$$) \gexec
+SAVEPOINT one;
+SELECT twice($$INSERT INTO t VALUES (2001, 'one')$$) \gexec
+SELECT twice($$UPDATE t SET s = s || ' one' WHERE id >= 1000$$) \gexec
+SAVEPOINT two;
+SELECT twice($$DELETE FROM t WHERE id >= 1000$$) \gexec
+SELECT twice($$INSERT INTO t VALUES (2002, 'two')$$) \gexec
+ROLLBACK TO two;
+SELECT twice($$INSERT INTO t VALUES (2003, 'two again')$$) \gexec
+RELEASE one;
+SAVEPOINT three;
+SELECT twice($$UPDATE t SET s = 'three' WHERE id = 1$$) \gexec
+ROLLBACK TO three;
+COMMIT;
+SELECT * FROM compare('SELECT * FROM t');
+
+-- a row locked in a savepoint that is rolled back can be changed afterwards
+BEGIN;
+SAVEPOINT one;
+SELECT * FROM compare('SELECT id FROM t WHERE id = 3 FOR UPDATE');
+ROLLBACK TO one;
+SELECT twice($$UPDATE t SET s = 'after the lock' WHERE id = 3$$) \gexec
+COMMIT;
+SELECT * FROM compare('SELECT * FROM t WHERE id = 3');
+
+-- exceptions in a function are savepoints too
+SELECT twice($$CREATE FUNCTION add(i int) RETURNS text LANGUAGE plpgsql AS 'BEGIN INSERT INTO t VALUES (i, ''added''); RETURN ''added''; EXCEPTION WHEN unique_violation THEN RETURN ''present''; END'$$) \gexec
+SELECT * FROM compare('SELECT i, add(i) FROM generate_series(490, 510) i');
+SELECT * FROM compare('SELECT * FROM t');
+
+-- an open cursor keeps to its snapshot
+BEGIN;
+DECLARE seen_heap CURSOR FOR SELECT count(*) OVER (), * FROM heap_side.t;
+DECLARE seen_amax CURSOR FOR SELECT count(*) OVER (), * FROM amax_side.t;
+SELECT twice($$INSERT INTO t SELECT i, 'later' FROM generate_series(3000, 3100) i$$) \gexec
+SELECT twice($$DELETE FROM t WHERE id < 100$$) \gexec
+MOVE ALL FROM seen_heap;
+\set seen_heap :ROW_COUNT
+MOVE ALL FROM seen_amax;
+\echo :seen_heap rows on heap, :ROW_COUNT on amax
+COMMIT;
+
+-- backwards, holdable, and updates through a cursor
+BEGIN;
+DECLARE c SCROLL CURSOR FOR SELECT id FROM amax_side.t WHERE id BETWEEN 100 AND 110 ORDER BY id;
+FETCH LAST FROM c;
+FETCH BACKWARD 2 FROM c;
+CLOSE c;
+SET LOCAL enable_indexscan = off;
+SET LOCAL enable_bitmapscan = off;
+DECLARE c SCROLL CURSOR WITH HOLD FOR SELECT id FROM amax_side.t WHERE id = 105;
+FETCH NEXT FROM c;
+FETCH PRIOR FROM c;
+FETCH PRIOR FROM c;
+COMMIT;
+FETCH NEXT FROM c;
+CLOSE c;
+BEGIN;
+DECLARE c CURSOR FOR SELECT * FROM amax_side.t WHERE id BETWEEN 120 AND 122 ORDER BY id FOR UPDATE;
+FETCH c;
+UPDATE amax_side.t SET s = 'through the cursor' WHERE CURRENT OF c;
+FETCH c;
+DELETE FROM amax_side.t WHERE CURRENT OF c;
+COMMIT;
+UPDATE heap_side.t SET s = 'through the cursor' WHERE id = 120;
+DELETE FROM heap_side.t WHERE id = 121;
+SELECT * FROM compare('SELECT * FROM t');
+
+-- two-phase commit
+BEGIN;
+SELECT twice($$INSERT INTO t VALUES (4000, 'prepared')$$) \gexec
+SELECT twice($$UPDATE t SET s = 'prepared' WHERE id = 200$$) \gexec
+PREPARE TRANSACTION 'kept';
+SELECT * FROM compare('SELECT * FROM t');
+COMMIT PREPARED 'kept';
+SELECT * FROM compare('SELECT * FROM t');
+BEGIN;
+SELECT twice($$DELETE FROM t$$) \gexec
+PREPARE TRANSACTION 'dropped';
+ROLLBACK PREPARED 'dropped';
+SELECT * FROM compare('SELECT * FROM t');
+
+-- a table made and filled in one transaction, then rolled back or kept
+BEGIN;
+SELECT twice($$CREATE TABLE made (i int)$$) \gexec
+SELECT twice($$INSERT INTO made SELECT generate_series(1, 100)$$) \gexec
+SAVEPOINT one;
+SELECT twice($$TRUNCATE made$$) \gexec
+SELECT twice($$INSERT INTO made VALUES (-1)$$) \gexec
+ROLLBACK TO one;
+COMMIT;
+SELECT * FROM compare('SELECT * FROM made');
+BEGIN;
+SELECT twice($$TRUNCATE made$$) \gexec
+SELECT twice($$INSERT INTO made VALUES (-1)$$) \gexec
+SELECT * FROM compare('SELECT * FROM made');
+ROLLBACK;
+SELECT * FROM compare('SELECT * FROM made');
+
+-- serializable, alone
+BEGIN ISOLATION LEVEL SERIALIZABLE;
+SELECT * FROM compare('SELECT sum(i) FROM made');
+SELECT twice($$INSERT INTO made SELECT 1000 + i FROM made i$$) \gexec
+COMMIT;
+SELECT * FROM compare('SELECT * FROM made');
+
+-- system columns
+SELECT * FROM compare('SELECT tableoid = ''t''::regclass AND xmin::text::bigint > 0 AND ctid IS NOT NULL FROM t');

@@ -1,0 +1,240 @@
+//! All rows of one logical block, wherever they live. Every kind of scan is a walk over these.
+//!
+//! A block is looked up in the manifest of the moment: when a flush moves it from a row page to a component while a scan runs, both
+//! copies hold the same rows for every snapshot that can be in use (only settled pages are flushed), so either is right.
+
+use super::slot;
+use crate::columnar::{self, LeafRows};
+use crate::storage::buffer::Pin;
+use crate::storage::rowpage::{self, heap_tuple, is_stub, set_tid};
+use crate::storage::{manifest, map};
+use pgrx::pg_sys;
+
+/// Where a logical block's rows are.
+pub enum Place {
+    /// In the row page at this physical block.
+    Hot(u32),
+    /// In this component of the manifest.
+    Columnar(std::rc::Rc<amax_lsm::Manifest>, usize),
+    /// Nowhere: handed out and never used, or used by a load that was rolled back.
+    Nowhere,
+}
+
+pub fn locate(rel: pg_sys::Relation, v: u32) -> Place {
+    for _ in 0..2 {
+        let manifest = manifest::current(rel);
+        if let Some(component) = manifest.component_of(v) {
+            return Place::Columnar(manifest, component);
+        }
+        if let Some(p) = map::physical(rel, v) {
+            return Place::Hot(p);
+        }
+        // Neither: or published and reclaimed between the two looks. Then the manifest is newer by now.
+    }
+    Place::Nowhere
+}
+
+/// The rows of a block that a snapshot sees, in TID order.
+#[derive(Default)]
+pub struct Block {
+    v: u32,
+    rows: Rows,
+}
+
+#[derive(Default)]
+enum Rows {
+    #[default]
+    None,
+    Hot {
+        pin: Pin,
+        offsets: Vec<u16>,
+    },
+    Columnar(LeafRows),
+}
+
+/// What the offsets of a block are chosen by.
+pub enum Pick<'a> {
+    /// All rows.
+    All,
+    /// The rows that index entries with these offsets point to.
+    Indexed(&'a [u16]),
+}
+
+impl Block {
+    /// Loads the rows of logical block `v` that `snapshot` sees.
+    pub fn load(&mut self, rel: pg_sys::Relation, snapshot: pg_sys::Snapshot, v: u32, pick: Pick) {
+        self.v = v;
+        // Let go of the old page before taking the next, but keep the vector.
+        let mut offsets = match std::mem::take(&mut self.rows) {
+            Rows::Hot { offsets, .. } => offsets,
+            _ => Vec::new(),
+        };
+        offsets.clear();
+        self.rows = match locate(rel, v) {
+            Place::Nowhere => Rows::None,
+            Place::Hot(p) => {
+                let pin = Pin::read(rel, p);
+                hot_rows(rel, snapshot, &pin, pick, &mut offsets);
+                Rows::Hot { pin, offsets }
+            }
+            Place::Columnar(manifest, component) => Rows::Columnar(columnar::rows_of_block(
+                rel,
+                &manifest.components[component],
+                v,
+                snapshot,
+                pick,
+            )),
+        };
+    }
+
+    pub fn clear(&mut self) {
+        self.rows = Rows::None;
+    }
+
+    /// Lets go without releasing the page: its pin went with the resource owner of what failed.
+    pub fn abandon(&mut self) {
+        if let Rows::Hot { pin, .. } = std::mem::take(&mut self.rows) {
+            std::mem::forget(pin);
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        match &self.rows {
+            Rows::None => 0,
+            Rows::Hot { offsets, .. } => offsets.len(),
+            Rows::Columnar(rows) => rows.len(),
+        }
+    }
+
+    /// The offset of the `i`th row.
+    pub fn offset(&self, i: usize) -> u16 {
+        match &self.rows {
+            Rows::None => 0,
+            Rows::Hot { offsets, .. } => offsets[i],
+            Rows::Columnar(rows) => rows.offset(i),
+        }
+    }
+
+    /// The row at `offset`, if it is among those loaded with [`Pick::All`].
+    pub fn find(&self, offset: u16) -> Option<usize> {
+        let (mut low, mut high) = (0, self.len());
+        while low < high {
+            let middle = (low + high) / 2;
+            match self.offset(middle).cmp(&offset) {
+                std::cmp::Ordering::Equal => return Some(middle),
+                std::cmp::Ordering::Less => low = middle + 1,
+                std::cmp::Ordering::Greater => high = middle,
+            }
+        }
+        None
+    }
+
+    /// Maps a row's offset to the offset its index entries hold: the root of its HOT chain.
+    pub fn roots(&self) -> impl Fn(u16) -> u16 {
+        let mut roots = [0u16; amax_lsm::tid::MAX_OFFSET as usize];
+        if let Rows::Hot { pin, .. } = &self.rows {
+            let _lock = pin.share();
+            unsafe { pg_sys::heap_get_root_tuples(pin.page(), roots.as_mut_ptr()) };
+        }
+        let aliases = match &self.rows {
+            Rows::Columnar(rows) => rows.aliases(),
+            _ => Vec::new(),
+        };
+        move |offset| {
+            let alias = aliases.iter().find(|a| a.1 == offset).map(|a| a.0);
+            let root = roots
+                .get(offset as usize - 1)
+                .copied()
+                .filter(|&root| root != 0);
+            alias.or(root).unwrap_or(offset)
+        }
+    }
+
+    /// The largest offset in use in the block, seen by the snapshot or not.
+    pub fn max_offset(&self) -> u16 {
+        match &self.rows {
+            Rows::None => 0,
+            Rows::Hot { pin, .. } => {
+                let _lock = pin.share();
+                rowpage::max_offset(pin.page())
+            }
+            Rows::Columnar(rows) => rows.max_offset(),
+        }
+    }
+
+    pub fn number(&self) -> u32 {
+        self.v
+    }
+
+    /// Stores the `i`th row in a slot.
+    pub unsafe fn store(&self, rel: pg_sys::Relation, i: usize, into: *mut pg_sys::TupleTableSlot) {
+        let mut tid = pg_sys::ItemPointerData::default();
+        set_tid(&mut tid, self.v, self.offset(i));
+        match &self.rows {
+            Rows::None => unreachable!("no rows to store"),
+            Rows::Hot { pin, offsets } => {
+                // The tuple was there when the page was examined, and our pin keeps it in place.
+                let tuple =
+                    heap_tuple(rel, pin, offsets[i]).expect("a visible tuple stays under a pin");
+                slot::store_heap(into, tuple, tid, pin);
+            }
+            Rows::Columnar(rows) => slot::store_columnar(into, rows.row(i), tid, (*rel).rd_id),
+        }
+    }
+}
+
+/// The offsets of the tuples on a row page that the snapshot sees (heapgetpage() in heapam.c). Stubs are not rows.
+fn hot_rows(
+    rel: pg_sys::Relation,
+    snapshot: pg_sys::Snapshot,
+    pin: &Pin,
+    pick: Pick,
+    out: &mut Vec<u16>,
+) {
+    unsafe {
+        prune(rel, pin);
+        let lock = pin.share();
+        match pick {
+            Pick::All => {
+                for offset in rowpage::offsets(pin.page()) {
+                    let Some(mut tuple) = heap_tuple(rel, pin, offset) else {
+                        continue;
+                    };
+                    if !is_stub(tuple.t_data)
+                        && rowpage::visible(rel, &mut tuple, pin, &lock, snapshot)
+                    {
+                        out.push(offset);
+                    }
+                }
+            }
+            Pick::Indexed(roots) => {
+                for &root in roots {
+                    let mut tid = pg_sys::ItemPointerData::default();
+                    set_tid(&mut tid, pin.block(), root);
+                    let mut tuple = pg_sys::HeapTupleData::default();
+                    if pg_sys::heap_hot_search_buffer(
+                        &mut tid,
+                        rel,
+                        pin.buffer(),
+                        snapshot,
+                        &mut tuple,
+                        std::ptr::null_mut(),
+                        true,
+                    ) && !is_stub(tuple.t_data)
+                    {
+                        out.push(tid.ip_posid);
+                    }
+                }
+                super::fetch::predicate_lock_if_sealed(rel, snapshot, pin, &lock);
+            }
+        }
+        drop(lock);
+    }
+}
+
+/// Prunes a row page if it is worth it (pruneheap.c). Sealed pages stay as they are.
+pub unsafe fn prune(rel: pg_sys::Relation, pin: &Pin) {
+    if !rowpage::is_sealed(pin.page()) {
+        pg_sys::heap_page_prune_opt(rel, pin.buffer());
+    }
+}

@@ -1,0 +1,377 @@
+//! Reading a table to build or validate an index.
+//!
+//! Row pages go through heap's own build scan, a page at a time, with the relation posing as a heap table; the TIDs it reports are
+//! translated. Going by logical block keeps the TIDs in order, which BRIN relies on.
+
+use super::block::{locate, Block, Pick, Place};
+use super::bulk;
+use super::scan::is_mvcc;
+use super::slot;
+use crate::columnar;
+use crate::storage::buffer::Pin;
+use crate::storage::meta;
+use crate::storage::rowpage::{self, is_stub, set_tid, InHeap};
+use pgrx::pg_sys;
+use pgrx::prelude::*;
+
+/// Makes the relation look like a heap table: heap's build scan refuses others.
+struct AsHeap {
+    rel: pg_sys::Relation,
+    routine: *const pg_sys::TableAmRoutine,
+    _in_heap: InHeap,
+}
+
+impl AsHeap {
+    unsafe fn enter(rel: pg_sys::Relation) -> AsHeap {
+        let routine = (*rel).rd_tableam;
+        (*rel).rd_tableam = pg_sys::GetHeapamTableAmRoutine();
+        AsHeap {
+            rel,
+            routine,
+            _in_heap: InHeap::enter(),
+        }
+    }
+}
+
+impl Drop for AsHeap {
+    fn drop(&mut self) {
+        unsafe { (*self.rel).rd_tableam = self.routine }
+    }
+}
+
+struct Translation {
+    callback: pg_sys::IndexBuildCallback,
+    state: *mut std::ffi::c_void,
+    rel: pg_sys::Relation,
+    routine: *const pg_sys::TableAmRoutine,
+    v: u32,
+    pin: Pin,
+    tuples: f64,
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn translate(
+    index: pg_sys::Relation,
+    tid: pg_sys::ItemPointer,
+    values: *mut pg_sys::Datum,
+    isnull: *mut bool,
+    alive: bool,
+    state: *mut std::ffi::c_void,
+) {
+    let t = &mut *(state as *mut Translation);
+    // The page is pinned, and a tuple header does not move under a pin.
+    if rowpage::tuple_at(t.pin.page(), (*tid).ip_posid).is_some_and(|(tuple, _)| is_stub(tuple)) {
+        t.tuples -= 1.0;
+        return;
+    }
+    let mut logical = *tid;
+    set_tid(&mut logical, t.v, (*tid).ip_posid);
+    // What the index does with the row is not heap's business.
+    let heap = (*t.rel).rd_tableam;
+    (*t.rel).rd_tableam = t.routine;
+    let outside = InHeap::suspend();
+    t.callback.expect("an index build has a callback")(
+        index,
+        &mut logical,
+        values,
+        isnull,
+        alive,
+        t.state,
+    );
+    drop(outside);
+    (*t.rel).rd_tableam = heap;
+}
+
+#[pg_guard]
+pub unsafe extern "C-unwind" fn range_scan(
+    rel: pg_sys::Relation,
+    index: pg_sys::Relation,
+    info: *mut pg_sys::IndexInfo,
+    _allow_sync: bool,
+    any_visible: bool,
+    progress: bool,
+    start: pg_sys::BlockNumber,
+    count: pg_sys::BlockNumber,
+    callback: pg_sys::IndexBuildCallback,
+    callback_state: *mut std::ffi::c_void,
+    scan: pg_sys::TableScanDesc,
+) -> f64 {
+    bulk::finish(rel);
+    // One snapshot for all pages: MVCC for a concurrent build, Any otherwise, as heapam_index_build_range_scan() chooses.
+    let concurrent = (*info).ii_Concurrent;
+    let registered = scan.is_null() && concurrent;
+    let snapshot = if !scan.is_null() {
+        (*scan).rs_snapshot
+    } else if concurrent {
+        pg_sys::RegisterSnapshot(pg_sys::GetTransactionSnapshot())
+    } else {
+        &raw mut pg_sys::SnapshotAnyData
+    };
+    let end = match count {
+        pg_sys::InvalidBlockNumber => meta::logical_blocks(rel),
+        count => start.saturating_add(count).min(meta::logical_blocks(rel)),
+    };
+    if progress {
+        pg_sys::pgstat_progress_update_param(
+            pg_sys::PROGRESS_SCAN_BLOCKS_TOTAL as i32,
+            (end - start.min(end)).into(),
+        );
+    }
+    let mut columnar = columnar::IndexFeed::new(rel, index, info, snapshot, any_visible);
+    let mut tuples = 0.0;
+    let mut next = start;
+    let mut done = 0;
+    loop {
+        // A scan that is not parallel is amcheck's: it is there for its snapshot.
+        let v = if scan.is_null() || (*scan).rs_parallel.is_null() {
+            if next >= end {
+                break;
+            }
+            next += 1;
+            next - 1
+        } else {
+            let Some(v) = super::scan::parallel_block(scan) else {
+                break;
+            };
+            v
+        };
+        pgrx::check_for_interrupts!();
+        match locate(rel, v) {
+            Place::Nowhere => {}
+            Place::Hot(p) => {
+                tuples += row_page(
+                    rel,
+                    index,
+                    info,
+                    any_visible,
+                    snapshot,
+                    v,
+                    p,
+                    callback,
+                    callback_state,
+                )
+            }
+            Place::Columnar(manifest, component) => {
+                tuples +=
+                    columnar.block(&manifest.components[component], v, callback, callback_state)
+            }
+        }
+        done += 1;
+        if progress {
+            pg_sys::pgstat_progress_update_param(pg_sys::PROGRESS_SCAN_BLOCKS_DONE as i32, done);
+        }
+    }
+    drop(columnar);
+    // They point into an executor state that is gone.
+    (*info).ii_ExpressionsState = std::ptr::null_mut();
+    (*info).ii_PredicateState = std::ptr::null_mut();
+    if registered {
+        pg_sys::UnregisterSnapshot(snapshot);
+    }
+    if !scan.is_null() {
+        super::scan::end(scan);
+    }
+    tuples
+}
+
+unsafe fn row_page(
+    rel: pg_sys::Relation,
+    index: pg_sys::Relation,
+    info: *mut pg_sys::IndexInfo,
+    any_visible: bool,
+    snapshot: pg_sys::Snapshot,
+    v: u32,
+    p: u32,
+    callback: pg_sys::IndexBuildCallback,
+    state: *mut std::ffi::c_void,
+) -> f64 {
+    let routine = (*rel).rd_tableam;
+    let mut translation = Translation {
+        callback,
+        state,
+        rel,
+        routine,
+        v,
+        pin: Pin::read(rel, p),
+        tuples: 0.0,
+    };
+    let as_heap = AsHeap::enter(rel);
+    let flags = pg_sys::ScanOptions::SO_TYPE_SEQSCAN
+        | pg_sys::ScanOptions::SO_ALLOW_STRAT
+        | pg_sys::ScanOptions::SO_ALLOW_PAGEMODE;
+    let flags = if is_mvcc(snapshot) {
+        flags
+    } else {
+        flags & !pg_sys::ScanOptions::SO_ALLOW_PAGEMODE
+    };
+    let heap_scan = pg_sys::heap_beginscan(
+        rel,
+        snapshot,
+        0,
+        std::ptr::null_mut(),
+        std::ptr::null_mut(),
+        flags,
+    );
+    pg_sys::heap_setscanlimits(heap_scan, p, 1);
+    // A scan handed in passes for a parallel worker's, which must claim to be synchronized and to cover everything.
+    let build = (*(*rel).rd_tableam)
+        .index_build_range_scan
+        .expect("heap builds indexes");
+    let tuples = build(
+        rel,
+        index,
+        info,
+        true,
+        any_visible,
+        false,
+        0,
+        pg_sys::InvalidBlockNumber,
+        Some(translate),
+        &raw mut translation as *mut _,
+        heap_scan,
+    );
+    drop(as_heap);
+    tuples + translation.tuples
+}
+
+/// heapam_index_validate_scan(): inserts the rows that the snapshot sees and the index lacks. The index's TIDs come sorted.
+#[pg_guard]
+pub unsafe extern "C-unwind" fn validate_scan(
+    rel: pg_sys::Relation,
+    index: pg_sys::Relation,
+    info: *mut pg_sys::IndexInfo,
+    snapshot: pg_sys::Snapshot,
+    validate: *mut pg_sys::ValidateIndexState,
+) {
+    let estate = pg_sys::CreateExecutorState();
+    let econtext = per_tuple_context(estate);
+    let slot = pg_sys::MakeSingleTupleTableSlot((*rel).rd_att, slot::ops());
+    (*econtext).ecxt_scantuple = slot;
+    let predicate = pg_sys::ExecPrepareQual((*info).ii_Predicate, estate);
+    let unique = if (*info).ii_Unique {
+        pg_sys::IndexUniqueCheck::UNIQUE_CHECK_YES
+    } else {
+        pg_sys::IndexUniqueCheck::UNIQUE_CHECK_NO
+    };
+    let mut entries = IndexEntries {
+        sort: (*validate).tuplesort,
+        next: None,
+        done: false,
+    };
+    entries.advance();
+    let mut block = Block::default();
+    for v in 0..meta::logical_blocks(rel) {
+        pgrx::check_for_interrupts!();
+        pg_sys::pgstat_progress_update_param(pg_sys::PROGRESS_SCAN_BLOCKS_DONE as i32, v.into());
+        block.load(rel, snapshot, v, Pick::All);
+        let indexed = entries.of_block(v);
+        let roots = block.roots();
+        for row in 0..block.len() {
+            (*validate).htups += 1.0;
+            let root = roots(block.offset(row));
+            if indexed.contains(&root) {
+                continue;
+            }
+            pg_sys::MemoryContextReset((*econtext).ecxt_per_tuple_memory);
+            block.store(rel, row, slot);
+            if !predicate.is_null() && !exec_qual(predicate, econtext) {
+                continue;
+            }
+            let mut values = [pg_sys::Datum::null(); pg_sys::INDEX_MAX_KEYS as usize];
+            let mut isnull = [false; pg_sys::INDEX_MAX_KEYS as usize];
+            pg_sys::FormIndexDatum(info, slot, estate, values.as_mut_ptr(), isnull.as_mut_ptr());
+            let mut tid = pg_sys::ItemPointerData::default();
+            set_tid(&mut tid, v, root);
+            pg_sys::index_insert(
+                index,
+                values.as_mut_ptr(),
+                isnull.as_mut_ptr(),
+                &mut tid,
+                rel,
+                unique,
+                false,
+                info,
+            );
+            (*validate).tups_inserted += 1.0;
+        }
+    }
+    block.clear();
+    pg_sys::ExecDropSingleTupleTableSlot(slot);
+    pg_sys::FreeExecutorState(estate);
+    (*info).ii_ExpressionsState = std::ptr::null_mut();
+    (*info).ii_PredicateState = std::ptr::null_mut();
+}
+
+pub unsafe fn per_tuple_context(estate: *mut pg_sys::EState) -> *mut pg_sys::ExprContext {
+    if (*estate).es_per_tuple_exprcontext.is_null() {
+        pg_sys::MakePerTupleExprContext(estate)
+    } else {
+        (*estate).es_per_tuple_exprcontext
+    }
+}
+
+/// ExecQual() (executor.h).
+pub unsafe fn exec_qual(
+    predicate: *mut pg_sys::ExprState,
+    econtext: *mut pg_sys::ExprContext,
+) -> bool {
+    let mut isnull = false;
+    let evaluate = (*predicate).evalfunc.expect("a prepared expression");
+    let old = pg_sys::MemoryContextSwitchTo((*econtext).ecxt_per_tuple_memory);
+    let result = evaluate(predicate, econtext, &mut isnull);
+    pg_sys::MemoryContextSwitchTo(old);
+    result.value() != 0
+}
+
+/// The TIDs in the index, in order.
+struct IndexEntries {
+    sort: *mut pg_sys::Tuplesortstate,
+    next: Option<(u32, u16)>,
+    done: bool,
+}
+
+impl IndexEntries {
+    unsafe fn advance(&mut self) {
+        if self.done {
+            self.next = None;
+            return;
+        }
+        let mut datum = pg_sys::Datum::null();
+        let mut isnull = false;
+        #[cfg(feature = "pg15")]
+        let got = pg_sys::tuplesort_getdatum(
+            self.sort,
+            true,
+            &mut datum,
+            &mut isnull,
+            std::ptr::null_mut(),
+        );
+        #[cfg(not(feature = "pg15"))]
+        let got = pg_sys::tuplesort_getdatum(
+            self.sort,
+            true,
+            false,
+            &mut datum,
+            &mut isnull,
+            std::ptr::null_mut(),
+        );
+        self.done = !got;
+        // itemptr_decode() (index.h): block number above 16 bits of offset.
+        self.next = got.then(|| ((datum.value() as u64 >> 16) as u32, datum.value() as u16));
+    }
+
+    /// The offsets indexed in block `v`; blocks come in order.
+    unsafe fn of_block(&mut self, v: u32) -> std::collections::HashSet<u16> {
+        let mut offsets = std::collections::HashSet::new();
+        while let Some((block, offset)) = self.next {
+            if block > v {
+                break;
+            }
+            if block == v {
+                offsets.insert(offset);
+            }
+            self.advance();
+        }
+        offsets
+    }
+}

@@ -1,0 +1,249 @@
+//! Bulk load: a statement that inserts many rows writes them to a component of its own, not to row pages (ARCHITECTURE §3).
+//!
+//! The component carries the statement's (sub)transaction and command; it is published when the statement ends, or before when the
+//! transaction itself may look at the rows. Until then nobody can see them but by way of a unique check, so tables with unique or
+//! exclusion constraints load through row pages. So do logically decoded ones: components are not in the WAL's row changes.
+
+use super::modify;
+use crate::columnar::write::ComponentWriter;
+use crate::guc;
+use crate::options::Options;
+use crate::storage::cache::{file_id, FileId};
+use crate::storage::rowpage::set_tid;
+use crate::storage::{manifest, meta};
+use amax_lsm::tid::{key, MAX_OFFSET};
+use amax_lsm::{FreeSpace, Origin};
+use pgrx::pg_sys;
+use std::cell::RefCell;
+
+/// Logical blocks reserved at a time, at most: about a leaf's worth.
+const MOST_BLOCKS: u32 = 52;
+/// A statement whose rows had to be published early this often goes on in row pages: each time makes a component.
+const MOST_EARLY: u32 = 3;
+
+struct Load {
+    relid: pg_sys::Oid,
+    file: FileId,
+    subxact: pg_sys::SubTransactionId,
+    cid: u32,
+    /// Rows that went to row pages.
+    rows_before: u64,
+    writer: Option<ComponentWriter>,
+    /// Blocks reserved: the next to use and the end.
+    next_block: u32,
+    end_block: u32,
+    next_offset: u16,
+    last_reserved: u32,
+    early: u32,
+}
+
+thread_local! {
+    static LOADS: RefCell<Vec<Load>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Takes the rows if the statement is (now) a bulk load, and gives the slots their TIDs; false when they belong in row pages.
+pub unsafe fn insert(
+    rel: pg_sys::Relation,
+    slots: &[*mut pg_sys::TupleTableSlot],
+    cid: u32,
+) -> bool {
+    let file = file_id(rel);
+    let subxact = pg_sys::GetCurrentSubTransactionId();
+    let at = LOADS.with(|loads| {
+        loads
+            .borrow()
+            .iter()
+            .position(|l| l.file == file && l.subxact == subxact && l.cid == cid)
+    });
+    let mut load = match at {
+        Some(at) => LOADS.with(|loads| loads.borrow_mut().swap_remove(at)),
+        None => Load {
+            relid: (*rel).rd_id,
+            file,
+            subxact,
+            cid,
+            rows_before: 0,
+            writer: None,
+            next_block: 0,
+            end_block: 0,
+            next_offset: 1,
+            last_reserved: 0,
+            early: 0,
+        },
+    };
+    let taken = if load.writer.is_some() {
+        true
+    } else if load.rows_before < guc::bulk_threshold() || load.early >= MOST_EARLY || !eligible(rel)
+    {
+        load.rows_before += slots.len() as u64;
+        false
+    } else {
+        load.writer = Some(ComponentWriter::new(
+            rel,
+            Options::of(rel),
+            FreeSpace::default(),
+        ));
+        true
+    };
+    if taken {
+        pg_sys::CheckForSerializableConflictIn(
+            rel,
+            std::ptr::null_mut(),
+            pg_sys::InvalidBlockNumber,
+        );
+        for &slot in slots {
+            load.push(rel, slot);
+        }
+        modify::count_inserts(rel, slots.len());
+    }
+    // While it is being worked on the load is in nobody's hands: an error drops it, and with it the rows of a lost statement.
+    LOADS.with(|loads| loads.borrow_mut().push(load));
+    taken
+}
+
+/// Whether rows may be invisible to everyone until the statement ends.
+unsafe fn eligible(rel: pg_sys::Relation) -> bool {
+    if relation_is_logically_logged(rel) {
+        return false;
+    }
+    let indexes = pg_sys::RelationGetIndexList(rel);
+    let count = if indexes.is_null() {
+        0
+    } else {
+        (*indexes).length as usize
+    };
+    let plain = (0..count).all(|at| {
+        let oid = (*(*indexes).elements.add(at)).oid_value;
+        let index = pg_sys::relation_open(oid, pg_sys::AccessShareLock as i32);
+        let form = &*(*index).rd_index;
+        let plain = !form.indisunique && !form.indisexclusion;
+        pg_sys::relation_close(index, pg_sys::AccessShareLock as i32);
+        plain
+    });
+    pg_sys::list_free(indexes);
+    plain
+}
+
+unsafe fn relation_is_logically_logged(rel: pg_sys::Relation) -> bool {
+    pg_sys::wal_level >= pg_sys::WalLevel::WAL_LEVEL_LOGICAL as i32
+        && (*(*rel).rd_rel).relpersistence == pg_sys::RELPERSISTENCE_PERMANENT as i8
+}
+
+impl Load {
+    unsafe fn push(&mut self, rel: pg_sys::Relation, slot: *mut pg_sys::TupleTableSlot) {
+        let writer = self
+            .writer
+            .as_mut()
+            .expect("a load that takes rows has a writer");
+        let natts = (*(*slot).tts_tupleDescriptor).natts;
+        if i32::from((*slot).tts_nvalid) < natts {
+            pg_sys::slot_getsomeattrs_int(slot, natts);
+        }
+        // A leaf's byte bound may be reached in the middle of a block; a block's rows stay together.
+        if self.next_offset > MAX_OFFSET || self.next_offset > 1 && writer.leaf_is_full() {
+            self.next_block += 1;
+            self.next_offset = 1;
+        }
+        if self.next_block >= self.end_block {
+            let count = (self.last_reserved * 2).clamp(1, MOST_BLOCKS);
+            self.next_block = meta::reserve(rel, count);
+            self.end_block = self.next_block + count;
+            self.last_reserved = count;
+            self.next_offset = 1;
+        }
+        let (v, offset) = (self.next_block, self.next_offset);
+        writer.push(rel, key(v, offset), (*slot).tts_values, (*slot).tts_isnull);
+        writer.own(v);
+        self.next_offset += 1;
+        set_tid(&mut (*slot).tts_tid, v, offset);
+        (*slot).tts_tableOid = (*rel).rd_id;
+    }
+
+    /// Makes the rows written so far a component.
+    unsafe fn publish(&mut self, rel: pg_sys::Relation) {
+        let Some(writer) = self.writer.take() else {
+            return;
+        };
+        // What follows starts in a block of its own: this one is the component's.
+        self.next_block = self.end_block;
+        if writer.rows() == 0 {
+            return;
+        }
+        let xid = pg_sys::GetCurrentTransactionId();
+        let origin = Origin {
+            xid: xid.into_inner(),
+            cmin: self.cid,
+        };
+        let (mut component, _, _) = writer.finish(rel, Some(origin));
+        manifest::publish(rel, |manifest| {
+            component.id = manifest.next_component;
+            manifest.next_component += 1;
+            manifest.components.push(component);
+        });
+    }
+}
+
+/// Publishes what the current transaction has loaded into the relation, if the snapshot may see it.
+pub unsafe fn publish_for(rel: pg_sys::Relation, snapshot: pg_sys::Snapshot) {
+    let file = file_id(rel);
+    let sees = |load: &Load| {
+        load.file == file
+            && load.writer.is_some()
+            && (snapshot.is_null()
+                || !super::scan::is_mvcc(snapshot)
+                || (*snapshot).curcid > load.cid)
+    };
+    let mut taken = take(sees);
+    for load in &mut taken {
+        load.publish(rel);
+        load.early += 1;
+    }
+    LOADS.with(|loads| loads.borrow_mut().extend(taken));
+}
+
+/// Whether there may be anything for [`publish_for`] to do.
+pub fn idle() -> bool {
+    LOADS.with(|loads| loads.borrow().is_empty())
+}
+
+/// The statement's end for one relation (table_finish_bulk_insert()).
+pub unsafe fn finish(rel: pg_sys::Relation) {
+    let file = file_id(rel);
+    for mut load in take(|load| load.file == file) {
+        load.publish(rel);
+    }
+}
+
+/// The end of a command, or (None) of a transaction: its loads are published.
+pub unsafe fn finish_command(cid: Option<u32>) {
+    for mut load in take(|load| cid.is_none_or(|cid| load.cid == cid)) {
+        if load.writer.is_none() {
+            continue;
+        }
+        let rel = pg_sys::RelationIdGetRelation(load.relid);
+        if rel.is_null() {
+            continue;
+        }
+        // The relation may have been rewritten or truncated since: then the rows are gone with the old file.
+        if file_id(rel) == load.file {
+            load.publish(rel);
+        }
+        pg_sys::RelationClose(rel);
+    }
+}
+
+/// Forgets the loads of an aborted subtransaction, or all.
+pub fn forget(subxact: Option<pg_sys::SubTransactionId>) {
+    drop(take(|load| subxact.is_none_or(|s| load.subxact >= s)));
+}
+
+fn take(wanted: impl Fn(&Load) -> bool) -> Vec<Load> {
+    LOADS.with(|loads| {
+        let mut loads = loads.borrow_mut();
+        let (taken, left) = std::mem::take(&mut *loads)
+            .into_iter()
+            .partition(|load| wanted(load));
+        *loads = left;
+        taken
+    })
+}

@@ -1,0 +1,214 @@
+//! CLUSTER and VACUUM FULL: heapam_relation_copy_for_cluster() over rows of row pages and of components. Versions that old snapshots may
+//! still need go along with their update chains, through heap's rewrite module.
+
+use super::slot;
+use crate::columnar;
+use crate::storage::buffer::{physical_blocks, rel_name};
+use crate::storage::rowpage::{set_tid, InHeap};
+use crate::storage::{map, meta};
+use pgrx::pg_sys;
+use pgrx::prelude::*;
+use pgrx::PgMemoryContexts;
+
+#[pg_guard]
+pub unsafe extern "C-unwind" fn copy_for_cluster(
+    old: pg_sys::Relation,
+    new: pg_sys::Relation,
+    index: pg_sys::Relation,
+    use_sort: bool,
+    oldest_xmin: pg_sys::TransactionId,
+    xid_cutoff: *mut pg_sys::TransactionId,
+    multi_cutoff: *mut pg_sys::MultiXactId,
+    num_tuples: *mut f64,
+    tups_vacuumed: *mut f64,
+    tups_recently_dead: *mut f64,
+) {
+    meta::ensure(new);
+    let desc = (*new).rd_att;
+    let guard = InHeap::enter();
+    // The rewrite starts behind the metapage.
+    let rewrite = pg_sys::begin_heap_rewrite(old, new, oldest_xmin, *xid_cutoff, *multi_cutoff);
+    drop(guard);
+    let sort = if use_sort {
+        let options = pg_sys::TUPLESORT_NONE as i32;
+        pg_sys::tuplesort_begin_cluster(
+            (*old).rd_att,
+            index,
+            pg_sys::maintenance_work_mem,
+            std::ptr::null_mut(),
+            options,
+        )
+    } else {
+        std::ptr::null_mut()
+    };
+    let any = &raw mut pg_sys::SnapshotAnyData;
+    let (mut table_scan, mut index_scan) = (std::ptr::null_mut(), std::ptr::null_mut());
+    if !index.is_null() && !use_sort {
+        #[cfg(not(feature = "pg18"))]
+        let scan = pg_sys::index_beginscan(old, index, any, 0, 0);
+        #[cfg(feature = "pg18")]
+        let scan = pg_sys::index_beginscan(old, index, any, std::ptr::null_mut(), 0, 0);
+        index_scan = scan;
+        pg_sys::index_rescan(index_scan, std::ptr::null_mut(), 0, std::ptr::null_mut(), 0);
+    } else {
+        table_scan = super::scan::begin(
+            old,
+            any,
+            0,
+            std::ptr::null_mut(),
+            std::ptr::null_mut(),
+            pg_sys::ScanOptions::SO_TYPE_SEQSCAN,
+        );
+    }
+    let slot = pg_sys::table_slot_create(old, std::ptr::null_mut());
+    let forward = pg_sys::ScanDirection::ForwardScanDirection;
+    let mut per_row = PgMemoryContexts::new("amax cluster row");
+    loop {
+        pgrx::check_for_interrupts!();
+        let more = if index_scan.is_null() {
+            super::scan::getnextslot(table_scan, forward, slot)
+        } else {
+            let more = pg_sys::index_getnext_slot(index_scan, forward, slot);
+            if more && (*index_scan).xs_recheck {
+                pgrx::error!("CLUSTER does not support lossy index conditions");
+            }
+            more
+        };
+        if !more {
+            break;
+        }
+        per_row.reset();
+        let context = pg_sys::MemoryContextSwitchTo(per_row.value());
+        let (mut tuple, state) = row_version(old, slot, oldest_xmin);
+        if copies(
+            old,
+            &mut tuple,
+            state,
+            rewrite,
+            tups_vacuumed,
+            tups_recently_dead,
+        ) {
+            *num_tuples += 1.0;
+            if sort.is_null() {
+                rewrite_row(&mut tuple, old, desc, rewrite);
+            } else {
+                pg_sys::tuplesort_putheaptuple(sort, &mut tuple);
+            }
+        }
+        pg_sys::MemoryContextSwitchTo(context);
+    }
+    if index_scan.is_null() {
+        super::scan::end(table_scan);
+    } else {
+        pg_sys::index_endscan(index_scan);
+    }
+    pg_sys::ExecDropSingleTupleTableSlot(slot);
+    if !sort.is_null() {
+        pg_sys::tuplesort_performsort(sort);
+        loop {
+            pgrx::check_for_interrupts!();
+            let tuple = pg_sys::tuplesort_getheaptuple(sort, true);
+            if tuple.is_null() {
+                break;
+            }
+            per_row.reset();
+            let context = pg_sys::MemoryContextSwitchTo(per_row.value());
+            rewrite_row(&mut *tuple, old, desc, rewrite);
+            pg_sys::MemoryContextSwitchTo(context);
+        }
+        pg_sys::tuplesort_end(sort);
+    }
+    pg_sys::end_heap_rewrite(rewrite);
+    // The pages lie in a row behind the metapage, and the map pages that this adds come behind them.
+    for p in 1..physical_blocks(new) {
+        map::adopt(new, p);
+    }
+}
+
+/// The row in the slot as a heap tuple with its physical TID, which is what update chains link, and its state for VACUUM.
+unsafe fn row_version(
+    rel: pg_sys::Relation,
+    slot: *mut pg_sys::TupleTableSlot,
+    oldest_xmin: pg_sys::TransactionId,
+) -> (pg_sys::HeapTupleData, pg_sys::HTSV_Result::Type) {
+    if let Some((tuple, buffer)) = slot::heap_tuple(slot) {
+        let mut tuple = *tuple;
+        let offset = tuple.t_self.ip_posid;
+        set_tid(
+            &mut tuple.t_self,
+            pg_sys::BufferGetBlockNumber(buffer),
+            offset,
+        );
+        pg_sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_SHARE as i32);
+        let state = pg_sys::HeapTupleSatisfiesVacuum(&mut tuple, oldest_xmin, buffer);
+        pg_sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_UNLOCK as i32);
+        return (tuple, state);
+    }
+    columnar::row_for_rewrite(rel, slot, oldest_xmin)
+}
+
+/// Counts a version; true when it has to be copied.
+unsafe fn copies(
+    rel: pg_sys::Relation,
+    tuple: &mut pg_sys::HeapTupleData,
+    state: pg_sys::HTSV_Result::Type,
+    rewrite: pg_sys::RewriteState,
+    vacuumed: *mut f64,
+    recently_dead: *mut f64,
+) -> bool {
+    use pg_sys::HTSV_Result::*;
+    match state {
+        HEAPTUPLE_DEAD => {
+            *vacuumed += 1.0;
+            // The rewrite module still wants to see it: a version kept because of it may be dead too.
+            if pg_sys::rewrite_heap_dead_tuple(rewrite, tuple) {
+                *vacuumed += 1.0;
+                *recently_dead -= 1.0;
+            }
+            return false;
+        }
+        HEAPTUPLE_RECENTLY_DEAD => *recently_dead += 1.0,
+        HEAPTUPLE_INSERT_IN_PROGRESS => {
+            warn_unless_mine(rel, super::fetch::raw_xmin(tuple.t_data), "insert")
+        }
+        HEAPTUPLE_DELETE_IN_PROGRESS => {
+            warn_unless_mine(rel, super::fetch::update_xid(tuple.t_data), "delete");
+            *recently_dead += 1.0;
+        }
+        _ => {}
+    }
+    true
+}
+
+unsafe fn warn_unless_mine(rel: pg_sys::Relation, xid: pg_sys::TransactionId, what: &str) {
+    if !pg_sys::TransactionIdIsCurrentTransactionId(xid) {
+        pgrx::warning!(
+            "concurrent {what} in progress within table \"{}\"",
+            rel_name(rel)
+        );
+    }
+}
+
+/// Forms the tuple anew, without the values of dropped columns, and hands it to the rewrite module.
+unsafe fn rewrite_row(
+    tuple: &mut pg_sys::HeapTupleData,
+    old: pg_sys::Relation,
+    desc: pg_sys::TupleDesc,
+    rewrite: pg_sys::RewriteState,
+) {
+    let natts = (*desc).natts as usize;
+    let mut values = vec![pg_sys::Datum::null(); natts];
+    let mut isnull = vec![true; natts];
+    pg_sys::heap_deform_tuple(
+        tuple,
+        (*old).rd_att,
+        values.as_mut_ptr(),
+        isnull.as_mut_ptr(),
+    );
+    for (attribute, null) in isnull.iter_mut().enumerate() {
+        *null |= (*crate::types::attribute(desc, attribute)).attisdropped;
+    }
+    let copy = pg_sys::heap_form_tuple(desc, values.as_mut_ptr(), isnull.as_mut_ptr());
+    pg_sys::rewrite_heap_tuple(rewrite, tuple, copy);
+    pg_sys::heap_freetuple(copy);
+}

@@ -1,0 +1,74 @@
+//! Files, sizes and estimates.
+
+use crate::storage::buffer::physical_blocks;
+use crate::storage::rowpage::InHeap;
+use crate::storage::{cache, manifest, meta};
+use pgrx::pg_sys;
+use pgrx::prelude::*;
+
+unsafe fn heap() -> &'static pg_sys::TableAmRoutine {
+    &*pg_sys::GetHeapamTableAmRoutine()
+}
+
+#[pg_guard]
+pub unsafe extern "C-unwind" fn nontransactional_truncate(rel: pg_sys::Relation) {
+    cache::forget(rel);
+    pg_sys::RelationTruncate(rel, 0);
+}
+
+/// Bytes of a fork. The main fork's are those of the logical blocks (invariant T2): BRIN, ANALYZE, TABLESAMPLE and TID scans count
+/// in them. `pg_relation_size()` asks the file system instead.
+#[pg_guard]
+pub unsafe extern "C-unwind" fn size(rel: pg_sys::Relation, fork: pg_sys::ForkNumber::Type) -> u64 {
+    if fork != pg_sys::ForkNumber::MAIN_FORKNUM {
+        return heap().relation_size.expect("heap has a size")(rel, fork);
+    }
+    let blocks = if InHeap::active() {
+        physical_blocks(rel)
+    } else {
+        meta::logical_blocks(rel)
+    };
+    u64::from(blocks) * u64::from(pg_sys::BLCKSZ)
+}
+
+#[pg_guard]
+pub unsafe extern "C-unwind" fn toast_am(_rel: pg_sys::Relation) -> pg_sys::Oid {
+    pg_sys::HEAP_TABLE_AM_OID
+}
+
+#[pg_guard]
+pub unsafe extern "C-unwind" fn estimate_size(
+    rel: pg_sys::Relation,
+    attr_widths: *mut i32,
+    pages: *mut pg_sys::BlockNumber,
+    tuples: *mut f64,
+    allvisfrac: *mut f64,
+) {
+    // heapam_handler.c's HEAP_OVERHEAD_BYTES_PER_TUPLE and HEAP_USABLE_BYTES_PER_PAGE.
+    const OVERHEAD: usize = 24 + 4;
+    const USABLE: usize = pg_sys::BLCKSZ as usize - 24;
+    pg_sys::table_block_relation_estimate_size(
+        rel,
+        attr_widths,
+        pages,
+        tuples,
+        allvisfrac,
+        OVERHEAD,
+        USABLE,
+    );
+    let manifest = manifest::current(rel);
+    if manifest.components.is_empty() {
+        return;
+    }
+    // Logical blocks say little about what reading components costs. Under the plain executor, decoding rows takes about what reading
+    // heap pages with the same rows would, so they count as so many pages.
+    let width = pg_sys::get_rel_data_width(rel, attr_widths) as usize;
+    let per_page = (USABLE / (width + OVERHEAD)).max(1) as f64;
+    let columnar_rows = manifest.rows() as f64;
+    let columnar_blocks: u64 = manifest.components.iter().map(|c| c.blocks.len()).sum();
+    let row_pages = u64::from(meta::logical_blocks(rel)).saturating_sub(columnar_blocks) as f64;
+    if (*(*rel).rd_rel).reltuples < 0.0 {
+        *tuples = columnar_rows + row_pages * per_page;
+    }
+    *pages = (row_pages + (columnar_rows / per_page).ceil()) as pg_sys::BlockNumber;
+}

@@ -1,0 +1,59 @@
+//! Where PostgreSQL tells us that a statement, a subtransaction or a transaction has ended.
+
+use super::bulk;
+use pgrx::pg_sys;
+use pgrx::prelude::*;
+
+static mut NEXT_FINISH: pg_sys::ExecutorFinish_hook_type = None;
+
+/// INSERT ... SELECT has no other end: what it loaded is published before its AFTER triggers fire.
+#[pg_guard]
+unsafe extern "C-unwind" fn executor_finish(query: *mut pg_sys::QueryDesc) {
+    // A query that a function runs meanwhile only to read has no command id of its own (it says 0).
+    let writes = (*query).operation != pg_sys::CmdType::CMD_SELECT
+        || (*(*query).plannedstmt).hasModifyingCTE;
+    if writes && !bulk::idle() {
+        bulk::finish_command(Some((*(*query).estate).es_output_cid));
+    }
+    match NEXT_FINISH {
+        Some(next) => next(query),
+        None => pg_sys::standard_ExecutorFinish(query),
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn transaction(
+    event: pg_sys::XactEvent::Type,
+    _arg: *mut std::ffi::c_void,
+) {
+    use pg_sys::XactEvent::*;
+    match event {
+        XACT_EVENT_PRE_COMMIT | XACT_EVENT_PRE_PREPARE => bulk::finish_command(None),
+        XACT_EVENT_ABORT => bulk::forget(None),
+        _ => {}
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn subtransaction(
+    event: pg_sys::SubXactEvent::Type,
+    own: pg_sys::SubTransactionId,
+    _parent: pg_sys::SubTransactionId,
+    _arg: *mut std::ffi::c_void,
+) {
+    use pg_sys::SubXactEvent::*;
+    match event {
+        SUBXACT_EVENT_PRE_COMMIT_SUB => bulk::finish_command(None),
+        SUBXACT_EVENT_ABORT_SUB => bulk::forget(Some(own)),
+        _ => {}
+    }
+}
+
+pub fn init() {
+    unsafe {
+        NEXT_FINISH = pg_sys::ExecutorFinish_hook;
+        pg_sys::ExecutorFinish_hook = Some(executor_finish);
+        pg_sys::RegisterXactCallback(Some(transaction), std::ptr::null_mut());
+        pg_sys::RegisterSubXactCallback(Some(subtransaction), std::ptr::null_mut());
+    }
+}

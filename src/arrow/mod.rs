@@ -1,0 +1,25 @@
+//! Query results as Apache Arrow IPC: `amax.arrow(query)` and `COPY … TO … WITH (FORMAT arrow)`.
+//!
+//! See README.md beside this file for the invariants. Rows come from PostgreSQL's executor; a batch is built
+//! from the slots' datums and written with arrow-rs (Arrow = Li et al., *Mainlining Databases*, §5, "improved
+//! wire protocol").
+
+mod copy;
+mod encoder;
+mod error;
+mod guc;
+mod hook;
+mod options;
+mod output;
+mod query;
+mod receiver;
+mod relation;
+mod srf;
+mod tupdesc;
+mod types;
+
+/// Registers the settings and installs the utility hook. Call it once, from `_PG_init`.
+pub fn init() {
+    guc::init();
+    hook::init();
+}

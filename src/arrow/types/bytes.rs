@@ -1,0 +1,33 @@
+//! bytea as Binary. 32-bit offsets are safe for the reason given in text.rs.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, BinaryBuilder};
+use arrow::datatypes::DataType;
+use pgrx::pg_sys::Datum;
+
+use super::varlena::payload;
+use super::{Column, Made};
+use crate::arrow::error::Unrepresentable;
+
+struct Bytea(BinaryBuilder);
+
+impl Column for Bytea {
+    unsafe fn append(&mut self, value: Datum) -> Result<usize, Unrepresentable> {
+        let bytes = payload(value);
+        self.0.append_value(bytes);
+        Ok(bytes.len() + std::mem::size_of::<i32>())
+    }
+
+    fn append_null(&mut self) {
+        self.0.append_null();
+    }
+
+    fn finish(&mut self) -> ArrayRef {
+        Arc::new(self.0.finish())
+    }
+}
+
+pub fn column() -> Made {
+    (DataType::Binary, Box::new(Bytea(BinaryBuilder::new())))
+}

@@ -1,0 +1,40 @@
+//! uuid as 16 bytes, with the canonical extension type arrow.uuid.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, FixedSizeBinaryBuilder};
+use arrow::datatypes::DataType;
+use pgrx::pg_sys::Datum;
+
+use super::{Column, Made};
+use crate::arrow::error::Unrepresentable;
+
+/// UUID_LEN in utils/uuid.h; the datum points to that many bytes.
+const LENGTH: i32 = 16;
+
+struct Uuid(FixedSizeBinaryBuilder);
+
+impl Column for Uuid {
+    unsafe fn append(&mut self, value: Datum) -> Result<usize, Unrepresentable> {
+        let uuid = &*value.cast_mut_ptr::<[u8; LENGTH as usize]>();
+        self.0
+            .append_value(uuid)
+            .expect("a uuid has the column's width");
+        Ok(LENGTH as usize)
+    }
+
+    fn append_null(&mut self) {
+        self.0.append_null();
+    }
+
+    fn finish(&mut self) -> ArrayRef {
+        Arc::new(self.0.finish())
+    }
+}
+
+pub fn column() -> Made {
+    (
+        DataType::FixedSizeBinary(LENGTH),
+        Box::new(Uuid(FixedSizeBinaryBuilder::new(LENGTH))),
+    )
+}

@@ -1,0 +1,196 @@
+//! Feeding columnar rows to an index build (the columnar half of heapam_index_build_range_scan()).
+
+use super::origin;
+use super::row::Row;
+use super::stub::{self, State};
+use crate::am::build::{exec_qual, per_tuple_context};
+use crate::am::scan::is_mvcc;
+use crate::am::{block::Pick, slot};
+use crate::storage::rowpage::set_tid;
+use amax_lsm::Component;
+use pgrx::pg_sys;
+
+pub struct IndexFeed {
+    rel: pg_sys::Relation,
+    index: pg_sys::Relation,
+    info: *mut pg_sys::IndexInfo,
+    snapshot: pg_sys::Snapshot,
+    any_visible: bool,
+    estate: *mut pg_sys::EState,
+    econtext: *mut pg_sys::ExprContext,
+    slot: *mut pg_sys::TupleTableSlot,
+    predicate: *mut pg_sys::ExprState,
+}
+
+/// What becomes of a row.
+enum Verdict {
+    Skip,
+    /// Indexed; `alive` false: it is not checked for uniqueness.
+    Index {
+        alive: bool,
+    },
+}
+
+impl IndexFeed {
+    pub unsafe fn new(
+        rel: pg_sys::Relation,
+        index: pg_sys::Relation,
+        info: *mut pg_sys::IndexInfo,
+        snapshot: pg_sys::Snapshot,
+        any_visible: bool,
+    ) -> IndexFeed {
+        let estate = pg_sys::CreateExecutorState();
+        let econtext = per_tuple_context(estate);
+        let slot = pg_sys::MakeSingleTupleTableSlot((*rel).rd_att, slot::ops());
+        (*econtext).ecxt_scantuple = slot;
+        let predicate = pg_sys::ExecPrepareQual((*info).ii_Predicate, estate);
+        IndexFeed {
+            rel,
+            index,
+            info,
+            snapshot,
+            any_visible,
+            estate,
+            econtext,
+            slot,
+            predicate,
+        }
+    }
+
+    /// Indexes the rows of block `v`; returns how many are alive.
+    pub unsafe fn block(
+        &mut self,
+        component: &Component,
+        v: u32,
+        callback: pg_sys::IndexBuildCallback,
+        state: *mut std::ffi::c_void,
+    ) -> f64 {
+        let mvcc = is_mvcc(self.snapshot);
+        let mut any: pg_sys::SnapshotData = std::mem::zeroed();
+        any.snapshot_type = pg_sys::SnapshotType::SNAPSHOT_ANY;
+        let snapshot = if mvcc { self.snapshot } else { &raw mut any };
+        let rows = super::rows_of_block(self.rel, component, v, snapshot, Pick::All);
+        // The expression states that the loop below makes belong to this feed's executor state.
+        (*self.info).ii_ExpressionsState = std::ptr::null_mut();
+        let aliases = rows.aliases();
+        let mut tuples = 0.0;
+        for i in 0..rows.len() {
+            pgrx::check_for_interrupts!();
+            let offset = rows.offset(i);
+            let verdict = if mvcc {
+                Verdict::Index { alive: true }
+            } else {
+                self.judge(component, v, offset)
+            };
+            let Verdict::Index { alive } = verdict else {
+                continue;
+            };
+            if alive {
+                tuples += 1.0;
+            }
+            // Entries hold the root of what was the row's HOT chain, in this index as in the others.
+            let root = aliases
+                .iter()
+                .find(|a| a.1 == offset)
+                .map_or(offset, |a| a.0);
+            self.feed(rows.row(i), v, root, alive, callback, state);
+        }
+        crate::compat::clear_slot(self.slot);
+        (*self.info).ii_ExpressionsState = std::ptr::null_mut();
+        tuples
+    }
+
+    unsafe fn feed(
+        &mut self,
+        row: Row,
+        v: u32,
+        offset: u16,
+        alive: bool,
+        callback: pg_sys::IndexBuildCallback,
+        state: *mut std::ffi::c_void,
+    ) {
+        pg_sys::MemoryContextReset((*self.econtext).ecxt_per_tuple_memory);
+        let mut tid = pg_sys::ItemPointerData::default();
+        set_tid(&mut tid, v, offset);
+        slot::store_columnar(self.slot, row, tid, (*self.rel).rd_id);
+        if !self.predicate.is_null() && !exec_qual(self.predicate, self.econtext) {
+            return;
+        }
+        let mut values = [pg_sys::Datum::null(); pg_sys::INDEX_MAX_KEYS as usize];
+        let mut isnull = [false; pg_sys::INDEX_MAX_KEYS as usize];
+        let (values, isnull) = (values.as_mut_ptr(), isnull.as_mut_ptr());
+        pg_sys::FormIndexDatum(self.info, self.slot, self.estate, values, isnull);
+        callback.expect("an index build has a callback")(
+            self.index, &mut tid, values, isnull, alive, state,
+        );
+    }
+
+    /// For a build under SnapshotAny, as heap's does for a tuple: waits for transactions whose outcome a uniqueness check needs.
+    unsafe fn judge(&self, component: &Component, v: u32, offset: u16) -> Verdict {
+        use pg_sys::HTSV_Result::*;
+        if self.any_visible {
+            return Verdict::Index { alive: true };
+        }
+        let checks = (*self.info).ii_Unique || !(*self.info).ii_ExclusionOps.is_null();
+        let oldest = pg_sys::GetOldestNonRemovableTransactionId(self.rel);
+        loop {
+            match origin::vacuum_state(self.rel, &component.origin, oldest) {
+                HEAPTUPLE_DEAD => return Verdict::Skip,
+                HEAPTUPLE_INSERT_IN_PROGRESS => {
+                    let xid =
+                        pg_sys::TransactionId::from(component.origin.expect("in progress").xid);
+                    if !pg_sys::TransactionIdIsCurrentTransactionId(xid) && checks {
+                        self.wait(xid, v, offset);
+                        continue;
+                    }
+                }
+                _ => {}
+            }
+            let State::At { block, offset: at } = stub::state(self.rel, v, offset) else {
+                // Marked dead rows are not among the rows fed.
+                return Verdict::Index { alive: true };
+            };
+            let judged = stub::with_tuple(self.rel, (v, offset), (block, at), |tuple, pin, _| {
+                let state = pg_sys::HeapTupleSatisfiesVacuum(tuple, oldest, pin.buffer());
+                (state, crate::am::fetch::update_xid(tuple.t_data))
+            });
+            return match judged {
+                None | Some((HEAPTUPLE_DEAD, _)) => Verdict::Skip,
+                Some((HEAPTUPLE_RECENTLY_DEAD, _)) => Verdict::Index { alive: false },
+                Some((HEAPTUPLE_DELETE_IN_PROGRESS, xid)) => {
+                    if pg_sys::TransactionIdIsCurrentTransactionId(xid) {
+                        Verdict::Index { alive: false }
+                    } else if checks {
+                        self.wait(xid, v, offset);
+                        continue;
+                    } else {
+                        Verdict::Index { alive: true }
+                    }
+                }
+                Some(_) => Verdict::Index { alive: true },
+            };
+        }
+    }
+
+    unsafe fn wait(&self, xid: pg_sys::TransactionId, v: u32, offset: u16) {
+        let mut tid = pg_sys::ItemPointerData::default();
+        set_tid(&mut tid, v, offset);
+        pg_sys::XactLockTableWait(
+            xid,
+            self.rel,
+            &mut tid,
+            pg_sys::XLTW_Oper::XLTW_InsertIndexUnique,
+        );
+    }
+}
+
+impl Drop for IndexFeed {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            unsafe {
+                pg_sys::ExecDropSingleTupleTableSlot(self.slot);
+                pg_sys::FreeExecutorState(self.estate);
+            }
+        }
+    }
+}

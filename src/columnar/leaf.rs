@@ -1,0 +1,171 @@
+//! Open leaves, and the columns decoded of them, kept for as long as the cache's byte bound allows. What a slot or a scan holds
+//! stays valid when the cache lets go of it.
+
+use crate::guc;
+use crate::storage::buffer::{corrupt, rel_name};
+use crate::storage::cache::{file_id, FileId};
+use crate::storage::{blob, manifest};
+use amax_format::{Column, Error, Leaf, ReadAt};
+use amax_lsm::{Blob, Component, LeafEntry};
+use pgrx::pg_sys;
+use std::cell::{Cell, OnceCell, RefCell};
+use std::rc::Rc;
+
+/// Reads a leaf's bytes through the buffer manager. Columns are decoded long after the leaf was opened, by a slot that knows no
+/// relation, so it is looked up by OID; its users hold a lock on it.
+pub struct Pages {
+    relid: pg_sys::Oid,
+    file: FileId,
+    image: Blob,
+}
+
+impl ReadAt for Pages {
+    fn read_at(&self, offset: u64, len: usize) -> Result<Vec<u8>, Error> {
+        let rel = Borrowed::open(self.relid);
+        if file_id(rel.0) != self.file {
+            return Err(Error::Io("the relation was rewritten".into()));
+        }
+        if offset
+            .checked_add(len as u64)
+            .is_none_or(|end| end > self.image.len)
+        {
+            return Err(Error::Corrupt("leaf image is truncated".into()));
+        }
+        Ok(blob::read(rel.0, &self.image, offset, len))
+    }
+}
+
+/// A relation looked up by OID, closed again on drop.
+pub struct Borrowed(pub pg_sys::Relation);
+
+impl Borrowed {
+    pub fn open(relid: pg_sys::Oid) -> Borrowed {
+        let rel = unsafe { pg_sys::RelationIdGetRelation(relid) };
+        if rel.is_null() {
+            pgrx::error!("could not open relation with OID {}", relid.to_u32());
+        }
+        Borrowed(rel)
+    }
+}
+
+impl Drop for Borrowed {
+    fn drop(&mut self) {
+        // After an error the resource owner closes it.
+        if !std::thread::panicking() {
+            unsafe { pg_sys::RelationClose(self.0) }
+        }
+    }
+}
+
+/// A leaf in use.
+pub struct OpenLeaf {
+    pub relid: pg_sys::Oid,
+    pub entry: LeafEntry,
+    leaf: Leaf<Pages>,
+    columns: Vec<OnceCell<Rc<Column>>>,
+    bytes: Cell<usize>,
+}
+
+impl OpenLeaf {
+    pub fn keys(&self) -> &[u64] {
+        self.leaf.keys()
+    }
+
+    /// SQL columns the leaf has; attributes added to the table since are not among them.
+    pub fn width(&self) -> usize {
+        self.columns.len()
+    }
+
+    pub fn column(&self, at: usize) -> Rc<Column> {
+        self.columns[at]
+            .get_or_init(|| {
+                let column = self.leaf.column(at).unwrap_or_else(|e| super::raise(e));
+                self.bytes.set(self.bytes.get() + column.bytes_used());
+                Rc::new(column)
+            })
+            .clone()
+    }
+
+    pub fn leaf(&self) -> &Leaf<Pages> {
+        &self.leaf
+    }
+}
+
+struct Cached {
+    file: FileId,
+    component: u64,
+    at: usize,
+    leaf: Rc<OpenLeaf>,
+}
+
+thread_local! {
+    /// Most recently used last.
+    static CACHE: RefCell<Vec<Cached>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Leaf `at` of a component.
+pub fn open(rel: pg_sys::Relation, component: &Component, at: usize) -> Rc<OpenLeaf> {
+    let file = file_id(rel);
+    let known = CACHE.with(|cache| {
+        let mut cache = cache.borrow_mut();
+        let i = cache
+            .iter()
+            .rposition(|c| c.at == at && c.component == component.id && c.file == file)?;
+        let hit = cache.remove(i);
+        let leaf = hit.leaf.clone();
+        cache.push(hit);
+        Some(leaf)
+    });
+    if let Some(leaf) = known {
+        return leaf;
+    }
+    let directory = manifest::directory(rel, component);
+    let Some(entry) = directory.leaves.get(at) else {
+        corrupt(
+            rel,
+            0,
+            &format!("component {} has no leaf {at}", component.id),
+        );
+    };
+    let relid = unsafe { (*rel).rd_id };
+    let pages = Pages {
+        relid,
+        file,
+        image: entry.image.clone(),
+    };
+    let leaf = Leaf::open(pages, entry.image.len).unwrap_or_else(|e| {
+        let block = entry.image.page(0).unwrap_or(0);
+        corrupt(
+            rel,
+            block,
+            &format!(
+                "leaf {at} of component {} of \"{}\": {e}",
+                component.id,
+                rel_name(rel)
+            ),
+        )
+    });
+    let width = leaf.schema().count();
+    let leaf = Rc::new(OpenLeaf {
+        relid,
+        entry: entry.clone(),
+        bytes: Cell::new(leaf.bytes_used()),
+        leaf,
+        columns: (0..width).map(|_| OnceCell::new()).collect(),
+    });
+    CACHE.with(|cache| {
+        let mut cache = cache.borrow_mut();
+        let bound = guc::decode_cache_bytes();
+        let mut held: usize = cache.iter().map(|c| c.leaf.bytes.get()).sum();
+        while held > bound && !cache.is_empty() {
+            held -= cache.remove(0).leaf.bytes.get();
+        }
+        cache.push(Cached {
+            file,
+            component: component.id,
+            at,
+            leaf: leaf.clone(),
+        });
+    });
+    leaf
+}

@@ -1,0 +1,31 @@
+//! The columnar side of a table: reading components, writing them, changing their rows through stubs. See README.md.
+
+mod index_feed;
+mod leaf;
+pub mod origin;
+mod row;
+mod rows;
+pub mod stub;
+mod value;
+pub mod write;
+
+pub use index_feed::IndexFeed;
+pub use leaf::open as open_leaf;
+pub use row::{row_for_rewrite, Row};
+pub use rows::{
+    fetch, next_version, row_at, row_version, rows_for_analyze, rows_of_block, LeafRows,
+};
+
+use pgrx::prelude::*;
+
+/// Raises what the format crate found as a PostgreSQL error.
+pub fn raise(error: amax_format::Error) -> ! {
+    use amax_format::Error::*;
+    let code = match &error {
+        Limit(_) => PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
+        Version(_) => PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+        Corrupt(_) | Jsonb(_) | Io(_) => PgSqlErrorCode::ERRCODE_DATA_CORRUPTED,
+        _ => PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
+    };
+    ereport!(ERROR, code, error.to_string());
+}

@@ -1,0 +1,156 @@
+//! A columnar row, undecoded.
+
+use super::leaf::{Borrowed, OpenLeaf};
+use super::stub::{self, State};
+use super::value::to_datum;
+use crate::storage::rowpage;
+use crate::types::attribute;
+use amax_lsm::{tid, Origin};
+use pgrx::pg_sys;
+use std::cell::RefCell;
+use std::rc::Rc;
+
+#[derive(Clone)]
+pub struct Row {
+    leaf: Rc<OpenLeaf>,
+    index: u32,
+    origin: Option<Origin>,
+}
+
+thread_local! {
+    /// Where documents are assembled.
+    static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+impl Row {
+    pub fn new(leaf: Rc<OpenLeaf>, index: usize, origin: Option<Origin>) -> Row {
+        Row {
+            leaf,
+            index: index as u32,
+            origin,
+        }
+    }
+
+    pub fn key(&self) -> u64 {
+        self.leaf.keys()[self.index as usize]
+    }
+
+    /// One attribute (from 0), in the current memory context.
+    pub unsafe fn attribute(&self, desc: pg_sys::TupleDesc, at: usize) -> (pg_sys::Datum, bool) {
+        let att = attribute(desc, at);
+        if (*att).attisdropped {
+            return (pg_sys::Datum::null(), true);
+        }
+        if at >= self.leaf.width() {
+            // Added since the leaf was written: the default that ALTER TABLE kept.
+            let mut null = true;
+            let value = pg_sys::getmissingattr(desc, at as i32 + 1, &mut null);
+            return (value, null);
+        }
+        let column = self.leaf.column(at);
+        SCRATCH.with(|scratch| {
+            let mut scratch = scratch.borrow_mut();
+            if scratch.capacity() > 1 << 20 {
+                *scratch = Vec::new();
+            }
+            match column.get(self.index as usize, &mut scratch) {
+                Ok(value) => to_datum(value, att),
+                Err(e) => super::raise(e),
+            }
+        })
+    }
+
+    /// What xmin, xmax and the command ids of the row are.
+    pub fn system_columns(&self) -> System {
+        let rel = Borrowed::open(self.leaf.relid);
+        let (v, offset) = (tid::block(self.key()), tid::offset(self.key()));
+        let stub = match stub::state(rel.0, v, offset) {
+            State::At { block, offset: at } => unsafe {
+                stub::with_tuple(rel.0, (v, offset), (block, at), |tuple, _, _| {
+                    std::ptr::read(tuple.t_data)
+                })
+            },
+            _ => None,
+        };
+        System {
+            origin: self.origin,
+            stub,
+        }
+    }
+}
+
+pub struct System {
+    origin: Option<Origin>,
+    stub: Option<pg_sys::HeapTupleHeaderData>,
+}
+
+impl System {
+    /// Writes them to the header of a tuple formed of the row.
+    pub unsafe fn apply(&self, header: pg_sys::HeapTupleHeader) {
+        const XMAX_BITS: u16 = (pg_sys::HEAP_XMAX_INVALID
+            | pg_sys::HEAP_XMAX_COMMITTED
+            | pg_sys::HEAP_XMAX_IS_MULTI
+            | pg_sys::HEAP_XMAX_LOCK_ONLY
+            | pg_sys::HEAP_XMAX_KEYSHR_LOCK
+            | pg_sys::HEAP_XMAX_EXCL_LOCK
+            | pg_sys::HEAP_COMBOCID) as u16;
+        let h = &mut *header;
+        match self.origin {
+            Some(origin) => {
+                h.t_choice.t_heap.t_xmin = pg_sys::TransactionId::from(origin.xid);
+                h.t_choice.t_heap.t_field3.t_cid = origin.cmin;
+                h.t_infomask &= !((pg_sys::HEAP_XMIN_COMMITTED | pg_sys::HEAP_XMIN_INVALID) as u16);
+            }
+            None => {
+                h.t_choice.t_heap.t_xmin = pg_sys::FrozenTransactionId;
+                h.t_choice.t_heap.t_field3.t_cid = 0;
+                h.t_infomask |= (pg_sys::HEAP_XMIN_COMMITTED | pg_sys::HEAP_XMIN_INVALID) as u16;
+            }
+        }
+        h.t_choice.t_heap.t_xmax = pg_sys::InvalidTransactionId;
+        h.t_infomask = h.t_infomask & !XMAX_BITS | pg_sys::HEAP_XMAX_INVALID as u16;
+        h.t_infomask2 &= pg_sys::HEAP_NATTS_MASK as u16;
+        if let Some(stub) = &self.stub {
+            h.t_choice.t_heap.t_xmax = stub.t_choice.t_heap.t_xmax;
+            h.t_infomask = h.t_infomask & !XMAX_BITS | stub.t_infomask & XMAX_BITS;
+            h.t_infomask2 |= stub.t_infomask2 & pg_sys::HEAP_KEYS_UPDATED as u16;
+            if stub.t_infomask & pg_sys::HEAP_XMAX_INVALID as u16 == 0 {
+                h.t_choice.t_heap.t_field3 = stub.t_choice.t_heap.t_field3;
+            }
+            h.t_ctid = stub.t_ctid;
+        }
+    }
+}
+
+/// The row in the slot as a heap tuple for a rewrite, and its state for VACUUM. Its TID is that of its stub, if it has one: update chains
+/// of row pages lead on from there.
+pub unsafe fn row_for_rewrite(
+    rel: pg_sys::Relation,
+    slot: *mut pg_sys::TupleTableSlot,
+    oldest_xmin: pg_sys::TransactionId,
+) -> (pg_sys::HeapTupleData, pg_sys::HTSV_Result::Type) {
+    use pg_sys::HTSV_Result::*;
+    let row = crate::am::slot::columnar_row(slot)
+        .expect("the slot holds a columnar row")
+        .clone();
+    let (v, offset) = (tid::block(row.key()), tid::offset(row.key()));
+    let mut tuple = *pg_sys::ExecFetchSlotHeapTuple(slot, false, std::ptr::null_mut());
+    let mut state = super::origin::vacuum_state(rel, &row.origin, oldest_xmin);
+    match stub::state(rel, v, offset) {
+        State::None => (*tuple.t_data).t_ctid = tuple.t_self,
+        State::Dead => state = HEAPTUPLE_DEAD,
+        State::At { block, offset: at } => {
+            rowpage::set_tid(&mut tuple.t_self, block, at);
+            let judged = stub::with_tuple(rel, (v, offset), (block, at), |stub, pin, _| {
+                pg_sys::HeapTupleSatisfiesVacuum(stub, oldest_xmin, pin.buffer())
+            });
+            match judged {
+                Some(HEAPTUPLE_LIVE) => {}
+                Some(other) if state == HEAPTUPLE_LIVE => state = other,
+                Some(_) => {}
+                None => state = HEAPTUPLE_DEAD,
+            }
+        }
+    }
+    (tuple, state)
+}

@@ -1,0 +1,270 @@
+//! Finding the columnar rows that a snapshot sees.
+
+use super::leaf::{self, OpenLeaf};
+use super::origin;
+use super::row::Row;
+use super::stub::{self, State};
+use crate::am::block::Pick;
+use crate::storage::buffer::corrupt;
+use crate::storage::manifest;
+use crate::storage::rowpage::{set_tid, tid_block};
+use amax_lsm::tid::{self, key};
+use amax_lsm::{Component, LeafEntry, Origin};
+use pgrx::pg_sys;
+use std::rc::Rc;
+
+/// Rows of one logical block in a leaf.
+pub struct LeafRows {
+    leaf: Option<Rc<OpenLeaf>>,
+    origin: Option<Origin>,
+    /// Row numbers in the leaf, ascending.
+    rows: Vec<u32>,
+    max_offset: u16,
+    dead: usize,
+}
+
+impl LeafRows {
+    fn none() -> LeafRows {
+        LeafRows {
+            leaf: None,
+            origin: None,
+            rows: Vec::new(),
+            max_offset: 0,
+            dead: 0,
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    fn leaf(&self) -> &Rc<OpenLeaf> {
+        self.leaf.as_ref().expect("rows come from a leaf")
+    }
+
+    pub fn offset(&self, i: usize) -> u16 {
+        tid::offset(self.leaf().keys()[self.rows[i] as usize])
+    }
+
+    pub fn row(&self, i: usize) -> Row {
+        Row::new(self.leaf().clone(), self.rows[i] as usize, self.origin)
+    }
+
+    /// The largest offset in the block.
+    pub fn max_offset(&self) -> u16 {
+        self.max_offset
+    }
+
+    /// Rows that are dead.
+    pub fn dead(&self) -> usize {
+        self.dead
+    }
+
+    /// (offset in index entries, offset of the row) where they differ.
+    pub fn aliases(&self) -> Vec<(u16, u16)> {
+        let Some(leaf) = &self.leaf else {
+            return Vec::new();
+        };
+        let Some(&first) = self.rows.first() else {
+            return Vec::new();
+        };
+        let v = tid::block(leaf.keys()[first as usize]);
+        let aliases = &leaf.entry.aliases;
+        let start = aliases.partition_point(|a| a.0 < key(v, 0));
+        aliases[start..]
+            .iter()
+            .take_while(|a| tid::block(a.0) == v)
+            .map(|a| (tid::offset(a.0), a.1))
+            .collect()
+    }
+}
+
+/// The leaf that holds block `v`.
+fn leaf_of(rel: pg_sys::Relation, component: &Component, v: u32) -> Option<Rc<OpenLeaf>> {
+    let directory = manifest::directory(rel, component);
+    let at = directory.first_leaf_at(v);
+    let entry = directory.leaves.get(at)?;
+    (tid::block(entry.first) <= v).then(|| leaf::open(rel, component, at))
+}
+
+/// The offset of the row that an index entry's offset stands for.
+fn resolve(entry: &LeafEntry, v: u32, offset: u16) -> u16 {
+    match entry.aliases.binary_search_by_key(&key(v, offset), |a| a.0) {
+        Ok(at) => entry.aliases[at].1,
+        Err(_) => offset,
+    }
+}
+
+pub fn rows_of_block(
+    rel: pg_sys::Relation,
+    component: &Component,
+    v: u32,
+    snapshot: pg_sys::Snapshot,
+    pick: Pick,
+) -> LeafRows {
+    if !origin::visible(rel, &component.origin, snapshot) {
+        return LeafRows::none();
+    }
+    let Some(leaf) = leaf_of(rel, component, v) else {
+        return LeafRows::none();
+    };
+    let keys = leaf.keys();
+    let start = keys.partition_point(|&k| k < key(v, 0));
+    let end = start + keys[start..].partition_point(|&k| k < key(v + 1, 0));
+    if let Pick::Indexed(offsets) = &pick {
+        // See `fetch`. A scan of all rows has a lock on the relation.
+        for &offset in offsets.iter() {
+            let mut tid = pg_sys::ItemPointerData::default();
+            set_tid(&mut tid, v, resolve(&leaf.entry, v, offset));
+            unsafe {
+                pg_sys::PredicateLockTID(rel, &mut tid, snapshot, pg_sys::FrozenTransactionId)
+            };
+        }
+    }
+    let states = stub::states_of_block(rel, v);
+    let seen = |i: usize| match &states {
+        None => true,
+        Some(states) => {
+            let offset = tid::offset(keys[i]);
+            stub::visible(rel, v, offset, states.get(offset), snapshot)
+        }
+    };
+    let rows = match pick {
+        Pick::All => (start..end)
+            .filter(|&i| seen(i))
+            .map(|i| i as u32)
+            .collect(),
+        Pick::Indexed(offsets) => {
+            let mut rows: Vec<u32> = offsets
+                .iter()
+                .filter_map(|&o| {
+                    keys[start..end]
+                        .binary_search(&key(v, resolve(&leaf.entry, v, o)))
+                        .ok()
+                })
+                .map(|i| start + i)
+                .filter(|&i| seen(i))
+                .map(|i| i as u32)
+                .collect();
+            rows.sort_unstable();
+            rows.dedup();
+            rows
+        }
+    };
+    let max_offset = if end > start {
+        tid::offset(keys[end - 1])
+    } else {
+        0
+    };
+    let dead = end - start - rows.len();
+    LeafRows {
+        leaf: Some(leaf),
+        origin: component.origin,
+        rows,
+        max_offset,
+        dead,
+    }
+}
+
+/// ANALYZE's view: rows that are alive, or whose fate is open.
+pub fn rows_for_analyze(rel: pg_sys::Relation, component: &Component, v: u32) -> LeafRows {
+    // A row's state changes with the transactions that hold it; their statistics reports make up for what is counted here.
+    let mut snapshot: pg_sys::SnapshotData = unsafe { std::mem::zeroed() };
+    snapshot.snapshot_type = pg_sys::SnapshotType::SNAPSHOT_SELF;
+    rows_of_block(rel, component, v, &mut snapshot, Pick::All)
+}
+
+/// The row at `tid` as far as the leaf knows; `tid` is set to the row's own if it was an alias.
+fn find(
+    rel: pg_sys::Relation,
+    component: &Component,
+    at: &mut pg_sys::ItemPointerData,
+) -> Option<Row> {
+    let v = tid_block(at);
+    let leaf = leaf_of(rel, component, v)?;
+    let offset = resolve(&leaf.entry, v, at.ip_posid);
+    let i = leaf.keys().binary_search(&key(v, offset)).ok()?;
+    set_tid(at, v, offset);
+    Some(Row::new(leaf, i, component.origin))
+}
+
+/// What a dirty snapshot tells of the last tuple looked at must not stand when the row looked at has none
+/// (HeapTupleSatisfiesDirty() clears it for every tuple).
+unsafe fn reset_dirty(snapshot: pg_sys::Snapshot) {
+    if (*snapshot).snapshot_type == pg_sys::SnapshotType::SNAPSHOT_DIRTY {
+        (*snapshot).xmin = pg_sys::InvalidTransactionId;
+        (*snapshot).xmax = pg_sys::InvalidTransactionId;
+        (*snapshot).speculativeToken = 0;
+    }
+}
+
+/// An index fetch.
+pub unsafe fn fetch(
+    rel: pg_sys::Relation,
+    component: &Component,
+    at: &mut pg_sys::ItemPointerData,
+    snapshot: pg_sys::Snapshot,
+    all_dead: *mut bool,
+) -> Option<Row> {
+    reset_dirty(snapshot);
+    if !origin::visible(rel, &component.origin, snapshot) {
+        return None;
+    }
+    let row = find(rel, component, at)?;
+    let (v, offset) = (tid_block(at), at.ip_posid);
+    // SSI: locked before the stub is looked at, checked by writers after they have changed it. The row's logical TID may be some other
+    // row's physical one; that can only make a transaction fail in vain.
+    pg_sys::PredicateLockTID(rel, at, snapshot, pg_sys::FrozenTransactionId);
+    let state = stub::state(rel, v, offset);
+    if state == State::Dead && !all_dead.is_null() {
+        *all_dead = true;
+    }
+    stub::visible(rel, v, offset, state, snapshot).then_some(row)
+}
+
+/// The row at its own TID, if the snapshot sees it.
+pub unsafe fn row_version(
+    rel: pg_sys::Relation,
+    component: &Component,
+    at: &pg_sys::ItemPointerData,
+    snapshot: pg_sys::Snapshot,
+) -> Option<Row> {
+    let mut own = *at;
+    fetch(rel, component, &mut own, snapshot, std::ptr::null_mut())
+        .filter(|_| own.ip_posid == at.ip_posid)
+}
+
+/// The row at its own TID, seen or not.
+pub unsafe fn row_at(
+    rel: pg_sys::Relation,
+    component: &Component,
+    at: &pg_sys::ItemPointerData,
+) -> Row {
+    let mut own = *at;
+    find(rel, component, &mut own).unwrap_or_else(|| {
+        let detail = format!(
+            "component {} has no row ({},{})",
+            component.id,
+            tid_block(at),
+            at.ip_posid
+        );
+        corrupt(rel, component.directory.page(0).unwrap_or(0), &detail)
+    })
+}
+
+/// Where the row's next version is, and who made it.
+pub unsafe fn next_version(
+    rel: pg_sys::Relation,
+    _component: &Component,
+    at: &pg_sys::ItemPointerData,
+) -> Option<(pg_sys::ItemPointerData, pg_sys::TransactionId)> {
+    let (v, offset) = (tid_block(at), at.ip_posid);
+    let State::At { block, offset: o } = stub::state(rel, v, offset) else {
+        return None;
+    };
+    let stub = stub::with_tuple(rel, (v, offset), (block, o), |tuple, _, _| {
+        (std::ptr::read(tuple.t_data), tuple.t_self)
+    })?;
+    let (mut header, own) = stub;
+    crate::am::fetch::next_version(rel, &mut header, &own)
+}

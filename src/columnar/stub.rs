@@ -1,0 +1,329 @@
+//! Stubs: how a columnar row is locked, updated and deleted (ARCHITECTURE §3).
+//!
+//! The first writer of a columnar row inserts a *stub*, a frozen heap tuple on a row page that holds only the row's key columns, and
+//! enters its place in the stub directory under the row's TID. From then on heap's functions on the stub are the row's locking and
+//! versioning. A row is visible iff its component is and its stub is absent or satisfies the snapshot.
+//!
+//! The directory is an array: a page for every four logical blocks, six bytes a row. An entry is empty, a stub's physical TID, or the
+//! mark that the row is dead to everyone (which VACUUM sets before it lets the stub's line pointer be used again; it is the row's
+//! anti-matter until a merge leaves the row out).
+
+use super::rows::row_at;
+use crate::storage::buffer::{Change, Kind, Lock, Pin};
+use crate::storage::rowpage::{self, heap_tuple, is_stub, set_tid, tid_block, InHeap, STUB};
+use crate::storage::{map, meta};
+use amax_lsm::meta::Map;
+use amax_lsm::tid::{self, key, Key, MAX_OFFSET};
+use amax_lsm::Component;
+use pgrx::pg_sys;
+
+const ENTRY: usize = 6;
+const BLOCKS_PER_PAGE: u32 = 4;
+const DEAD: u32 = u32::MAX;
+/// Bytes between a stub's null bitmap and its attributes that hold the row's key.
+const KEY_BYTES: usize = 8;
+
+/// A row's entry in the directory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum State {
+    None,
+    Dead,
+    At { block: u32, offset: u16 },
+}
+
+fn parse(entry: &[u8]) -> State {
+    let block = u32::from_le_bytes(entry[..4].try_into().unwrap());
+    let offset = u16::from_le_bytes(entry[4..6].try_into().unwrap());
+    match block {
+        0 => State::None,
+        DEAD => State::Dead,
+        block => State::At { block, offset },
+    }
+}
+
+fn encode(state: State) -> [u8; ENTRY] {
+    let (block, offset) = match state {
+        State::None => (0, 0),
+        State::Dead => (DEAD, 0),
+        State::At { block, offset } => (block, offset),
+    };
+    let mut entry = [0; ENTRY];
+    entry[..4].copy_from_slice(&block.to_le_bytes());
+    entry[4..].copy_from_slice(&offset.to_le_bytes());
+    entry
+}
+
+fn position(v: u32, offset: u16) -> usize {
+    ((v % BLOCKS_PER_PAGE) as usize * MAX_OFFSET as usize + offset as usize - 1) * ENTRY
+}
+
+/// The entries of one logical block.
+pub struct States(Vec<u8>);
+
+impl States {
+    pub fn get(&self, offset: u16) -> State {
+        let at = (offset as usize - 1) * ENTRY;
+        parse(&self.0[at..at + ENTRY])
+    }
+}
+
+/// None when no row of the block has an entry's place, which is the usual case.
+pub fn states_of_block(rel: pg_sys::Relation, v: u32) -> Option<States> {
+    let block = directory_page(rel, v)?;
+    let pin = Pin::read(rel, block);
+    let lock = pin.share();
+    let start = position(v, 1);
+    Some(States(
+        lock.payload(rel, Kind::Stubs)[start..start + MAX_OFFSET as usize * ENTRY].to_vec(),
+    ))
+}
+
+pub fn state(rel: pg_sys::Relation, v: u32, offset: u16) -> State {
+    let Some(block) = directory_page(rel, v) else {
+        return State::None;
+    };
+    let pin = Pin::read(rel, block);
+    let lock = pin.share();
+    let at = position(v, offset);
+    parse(&lock.payload(rel, Kind::Stubs)[at..at + ENTRY])
+}
+
+fn directory_page(rel: pg_sys::Relation, v: u32) -> Option<u32> {
+    Some(map::get(rel, Map::Stubs, v / BLOCKS_PER_PAGE)).filter(|&block| block != 0)
+}
+
+/// Sets the row's entry to `to` if it is `from`; true on success. The page's lock decides between two who try.
+fn replace(rel: pg_sys::Relation, v: u32, offset: u16, from: State, to: State) -> bool {
+    let block = map::get_or_append(rel, Map::Stubs, v / BLOCKS_PER_PAGE, Kind::Stubs);
+    let mut change = Change::begin(rel);
+    let page = change.page(block, Kind::Stubs);
+    let at = position(v, offset);
+    if parse(&change.payload(page)[at..at + ENTRY]) != from {
+        return false;
+    }
+    change.payload_mut(page)[at..at + ENTRY].copy_from_slice(&encode(to));
+    change.commit();
+    true
+}
+
+/// Runs `f` on the stub of row (v, offset) at `place`, under its page's share lock. None when there is no such stub any more.
+pub unsafe fn with_tuple<R>(
+    rel: pg_sys::Relation,
+    row: (u32, u16),
+    place: (u32, u16),
+    f: impl FnOnce(&mut pg_sys::HeapTupleData, &Pin, &Lock) -> R,
+) -> Option<R> {
+    let pin = Pin::read(rel, place.0);
+    let lock = pin.share();
+    let mut tuple = heap_tuple(rel, &pin, place.1)?;
+    (key_of(&tuple) == Some(key(row.0, row.1))).then(|| f(&mut tuple, &pin, &lock))
+}
+
+/// The key of the row that a tuple is the stub of.
+pub unsafe fn key_of(tuple: &pg_sys::HeapTupleData) -> Option<Key> {
+    if !is_stub(tuple.t_data) {
+        return None;
+    }
+    let at = (*tuple.t_data).t_hoff as usize - KEY_BYTES;
+    Some(std::ptr::read_unaligned(
+        (tuple.t_data as *const u8).add(at) as *const u64,
+    ))
+}
+
+/// Whether the snapshot sees the row, as far as its stub goes.
+pub fn visible(
+    rel: pg_sys::Relation,
+    v: u32,
+    offset: u16,
+    mut seen: State,
+    snapshot: pg_sys::Snapshot,
+) -> bool {
+    loop {
+        let State::At { block, offset: at } = seen else {
+            return seen == State::None;
+        };
+        let judged = unsafe {
+            with_tuple(rel, (v, offset), (block, at), |tuple, pin, lock| {
+                rowpage::visible(rel, tuple, pin, lock, snapshot)
+            })
+        };
+        if let Some(visible) = judged {
+            return visible;
+        }
+        // The stub is gone: either the directory says by now why, or it was pruned, dead to everyone.
+        let now = state(rel, v, offset);
+        if now == seen {
+            return false;
+        }
+        seen = now;
+    }
+}
+
+pub enum Found {
+    Stub {
+        block: u32,
+        offset: u16,
+    },
+    /// Dead to everyone.
+    Dead,
+    /// Loaded by a later command of our own transaction.
+    Invisible,
+}
+
+/// The row's stub, made if there is none.
+pub unsafe fn get_or_create(
+    rel: pg_sys::Relation,
+    component: &Component,
+    at: &pg_sys::ItemPointerData,
+    cid: u32,
+) -> Found {
+    if let Some(origin) = &component.origin {
+        let mine =
+            pg_sys::TransactionIdIsCurrentTransactionId(pg_sys::TransactionId::from(origin.xid));
+        if mine && origin.cmin >= cid {
+            return Found::Invisible;
+        }
+    }
+    let (v, offset) = (tid_block(at), at.ip_posid);
+    loop {
+        match state(rel, v, offset) {
+            State::Dead => return Found::Dead,
+            State::At { block, offset } => return Found::Stub { block, offset },
+            State::None => create(rel, component, at),
+        }
+    }
+}
+
+/// Inserts a stub and enters it. Losing against another backend leaves an inert tuple that the next flush drops, as a crash does.
+unsafe fn create(rel: pg_sys::Relation, component: &Component, at: &pg_sys::ItemPointerData) {
+    let mut context = pgrx::PgMemoryContexts::new("amax stub");
+    let old = pg_sys::MemoryContextSwitchTo(context.value());
+    let mut tuple = form(rel, component, at);
+    let guard = InHeap::enter();
+    // Frozen: every snapshot that sees the row must see that it has not been changed yet.
+    let options = pg_sys::HEAP_INSERT_FROZEN | pg_sys::HEAP_INSERT_NO_LOGICAL;
+    let cid = pg_sys::GetCurrentCommandId(true);
+    pg_sys::heap_insert(rel, &mut tuple, cid, options as i32, std::ptr::null_mut());
+    drop(guard);
+    // It is no row.
+    pg_sys::pgstat_count_heap_insert(rel, -1);
+    let (block, offset) = (tid_block(&tuple.t_self), tuple.t_self.ip_posid);
+    map::adopt(rel, block);
+    pg_sys::MemoryContextSwitchTo(old);
+    context.reset();
+    // From here on our pin keeps the page from being flushed. If it was before, the stub may be gone: the caller tries again.
+    let pin = Pin::read(rel, block);
+    let there = {
+        let _lock = pin.share();
+        let stub = heap_tuple(rel, &pin, offset).and_then(|t| key_of(&t));
+        !rowpage::is_sealed(pin.page()) && stub == Some(key(tid_block(at), at.ip_posid))
+    };
+    if there {
+        replace(
+            rel,
+            tid_block(at),
+            at.ip_posid,
+            State::None,
+            State::At { block, offset },
+        );
+    }
+}
+
+/// A heap tuple with the row's key columns (those heap's locks and replica identities look at), all others NULL, and the row's
+/// own key in front of the attributes.
+unsafe fn form(
+    rel: pg_sys::Relation,
+    component: &Component,
+    at: &pg_sys::ItemPointerData,
+) -> pg_sys::HeapTupleData {
+    let desc = (*rel).rd_att;
+    let natts = (*desc).natts as usize;
+    let mut values = vec![pg_sys::Datum::null(); natts];
+    let mut isnull = vec![true; natts];
+    let row = row_at(rel, component, at);
+    use pg_sys::IndexAttrBitmapKind::*;
+    for kind in [INDEX_ATTR_BITMAP_KEY, INDEX_ATTR_BITMAP_IDENTITY_KEY] {
+        let attributes = pg_sys::RelationGetIndexAttrBitmap(rel, kind);
+        let mut member = -1;
+        loop {
+            member = pg_sys::bms_next_member(attributes, member);
+            if member < 0 {
+                break;
+            }
+            let attribute = member + pg_sys::FirstLowInvalidHeapAttributeNumber;
+            if attribute > 0 {
+                let i = attribute as usize - 1;
+                (values[i], isnull[i]) = row.attribute(desc, i);
+            }
+        }
+    }
+    let plain = pg_sys::heap_form_tuple(desc, values.as_mut_ptr(), isnull.as_mut_ptr());
+    let (len, hoff) = ((*plain).t_len as usize, (*(*plain).t_data).t_hoff as usize);
+    let data = pg_sys::palloc0(len + KEY_BYTES) as *mut u8;
+    let from = (*plain).t_data as *const u8;
+    std::ptr::copy_nonoverlapping(from, data, hoff);
+    std::ptr::copy_nonoverlapping(from.add(hoff), data.add(hoff + KEY_BYTES), len - hoff);
+    std::ptr::write_unaligned(data.add(hoff) as *mut u64, key(tid_block(at), at.ip_posid));
+    let header = data as pg_sys::HeapTupleHeader;
+    (*header).t_hoff = (hoff + KEY_BYTES) as u8;
+    (*header).t_infomask2 |= STUB;
+    let mut t_self = pg_sys::ItemPointerData::default();
+    set_tid(&mut t_self, pg_sys::InvalidBlockNumber, 0);
+    pg_sys::HeapTupleData {
+        t_len: (len + KEY_BYTES) as u32,
+        t_self,
+        t_tableOid: (*rel).rd_id,
+        t_data: header,
+    }
+}
+
+/// Whether the row's stub is (still) at this place.
+pub fn is_at(rel: pg_sys::Relation, at: &pg_sys::ItemPointerData, block: u32, offset: u16) -> bool {
+    state(rel, tid_block(at), at.ip_posid) == State::At { block, offset }
+}
+
+/// A flush drops the stub at `place`, on a page it has sealed: the row is as if nobody had ever touched it.
+pub fn release(rel: pg_sys::Relation, row: Key, place: (u32, u16)) {
+    let (v, offset) = (tid::block(row), tid::offset(row));
+    replace(
+        rel,
+        v,
+        offset,
+        State::At {
+            block: place.0,
+            offset: place.1,
+        },
+        State::None,
+    );
+}
+
+/// Marks rows dead whose stubs have been pruned. VACUUM runs this after pruning and before any dead line pointer may be used again.
+/// Returns the keys of all dead rows, ascending, and how many are newly so.
+pub unsafe fn mark_dead(rel: pg_sys::Relation) -> (Vec<Key>, usize) {
+    let mut dead = Vec::new();
+    let mut fresh = 0;
+    for v in 0..meta::logical_blocks(rel) {
+        if v % BLOCKS_PER_PAGE == 0 {
+            pgrx::check_for_interrupts!();
+        }
+        let Some(states) = states_of_block(rel, v) else {
+            continue;
+        };
+        for offset in 1..=MAX_OFFSET {
+            let gone = match states.get(offset) {
+                State::None => false,
+                State::Dead => true,
+                at @ State::At { block, offset: o } => {
+                    let pruned = with_tuple(rel, (v, offset), (block, o), |_, _, _| ()).is_none()
+                        && replace(rel, v, offset, at, State::Dead);
+                    fresh += usize::from(pruned);
+                    pruned
+                }
+            };
+            if gone {
+                dead.push(key(v, offset));
+            }
+        }
+    }
+    (dead, fresh)
+}

@@ -1,0 +1,159 @@
+//! Writing a component: rows in key order into mega leaves, leaves to pages, then the directory.
+
+use super::value::{from_datum, storages, Storage};
+use crate::options::Options;
+use crate::storage::blob;
+use crate::storage::buffer::PAYLOAD;
+use amax_format::{LeafBuilder, LeafOptions};
+use amax_lsm::{tid, Component, Directory, Extent, FreeSpace, Key, LeafEntry, Origin, RangeSet};
+use pgrx::pg_sys;
+
+pub struct ComponentWriter {
+    relid: pg_sys::Oid,
+    storages: Vec<Storage>,
+    options: Options,
+    builder: Option<LeafBuilder>,
+    /// Of the leaf being built.
+    first: Key,
+    last: Key,
+    aliases: Vec<(Key, u16)>,
+    directory: Directory,
+    blocks: RangeSet,
+    rows: u64,
+    pages: u64,
+    /// Pages that may be written to before any is appended.
+    free: FreeSpace,
+    values: pgrx::PgMemoryContexts,
+}
+
+impl ComponentWriter {
+    pub unsafe fn new(rel: pg_sys::Relation, options: Options, free: FreeSpace) -> ComponentWriter {
+        ComponentWriter {
+            relid: (*rel).rd_id,
+            storages: storages((*rel).rd_att),
+            options,
+            builder: None,
+            first: 0,
+            last: 0,
+            aliases: Vec::new(),
+            directory: Directory::default(),
+            blocks: RangeSet::default(),
+            rows: 0,
+            pages: 0,
+            free,
+            // A load outlives the contexts its rows come in.
+            values: unsafe {
+                pgrx::PgMemoryContexts::TopMemoryContext
+                    .switch_to(|_| pgrx::PgMemoryContexts::new("amax values to write"))
+            },
+        }
+    }
+
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// Whether the leaf being built has reached its bound: the next row of another block starts a new one.
+    pub fn leaf_is_full(&self) -> bool {
+        self.builder.as_ref().is_some_and(|b| {
+            b.rows() >= self.options.rows_per_leaf as usize || b.bytes() >= self.options.leaf_bytes
+        })
+    }
+
+    /// Adds a row. Keys ascend; all rows of a logical block end up in one leaf.
+    pub unsafe fn push(
+        &mut self,
+        rel: pg_sys::Relation,
+        key: Key,
+        values: *const pg_sys::Datum,
+        isnull: *const bool,
+    ) {
+        debug_assert_eq!(self.relid, (*rel).rd_id);
+        if self.leaf_is_full() && tid::block(key) != tid::block(self.last) {
+            self.finish_leaf(rel);
+        }
+        if self.builder.is_none() {
+            let schema: Vec<_> = self.storages.iter().map(|s| s.column).collect();
+            let options = LeafOptions {
+                compression: self.options.compression.into(),
+                path_cap: self.options.path_cap as usize,
+                page_size: PAYLOAD,
+                ..LeafOptions::default()
+            };
+            self.builder = Some(LeafBuilder::new(&schema, options));
+            self.first = key;
+        }
+        let old = pg_sys::MemoryContextSwitchTo(self.values.value());
+        let row: Vec<_> = self
+            .storages
+            .iter()
+            .enumerate()
+            .map(|(at, &storage)| from_datum(storage, *values.add(at), *isnull.add(at)))
+            .collect();
+        let builder = self.builder.as_mut().expect("made above");
+        builder.push(key, &row).unwrap_or_else(|e| super::raise(e));
+        pg_sys::MemoryContextSwitchTo(old);
+        self.values.reset();
+        self.last = key;
+        self.rows += 1;
+    }
+
+    /// Notes that index entries for the row at `offset` of `v` may hold the offset `alias`. After the row was pushed.
+    pub fn alias(&mut self, v: u32, alias: u16, offset: u16) {
+        self.aliases.push((tid::key(v, alias), offset));
+    }
+
+    /// Says that logical block `v` belongs to the component, whether or not it has rows.
+    pub fn own(&mut self, v: u32) {
+        self.blocks.insert(v, v + 1);
+    }
+
+    /// Writes the leaf being built.
+    pub fn finish_leaf(&mut self, rel: pg_sys::Relation) {
+        let Some(builder) = self.builder.take() else {
+            return;
+        };
+        let rows = builder.rows() as u32;
+        let image = builder.finish().unwrap_or_else(|e| super::raise(e));
+        let image = blob::write(rel, &mut self.free, &image);
+        self.pages += image.pages();
+        let mut aliases = std::mem::take(&mut self.aliases);
+        aliases.sort_unstable();
+        let first = aliases.first().map_or(self.first, |a| a.0.min(self.first));
+        let last = aliases.last().map_or(self.last, |a| a.0.max(self.last));
+        self.directory.leaves.push(LeafEntry {
+            first,
+            last,
+            rows,
+            image,
+            aliases,
+        });
+    }
+
+    /// Writes what is left. The component is complete but for its id, which publishing gives it; with it come the free pages
+    /// not used, and all pages of the component.
+    pub fn finish(
+        mut self,
+        rel: pg_sys::Relation,
+        origin: Option<Origin>,
+    ) -> (Component, FreeSpace, Vec<Extent>) {
+        self.finish_leaf(rel);
+        let directory = blob::write(rel, &mut self.free, &self.directory.encode());
+        let leaves = self
+            .directory
+            .leaves
+            .iter()
+            .flat_map(|leaf| leaf.image.extents.iter());
+        let pages = leaves.chain(&directory.extents).copied().collect();
+        let component = Component {
+            id: 0,
+            blocks: std::mem::take(&mut self.blocks),
+            rows: self.rows,
+            leaves: self.directory.leaves.len() as u32,
+            pages: self.pages + directory.pages(),
+            directory,
+            origin,
+        };
+        (component, std::mem::take(&mut self.free), pages)
+    }
+}

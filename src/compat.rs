@@ -1,0 +1,61 @@
+//! What differs between PostgreSQL's major versions and has more than one caller or more than a line.
+
+use crate::storage::buffer::Pin;
+use pgrx::pg_sys;
+
+/// Prunes a page whose cleanup lock the caller holds: removes what is dead by `vistest`, and what ended before `oldest_xmin` in any case,
+/// so that freezing finds none of it.
+pub unsafe fn prune(
+    rel: pg_sys::Relation,
+    pin: &Pin,
+    oldest_xmin: pg_sys::TransactionId,
+    vistest: *mut pg_sys::GlobalVisState,
+) {
+    #[cfg(any(feature = "pg15", feature = "pg16"))]
+    {
+        let mut new_dead = 0;
+        pg_sys::heap_page_prune(
+            rel,
+            pin.buffer(),
+            oldest_xmin,
+            vistest,
+            pg_sys::InvalidTransactionId,
+            0,
+            &mut new_dead,
+            std::ptr::null_mut(),
+        );
+    }
+    #[cfg(not(any(feature = "pg15", feature = "pg16")))]
+    {
+        // Without HEAP_PAGE_PRUNE_FREEZE only the horizon of the cutoffs is looked at.
+        let mut cutoffs: pg_sys::VacuumCutoffs = std::mem::zeroed();
+        cutoffs.OldestXmin = oldest_xmin;
+        let mut result: pg_sys::PruneFreezeResult = std::mem::zeroed();
+        let mut offset = 0;
+        pg_sys::heap_page_prune_and_freeze(
+            rel,
+            pin.buffer(),
+            vistest,
+            0,
+            &mut cutoffs,
+            &mut result,
+            pg_sys::PruneReason::PRUNE_VACUUM_SCAN,
+            &mut offset,
+            std::ptr::null_mut(),
+            std::ptr::null_mut(),
+        );
+    }
+}
+
+/// ExecClearTuple() (tuptable.h).
+pub unsafe fn clear_slot(slot: *mut pg_sys::TupleTableSlot) {
+    (*(*slot).tts_ops).clear.expect("every slot can be cleared")(slot);
+}
+
+/// The relation's storage manager handle; forks are looked at through it.
+pub unsafe fn smgr(rel: pg_sys::Relation) -> pg_sys::SMgrRelation {
+    #[cfg(feature = "pg15")]
+    return pg_sys::smgropen((*rel).rd_node, (*rel).rd_backend);
+    #[cfg(not(feature = "pg15"))]
+    return pg_sys::smgropen((*rel).rd_locator, (*rel).rd_backend);
+}

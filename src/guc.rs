@@ -1,0 +1,181 @@
+//! Settings. Those that concern what is written are defaults: a table's own options come first (see `options`).
+
+use std::ffi::CString;
+
+use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting, PostgresGucEnum};
+
+/// How megapages are compressed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, PostgresGucEnum)]
+#[allow(non_camel_case_types)]
+pub enum Compression {
+    none,
+    snappy,
+    zstd,
+    lz4,
+}
+
+impl Compression {
+    pub const NAMES: [(&'static str, Compression); 4] = [
+        ("none", Compression::none),
+        ("snappy", Compression::snappy),
+        ("zstd", Compression::zstd),
+        ("lz4", Compression::lz4),
+    ];
+
+    pub fn name(self) -> &'static str {
+        Self::NAMES
+            .iter()
+            .find(|n| n.1 == self)
+            .map_or("none", |n| n.0)
+    }
+}
+
+impl From<Compression> for amax_format::Compression {
+    fn from(compression: Compression) -> Self {
+        use amax_format::Compression::*;
+        match compression {
+            Compression::none => None,
+            Compression::snappy => Snappy,
+            Compression::zstd => Zstd(3),
+            Compression::lz4 => Lz4,
+        }
+    }
+}
+
+static EAGER: GucSetting<bool> = GucSetting::<bool>::new(false);
+static COMPRESSION: GucSetting<Compression> = GucSetting::<Compression>::new(Compression::snappy);
+static ROWS_PER_LEAF: GucSetting<i32> = GucSetting::<i32>::new(15_000);
+static LEAF_SIZE_KB: GucSetting<i32> = GucSetting::<i32>::new(64 * 1024);
+static PATH_CAP: GucSetting<i32> = GucSetting::<i32>::new(4_000);
+static FLUSH_THRESHOLD: GucSetting<i32> = GucSetting::<i32>::new(512);
+static BULK_THRESHOLD: GucSetting<i32> = GucSetting::<i32>::new(1_000);
+static DECODE_CACHE_KB: GucSetting<i32> = GucSetting::<i32>::new(256 * 1024);
+
+static FAULT_POINT: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(None);
+
+/// For tests: where maintenance is to fail.
+pub fn fault_point() -> Option<String> {
+    FAULT_POINT
+        .get()
+        .map(|name| name.to_string_lossy().into_owned())
+        .filter(|name| !name.is_empty())
+}
+
+/// For tests: everything that may be columnar becomes so at once.
+pub fn eager() -> bool {
+    EAGER.get()
+}
+
+pub fn compression() -> Compression {
+    COMPRESSION.get()
+}
+
+pub fn rows_per_leaf() -> i32 {
+    ROWS_PER_LEAF.get()
+}
+
+pub fn leaf_bytes() -> usize {
+    LEAF_SIZE_KB.get() as usize * 1024
+}
+
+pub fn path_cap() -> i32 {
+    PATH_CAP.get()
+}
+
+/// Row pages a table must have for VACUUM to flush them.
+pub fn flush_threshold() -> i32 {
+    FLUSH_THRESHOLD.get()
+}
+
+/// Rows of a statement that go to row pages before it starts to build a component.
+pub fn bulk_threshold() -> u64 {
+    if eager() {
+        0
+    } else {
+        BULK_THRESHOLD.get() as u64
+    }
+}
+
+pub fn decode_cache_bytes() -> usize {
+    DECODE_CACHE_KB.get() as usize * 1024
+}
+
+pub fn init() {
+    let user = || GucContext::Userset;
+    let plain = GucFlags::empty();
+    GucRegistry::define_bool_guc(
+        c"amax.eager",
+        c"Makes everything columnar that may be: bulk loads from the first row, flushes of every settled row page.",
+        c"For tests.",
+        &EAGER,
+        user(),
+        plain,
+    );
+    GucRegistry::define_string_guc(
+        c"amax.fault_point",
+        c"Sets where maintenance fails, for tests.",
+        c"A name raises an error there; followed by an exclamation mark, it ends the process.",
+        &FAULT_POINT,
+        GucContext::Suset,
+        plain,
+    );
+    GucRegistry::define_enum_guc(
+        c"amax.compression",
+        c"Sets how columns are compressed.",
+        c"A table's own option comes first.",
+        &COMPRESSION,
+        user(),
+        plain,
+    );
+    let int = |name, what, setting, min, max, flags| {
+        GucRegistry::define_int_guc(name, what, c"", setting, min, max, user(), flags);
+    };
+    int(
+        c"amax.rows_per_leaf",
+        c"Sets the number of rows in a mega leaf.",
+        &ROWS_PER_LEAF,
+        1,
+        1_000_000,
+        plain,
+    );
+    int(
+        c"amax.leaf_size",
+        c"Sets the memory a mega leaf may take while it is built.",
+        &LEAF_SIZE_KB,
+        64,
+        1024 * 1024,
+        GucFlags::UNIT_KB,
+    );
+    int(
+        c"amax.path_cap",
+        c"Sets the number of paths of a document column that become columns.",
+        &PATH_CAP,
+        0,
+        100_000,
+        plain,
+    );
+    int(
+        c"amax.flush_threshold",
+        c"Sets the number of row pages a table must have for VACUUM to turn them into a component.",
+        &FLUSH_THRESHOLD,
+        0,
+        i32::MAX,
+        plain,
+    );
+    int(
+        c"amax.bulk_threshold",
+        c"Sets the number of rows a statement inserts before it builds a component.",
+        &BULK_THRESHOLD,
+        0,
+        i32::MAX,
+        plain,
+    );
+    int(
+        c"amax.decode_cache",
+        c"Sets the memory a session may use to keep decoded columns.",
+        &DECODE_CACHE_KB,
+        0,
+        i32::MAX,
+        GucFlags::UNIT_KB,
+    );
+}

@@ -1,0 +1,31 @@
+//! amax: a PostgreSQL table access method that stores documents as AMAX columnar components.
+//!
+//! This crate is the PostgreSQL edge: callbacks, pages, locks, WAL, hooks. Algorithms live in `crates/`.
+
+// PostgreSQL's callbacks have as many arguments as they have.
+#![allow(clippy::too_many_arguments)]
+
+use pgrx::prelude::*;
+
+mod am;
+mod arrow;
+mod columnar;
+mod compat;
+mod guc;
+mod inspect;
+mod maintenance;
+mod options;
+mod storage;
+mod types;
+
+pgrx::pg_module_magic!();
+
+/// Runs once per backend, when the library is first needed: it is never required in shared_preload_libraries.
+#[pg_guard]
+#[allow(non_snake_case)]
+pub unsafe extern "C-unwind" fn _PG_init() {
+    guc::init();
+    options::init();
+    am::hooks::init();
+    crate::arrow::init();
+}

@@ -1,0 +1,254 @@
+//! Flush: settled row pages become a component (ARCHITECTURE §3).
+//!
+//! A page is *settled* when everyone sees each of its rows and nobody holds or waits for one. Its rows are shredded as they are; then the
+//! page is sealed, under the cleanup lock, unless it changed meanwhile; then the component is published with the pages that could be
+//! sealed. Their row pages stay as they are until no snapshot can be reading them (`reclaim`). Nothing here has a transaction id. An
+//! error or crash at any point leaves pages that are sealed but belong to no component; the next writer or flush unseals them.
+
+use crate::columnar::{stub, write::ComponentWriter};
+use crate::options::Options;
+use crate::storage::buffer::{Change, Pin};
+use crate::storage::rowpage::{self, heap_tuple, Item};
+use crate::storage::{manifest, map, meta};
+use amax_lsm::{tid, Key, RetiredPages};
+use pgrx::pg_sys;
+
+#[derive(Default)]
+pub struct Flushed {
+    pub pages: u64,
+    pub rows: u64,
+}
+
+/// A page whose rows have been written.
+struct Page {
+    v: u32,
+    p: u32,
+    rows: u64,
+    signature: u32,
+    stubs: Vec<(Key, u16)>,
+    aliases: Vec<(u16, u16)>,
+}
+
+/// Flushes the relation's settled pages. The caller holds the maintenance lock and has pruned what it could; `before_publish` makes
+/// standbys ready.
+pub unsafe fn flush(
+    rel: pg_sys::Relation,
+    oldest_xmin: pg_sys::TransactionId,
+    before_publish: impl FnOnce(),
+) -> Flushed {
+    let current = manifest::current(rel);
+    let options = Options::of(rel);
+    let candidates: Vec<(u32, u32)> = (0..meta::logical_blocks(rel))
+        .filter(|&v| current.component_of(v).is_none())
+        .filter_map(|v| Some((v, map::physical(rel, v)?)))
+        .collect();
+    if candidates.is_empty() || candidates.len() < options.flush_threshold as usize {
+        return Flushed::default();
+    }
+    // The free pages are this flush's until it publishes; an error leaves them to the next VACUUM's search for lost ones.
+    let free = match current.free.pages() {
+        0 => Default::default(),
+        _ => manifest::publish(rel, |manifest| std::mem::take(&mut manifest.free)),
+    };
+    let mut writer = ComponentWriter::new(rel, options, free);
+    let mut context = pgrx::PgMemoryContexts::new("amax flush page");
+    let mut pages = Vec::new();
+    for (v, p) in candidates {
+        pg_sys::vacuum_delay_point(
+            #[cfg(feature = "pg18")]
+            false,
+        );
+        let old = pg_sys::MemoryContextSwitchTo(context.value());
+        if let Some(page) = write_page(rel, &mut writer, v, p, oldest_xmin) {
+            pages.push(page);
+        }
+        pg_sys::MemoryContextSwitchTo(old);
+        context.reset();
+    }
+    super::fault("flush_shredded");
+    let mut flushed = Flushed::default();
+    let mut retired = Vec::new();
+    for page in &pages {
+        if seal(rel, page, oldest_xmin) {
+            writer.own(page.v);
+            retired.push((page.v, page.p));
+            flushed.pages += 1;
+            flushed.rows += page.rows;
+        }
+    }
+    super::fault("flush_sealed");
+    // Predicate locks on physical TIDs become one on the relation, which writers of columnar rows run into.
+    pg_sys::TransferPredicateLocksToHeapRelation(rel);
+    let (mut component, left, component_pages) = writer.finish(rel, None);
+    component.rows = flushed.rows;
+    super::fault("flush_written");
+    before_publish();
+    manifest::publish(rel, |manifest| {
+        left.ranges().ranges().iter().for_each(|&(start, end)| {
+            manifest.free.give(amax_lsm::Extent {
+                start,
+                len: end - start,
+            });
+        });
+        if retired.is_empty() {
+            // Every page changed meanwhile: what was written for nothing was never seen by anyone.
+            return component_pages
+                .iter()
+                .for_each(|&extent| manifest.free.give(extent));
+        }
+        component.id = manifest.next_component;
+        manifest.next_component += 1;
+        manifest.components.push(component);
+        manifest::retire(manifest, RetiredPages::Rows(retired));
+    });
+    super::fault("flush_published");
+    flushed
+}
+
+/// Writes the rows of a settled page.
+unsafe fn write_page(
+    rel: pg_sys::Relation,
+    writer: &mut ComponentWriter,
+    v: u32,
+    p: u32,
+    oldest_xmin: pg_sys::TransactionId,
+) -> Option<Page> {
+    let pin = Pin::read(rel, p);
+    let (page, offsets) = {
+        let _lock = pin.share();
+        if rowpage::is_sealed(pin.page()) {
+            None
+        } else {
+            examine(rel, &pin, v, p, oldest_xmin)
+        }
+    }
+    .or_else(|| recover(rel, &pin, v, p, oldest_xmin))?;
+    let desc = (*rel).rd_att;
+    let natts = (*desc).natts as usize;
+    let mut values = vec![pg_sys::Datum::null(); natts];
+    let mut isnull = vec![true; natts];
+    for offset in offsets {
+        // Settled rows may be locked or deleted from here on; their attributes stay, and sealing looks again.
+        let mut tuple = heap_tuple(rel, &pin, offset)?;
+        pg_sys::heap_deform_tuple(&mut tuple, desc, values.as_mut_ptr(), isnull.as_mut_ptr());
+        writer.push(rel, tid::key(v, offset), values.as_ptr(), isnull.as_ptr());
+    }
+    for &(alias, offset) in &page.aliases {
+        writer.alias(v, alias, offset);
+    }
+    Some(page)
+}
+
+/// A page that an earlier flush sealed and never published: unsealed, it is a page like others.
+unsafe fn recover(
+    rel: pg_sys::Relation,
+    pin: &Pin,
+    v: u32,
+    p: u32,
+    oldest_xmin: pg_sys::TransactionId,
+) -> Option<(Page, Vec<u16>)> {
+    {
+        let _lock = pin.share();
+        if !rowpage::is_sealed(pin.page()) {
+            return None;
+        }
+    }
+    super::unseal(rel, p);
+    let _lock = pin.share();
+    examine(rel, pin, v, p, oldest_xmin)
+}
+
+/// The page's rows if it is settled: what sealing needs to know, and the offsets of the rows.
+unsafe fn examine(
+    rel: pg_sys::Relation,
+    pin: &Pin,
+    v: u32,
+    p: u32,
+    oldest_xmin: pg_sys::TransactionId,
+) -> Option<(Page, Vec<u16>)> {
+    let mut page = Page {
+        v,
+        p,
+        rows: 0,
+        signature: 0,
+        stubs: Vec::new(),
+        aliases: Vec::new(),
+    };
+    let mut offsets = Vec::new();
+    let mut signed = Vec::new();
+    for offset in rowpage::offsets(pin.page()) {
+        match rowpage::item(pin.page(), offset) {
+            Item::Unused => continue,
+            Item::Dead => return None,
+            Item::Redirect(to) => page.aliases.push((offset, to)),
+            Item::Normal { .. } => {
+                let mut tuple = heap_tuple(rel, pin, offset)?;
+                if !settled(&mut tuple, pin, oldest_xmin) {
+                    return None;
+                }
+                let header = &*tuple.t_data;
+                signed.extend_from_slice(&header.t_choice.t_heap.t_xmin.into_inner().to_le_bytes());
+                match stub::key_of(&tuple) {
+                    Some(key) => page.stubs.push((key, offset)),
+                    None => offsets.push(offset),
+                }
+            }
+        }
+        signed.extend_from_slice(&offset.to_le_bytes());
+        if let Item::Normal { at, len } = rowpage::item(pin.page(), offset) {
+            signed.extend_from_slice(&at.to_le_bytes());
+            signed.extend_from_slice(&len.to_le_bytes());
+        }
+    }
+    page.rows = offsets.len() as u64;
+    page.signature = crc32c::crc32c(&signed);
+    Some((page, offsets))
+}
+
+/// Everyone sees the tuple, and no transaction that has not ended has to do with it.
+unsafe fn settled(
+    tuple: &mut pg_sys::HeapTupleData,
+    pin: &Pin,
+    oldest_xmin: pg_sys::TransactionId,
+) -> bool {
+    let state = pg_sys::HeapTupleSatisfiesVacuum(tuple, oldest_xmin, pin.buffer());
+    if state != pg_sys::HTSV_Result::HEAPTUPLE_LIVE {
+        return false;
+    }
+    let xmin = crate::am::fetch::raw_xmin(tuple.t_data);
+    if pg_sys::TransactionIdIsNormal(xmin) && !pg_sys::TransactionIdPrecedes(xmin, oldest_xmin) {
+        return false;
+    }
+    let header = &*tuple.t_data;
+    let mask = u32::from(header.t_infomask);
+    let xmax = header.t_choice.t_heap.t_xmax;
+    if mask & pg_sys::HEAP_XMAX_INVALID != 0 || xmax == pg_sys::InvalidTransactionId {
+        return true;
+    }
+    if mask & pg_sys::HEAP_XMAX_IS_MULTI != 0 {
+        return !pg_sys::MultiXactIdIsRunning(pg_sys::MultiXactId::from(xmax.into_inner()), false);
+    }
+    !pg_sys::TransactionIdIsInProgress(xmax)
+}
+
+/// Seals the page if it is still what was written; its stubs' rows are as if never touched.
+unsafe fn seal(rel: pg_sys::Relation, page: &Page, oldest_xmin: pg_sys::TransactionId) -> bool {
+    let pin = Pin::read(rel, page.p);
+    {
+        let Some(_lock) = pin.try_cleanup() else {
+            return false;
+        };
+        match examine(rel, &pin, page.v, page.p, oldest_xmin) {
+            Some((now, _)) if now.signature == page.signature => {}
+            _ => return false,
+        }
+        let mut change = Change::begin(rel);
+        let handle = change.borrowed(pin.buffer());
+        rowpage::seal(change.raw(handle));
+        change.commit();
+    }
+    for &(row, offset) in &page.stubs {
+        stub::release(rel, row, (page.p, offset));
+    }
+    true
+}

@@ -1,0 +1,82 @@
+//! VACUUM, flush, reclaim: everything that moves rows or pages without changing what anyone sees. See README.md.
+
+pub mod flush;
+pub mod freeze;
+pub mod reclaim;
+mod toast;
+pub mod vacuum;
+
+use crate::storage::buffer::{Change, Pin};
+use crate::storage::rowpage;
+use pgrx::pg_sys;
+
+/// One maintenance operation per table: a page lock on block 0, which nothing else takes (as GIN does for its pending list). Released at
+/// the end of the transaction if an error intervenes.
+pub struct MaintenanceLock(pg_sys::Relation);
+
+impl MaintenanceLock {
+    pub fn take(rel: pg_sys::Relation) -> MaintenanceLock {
+        unsafe { pg_sys::LockPage(rel, 0, pg_sys::ExclusiveLock as i32) };
+        MaintenanceLock(rel)
+    }
+
+    #[allow(dead_code)]
+    pub fn try_take(rel: pg_sys::Relation) -> Option<MaintenanceLock> {
+        unsafe { pg_sys::ConditionalLockPage(rel, 0, pg_sys::ExclusiveLock as i32) }
+            .then(|| MaintenanceLock(rel))
+    }
+}
+
+impl Drop for MaintenanceLock {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            unsafe { pg_sys::UnlockPage(self.0, 0, pg_sys::ExclusiveLock as i32) }
+        }
+    }
+}
+
+/// Called by a writer that met the sealed page `p`: returns when the flush that sealed it has published or given up.
+pub fn wait_for_flush(rel: pg_sys::Relation, p: u32) {
+    let _lock = MaintenanceLock::take(rel);
+    unseal(rel, p);
+}
+
+/// Unseals a page that a flush left behind: nobody is flushing now (the caller holds the maintenance lock), and the page belongs to
+/// no component.
+pub fn unseal(rel: pg_sys::Relation, p: u32) {
+    if flushed(rel, p) {
+        return;
+    }
+    let pin = Pin::read(rel, p);
+    std::mem::forget(pin.exclusive());
+    let mut change = Change::begin(rel);
+    let handle = change.locked(pin.into_buffer());
+    let page = change.raw(handle);
+    if rowpage::is_sealed(page) {
+        rowpage::unseal(page);
+        change.commit();
+    }
+}
+
+fn flushed(rel: pg_sys::Relation, p: u32) -> bool {
+    match crate::storage::map::logical(rel, p) {
+        Some(v) => crate::storage::manifest::current(rel)
+            .component_of(v)
+            .is_some(),
+        None => true,
+    }
+}
+
+/// A point where tests inject an error or a crash: the name is compared with amax.fault_point (`NAME` raises an error, `NAME!` ends the
+/// server process at once).
+pub fn fault(name: &str) {
+    let Some(wanted) = crate::guc::fault_point() else {
+        return;
+    };
+    if wanted == name {
+        pgrx::error!("fault injected at {name}");
+    }
+    if wanted.strip_suffix('!') == Some(name) {
+        std::process::abort();
+    }
+}

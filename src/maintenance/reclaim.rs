@@ -1,0 +1,80 @@
+//! Reclaim: pages that were given up become free when no snapshot, here or on a standby, can still be reading them (invariant S5).
+
+use super::vacuum::conflict;
+use crate::storage::buffer::{Change, Kind, Pin};
+use crate::storage::{manifest, map, rowpage};
+use amax_lsm::{Extent, Retired, RetiredPages};
+use pgrx::pg_sys;
+
+/// Frees what is due. The caller holds the maintenance lock. Returns the pages freed.
+pub unsafe fn reclaim(rel: pg_sys::Relation) -> u64 {
+    let current = manifest::current(rel);
+    let vistest = pg_sys::GlobalVisTestFor(rel);
+    let due = |retired: &Retired| {
+        let xid = pg_sys::FullTransactionId {
+            value: retired.safexid,
+        };
+        pg_sys::GlobalVisTestIsRemovableFullXid(vistest, xid)
+    };
+    let ripe: Vec<Retired> = current.retired.iter().filter(|r| due(r)).cloned().collect();
+    let Some(newest) = ripe.iter().map(|r| r.safexid).max() else {
+        return 0;
+    };
+    conflict(rel, newest);
+    let mut freed = Vec::new();
+    let mut kept = Vec::new();
+    for retired in &ripe {
+        match &retired.pages {
+            RetiredPages::Columnar(extents) => freed.extend_from_slice(extents),
+            RetiredPages::Rows(rows) => {
+                let mut busy = Vec::new();
+                for &(v, p) in rows {
+                    pg_sys::vacuum_delay_point(
+                        #[cfg(feature = "pg18")]
+                        false,
+                    );
+                    if row_page(rel, v, p) {
+                        freed.push(Extent { start: p, len: 1 });
+                    } else {
+                        busy.push((v, p));
+                    }
+                }
+                if !busy.is_empty() {
+                    let pages = RetiredPages::Rows(busy);
+                    kept.push(Retired {
+                        safexid: retired.safexid,
+                        pages,
+                    });
+                }
+            }
+        }
+    }
+    super::fault("reclaim_emptied");
+    manifest::publish(rel, |manifest| {
+        manifest.retired.retain(|r| !ripe.contains(r));
+        manifest.retired.append(&mut kept);
+        freed.iter().for_each(|&extent| manifest.free.give(extent));
+    });
+    freed.iter().map(|e| u64::from(e.len)).sum()
+}
+
+/// Empties a row page that was flushed: its rows' TOAST chunks first, then its mapping, then its content. False if somebody has it
+/// pinned.
+unsafe fn row_page(rel: pg_sys::Relation, v: u32, p: u32) -> bool {
+    let pin = Pin::read(rel, p);
+    let Some(_lock) = pin.try_cleanup() else {
+        return false;
+    };
+    if !rowpage::is_sealed(pin.page()) {
+        // Emptied before, by a reclaim that did not get to say so.
+        return true;
+    }
+    super::toast::kill_chunks(rel, &pin);
+    if map::physical(rel, v) == Some(p) {
+        map::forget(rel, v, p);
+    }
+    let mut change = Change::begin(rel);
+    change.format_borrowed(pin.buffer(), Kind::Blob);
+    change.commit();
+    true
+}

@@ -1,0 +1,547 @@
+//! VACUUM of a table: prunes and freezes row pages, removes the index entries of dead rows, then the dead line pointers.
+//! The structure is lazy vacuum's (vacuumlazy.c); going by logical block is ours.
+
+use super::flush;
+use super::freeze::{self, Limits};
+use super::{reclaim, MaintenanceLock};
+use crate::columnar::{origin, stub};
+use crate::storage::buffer::{rel_name, Change, Pin};
+use crate::storage::rowpage::{self, heap_tuple, is_stub, tid_block, Item};
+use crate::storage::{manifest, map, meta};
+use amax_lsm::{tid, Component, Key, RetiredPages};
+use pgrx::pg_sys;
+use pgrx::prelude::*;
+
+/// What one VACUUM did.
+#[derive(Default)]
+struct Report {
+    row_pages: u64,
+    skipped_pages: u64,
+    live: f64,
+    recently_dead: f64,
+    removed: u64,
+    frozen_pages: u64,
+    /// Logical blocks all of whose rows everyone sees: the planner's hint of how cheap an index-only scan is. (There is no visibility
+    /// map: it would be keyed by physical page, and be asked by logical block.)
+    all_visible: u32,
+    /// Rows of components that are dead to everyone.
+    columnar_dead: u64,
+    flushed: flush::Flushed,
+    /// Pages.
+    freed: u64,
+}
+
+struct Vacuum {
+    rel: pg_sys::Relation,
+    limits: Limits,
+    vistest: *mut pg_sys::GlobalVisState,
+    indexes: Vec<Index>,
+    strategy: pg_sys::BufferAccessStrategy,
+    /// Keys of dead line pointers, ascending.
+    dead: Vec<Key>,
+    /// The oldest transaction of a component that could not be frozen.
+    oldest_origin: Option<pg_sys::TransactionId>,
+    conflicted: bool,
+    #[cfg(feature = "pg18")]
+    started: pg_sys::TimestampTz,
+    report: Report,
+}
+
+/// What index entries may be removed.
+struct Dead {
+    /// Dead line pointers of row pages, ascending.
+    hot: Vec<Key>,
+    /// Dead rows of components, ascending.
+    columnar: Vec<Key>,
+    manifest: std::rc::Rc<amax_lsm::Manifest>,
+    /// Components whose loads were rolled back, as indexes into the manifest.
+    aborted: Vec<usize>,
+}
+
+struct Index {
+    rel: pg_sys::Relation,
+    stats: *mut pg_sys::IndexBulkDeleteResult,
+}
+
+#[pg_guard]
+pub unsafe extern "C-unwind" fn relation_vacuum(
+    rel: pg_sys::Relation,
+    params: *mut pg_sys::VacuumParams,
+    strategy: pg_sys::BufferAccessStrategy,
+) {
+    let verbose = (*params).options & pg_sys::VACOPT_VERBOSE != 0;
+    pg_sys::pgstat_progress_start_command(
+        pg_sys::ProgressCommandType::PROGRESS_COMMAND_VACUUM,
+        (*rel).rd_id,
+    );
+    if (*params).nworkers > 0
+        && (*(*rel).rd_rel).relpersistence == pg_sys::RELPERSISTENCE_TEMP as i8
+    {
+        pgrx::warning!(
+            "disabling parallel option of vacuum on \"{}\" --- cannot vacuum temporary tables in parallel",
+            rel_name(rel)
+        );
+    }
+    let limits = freeze::limits(rel, params);
+    let index_cleanup = (*params).index_cleanup != pg_sys::VacOptValue::VACOPTVALUE_DISABLED;
+    let (mut list, mut count) = (std::ptr::null_mut(), 0);
+    pg_sys::vac_open_indexes(rel, pg_sys::RowExclusiveLock as i32, &mut count, &mut list);
+    let opened = std::slice::from_raw_parts(
+        if count == 0 {
+            std::ptr::NonNull::dangling().as_ptr()
+        } else {
+            list
+        },
+        count as usize,
+    );
+    let indexes = opened
+        .iter()
+        .map(|&rel| Index {
+            rel,
+            stats: std::ptr::null_mut(),
+        })
+        .collect();
+    let mut vacuum = Vacuum {
+        rel,
+        limits,
+        vistest: pg_sys::GlobalVisTestFor(rel),
+        indexes,
+        strategy,
+        dead: Vec::new(),
+        oldest_origin: None,
+        conflicted: false,
+        #[cfg(feature = "pg18")]
+        started: pg_sys::GetCurrentTimestamp(),
+        report: Report::default(),
+    };
+    let all_frozen = vacuum.row_pages(index_cleanup);
+    vacuum.components();
+    vacuum.index_cleanup(index_cleanup);
+    vacuum.finish(all_frozen, verbose);
+    pg_sys::vac_close_indexes(count, list, pg_sys::NoLock as i32);
+    pg_sys::pgstat_progress_end_command();
+}
+
+impl Vacuum {
+    /// Prunes and freezes all row pages. True when none was left out.
+    unsafe fn row_pages(&mut self, index_cleanup: bool) -> bool {
+        let budget = pg_sys::maintenance_work_mem as usize * 1024 / std::mem::size_of::<Key>();
+        let blocks = meta::logical_blocks(self.rel);
+        let manifest = manifest::current(self.rel);
+        let mut complete = true;
+        for v in 0..blocks {
+            if manifest.component_of(v).is_some() {
+                continue;
+            }
+            let Some(p) = map::physical(self.rel, v) else {
+                continue;
+            };
+            pg_sys::vacuum_delay_point(
+                #[cfg(feature = "pg18")]
+                false,
+            );
+            self.report.row_pages += 1;
+            complete &= self.row_page(v, p);
+            if self.dead.len() >= budget && index_cleanup {
+                self.remove_dead();
+            }
+        }
+        if index_cleanup {
+            self.remove_dead();
+        }
+        pg_sys::FreeSpaceMapVacuum(self.rel);
+        complete
+    }
+
+    /// False when the page could not be had.
+    unsafe fn row_page(&mut self, v: u32, p: u32) -> bool {
+        let pin = Pin::read(self.rel, p);
+        let lock = match pin.try_cleanup() {
+            Some(lock) => lock,
+            None if self.limits.aggressive => pin.wait_cleanup(),
+            None => {
+                self.report.skipped_pages += 1;
+                // Count what is there all the same: the planner wants to know.
+                let lock = pin.share();
+                self.count(&pin);
+                drop(lock);
+                return false;
+            }
+        };
+        if rowpage::is_sealed(pin.page()) {
+            return false;
+        }
+        crate::compat::prune(self.rel, &pin, self.limits.oldest_xmin, self.vistest);
+        if !self.conflicted && freeze::due(&pin, &self.limits) {
+            conflict(self.rel, full_xid(self.limits.xid));
+            self.conflicted = true;
+        }
+        if freeze::page(self.rel, &pin, &self.limits) {
+            self.report.frozen_pages += 1;
+        }
+        self.count(&pin);
+        let offsets =
+            rowpage::offsets(pin.page()).filter(|&o| rowpage::item(pin.page(), o) == Item::Dead);
+        self.dead.extend(offsets.map(|o| tid::key(v, o)));
+        let space = pg_sys::PageGetHeapFreeSpace(pin.page());
+        drop(lock);
+        pg_sys::RecordPageWithFreeSpace(self.rel, p, space);
+        true
+    }
+
+    unsafe fn count(&mut self, pin: &Pin) {
+        let mut all_visible = true;
+        for offset in rowpage::offsets(pin.page()) {
+            let Some(mut tuple) = heap_tuple(self.rel, pin, offset) else {
+                continue;
+            };
+            if is_stub(tuple.t_data) {
+                continue;
+            }
+            match pg_sys::HeapTupleSatisfiesVacuum(
+                &mut tuple,
+                self.limits.oldest_xmin,
+                pin.buffer(),
+            ) {
+                pg_sys::HTSV_Result::HEAPTUPLE_LIVE => {
+                    self.report.live += 1.0;
+                    let xmin = crate::am::fetch::raw_xmin(tuple.t_data);
+                    all_visible &= !pg_sys::TransactionIdIsNormal(xmin)
+                        || pg_sys::TransactionIdPrecedes(xmin, self.limits.oldest_xmin);
+                }
+                pg_sys::HTSV_Result::HEAPTUPLE_RECENTLY_DEAD => {
+                    self.report.recently_dead += 1.0;
+                    all_visible = false;
+                }
+                _ => all_visible = false,
+            }
+        }
+        self.report.all_visible += u32::from(all_visible);
+    }
+
+    /// Removes the index entries of the dead rows collected, then their line pointers.
+    unsafe fn remove_dead(&mut self) {
+        // Stubs among the line pointers to be reused are dead to everyone: the directory must say so before.
+        let (columnar, fresh) = stub::mark_dead(self.rel);
+        self.report.columnar_dead = columnar.len() as u64;
+        if self.dead.is_empty() && fresh == 0 {
+            return;
+        }
+        let dead = Dead {
+            hot: std::mem::take(&mut self.dead),
+            columnar,
+            manifest: manifest::current(self.rel),
+            aborted: self.aborted_components(),
+        };
+        for at in 0..self.indexes.len() {
+            let mut info = self.index_info(at);
+            self.indexes[at].stats = pg_sys::index_bulk_delete(
+                &mut info,
+                self.indexes[at].stats,
+                Some(is_dead),
+                &raw const dead as *mut _,
+            );
+        }
+        for of_block in dead.hot.chunk_by(|a, b| tid::block(*a) == tid::block(*b)) {
+            let v = tid::block(of_block[0]);
+            let Some(p) = map::physical(self.rel, v) else {
+                continue;
+            };
+            pg_sys::vacuum_delay_point(
+                #[cfg(feature = "pg18")]
+                false,
+            );
+            self.report.removed += of_block.len() as u64;
+            let pin = Pin::read(self.rel, p);
+            std::mem::forget(pin.exclusive());
+            let mut change = Change::begin(self.rel);
+            let handle = change.locked(pin.into_buffer());
+            let page = change.raw(handle);
+            for &key in of_block {
+                debug_assert_eq!(rowpage::item(page, tid::offset(key)), Item::Dead);
+                rowpage::set_unused(page, tid::offset(key));
+            }
+            pg_sys::PageTruncateLinePointerArray(page);
+            let space = pg_sys::PageGetHeapFreeSpace(page);
+            change.commit();
+            pg_sys::RecordPageWithFreeSpace(self.rel, p, space);
+        }
+    }
+
+    unsafe fn aborted_components(&self) -> Vec<usize> {
+        let manifest = manifest::current(self.rel);
+        let dead = |c: &Component| {
+            let state = origin::vacuum_state(self.rel, &c.origin, self.limits.oldest_xmin);
+            state == pg_sys::HTSV_Result::HEAPTUPLE_DEAD
+        };
+        (0..manifest.components.len())
+            .filter(|&at| dead(&manifest.components[at]))
+            .collect()
+    }
+
+    /// Maintains the columnar side: drops loads that were rolled back, freezes those everyone sees, flushes, frees pages.
+    unsafe fn components(&mut self) {
+        if meta::logical_blocks(self.rel) == 0 {
+            return;
+        }
+        let _lock = MaintenanceLock::take(self.rel);
+        self.settle_origins();
+        let flushed = flush::flush(self.rel, self.limits.oldest_xmin, || {
+            conflict(self.rel, full_xid(self.limits.oldest_xmin));
+        });
+        self.report.flushed = flushed;
+        self.report.freed = reclaim::reclaim(self.rel);
+    }
+
+    unsafe fn settle_origins(&mut self) {
+        let current = manifest::current(self.rel);
+        let aborted: Vec<u64> = self
+            .aborted_components()
+            .into_iter()
+            .map(|at| current.components[at].id)
+            .collect();
+        let mut frozen = Vec::new();
+        for component in &current.components {
+            let Some(origin) = component.origin else {
+                continue;
+            };
+            let xid = pg_sys::TransactionId::from(origin.xid);
+            if aborted.contains(&component.id) {
+                continue;
+            }
+            if pg_sys::TransactionIdPrecedes(xid, self.limits.oldest_xmin)
+                && pg_sys::TransactionIdDidCommit(xid)
+            {
+                frozen.push(component.id);
+            } else if self
+                .oldest_origin
+                .is_none_or(|oldest| pg_sys::TransactionIdPrecedes(xid, oldest))
+            {
+                self.oldest_origin = Some(xid);
+            }
+        }
+        if aborted.is_empty() && frozen.is_empty() {
+            return;
+        }
+        if !frozen.is_empty() {
+            conflict(self.rel, full_xid(self.limits.oldest_xmin));
+        }
+        let mut given_up = Vec::new();
+        for component in current
+            .components
+            .iter()
+            .filter(|c| aborted.contains(&c.id))
+        {
+            let directory = manifest::directory(self.rel, component);
+            given_up.extend(
+                directory
+                    .leaves
+                    .iter()
+                    .flat_map(|leaf| leaf.image.extents.iter().copied()),
+            );
+            given_up.extend_from_slice(&component.directory.extents);
+        }
+        manifest::publish(self.rel, |manifest| {
+            manifest.components.retain(|c| !aborted.contains(&c.id));
+            for component in manifest
+                .components
+                .iter_mut()
+                .filter(|c| frozen.contains(&c.id))
+            {
+                component.origin = None;
+            }
+            if !given_up.is_empty() {
+                manifest::retire(manifest, RetiredPages::Columnar(given_up));
+            }
+        });
+    }
+
+    unsafe fn index_info(&self, at: usize) -> pg_sys::IndexVacuumInfo {
+        let mut info: pg_sys::IndexVacuumInfo = std::mem::zeroed();
+        info.index = self.indexes[at].rel;
+        #[cfg(not(feature = "pg15"))]
+        {
+            info.heaprel = self.rel;
+        }
+        info.estimated_count = true;
+        info.message_level = pg_sys::DEBUG2 as i32;
+        info.num_heap_tuples = (*(*self.rel).rd_rel).reltuples.into();
+        info.strategy = self.strategy;
+        info
+    }
+
+    unsafe fn index_cleanup(&mut self, wanted: bool) {
+        if !wanted {
+            return;
+        }
+        for at in 0..self.indexes.len() {
+            let mut info = self.index_info(at);
+            let columnar = manifest::current(self.rel)
+                .rows()
+                .saturating_sub(self.report.columnar_dead);
+            info.num_heap_tuples =
+                self.report.live + columnar.saturating_sub(self.report.flushed.rows) as f64;
+            info.estimated_count = self.report.skipped_pages > 0;
+            let stats = pg_sys::index_vacuum_cleanup(&mut info, self.indexes[at].stats);
+            if !stats.is_null() && !(*stats).estimated_count {
+                update_stats(
+                    self.indexes[at].rel,
+                    (*stats).num_pages,
+                    (*stats).num_index_tuples,
+                    0,
+                    false,
+                    (pg_sys::InvalidTransactionId, Default::default()),
+                );
+            }
+        }
+    }
+
+    unsafe fn finish(&mut self, all_frozen: bool, verbose: bool) {
+        let manifest = manifest::current(self.rel);
+        let columnar = manifest
+            .rows()
+            .saturating_sub(self.report.columnar_dead + self.report.flushed.rows);
+        let rows = self.report.live + columnar as f64;
+        let all_visible = self.report.all_visible
+            + manifest
+                .components
+                .iter()
+                .map(|c| c.blocks.len())
+                .sum::<u64>() as u32
+            - self.report.flushed.pages as u32;
+        let cutoffs = if all_frozen {
+            let xid = match self.oldest_origin {
+                Some(oldest) if pg_sys::TransactionIdPrecedes(oldest, self.limits.xid) => oldest,
+                _ => self.limits.xid,
+            };
+            (xid, self.limits.multi)
+        } else {
+            (pg_sys::InvalidTransactionId, Default::default())
+        };
+        let pages = meta::logical_blocks(self.rel);
+        update_stats(
+            self.rel,
+            pages,
+            rows,
+            all_visible.min(pages),
+            !self.indexes.is_empty(),
+            cutoffs,
+        );
+        pg_sys::pgstat_report_vacuum(
+            (*self.rel).rd_id,
+            (*(*self.rel).rd_rel).relisshared,
+            rows as i64,
+            self.report.recently_dead as i64,
+            #[cfg(feature = "pg18")]
+            self.started,
+        );
+        if verbose {
+            let r = &self.report;
+            pgrx::info!(
+                "vacuumed \"{}\": {} row pages ({} skipped, {} frozen), {} dead row versions removed, {} recently dead; \
+                 {} row pages with {} rows flushed, {} components with {} rows ({} dead), {} pages freed; {} rows in all",
+                rel_name(self.rel),
+                r.row_pages,
+                r.skipped_pages,
+                r.frozen_pages,
+                r.removed,
+                r.recently_dead,
+                r.flushed.pages,
+                r.flushed.rows,
+                manifest.components.len(),
+                manifest.rows(),
+                r.columnar_dead,
+                r.freed,
+                rows
+            );
+        }
+    }
+}
+
+unsafe fn update_stats(
+    rel: pg_sys::Relation,
+    pages: u32,
+    tuples: f64,
+    all_visible: u32,
+    has_index: bool,
+    cutoffs: (pg_sys::TransactionId, pg_sys::MultiXactId),
+) {
+    pg_sys::vac_update_relstats(
+        rel,
+        pages,
+        tuples,
+        all_visible,
+        #[cfg(feature = "pg18")]
+        0,
+        has_index,
+        cutoffs.0,
+        cutoffs.1,
+        std::ptr::null_mut(),
+        std::ptr::null_mut(),
+        false,
+    );
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn is_dead(
+    item: pg_sys::ItemPointer,
+    state: *mut std::ffi::c_void,
+) -> bool {
+    let dead = &*(state as *const Dead);
+    let key = tid::key(tid_block(&*item), (*item).ip_posid);
+    if dead.hot.binary_search(&key).is_ok() || dead.columnar.binary_search(&key).is_ok() {
+        return true;
+    }
+    dead.aborted.iter().any(|&at| {
+        dead.manifest.components[at]
+            .blocks
+            .contains(tid::block(key))
+    })
+}
+
+/// Has standbys cancel queries whose snapshots may need what is about to go: all those not past `xid`. nbtree's record for reused
+/// pages says just that (nbtpage.c), and needs no code of ours on the standby.
+pub unsafe fn conflict(rel: pg_sys::Relation, full_xid: u64) {
+    let permanent = (*(*rel).rd_rel).relpersistence == pg_sys::RELPERSISTENCE_PERMANENT as i8;
+    if !permanent || pg_sys::wal_level < pg_sys::WalLevel::WAL_LEVEL_REPLICA as i32 {
+        return;
+    }
+    let xid = pg_sys::FullTransactionId { value: full_xid };
+    #[cfg(feature = "pg15")]
+    let mut record = pg_sys::xl_btree_reuse_page {
+        node: (*rel).rd_node,
+        block: 0,
+        latestRemovedFullXid: xid,
+    };
+    #[cfg(not(feature = "pg15"))]
+    let mut record = pg_sys::xl_btree_reuse_page {
+        locator: (*rel).rd_locator,
+        block: 0,
+        snapshotConflictHorizon: xid,
+        isCatalogRel: false,
+    };
+    pg_sys::XLogBeginInsert();
+    // nbtxlog.h: SizeOfBtreeReusePage leaves out trailing padding.
+    #[cfg(feature = "pg15")]
+    let size = std::mem::size_of_val(&record);
+    #[cfg(not(feature = "pg15"))]
+    let size = std::mem::offset_of!(pg_sys::xl_btree_reuse_page, isCatalogRel) + 1;
+    pg_sys::XLogRegisterData(
+        &raw mut record as *mut _,
+        size.try_into().expect("a small record"),
+    );
+    const XLOG_BTREE_REUSE_PAGE: u8 = 0xD0;
+    pg_sys::XLogInsert(pg_sys::RmgrIds::RM_BTREE_ID as u8, XLOG_BTREE_REUSE_PAGE);
+}
+
+/// The 64-bit form of a transaction id that is not in the future.
+pub unsafe fn full_xid(xid: pg_sys::TransactionId) -> u64 {
+    let next = pg_sys::ReadNextFullTransactionId().value;
+    let low = u64::from(xid.into_inner());
+    let full = next & !0xffff_ffff | low;
+    if full > next {
+        full.wrapping_sub(1 << 32)
+    } else {
+        full
+    }
+}

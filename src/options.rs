@@ -1,0 +1,220 @@
+//! Options per table. They are kept as a security label of the table (provider "amax"): PostgreSQL then carries them through
+//! pg_dump, pg_upgrade, TRUNCATE and rewrites, and drops them with the table (ARCHITECTURE §3). The label is a JSON object.
+
+use crate::am;
+use crate::guc::{self, Compression};
+use pgrx::pg_sys;
+use pgrx::pg_sys::panic::ErrorReport;
+use pgrx::prelude::*;
+use serde_json::{Map, Value};
+use std::ffi::{CStr, CString};
+
+const PROVIDER: &CStr = c"amax";
+
+/// What is in force for a table.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    pub compression: Compression,
+    pub rows_per_leaf: i32,
+    /// Bytes of memory.
+    pub leaf_bytes: usize,
+    pub path_cap: i32,
+    /// Row pages.
+    pub flush_threshold: i32,
+}
+
+/// Names, with what each accepts.
+const NUMBERS: [(&str, i64, i64); 4] = [
+    ("rows_per_leaf", 1, 1_000_000),
+    ("leaf_size", 64, 1024 * 1024),
+    ("path_cap", 0, 100_000),
+    ("flush_threshold", 0, i32::MAX as i64),
+];
+
+impl Options {
+    pub fn of(rel: pg_sys::Relation) -> Options {
+        let own = label(unsafe { (*rel).rd_id });
+        let number = |name: &str| own.get(name).and_then(Value::as_i64);
+        let compression = own
+            .get("compression")
+            .and_then(Value::as_str)
+            .and_then(compression_named);
+        let threshold = number("flush_threshold").map_or(guc::flush_threshold(), |n| n as i32);
+        Options {
+            compression: compression.unwrap_or(guc::compression()),
+            rows_per_leaf: number("rows_per_leaf").map_or(guc::rows_per_leaf(), |n| n as i32),
+            leaf_bytes: number("leaf_size").map_or(guc::leaf_bytes(), |n| n as usize * 1024),
+            path_cap: number("path_cap").map_or(guc::path_cap(), |n| n as i32),
+            flush_threshold: if guc::eager() { 0 } else { threshold },
+        }
+    }
+}
+
+fn compression_named(name: &str) -> Option<Compression> {
+    Compression::NAMES.iter().find(|n| n.0 == name).map(|n| n.1)
+}
+
+fn address(relid: pg_sys::Oid) -> pg_sys::ObjectAddress {
+    pg_sys::ObjectAddress {
+        classId: pg_sys::RelationRelationId,
+        objectId: relid,
+        objectSubId: 0,
+    }
+}
+
+/// The table's own options; empty when it has none.
+fn label(relid: pg_sys::Oid) -> Map<String, Value> {
+    let text = unsafe { pg_sys::GetSecurityLabel(&address(relid), PROVIDER.as_ptr()) };
+    if text.is_null() {
+        return Map::new();
+    }
+    let text = unsafe { CStr::from_ptr(text) }.to_string_lossy();
+    serde_json::from_str(&text).unwrap_or_default()
+}
+
+/// Checks options a user gave.
+fn check(options: &Map<String, Value>) {
+    for (name, value) in options {
+        if name == "compression" {
+            if value.as_str().and_then(compression_named).is_none() {
+                invalid(name, value, "none, snappy, zstd or lz4");
+            }
+        } else if let Some(&(_, min, max)) = NUMBERS.iter().find(|n| n.0 == name) {
+            if !value.as_i64().is_some_and(|n| (min..=max).contains(&n)) {
+                invalid(name, value, &format!("an integer from {min} to {max}"));
+            }
+        } else {
+            ErrorReport::new(
+                PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+                format!("unrecognized amax option \"{name}\""),
+                "",
+            )
+            .set_hint(
+                "Options are compression, rows_per_leaf, leaf_size, path_cap and flush_threshold.",
+            )
+            .report(PgLogLevel::ERROR);
+        }
+    }
+}
+
+fn not_an_object() -> ! {
+    ereport!(
+        ERROR,
+        PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+        "amax options must be a JSON object"
+    );
+}
+
+fn invalid(name: &str, value: &Value, wanted: &str) {
+    ErrorReport::new(
+        PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+        format!("invalid value for amax option \"{name}\": {value}"),
+        "",
+    )
+    .set_detail(format!("The value must be {wanted}."))
+    .report(PgLogLevel::ERROR);
+}
+
+/// `amax.set_options(table regclass, options jsonb)`: adds to the table's options; a null takes one back. For the table's owner.
+#[pg_extern]
+fn set_options(table: pg_sys::Oid, options: pgrx::JsonB) {
+    let Value::Object(changes) = options.0 else {
+        not_an_object()
+    };
+    // The lock SECURITY LABEL takes.
+    let lock = pg_sys::ShareUpdateExclusiveLock as i32;
+    let rel = unsafe { pg_sys::relation_open(table, lock) };
+    am::require(rel);
+    unsafe {
+        #[cfg(feature = "pg15")]
+        let owner = pg_sys::pg_class_ownercheck(table, pg_sys::GetUserId());
+        #[cfg(not(feature = "pg15"))]
+        let owner =
+            pg_sys::object_ownercheck(pg_sys::RelationRelationId, table, pg_sys::GetUserId());
+        if !owner {
+            pg_sys::aclcheck_error(
+                pg_sys::AclResult::ACLCHECK_NOT_OWNER,
+                pg_sys::ObjectType::OBJECT_TABLE,
+                (*(*rel).rd_rel).relname.data.as_ptr(),
+            );
+        }
+    }
+    let mut own = label(table);
+    for (name, value) in changes {
+        if value.is_null() {
+            own.remove(&name);
+        } else {
+            own.insert(name, value);
+        }
+    }
+    check(&own);
+    let text = CString::new(Value::Object(own.clone()).to_string()).expect("JSON text has no NUL");
+    unsafe {
+        let label = if own.is_empty() {
+            std::ptr::null()
+        } else {
+            text.as_ptr()
+        };
+        pg_sys::SetSecurityLabel(&address(table), PROVIDER.as_ptr(), label);
+        pg_sys::relation_close(rel, pg_sys::NoLock as i32);
+    }
+}
+
+/// `amax.options(table regclass)`: what is in force, and whether the table or a setting says so.
+#[pg_extern]
+fn options(
+    table: pg_sys::Oid,
+) -> TableIterator<
+    'static,
+    (
+        name!(name, String),
+        name!(value, String),
+        name!(source, String),
+    ),
+> {
+    let rel = am::open_for_reading(table);
+    let own = label(table);
+    let o = Options::of(rel.0);
+    let rows = [
+        ("compression", o.compression.name().to_string()),
+        ("rows_per_leaf", o.rows_per_leaf.to_string()),
+        ("leaf_size", (o.leaf_bytes / 1024).to_string()),
+        ("path_cap", o.path_cap.to_string()),
+        ("flush_threshold", o.flush_threshold.to_string()),
+    ];
+    let rows = rows.map(|(name, value)| {
+        let source = if own.contains_key(name) {
+            "table"
+        } else {
+            "setting"
+        };
+        (name.to_string(), value, source.to_string())
+    });
+    TableIterator::new(rows)
+}
+
+/// Checks `SECURITY LABEL FOR amax`, which is what a dump restores options with.
+#[pg_guard]
+unsafe extern "C-unwind" fn relabel(
+    object: *const pg_sys::ObjectAddress,
+    label: *const std::ffi::c_char,
+) {
+    if (*object).classId != pg_sys::RelationRelationId || (*object).objectSubId != 0 {
+        ereport!(
+            ERROR,
+            PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+            "amax labels are for tables: they hold their options"
+        );
+    }
+    if label.is_null() {
+        return;
+    }
+    match serde_json::from_str(&CStr::from_ptr(label).to_string_lossy()) {
+        Ok(Value::Object(options)) => check(&options),
+        _ => not_an_object(),
+    }
+}
+
+pub fn init() {
+    unsafe { pg_sys::register_label_provider(PROVIDER.as_ptr(), Some(relabel)) }
+}

@@ -1,0 +1,319 @@
+//! Pins, locks and logged changes of pages in a relation's main fork.
+//!
+//! Every page that is not a row page looks *full and empty* to PostgreSQL (`pd_lower = pd_upper =` end of the header), so
+//! that hio.c never puts a tuple there and a sequential reader of line pointers finds none. What is ours starts behind
+//! the header: a tag (magic and kind), then the payload.
+
+use pgrx::pg_sys;
+use pgrx::prelude::*;
+
+pub const PAGE_HEADER: usize = 24;
+const TAG: usize = 8;
+/// Where a page's payload starts.
+const PAYLOAD_START: usize = PAGE_HEADER + TAG;
+/// Bytes of payload in each of our pages.
+pub const PAYLOAD: usize = pg_sys::BLCKSZ as usize - PAYLOAD_START;
+const MAGIC: u32 = 0x584d_4100;
+
+/// What one of our pages holds. Stored in the tag, checked on every read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Kind {
+    Meta = 1,
+    Map = 2,
+    Stubs = 3,
+    Blob = 4,
+}
+
+/// True when an error is on its way through us. PostgreSQL's abort then releases locks and pins (and has already reset the
+/// interrupt holdoff count that a release would decrement), so destructors keep out of its way.
+fn aborting() -> bool {
+    std::thread::panicking()
+}
+
+/// A pinned buffer.
+pub struct Pin(pg_sys::Buffer);
+
+impl Pin {
+    pub fn read(rel: pg_sys::Relation, block: u32) -> Pin {
+        // SAFETY: `rel` is an open relation; errors unwind.
+        Pin(unsafe {
+            pg_sys::ReadBufferExtended(
+                rel,
+                pg_sys::ForkNumber::MAIN_FORKNUM,
+                block,
+                pg_sys::ReadBufferMode::RBM_NORMAL,
+                std::ptr::null_mut(),
+            )
+        })
+    }
+
+    /// Takes over a pin that a PostgreSQL function returned.
+    pub fn adopt(buffer: pg_sys::Buffer) -> Pin {
+        Pin(buffer)
+    }
+
+    pub fn buffer(&self) -> pg_sys::Buffer {
+        self.0
+    }
+
+    pub fn block(&self) -> u32 {
+        unsafe { pg_sys::BufferGetBlockNumber(self.0) }
+    }
+
+    pub fn page(&self) -> pg_sys::Page {
+        unsafe { pg_sys::BufferGetPage(self.0) }
+    }
+
+    pub fn share(&self) -> Lock<'_> {
+        unsafe { pg_sys::LockBuffer(self.0, pg_sys::BUFFER_LOCK_SHARE as i32) };
+        Lock(self)
+    }
+
+    pub fn exclusive(&self) -> Lock<'_> {
+        unsafe { pg_sys::LockBuffer(self.0, pg_sys::BUFFER_LOCK_EXCLUSIVE as i32) };
+        Lock(self)
+    }
+
+    /// The cleanup lock (exclusive, and no other pin), if it can be had at once.
+    pub fn try_cleanup(&self) -> Option<Lock<'_>> {
+        unsafe { pg_sys::ConditionalLockBufferForCleanup(self.0) }.then(|| Lock(self))
+    }
+
+    /// Waits for the cleanup lock.
+    pub fn wait_cleanup(&self) -> Lock<'_> {
+        unsafe { pg_sys::LockBufferForCleanup(self.0) };
+        Lock(self)
+    }
+
+    /// Gives the pin to the caller: the destructor does not release it.
+    pub fn into_buffer(self) -> pg_sys::Buffer {
+        let buffer = self.0;
+        std::mem::forget(self);
+        buffer
+    }
+}
+
+impl Drop for Pin {
+    fn drop(&mut self) {
+        if !aborting() {
+            unsafe { pg_sys::ReleaseBuffer(self.0) }
+        }
+    }
+}
+
+/// A content lock on a pinned buffer.
+pub struct Lock<'a>(&'a Pin);
+
+impl Lock<'_> {
+    /// The payload of one of our pages, after checking that it is one.
+    pub fn payload(&self, rel: pg_sys::Relation, kind: Kind) -> &[u8] {
+        // SAFETY: the page is locked for as long as `self` lives.
+        let page = unsafe {
+            std::slice::from_raw_parts(self.0.page() as *const u8, pg_sys::BLCKSZ as usize)
+        };
+        check_tag(rel, self.0.block(), page, kind);
+        &page[PAYLOAD_START..]
+    }
+}
+
+impl Drop for Lock<'_> {
+    fn drop(&mut self) {
+        if !aborting() {
+            unsafe { pg_sys::LockBuffer(self.0 .0, pg_sys::BUFFER_LOCK_UNLOCK as i32) }
+        }
+    }
+}
+
+fn check_tag(rel: pg_sys::Relation, block: u32, page: &[u8], kind: Kind) {
+    let tag = u32::from_le_bytes(page[PAGE_HEADER..PAGE_HEADER + 4].try_into().unwrap());
+    if tag != MAGIC | kind as u32 {
+        corrupt(
+            rel,
+            block,
+            &format!("expected a {kind:?} page, found tag {tag:#010x}"),
+        );
+    }
+}
+
+/// Raises ERRCODE_DATA_CORRUPTED naming relation and block (invariant S4).
+pub fn corrupt(rel: pg_sys::Relation, block: u32, detail: &str) -> ! {
+    ereport!(
+        ERROR,
+        PgSqlErrorCode::ERRCODE_DATA_CORRUPTED,
+        format!(
+            "damaged page in block {block} of relation \"{}\"",
+            rel_name(rel)
+        ),
+        detail.to_string()
+    );
+}
+
+pub fn rel_name(rel: pg_sys::Relation) -> String {
+    unsafe {
+        std::ffi::CStr::from_ptr((*(*rel).rd_rel).relname.data.as_ptr())
+            .to_string_lossy()
+            .into_owned()
+    }
+}
+
+/// Copies of up to four pages, changed together and logged as one generic WAL record (generic_xlog.c).
+pub struct Change {
+    rel: pg_sys::Relation,
+    state: *mut pg_sys::GenericXLogState,
+    buffers: Vec<pg_sys::Buffer>,
+    images: Vec<*mut u8>,
+}
+
+impl Change {
+    pub fn begin(rel: pg_sys::Relation) -> Change {
+        let state = unsafe { pg_sys::GenericXLogStart(rel) };
+        Change {
+            rel,
+            state,
+            buffers: Vec::with_capacity(4),
+            images: Vec::with_capacity(4),
+        }
+    }
+
+    /// Locks one of our pages and adds it to the change. Returns its handle.
+    pub fn page(&mut self, block: u32, kind: Kind) -> usize {
+        let pin = Pin::read(self.rel, block);
+        std::mem::forget(pin.exclusive());
+        let handle = self.register(pin.into_buffer(), 0);
+        check_tag(self.rel, block, self.image(handle), kind);
+        handle
+    }
+
+    /// Adds a page that the caller has pinned and locked exclusively; this takes over pin and lock.
+    pub fn locked(&mut self, buffer: pg_sys::Buffer) -> usize {
+        self.register(buffer, 0)
+    }
+
+    /// Appends a block to the relation, formatted as an empty page of ours. Returns its handle and number.
+    pub fn append(&mut self, kind: Kind) -> (usize, u32) {
+        let (buffer, block) = extend(self.rel);
+        let handle = self.format(buffer, kind);
+        (handle, block)
+    }
+
+    /// Formats a free page (pinned and locked by the caller, who hands it over) as an empty page of ours.
+    pub fn format(&mut self, buffer: pg_sys::Buffer, kind: Kind) -> usize {
+        let handle = self.register(buffer, pg_sys::GENERIC_XLOG_FULL_IMAGE as i32);
+        let image = self.images[handle];
+        unsafe {
+            pg_sys::PageInit(image as pg_sys::Page, pg_sys::BLCKSZ as usize, 0);
+            let header = image as *mut pg_sys::PageHeaderData;
+            (*header).pd_upper = (*header).pd_lower;
+        }
+        self.image_mut(handle)[PAGE_HEADER..PAGE_HEADER + 4]
+            .copy_from_slice(&(MAGIC | kind as u32).to_le_bytes());
+        handle
+    }
+
+    /// [`Change::format`] for a page that the caller has locked exclusively and keeps.
+    pub fn format_borrowed(&mut self, buffer: pg_sys::Buffer, kind: Kind) -> usize {
+        let handle = self.format(buffer, kind);
+        self.buffers.pop();
+        handle
+    }
+
+    /// Adds a page that the caller has locked exclusively and keeps.
+    pub fn borrowed(&mut self, buffer: pg_sys::Buffer) -> usize {
+        let handle = self.register(buffer, 0);
+        self.buffers.pop();
+        handle
+    }
+
+    fn register(&mut self, buffer: pg_sys::Buffer, flags: i32) -> usize {
+        let image = unsafe { pg_sys::GenericXLogRegisterBuffer(self.state, buffer, flags) };
+        self.buffers.push(buffer);
+        self.images.push(image as *mut u8);
+        self.images.len() - 1
+    }
+
+    fn image(&self, handle: usize) -> &[u8] {
+        // SAFETY: generic_xlog.c's page copy lives as long as the change.
+        unsafe { std::slice::from_raw_parts(self.images[handle], pg_sys::BLCKSZ as usize) }
+    }
+
+    fn image_mut(&mut self, handle: usize) -> &mut [u8] {
+        unsafe { std::slice::from_raw_parts_mut(self.images[handle], pg_sys::BLCKSZ as usize) }
+    }
+
+    /// The copy of the whole page, header included.
+    pub fn raw(&mut self, handle: usize) -> pg_sys::Page {
+        self.images[handle] as pg_sys::Page
+    }
+
+    pub fn payload(&self, handle: usize) -> &[u8] {
+        &self.image(handle)[PAYLOAD_START..]
+    }
+
+    pub fn payload_mut(&mut self, handle: usize) -> &mut [u8] {
+        &mut self.image_mut(handle)[PAYLOAD_START..]
+    }
+
+    /// Applies and logs the change, then releases its pages.
+    pub fn commit(mut self) {
+        unsafe { pg_sys::GenericXLogFinish(self.state) };
+        self.release();
+        std::mem::forget(self);
+    }
+
+    fn release(&mut self) {
+        for buffer in self.buffers.drain(..) {
+            unsafe { pg_sys::UnlockReleaseBuffer(buffer) }
+        }
+    }
+}
+
+impl Drop for Change {
+    /// A change that was not committed leaves no trace.
+    fn drop(&mut self) {
+        if !aborting() {
+            unsafe { pg_sys::GenericXLogAbort(self.state) };
+            self.release();
+        }
+    }
+}
+
+/// Appends a zeroed block; returns it pinned and locked. The lock is taken before anyone can see the block (RBM_ZERO_AND_LOCK):
+/// hio.c tries a relation's last block, without the extension lock, and adopts a zeroed one.
+fn extend(rel: pg_sys::Relation) -> (pg_sys::Buffer, u32) {
+    unsafe {
+        let lock = ExtensionLock::take(rel);
+        let buffer = pg_sys::ReadBufferExtended(
+            rel,
+            pg_sys::ForkNumber::MAIN_FORKNUM,
+            pg_sys::InvalidBlockNumber, // P_NEW
+            pg_sys::ReadBufferMode::RBM_ZERO_AND_LOCK,
+            std::ptr::null_mut(),
+        );
+        drop(lock);
+        (buffer, pg_sys::BufferGetBlockNumber(buffer))
+    }
+}
+
+/// The relation extension lock.
+pub struct ExtensionLock(pg_sys::Relation);
+
+impl ExtensionLock {
+    pub fn take(rel: pg_sys::Relation) -> ExtensionLock {
+        unsafe { pg_sys::LockRelationForExtension(rel, pg_sys::ExclusiveLock as i32) };
+        ExtensionLock(rel)
+    }
+}
+
+impl Drop for ExtensionLock {
+    fn drop(&mut self) {
+        if !aborting() {
+            unsafe { pg_sys::UnlockRelationForExtension(self.0, pg_sys::ExclusiveLock as i32) }
+        }
+    }
+}
+
+/// Blocks in the relation's main fork, as the storage manager counts them.
+pub fn physical_blocks(rel: pg_sys::Relation) -> u32 {
+    unsafe { pg_sys::smgrnblocks(crate::compat::smgr(rel), pg_sys::ForkNumber::MAIN_FORKNUM) }
+}

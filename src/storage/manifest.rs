@@ -1,0 +1,113 @@
+//! Reading the manifest, and replacing it by one change of the metapage (invariant S5).
+
+use super::buffer::{corrupt, rel_name, Change, Kind};
+use super::meta::BLOCK as META;
+use super::{blob, cache, meta};
+use amax_lsm::{meta as layout, Component, Directory, Manifest, Retired, RetiredPages};
+use pgrx::pg_sys;
+use pgrx::prelude::*;
+use std::rc::Rc;
+
+/// The current manifest.
+pub fn current(rel: pg_sys::Relation) -> Rc<Manifest> {
+    let Some((sequence, pointer)) =
+        meta::read(rel, |page| (layout::sequence(page), layout::manifest(page)))
+    else {
+        return Rc::default();
+    };
+    if sequence == 0 {
+        return Rc::default();
+    }
+    if let Some(known) = cache::with(rel, |c| match &c.manifest {
+        Some((s, manifest)) if *s == sequence => Some(manifest.clone()),
+        _ => None,
+    }) {
+        return known;
+    }
+    // Between the look at the metapage and the read below the manifest may be replaced, but its pages stay as they are: they are
+    // retired, and our snapshot holds them.
+    let manifest = Rc::new(load(rel, pointer));
+    cache::with(rel, |c| {
+        c.directories
+            .retain(|id, _| manifest.components.iter().any(|m| m.id == *id));
+        c.manifest = Some((sequence, manifest.clone()));
+    });
+    manifest
+}
+
+fn load(rel: pg_sys::Relation, pointer: Result<amax_lsm::Blob, amax_lsm::Damaged>) -> Manifest {
+    pointer
+        .and_then(|pointer| {
+            if pointer.len == 0 {
+                Ok(Manifest::default())
+            } else {
+                Manifest::decode(&blob::read_all(rel, &pointer))
+            }
+        })
+        .unwrap_or_else(|damage| corrupt(rel, META, &format!("manifest: {damage}")))
+}
+
+/// Changes the manifest: `f` gets the newest one under the metapage's lock, so changes by different backends do not lose each
+/// other. The old manifest's pages are retired.
+pub fn publish<R>(rel: pg_sys::Relation, f: impl FnOnce(&mut Manifest) -> R) -> R {
+    meta::ensure(rel);
+    let mut change = Change::begin(rel);
+    let page = change.page(META, Kind::Meta);
+    let old = layout::manifest(change.payload(page));
+    let mut manifest = load(rel, old.clone());
+    let result = f(&mut manifest);
+    let old = old.expect("loaded above").extents;
+    if !old.is_empty() {
+        retire(&mut manifest, RetiredPages::Columnar(old));
+    }
+    // Pages for the new one come out of its own free space: take them before writing down what is left.
+    let pages = (manifest.encode().len() + 64).div_ceil(super::buffer::PAYLOAD) as u32;
+    let mut reserved = amax_lsm::FreeSpace::default();
+    manifest
+        .free
+        .take(pages)
+        .into_iter()
+        .for_each(|e| reserved.give(e));
+    let mut blob = blob::write(rel, &mut reserved, &manifest.encode());
+    // A page taken in vain stays with this manifest and is retired with it.
+    blob.extents.extend(reserved.take(u32::MAX));
+    if !layout::set_manifest(change.payload_mut(page), &blob) {
+        ereport!(
+            ERROR,
+            PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
+            format!(
+                "manifest of relation \"{}\" is too large or too scattered",
+                rel_name(rel)
+            )
+        );
+    }
+    change.commit();
+    result
+}
+
+/// Notes that pages were given up now: whoever may read them began before the next transaction id.
+pub fn retire(manifest: &mut Manifest, pages: RetiredPages) {
+    let safexid = unsafe { pg_sys::ReadNextFullTransactionId() }.value;
+    manifest.retired.push(Retired { safexid, pages });
+}
+
+/// The directory of a component.
+pub fn directory(rel: pg_sys::Relation, component: &Component) -> Rc<Directory> {
+    if let Some(known) = cache::with(rel, |c| c.directories.get(&component.id).cloned()) {
+        return known;
+    }
+    let bytes = blob::read_all(rel, &component.directory);
+    let directory = Directory::decode(&bytes).unwrap_or_else(|damage| {
+        let block = component.directory.page(0).unwrap_or(0);
+        corrupt(
+            rel,
+            block,
+            &format!("directory of component {}: {damage}", component.id),
+        )
+    });
+    let directory = Rc::new(directory);
+    cache::with(rel, |c| {
+        c.directories.insert(component.id, directory.clone())
+    });
+    directory
+}

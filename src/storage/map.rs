@@ -1,0 +1,204 @@
+//! The page maps (crates/lsm `meta::Map`): logical block to row page, row page to logical block, stub directory.
+
+use super::buffer::{rel_name, Change, Kind, Pin};
+use super::meta::BLOCK as META;
+use super::{cache, meta};
+use amax_lsm::meta::{self as layout, get_u32, put_u32, Map, Slot};
+use pgrx::pg_sys;
+use pgrx::prelude::*;
+
+/// The entry at `index`; 0 when there is none.
+pub fn get(rel: pg_sys::Relation, map: Map, index: u32) -> u32 {
+    match slot(rel, map, index) {
+        Slot::Inline(at) => meta::read(rel, |page| get_u32(page, at)).unwrap_or(0),
+        Slot::Tree { low, .. } => match leaf(rel, map, index) {
+            0 => 0,
+            block => read_map(rel, block, low),
+        },
+    }
+}
+
+/// The row page of logical block `v`, if it has one.
+pub fn physical(rel: pg_sys::Relation, v: u32) -> Option<u32> {
+    Map::Forward.slot(v)?;
+    Some(get(rel, Map::Forward, v)).filter(|&p| p != 0)
+}
+
+/// The logical block of row page `p`, if it has one.
+pub fn logical(rel: pg_sys::Relation, p: u32) -> Option<u32> {
+    Map::Reverse.slot(p)?;
+    get(rel, Map::Reverse, p).checked_sub(1)
+}
+
+/// The logical block of row page `p`; gives it the next one if it has none. Called by whoever put a row there, before anyone else
+/// can know of the row. Pages that hio.c added and nobody used stay without.
+pub fn adopt(rel: pg_sys::Relation, p: u32) -> u32 {
+    if let Some(v) = logical(rel, p) {
+        return v;
+    }
+    ensure_leaf(rel, Map::Reverse, p);
+    loop {
+        let v = meta::logical_blocks(rel);
+        ensure_leaf(rel, Map::Forward, v);
+        let mut change = Change::begin(rel);
+        let metapage = change.page(META, Kind::Meta);
+        if layout::blocks(change.payload(metapage)) != v {
+            continue;
+        }
+        // The metapage's lock serializes all of this.
+        let reverse = Entry::open(&mut change, rel, metapage, Map::Reverse, p);
+        if let Some(v) = reverse.get(&change).checked_sub(1) {
+            return v;
+        }
+        if v + 1 == pg_sys::InvalidBlockNumber {
+            out_of_blocks(rel);
+        }
+        let forward = Entry::open(&mut change, rel, metapage, Map::Forward, v);
+        reverse.set(&mut change, v + 1);
+        forward.set(&mut change, p);
+        layout::set_blocks(change.payload_mut(metapage), v + 1);
+        change.commit();
+        return v;
+    }
+}
+
+/// Takes the mapping of `v` and `p` back: the page is about to be something else.
+pub fn forget(rel: pg_sys::Relation, v: u32, p: u32) {
+    let mut change = Change::begin(rel);
+    let metapage = change.page(META, Kind::Meta);
+    let reverse = Entry::open(&mut change, rel, metapage, Map::Reverse, p);
+    let forward = Entry::open(&mut change, rel, metapage, Map::Forward, v);
+    reverse.set(&mut change, 0);
+    forward.set(&mut change, 0);
+    layout::bump_epoch(change.payload_mut(metapage));
+    change.commit();
+}
+
+/// Sets an entry that has none yet to a page appended for it; returns what the entry holds then.
+pub fn get_or_append(rel: pg_sys::Relation, map: Map, index: u32, kind: Kind) -> u32 {
+    match get(rel, map, index) {
+        0 => {
+            ensure_leaf(rel, map, index);
+            let mut change = Change::begin(rel);
+            let metapage = change.page(META, Kind::Meta);
+            let entry = Entry::open(&mut change, rel, metapage, map, index);
+            let held = entry.get(&change);
+            if held != 0 {
+                return held;
+            }
+            let (_, block) = change.append(kind);
+            entry.set(&mut change, block);
+            change.commit();
+            block
+        }
+        block => block,
+    }
+}
+
+/// An entry within a change that has locked the metapage.
+struct Entry {
+    page: usize,
+    at: usize,
+}
+
+impl Entry {
+    /// The entry's map page must exist.
+    fn open(
+        change: &mut Change,
+        rel: pg_sys::Relation,
+        metapage: usize,
+        map: Map,
+        index: u32,
+    ) -> Entry {
+        match slot(rel, map, index) {
+            Slot::Inline(at) => Entry { page: metapage, at },
+            Slot::Tree { low, .. } => {
+                let page = change.page(leaf(rel, map, index), Kind::Map);
+                Entry { page, at: low * 4 }
+            }
+        }
+    }
+
+    fn get(&self, change: &Change) -> u32 {
+        get_u32(change.payload(self.page), self.at)
+    }
+
+    fn set(&self, change: &mut Change, value: u32) {
+        put_u32(change.payload_mut(self.page), self.at, value)
+    }
+}
+
+fn slot(rel: pg_sys::Relation, map: Map, index: u32) -> Slot {
+    map.slot(index).unwrap_or_else(|| out_of_blocks(rel))
+}
+
+/// The lower map page for `index`, 0 when it does not exist. Map pages never move while a relation keeps its relfilenode, so
+/// they are remembered.
+fn leaf(rel: pg_sys::Relation, map: Map, index: u32) -> u32 {
+    let Slot::Tree { table, mid, .. } = slot(rel, map, index) else {
+        return 0;
+    };
+    let key = (map, index / layout::MAP_FANOUT);
+    if let Some(block) = cache::with(rel, |c| c.map_pages.get(&key).copied()) {
+        return block;
+    }
+    // A reader that holds the metapage (see `Change`) must not lock it again: the walk below reads it without a lock, which is
+    // sound for one aligned word that only ever goes from 0 to its final value.
+    let upper = word(rel, META, Kind::Meta, table);
+    let block = if upper == 0 {
+        0
+    } else {
+        word(rel, upper, Kind::Map, mid * 4)
+    };
+    if block != 0 {
+        cache::with(rel, |c| c.map_pages.insert(key, block));
+    }
+    block
+}
+
+/// One aligned word of a page's payload, read without its content lock.
+fn word(rel: pg_sys::Relation, block: u32, _kind: Kind, at: usize) -> u32 {
+    let pin = Pin::read(rel, block);
+    // SAFETY: the page is pinned, the word is aligned and written by whole-page copies of the same bytes or a single change.
+    unsafe {
+        let start = (pin.page() as *const u8).add(super::buffer::PAGE_HEADER + 8 + at);
+        u32::from_le(std::ptr::read_volatile(start as *const u32))
+    }
+}
+
+fn read_map(rel: pg_sys::Relation, block: u32, low: usize) -> u32 {
+    let pin = Pin::read(rel, block);
+    let lock = pin.share();
+    get_u32(lock.payload(rel, Kind::Map), low * 4)
+}
+
+/// Makes the map pages on the way to `index`.
+fn ensure_leaf(rel: pg_sys::Relation, map: Map, index: u32) {
+    let Slot::Tree { table, mid, .. } = slot(rel, map, index) else {
+        return;
+    };
+    while leaf(rel, map, index) == 0 {
+        let mut change = Change::begin(rel);
+        let metapage = change.page(META, Kind::Meta);
+        let upper = get_u32(change.payload(metapage), table);
+        let (page, at) = if upper == 0 {
+            (metapage, table)
+        } else {
+            (change.page(upper, Kind::Map), mid * 4)
+        };
+        if get_u32(change.payload(page), at) == 0 {
+            let (_, block) = change.append(Kind::Map);
+            put_u32(change.payload_mut(page), at, block);
+            change.commit();
+        }
+    }
+}
+
+pub fn out_of_blocks(rel: pg_sys::Relation) -> ! {
+    ereport!(
+        ERROR,
+        PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
+        format!("relation \"{}\" has no logical block numbers left", rel_name(rel)),
+        "Block numbers are not reused while a table keeps its file; VACUUM FULL starts again from zero."
+    );
+}

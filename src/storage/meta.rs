@@ -1,0 +1,72 @@
+//! Block 0. An empty main fork is a valid empty table: the metapage comes with the first row.
+
+use super::buffer::{corrupt, physical_blocks, Change, ExtensionLock, Kind, Pin};
+use super::cache;
+use amax_lsm::meta;
+use pgrx::pg_sys;
+
+pub const BLOCK: u32 = 0;
+
+/// Reads the metapage under its share lock; None when the relation is still empty.
+pub fn read<R>(rel: pg_sys::Relation, f: impl FnOnce(&[u8]) -> R) -> Option<R> {
+    if !exists(rel) {
+        return None;
+    }
+    let pin = Pin::read(rel, BLOCK);
+    let lock = pin.share();
+    let payload = lock.payload(rel, Kind::Meta);
+    if let Err(damage) = meta::check(payload) {
+        corrupt(rel, BLOCK, &damage.to_string());
+    }
+    Some(f(payload))
+}
+
+/// Logical blocks handed out so far.
+pub fn logical_blocks(rel: pg_sys::Relation) -> u32 {
+    read(rel, meta::blocks).unwrap_or(0)
+}
+
+/// Whether there is a metapage. Once there, it stays as long as the file.
+fn exists(rel: pg_sys::Relation) -> bool {
+    if cache::with(rel, |c| c.has_metapage) {
+        return true;
+    }
+    let exists = physical_blocks(rel) > 0;
+    cache::with(rel, |c| c.has_metapage = exists);
+    exists
+}
+
+/// Creates the metapage if there is none.
+pub fn ensure(rel: pg_sys::Relation) {
+    if exists(rel) {
+        return;
+    }
+    let lock = ExtensionLock::take(rel);
+    if physical_blocks(rel) > 0 {
+        return;
+    }
+    // Change::append would take the extension lock again, which is harmless: heavyweight locks are reentrant.
+    let mut change = Change::begin(rel);
+    let (page, block) = change.append(Kind::Meta);
+    debug_assert_eq!(block, BLOCK);
+    meta::init(change.payload_mut(page));
+    change.commit();
+    drop(lock);
+}
+
+/// Hands out `count` fresh logical blocks in a row; returns the first. A crash or rollback leaves a gap: never a reuse.
+pub fn reserve(rel: pg_sys::Relation, count: u32) -> u32 {
+    ensure(rel);
+    let mut change = Change::begin(rel);
+    let page = change.page(BLOCK, Kind::Meta);
+    let first = meta::blocks(change.payload(page));
+    let Some(next) = first
+        .checked_add(count)
+        .filter(|&n| n < pg_sys::InvalidBlockNumber)
+    else {
+        super::map::out_of_blocks(rel)
+    };
+    meta::set_blocks(change.payload_mut(page), next);
+    change.commit();
+    first
+}

@@ -1,0 +1,9 @@
+//! Storage: pages in a relation's main fork. See README.md.
+
+pub mod blob;
+pub mod buffer;
+pub mod cache;
+pub mod manifest;
+pub mod map;
+pub mod meta;
+pub mod rowpage;

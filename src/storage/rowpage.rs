@@ -1,0 +1,190 @@
+//! Row pages: ordinary heap pages in our main fork (the memory component).
+
+use super::buffer::{Lock, Pin};
+use pgrx::pg_sys;
+use std::cell::Cell;
+
+/// Set in t_infomask2 of a stub, a bit that heap does not use (htup_details.h).
+pub const STUB: u16 = 0x0800;
+
+/// `pd_prune_xid` of a page that is being flushed or has been: no writer may touch it any more. PageSetPrunable() never stores it,
+/// and everything that prunes row pages is ours.
+const SEALED: u32 = 2; // FrozenTransactionId
+
+thread_local! {
+    static IN_HEAP: Cell<u32> = const { Cell::new(0) };
+}
+
+/// While one of these lives, the relation's size is what the storage manager says: hio.c must see physical blocks. Otherwise
+/// it is the number of logical blocks, which is what TIDs, BRIN, ANALYZE and TABLESAMPLE count in (invariant T2).
+pub struct InHeap(());
+
+impl InHeap {
+    pub fn enter() -> InHeap {
+        IN_HEAP.with(|depth| depth.set(depth.get() + 1));
+        InHeap(())
+    }
+
+    pub fn active() -> bool {
+        IN_HEAP.with(|depth| depth.get() > 0)
+    }
+}
+
+/// Puts [`InHeap`] out of force for code that heap calls back.
+pub struct Outside(u32);
+
+impl InHeap {
+    pub fn suspend() -> Outside {
+        Outside(IN_HEAP.with(|depth| depth.replace(0)))
+    }
+}
+
+impl Drop for Outside {
+    fn drop(&mut self) {
+        IN_HEAP.with(|depth| depth.set(self.0));
+    }
+}
+
+impl Drop for InHeap {
+    fn drop(&mut self) {
+        IN_HEAP.with(|depth| depth.set(depth.get() - 1));
+    }
+}
+
+fn header(page: pg_sys::Page) -> *mut pg_sys::PageHeaderData {
+    page as *mut pg_sys::PageHeaderData
+}
+
+/// Whether the page is sealed. The caller holds its content lock, or a pin on a page known to have been open under that pin.
+pub fn is_sealed(page: pg_sys::Page) -> bool {
+    u32::from(unsafe { (*header(page)).pd_prune_xid }) == SEALED
+}
+
+/// Hides the page's free space and marks it.
+pub fn seal(page: pg_sys::Page) {
+    unsafe {
+        let h = header(page);
+        (*h).pd_upper = (*h).pd_lower;
+        (*h).pd_prune_xid = pg_sys::TransactionId::from(SEALED);
+    }
+}
+
+/// Undoes [`seal`]: the page's free space is what lies below its lowest tuple.
+pub fn unseal(page: pg_sys::Page) {
+    unsafe {
+        let h = header(page);
+        let lowest = offsets(page)
+            .filter_map(|o| tuple_at(page, o).map(|(data, _)| data as usize - page as usize))
+            .min()
+            .unwrap_or((*h).pd_special as usize);
+        (*h).pd_upper = lowest as u16;
+        (*h).pd_prune_xid = pg_sys::InvalidTransactionId;
+    }
+}
+
+pub fn max_offset(page: pg_sys::Page) -> u16 {
+    let lower = unsafe { (*header(page)).pd_lower } as usize;
+    (lower.saturating_sub(super::buffer::PAGE_HEADER) / 4) as u16
+}
+
+pub fn offsets(page: pg_sys::Page) -> impl Iterator<Item = u16> {
+    1..=max_offset(page)
+}
+
+/// State of a line pointer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Item {
+    Unused,
+    Normal { at: u16, len: u16 },
+    Redirect(u16),
+    Dead,
+}
+
+/// PageGetItemId() (bufpage.h).
+unsafe fn item_id(page: pg_sys::Page, offset: u16) -> *mut pg_sys::ItemIdData {
+    (*header(page))
+        .pd_linp
+        .as_mut_ptr()
+        .add(offset as usize - 1)
+}
+
+pub fn item(page: pg_sys::Page, offset: u16) -> Item {
+    if offset == 0 || offset > max_offset(page) {
+        return Item::Unused;
+    }
+    let id = unsafe { *item_id(page, offset) };
+    match id.lp_flags() {
+        1 => Item::Normal {
+            at: id.lp_off() as u16,
+            len: id.lp_len() as u16,
+        },
+        2 => Item::Redirect(id.lp_off() as u16),
+        3 => Item::Dead,
+        _ => Item::Unused,
+    }
+}
+
+/// The tuple at a normal line pointer: header and length.
+pub fn tuple_at(page: pg_sys::Page, offset: u16) -> Option<(pg_sys::HeapTupleHeader, u32)> {
+    match item(page, offset) {
+        Item::Normal { at, len } => Some((
+            unsafe { page.add(at as usize) } as pg_sys::HeapTupleHeader,
+            len.into(),
+        )),
+        _ => None,
+    }
+}
+
+/// Makes a dead line pointer unused.
+pub fn set_unused(page: pg_sys::Page, offset: u16) {
+    unsafe {
+        let id = item_id(page, offset);
+        (*id).set_lp_flags(0);
+        (*id).set_lp_off(0);
+        (*id).set_lp_len(0);
+        // PageAddItem() looks for unused line pointers only with this hint.
+        (*header(page)).pd_flags |= pg_sys::PD_HAS_FREE_LINES as u16;
+    }
+}
+
+/// A tuple descriptor for the tuple at (`pin`'s block, `offset`), TID physical.
+pub fn heap_tuple(rel: pg_sys::Relation, pin: &Pin, offset: u16) -> Option<pg_sys::HeapTupleData> {
+    let (data, len) = tuple_at(pin.page(), offset)?;
+    let mut t_self = pg_sys::ItemPointerData::default();
+    set_tid(&mut t_self, pin.block(), offset);
+    Some(pg_sys::HeapTupleData {
+        t_len: len,
+        t_self,
+        t_tableOid: unsafe { (*rel).rd_id },
+        t_data: data,
+    })
+}
+
+pub fn is_stub(tuple: pg_sys::HeapTupleHeader) -> bool {
+    unsafe { (*tuple).t_infomask2 & STUB != 0 }
+}
+
+/// Whether the tuple is visible to the snapshot; reports rw-conflicts to SSI. Needs at least the page's share lock.
+pub fn visible(
+    rel: pg_sys::Relation,
+    tuple: &mut pg_sys::HeapTupleData,
+    pin: &Pin,
+    _lock: &Lock,
+    snapshot: pg_sys::Snapshot,
+) -> bool {
+    unsafe {
+        let valid = pg_sys::HeapTupleSatisfiesVisibility(tuple, snapshot, pin.buffer());
+        pg_sys::HeapCheckForSerializableConflictOut(valid, rel, tuple, pin.buffer(), snapshot);
+        valid
+    }
+}
+
+pub fn set_tid(tid: &mut pg_sys::ItemPointerData, block: u32, offset: u16) {
+    tid.ip_blkid.bi_hi = (block >> 16) as u16;
+    tid.ip_blkid.bi_lo = block as u16;
+    tid.ip_posid = offset;
+}
+
+pub fn tid_block(tid: &pg_sys::ItemPointerData) -> u32 {
+    u32::from(tid.ip_blkid.bi_hi) << 16 | u32::from(tid.ip_blkid.bi_lo)
+}

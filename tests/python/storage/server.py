@@ -1,0 +1,141 @@
+"""A throwaway server on a unix socket, which can also be killed."""
+
+import os
+import pathlib
+import pwd
+import re
+import shutil
+import signal
+import subprocess
+import time
+import zlib
+
+import psycopg
+
+PG_BIN = pathlib.Path(os.environ.get("PG_BIN", "/usr/lib/postgresql/15/bin"))
+
+# What the server's log must not say. "was terminated by signal 9" is left to those who send it.
+CRASH = re.compile(r"TRAP:|PANIC:|panicked at|was terminated by signal (?!9\b)")
+
+
+def as_server_user(command):
+    """The command as the user who may run a server: postgres when we are root."""
+    return ["runuser", "-u", "postgres", "--", *command] if os.geteuid() == 0 else list(command)
+
+
+class Server:
+    """A cluster with data checksums in `directory`/NAME; its socket is in `directory`."""
+
+    def __init__(self, directory, name, settings=()):
+        self.directory = pathlib.Path(directory)
+        self.data = self.directory / name
+        self.log = self.directory / f"{name}.log"
+        self.log_read = 0
+        self.port = 10000 + zlib.crc32(name.encode()) % 40000  # only part of the socket's name
+        self._run("initdb", "-D", self.data, "--username=postgres", "--auth=trust", "--encoding=UTF8",
+                  "--locale=C.UTF-8", "--data-checksums", "--no-sync")
+        lines = [
+            "listen_addresses = ''",
+            f"unix_socket_directories = '{self.directory}'",
+            f"port = {self.port}",
+            "shared_buffers = '64MB'",
+            "max_prepared_transactions = 10",
+            "max_connections = 40",
+            "deadlock_timeout = '200ms'",
+            "log_line_prefix = '%m [%p] %d '",
+            "log_statement = 'none'",
+            *settings,
+        ]
+        with open(self.data / "postgresql.conf", "a", encoding="utf-8") as file:
+            file.write("\n".join(lines) + "\n")
+
+    def _run(self, program, *arguments):
+        environment = {k: v for k, v in os.environ.items() if k != "RUST_BACKTRACE"}
+        done = subprocess.run(as_server_user([str(PG_BIN / program), *map(str, arguments)]), cwd=self.directory,
+                              env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, check=False)
+        if done.returncode != 0:
+            raise RuntimeError(f"{program} failed: {done.stdout[-2000:]}\n{self.log_tail()}")
+        return done.stdout
+
+    def start(self):
+        """Starts the server and waits until it takes connections (crash recovery included)."""
+        # pg_ctl's child must not inherit the pipe, or reading it would wait for the server's end.
+        environment = {k: v for k, v in os.environ.items() if k != "RUST_BACKTRACE"}
+        status = subprocess.run(
+            as_server_user([str(PG_BIN / "pg_ctl"), "-D", str(self.data), "-l", str(self.log), "-w", "-t", "120", "start"]),
+            cwd=self.directory, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL, check=False).returncode
+        if status != 0:
+            raise RuntimeError(f"the server did not start\n{self.log_tail()}")
+
+    def stop(self):
+        """A clean shutdown; nothing happens when the server does not run."""
+        if (self.data / "postmaster.pid").exists():
+            self._run("pg_ctl", "-D", self.data, "-m", "fast", "-w", "stop")
+
+    def kill(self):
+        """kill -9 of every process of the server at once, as when the machine loses power (but for what the kernel holds)."""
+        postmaster = int((self.data / "postmaster.pid").read_text().split()[0])
+        children = self._children(postmaster)
+        os.kill(postmaster, signal.SIGKILL)
+        for child in children:
+            try:
+                os.kill(child, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        deadline = time.monotonic() + 30
+        # A child that was being forked meanwhile notices that the postmaster is gone and ends by itself.
+        while any(os.path.exists(f"/proc/{pid}") and not _is_zombie(pid) for pid in [postmaster, *children]):
+            if time.monotonic() > deadline:
+                raise RuntimeError("the server survived kill -9")
+            time.sleep(0.01)
+        # Nobody may have waited for the dead postmaster yet; a new one would take it for running.
+        (self.data / "postmaster.pid").unlink()
+        (self.directory / f".s.PGSQL.{self.port}.lock").unlink()
+
+    @staticmethod
+    def _children(parent):
+        try:
+            text = pathlib.Path(f"/proc/{parent}/task/{parent}/children").read_text()
+            return [int(pid) for pid in text.split()]
+        except FileNotFoundError:
+            return []
+
+    def connect(self, database="postgres", **arguments):
+        return psycopg.connect(host=str(self.directory), port=self.port, user="postgres", dbname=database,
+                               autocommit=True, **arguments)
+
+    def checksums(self):
+        """Runs pg_checksums --check on the stopped cluster; returns its output, raises when a block is bad."""
+        return self._run("pg_checksums", "--check", "-D", self.data)
+
+    def log_tail(self, size=3000):
+        return self.log.read_text(errors="replace")[-size:] if self.log.exists() else "(no log)"
+
+    def new_crashes(self):
+        """Lines of the log, since the last call, that speak of a crash, each with what came before it."""
+        if not self.log.exists():
+            return []
+        text = self.log.read_text(errors="replace")
+        new, self.log_read = text[self.log_read:], len(text)
+        lines = new.splitlines()
+        return ["\n".join(lines[max(0, i - 2):i + 3]) for i, line in enumerate(lines) if CRASH.search(line)]
+
+    def remove(self):
+        self.stop()
+        shutil.rmtree(self.data, ignore_errors=True)
+
+
+def _is_zombie(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
+    except FileNotFoundError:
+        return True
+
+
+def own(path):
+    """Gives a directory to the user who runs servers."""
+    if os.geteuid() == 0:
+        entry = pwd.getpwnam("postgres")
+        os.chown(path, entry.pw_uid, entry.pw_gid)
