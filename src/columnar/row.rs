@@ -141,15 +141,24 @@ pub unsafe fn row_for_rewrite(
         State::Dead => state = HEAPTUPLE_DEAD,
         State::At { block, offset: at } => {
             rowpage::set_tid(&mut tuple.t_self, block, at);
+            // The stub as it is once judged: an xmax that came to nothing is marked invalid by then. Without the mark the rewrite module
+            // takes the row for updated, and drops it with its rolled-back successor.
             let judged = stub::with_tuple(rel, (v, offset), (block, at), |stub, pin, _| {
-                pg_sys::HeapTupleSatisfiesVacuum(stub, oldest_xmin, pin.buffer())
+                let state = pg_sys::HeapTupleSatisfiesVacuum(stub, oldest_xmin, pin.buffer());
+                (state, std::ptr::read(stub.t_data))
             });
-            match judged {
-                Some(HEAPTUPLE_LIVE) => {}
-                Some(other) if state == HEAPTUPLE_LIVE => state = other,
-                Some(_) => {}
-                None => state = HEAPTUPLE_DEAD,
+            let (of_stub, header) = match judged {
+                Some((state, header)) => (state, Some(header)),
+                None => (HEAPTUPLE_DEAD, None),
+            };
+            if state == HEAPTUPLE_LIVE || header.is_none() {
+                state = of_stub;
             }
+            let system = System {
+                origin: row.origin,
+                stub: header,
+            };
+            system.apply(tuple.t_data);
         }
     }
     (tuple, state)
