@@ -314,3 +314,25 @@ SELECT twice($$DELETE FROM undone WHERE id BETWEEN 17 AND 20$$) \gexec
 ROLLBACK;
 SELECT twice($$VACUUM FULL undone$$) \gexec
 SELECT * FROM compare('SELECT * FROM undone');
+
+-- keys that heap would move out of line: one that compresses, one that does not
+SELECT twice($$CREATE TABLE wide (k text UNIQUE, n int)$$) \gexec
+SELECT twice($$INSERT INTO wide SELECT i || repeat('x', 6000), i FROM generate_series(1, 20) i$$) \gexec
+SELECT twice($$INSERT INTO wide SELECT (SELECT string_agg(md5(i::text || j), '') FROM generate_series(1, 78) j), i FROM generate_series(21, 30) i$$) \gexec
+SELECT twice($$VACUUM wide$$) \gexec
+SELECT * FROM columnar('amax_side.wide');
+SELECT twice($$UPDATE wide SET n = -n WHERE n IN (5, 25)$$) \gexec
+SELECT twice($$UPDATE wide SET k = NULL WHERE n IN (6, 26)$$) \gexec
+SELECT twice($$DELETE FROM wide WHERE n IN (7, 27)$$) \gexec
+SELECT twice($$INSERT INTO wide SELECT k, 100 + n FROM wide WHERE n IN (8, 28) ON CONFLICT (k) DO UPDATE SET n = excluded.n$$) \gexec
+SELECT * FROM compare('SELECT * FROM wide');
+
+-- a load that changes its own rows and is rolled back leaves nothing
+RESET amax.flush_threshold;
+BEGIN;
+SELECT twice($$INSERT INTO loaded SELECT i + 20000, doc FROM loaded$$) \gexec
+SELECT twice($$DELETE FROM loaded WHERE i % 3 = 0$$) \gexec
+ROLLBACK;
+SELECT twice($$VACUUM loaded$$) \gexec
+SELECT * FROM columnar('amax_side.loaded');
+SELECT * FROM compare('SELECT * FROM loaded');

@@ -103,7 +103,7 @@ pub unsafe fn insert(
 
 /// Whether rows may be invisible to everyone until the statement ends.
 unsafe fn eligible(rel: pg_sys::Relation) -> bool {
-    if relation_is_logically_logged(rel) {
+    if is_logically_logged(rel) {
         return false;
     }
     let indexes = pg_sys::RelationGetIndexList(rel);
@@ -124,7 +124,8 @@ unsafe fn eligible(rel: pg_sys::Relation) -> bool {
     plain
 }
 
-unsafe fn relation_is_logically_logged(rel: pg_sys::Relation) -> bool {
+/// RelationIsLogicallyLogged() (rel.h), catalogs apart.
+pub unsafe fn is_logically_logged(rel: pg_sys::Relation) -> bool {
     pg_sys::wal_level >= pg_sys::WalLevel::WAL_LEVEL_LOGICAL as i32
         && (*(*rel).rd_rel).relpersistence == pg_sys::RELPERSISTENCE_PERMANENT as i8
 }

@@ -4,7 +4,7 @@ mod analyze;
 mod bitmap;
 pub mod block;
 pub mod build;
-mod bulk;
+pub mod bulk;
 mod cluster;
 mod ddl;
 pub mod fetch;

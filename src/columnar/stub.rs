@@ -9,9 +9,11 @@
 //! anti-matter until a merge leaves the row out).
 
 use super::rows::row_at;
+use crate::am::bulk::is_logically_logged;
 use crate::storage::buffer::{Change, Kind, Lock, Pin};
 use crate::storage::rowpage::{self, heap_tuple, is_stub, set_tid, tid_block, InHeap, STUB};
 use crate::storage::{map, meta};
+use crate::types::attribute;
 use amax_lsm::meta::Map;
 use amax_lsm::tid::{self, key, Key, MAX_OFFSET};
 use amax_lsm::Component;
@@ -186,6 +188,7 @@ pub unsafe fn get_or_create(
     }
     let (v, offset) = (tid_block(at), at.ip_posid);
     loop {
+        pgrx::check_for_interrupts!();
         match state(rel, v, offset) {
             State::Dead => return Found::Dead,
             State::At { block, offset } => return Found::Stub { block, offset },
@@ -200,11 +203,12 @@ unsafe fn create(rel: pg_sys::Relation, component: &Component, at: &pg_sys::Item
     let old = pg_sys::MemoryContextSwitchTo(context.value());
     let mut tuple = form(rel, component, at);
     let guard = InHeap::enter();
+    let plain = Untoasted::pose(rel);
     // Frozen: every snapshot that sees the row must see that it has not been changed yet.
     let options = pg_sys::HEAP_INSERT_FROZEN | pg_sys::HEAP_INSERT_NO_LOGICAL;
     let cid = pg_sys::GetCurrentCommandId(true);
     pg_sys::heap_insert(rel, &mut tuple, cid, options as i32, std::ptr::null_mut());
-    drop(guard);
+    drop((plain, guard));
     // It is no row.
     pg_sys::pgstat_count_heap_insert(rel, -1);
     let (block, offset) = (tid_block(&tuple.t_self), tuple.t_self.ip_posid);
@@ -229,8 +233,32 @@ unsafe fn create(rel: pg_sys::Relation, component: &Component, at: &pg_sys::Item
     }
 }
 
+/// While one of these lives, heap_insert() leaves a wide tuple of the relation as it is: moving attributes out of line would form it
+/// anew, without the row's key.
+struct Untoasted(pg_sys::Relation, std::ffi::c_char);
+
+impl Untoasted {
+    unsafe fn pose(rel: pg_sys::Relation) -> Untoasted {
+        let kind = &mut (*(*rel).rd_rel).relkind;
+        Untoasted(
+            rel,
+            std::mem::replace(kind, pg_sys::RELKIND_TOASTVALUE as _),
+        )
+    }
+}
+
+impl Drop for Untoasted {
+    fn drop(&mut self) {
+        unsafe { (*(*self.0).rd_rel).relkind = self.1 }
+    }
+}
+
+/// Beyond this heap would toast a tuple (heaptoast.h: TOAST_TUPLE_THRESHOLD).
+const WIDE: usize = 2032;
+
 /// A heap tuple with the row's key columns (those heap's locks and replica identities look at), all others NULL, and the row's
-/// own key in front of the attributes.
+/// own key in front of the attributes. What is wide is compressed: heap then takes the key for changed by every UPDATE, which may make
+/// it wait for a lock of the key in vain.
 unsafe fn form(
     rel: pg_sys::Relation,
     component: &Component,
@@ -242,22 +270,27 @@ unsafe fn form(
     let mut isnull = vec![true; natts];
     let row = row_at(rel, component, at);
     use pg_sys::IndexAttrBitmapKind::*;
-    for kind in [INDEX_ATTR_BITMAP_KEY, INDEX_ATTR_BITMAP_IDENTITY_KEY] {
-        let attributes = pg_sys::RelationGetIndexAttrBitmap(rel, kind);
-        let mut member = -1;
-        loop {
-            member = pg_sys::bms_next_member(attributes, member);
-            if member < 0 {
-                break;
-            }
-            let attribute = member + pg_sys::FirstLowInvalidHeapAttributeNumber;
-            if attribute > 0 {
-                let i = attribute as usize - 1;
-                (values[i], isnull[i]) = row.attribute(desc, i);
-            }
+    let keys = [INDEX_ATTR_BITMAP_KEY, INDEX_ATTR_BITMAP_IDENTITY_KEY]
+        .map(|kind| pg_sys::RelationGetIndexAttrBitmap(rel, kind));
+    // The old row that logical decoding shows under REPLICA IDENTITY FULL.
+    let all = is_logically_logged(rel)
+        && (*(*rel).rd_rel).relreplident as u8 == pg_sys::REPLICA_IDENTITY_FULL;
+    for i in 0..natts {
+        let member = i as i32 + 1 - pg_sys::FirstLowInvalidHeapAttributeNumber;
+        if all || keys.iter().any(|&k| pg_sys::bms_is_member(member, k)) {
+            (values[i], isnull[i]) = row.attribute(desc, i);
         }
     }
-    let plain = pg_sys::heap_form_tuple(desc, values.as_mut_ptr(), isnull.as_mut_ptr());
+    let mut plain = pg_sys::heap_form_tuple(desc, values.as_mut_ptr(), isnull.as_mut_ptr());
+    if (*plain).t_len as usize + KEY_BYTES > WIDE {
+        for i in (0..natts).filter(|&i| !isnull[i] && (*attribute(desc, i)).attlen == -1) {
+            let compressed = pg_sys::toast_compress_datum(values[i], 0);
+            if !compressed.is_null() {
+                values[i] = compressed;
+            }
+        }
+        plain = pg_sys::heap_form_tuple(desc, values.as_mut_ptr(), isnull.as_mut_ptr());
+    }
     let (len, hoff) = ((*plain).t_len as usize, (*(*plain).t_data).t_hoff as usize);
     let data = pg_sys::palloc0(len + KEY_BYTES) as *mut u8;
     let from = (*plain).t_data as *const u8;
@@ -295,6 +328,24 @@ pub fn release(rel: pg_sys::Relation, row: Key, place: (u32, u16)) {
         },
         State::None,
     );
+}
+
+/// Empties the entries of a block whose component goes: its rows are nobody's, their stubs inert tuples.
+pub fn forget(rel: pg_sys::Relation, v: u32) {
+    let Some(block) = directory_page(rel, v) else {
+        return;
+    };
+    let mut change = Change::begin(rel);
+    let page = change.page(block, Kind::Stubs);
+    let start = position(v, 1);
+    let entries = start..start + MAX_OFFSET as usize * ENTRY;
+    if change.payload(page)[entries.clone()]
+        .iter()
+        .any(|&b| b != 0)
+    {
+        change.payload_mut(page)[entries].fill(0);
+        change.commit();
+    }
 }
 
 /// Marks rows dead whose stubs have been pruned. VACUUM runs this after pruning and before any dead line pointer may be used again.

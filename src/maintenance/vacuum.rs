@@ -340,6 +340,11 @@ impl Vacuum {
                     .flat_map(|leaf| leaf.image.extents.iter().copied()),
             );
             given_up.extend_from_slice(&component.directory.extents);
+            // What the load's own transaction changed in it, before it was rolled back.
+            component
+                .blocks
+                .blocks()
+                .for_each(|v| stub::forget(self.rel, v));
         }
         manifest::publish(self.rel, |manifest| {
             manifest.components.retain(|c| !aborted.contains(&c.id));
