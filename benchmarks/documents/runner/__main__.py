@@ -4,6 +4,7 @@ import json
 import sys
 
 import psycopg
+from bench import samples
 
 from . import compare, config, load, report
 
@@ -11,7 +12,7 @@ from . import compare, config, load, report
 def main() -> int:
     options = config.parse()
     try:
-        lines = {kind: config.documents(options.data, kind) for kind in config.KINDS}
+        lines = {kind: samples.documents(options.data, kind) for kind in config.KINDS}
         load.prepare(options.dsn or "")
     except (OSError, psycopg.Error) as error:
         print(f"could not start: {error}", file=sys.stderr)

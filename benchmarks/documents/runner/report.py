@@ -1,6 +1,6 @@
 """Results as text and JSON."""
 
-import math
+from bench.numbers import geometric_mean
 
 from .config import BARS
 from .load import VARIANTS
@@ -28,11 +28,6 @@ def failures(results: dict) -> list[str]:
             if ratio > BARS[kind][name]:
                 found.append(f"{kind}: {name} is {ratio:.2f} times heap's, more than {BARS[kind][name]}")
     return found
-
-
-def geometric_mean(values: list[float]) -> float:
-    """Of positive numbers; nan of none."""
-    return math.exp(sum(map(math.log, values)) / len(values)) if values else math.nan
 
 
 def markdown(results: dict) -> str:

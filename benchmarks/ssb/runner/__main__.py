@@ -4,10 +4,12 @@ import subprocess
 import sys
 
 import psycopg
+from bench.answers import differences
+from bench.generator import build
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from . import answers, config, data, engines, report
+from . import config, data, engines, report
 from .measure import Result, measure
 
 
@@ -17,7 +19,7 @@ def _run(options: config.Options, console: Console) -> tuple[list[Result], dict]
     with Progress(*columns, console=console) as progress:
         # A contestant's steps: its load, cold and hot runs, a third each.
         overall = progress.add_task("preparing", total=3.0 * len(options.forms) * len(options.engines))
-        generator = options.generator or data.build_generator()
+        generator = options.generator or build("amax-ssb")
         for form in options.forms:
             progress.update(overall, description=f"{form}: generating")
             files = data.generate(options, generator, form)
@@ -55,7 +57,7 @@ def _drop(engine: engines.Engine, result: Result) -> None:
 def _failures(results: list[Result]) -> list[str]:
     """Errors, and differences between all engines and both forms."""
     errors = [f"{result.name}: {error}" for result in results for error in result.errors]
-    return errors + answers.differences({result.name: result.answers for result in results})
+    return errors + differences({result.name: result.answers for result in results})
 
 
 def main() -> int:

@@ -4,6 +4,8 @@ import argparse
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench.options import at_least, choices, setting
+
 SSB = Path(__file__).resolve().parent.parent
 PROJECT = SSB.parent.parent
 BUILD = PROJECT / "build"
@@ -38,34 +40,6 @@ class Options:
         return f"sf{self.sf:g}-w{self.workers}"
 
 
-def _choices(allowed: list[str]):
-    def parse(text: str) -> list[str]:
-        chosen = text.split(",")
-        unknown = [name for name in chosen if name not in allowed]
-        if unknown or len(set(chosen)) != len(chosen):
-            raise argparse.ArgumentTypeError(f"expected some of {','.join(allowed)}, got {text!r}")
-        return [name for name in allowed if name in chosen]
-
-    return parse
-
-
-def _setting(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not (equals and name):
-        raise argparse.ArgumentTypeError(f"expected name=value, got {text!r}")
-    return name, value
-
-
-def _at_least(low: int):
-    def parse(text: str) -> int:
-        value = int(text)
-        if value < low:
-            raise argparse.ArgumentTypeError(f"must be at least {low}")
-        return value
-
-    return parse
-
-
 def parse(arguments: list[str] | None = None) -> Options:
     """Parses the command line; exits with status 2 if it is wrong."""
     parser = argparse.ArgumentParser(
@@ -75,13 +49,13 @@ def parse(arguments: list[str] | None = None) -> Options:
     )
     add = parser.add_argument
     add("--sf", type=float, default=1.0, help="scale factor (default 1: six million lineorder rows)")
-    add("--engines", type=_choices(ENGINES), default=ENGINES, help="default heap,amax,duckdb")
-    add("--forms", type=_choices(FORMS), default=FORMS, help="default relational,documents")
-    add("--repeat", type=_at_least(1), default=5, help="hot runs per query, of which the median counts (default 5)")
-    add("--workers", type=_at_least(0), default=0,
+    add("--engines", type=choices(ENGINES), default=ENGINES, help="default heap,amax,duckdb")
+    add("--forms", type=choices(FORMS), default=FORMS, help="default relational,documents")
+    add("--repeat", type=at_least(1), default=5, help="hot runs per query, of which the median counts (default 5)")
+    add("--workers", type=at_least(0), default=0,
         help="max_parallel_workers_per_gather; DuckDB gets one thread more, as the leader works too (default 0)")
     add("--dsn", default="", help="libpq connection string (default: the PG* environment variables)")
-    add("--set", type=_setting, action="append", default=[], metavar="NAME=VALUE", dest="settings",
+    add("--set", type=setting, action="append", default=[], metavar="NAME=VALUE", dest="settings",
         help="PostgreSQL setting of the sessions that load and query; may be given again")
     add("--seed", type=int, default=42, help="of the generator (default 42)")
     add("--generator", type=Path, help="an amax-ssb binary; without it the run builds one with cargo")

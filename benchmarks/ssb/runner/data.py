@@ -8,7 +8,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from .config import BUILD, PROJECT, Options
+from .config import BUILD, Options
 
 EXTENSIONS = {"relational": "csv", "documents": "jsonl"}
 
@@ -26,16 +26,6 @@ class DataSet:
 
     def rows(self, table: str) -> int:
         return self.manifest["tables"][table]["rows"]
-
-
-def build_generator() -> Path:
-    """Builds amax-ssb in release mode and returns the binary's path."""
-    command = ["cargo", "build", "--release", "--ignore-rust-version", "--package", "amax-ssb",
-               "--message-format", "json-render-diagnostics"]
-    output = subprocess.run(command, cwd=PROJECT, check=True, stdout=subprocess.PIPE, text=True).stdout
-    messages = (json.loads(line) for line in output.splitlines())
-    executables = [m["executable"] for m in messages if m.get("executable")]
-    return Path(executables[-1])
 
 
 def generate(options: Options, generator: Path, form: str) -> DataSet:

@@ -35,13 +35,6 @@ class Result:
         return statistics.median(self.hot[query]) if self.hot.get(query) else math.nan
 
 
-def geometric_mean(values: list[float]) -> float:
-    """NaN if any value is missing: a mean of other queries compares nothing."""
-    if not values or any(math.isnan(value) for value in values):
-        return math.nan
-    return math.exp(statistics.fmean(map(math.log, values)))
-
-
 def measure(engine: Engine, data: DataSet, options: Options, advance_bytes, advance_run) -> Result:
     """Loads (or finds the tables loaded), then runs every query once cold and `repeat` times hot.
 

@@ -2,8 +2,6 @@
 
 import json
 import math
-import os
-import platform
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -15,9 +13,11 @@ from matplotlib.ticker import LogLocator, NullFormatter
 from rich.console import Console
 from rich.table import Table
 
-from . import answers
+from bench.answers import digest
+from bench.numbers import geometric_mean, machine, plain, shown
+
 from .config import QUERIES, Options
-from .measure import Result, geometric_mean
+from .measure import Result
 
 
 def _baseline(results: list[Result], form: str) -> Result | None:
@@ -28,10 +28,6 @@ def _times(result: Result, kind: str) -> list[float]:
     if kind == "cold":
         return [result.cold.get(query, math.nan) for query in QUERIES]
     return [result.median(query) for query in QUERIES]
-
-
-def _number(value: float, digits: int = 1) -> str:
-    return "–" if math.isnan(value) else f"{value:,.{digits}f}"
 
 
 def print_tables(console: Console, results: list[Result]) -> None:
@@ -50,10 +46,10 @@ def print_tables(console: Console, results: list[Result]) -> None:
         table.add_column("rows", justify="right")
 
         def add(label, values, digits=1, rows=""):
-            cells = [_number(value, digits) for value in values]
+            cells = [shown(value, digits) for value in values]
             if heap:
                 base = values[contestants.index(heap)]
-                cells += [_number(value / base, 3) for value, result in zip(values, contestants) if result is not heap]
+                cells += [shown(value / base, 3) for value, result in zip(values, contestants) if result is not heap]
             table.add_row(label, *cells, rows)
 
         add("COPY, s", [r.copy_seconds for r in contestants], 2)
@@ -72,22 +68,11 @@ def print_tables(console: Console, results: list[Result]) -> None:
         console.print(table)
 
 
-def _plain(value):
-    """JSON has no NaN."""
-    if isinstance(value, float) and math.isnan(value):
-        return None
-    if isinstance(value, dict):
-        return {key: _plain(inner) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [_plain(inner) for inner in value]
-    return value
-
-
 def write_json(path: Path, options: Options, results: list[Result], manifests: dict, failures: list[str]) -> None:
     """Everything measured, with enough about the run to judge it."""
     document = {
         "finished": datetime.now(timezone.utc).isoformat(timespec="seconds"),
-        "machine": {"cpus": os.cpu_count(), "architecture": platform.machine(), "kernel": platform.release()},
+        "machine": machine(),
         "options": {"sf": options.sf, "seed": options.seed, "repeat": options.repeat, "workers": options.workers,
                     "settings": options.settings, "before_cold": options.before_cold},
         "data": manifests,
@@ -105,13 +90,13 @@ def write_json(path: Path, options: Options, results: list[Result], manifests: d
                 "hot_median_seconds": {query: r.median(query) for query in QUERIES},
                 "hot_geometric_mean_seconds": geometric_mean(_times(r, "hot")),
                 "cold_geometric_mean_seconds": geometric_mean(_times(r, "cold")),
-                "answers": {q: {"rows": len(a), "digest": answers.digest(a)} for q, a in r.answers.items()},
+                "answers": {q: {"rows": len(a), "digest": digest(a)} for q, a in r.answers.items()},
                 "errors": r.errors,
             }
             for r in results
         ],
     }
-    path.write_text(json.dumps(_plain(document), indent=2, allow_nan=False) + "\n")
+    path.write_text(json.dumps(plain(document), indent=2, allow_nan=False) + "\n")
 
 
 def draw(path: Path, options: Options, results: list[Result]) -> None:
@@ -126,7 +111,7 @@ def draw(path: Path, options: Options, results: list[Result]) -> None:
             mean = geometric_mean(_times(result, "hot"))
             # Points, not bars: a logarithmic axis has no zero to start from.
             row[0].plot(range(len(QUERIES)), [1e3 * t for t in _times(result, "hot")], "o:", linewidth=0.8,
-                        label=f"{result.engine} (geometric mean {_number(1e3 * mean)} ms)",
+                        label=f"{result.engine} (geometric mean {shown(1e3 * mean)} ms)",
                         color=colours[result.engine])
         row[0].set_xticks(range(len(QUERIES)), [query.upper() for query in QUERIES])
         row[0].set(ylabel="ms, hot median", title=form)

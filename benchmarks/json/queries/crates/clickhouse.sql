@@ -1,0 +1,52 @@
+-- count by a path
+SELECT doc.rust_version AS rust, count() AS count
+FROM documents
+GROUP BY rust
+ORDER BY count DESC;
+
+-- count and distinct crates, two filters
+SELECT doc.rust_version AS rust, count() AS count, uniqExact(doc.name) AS crates
+FROM documents
+WHERE NOT doc.yanked AND doc.pubtime >= '2020'
+GROUP BY rust
+ORDER BY count DESC;
+
+-- histogram by category and hour
+SELECT doc.rust_version AS rust, toHour(parseDateTimeBestEffort(doc.pubtime)) AS hour_of_day, count() AS count
+FROM documents
+WHERE NOT doc.yanked AND doc.rust_version IN ('1.56', '1.60', '1.70')
+GROUP BY rust, hour_of_day
+ORDER BY hour_of_day, rust;
+
+-- first release per crate, top 3
+SELECT doc.name AS name, min(parseDateTime64BestEffort(doc.pubtime)) AS first_release
+FROM documents
+WHERE NOT doc.yanked
+GROUP BY name
+ORDER BY first_release
+LIMIT 3;
+
+-- longest span of releases per crate, top 3
+SELECT doc.name AS name,
+       date_diff('microseconds', min(parseDateTime64BestEffort(doc.pubtime)), max(parseDateTime64BestEffort(doc.pubtime))) AS span
+FROM documents
+WHERE NOT doc.yanked
+GROUP BY name
+ORDER BY span DESC
+LIMIT 3;
+
+-- array of objects unnested
+SELECT dep.kind::String AS kind, count() AS count, uniqExact(dep.name::String) AS names
+FROM (SELECT arrayJoin(doc.deps[]) AS dep FROM documents)
+GROUP BY kind
+ORDER BY count DESC;
+
+-- containment in an array of objects
+SELECT count() FROM documents
+WHERE arrayExists(dep -> dep.name::String = 'serde' AND dep.kind::String = 'dev', doc.deps[]);
+
+-- key exists in an object with arbitrary keys
+SELECT count() FROM documents WHERE doc.features.std IS NOT NULL;
+
+-- point look-up of a path
+SELECT doc.cksum FROM documents WHERE doc.name = 'serde' AND doc.vers = '1.0.100';

@@ -1,0 +1,1 @@
+"""Runs queries on JSON documents over several systems and compares them."""
