@@ -366,11 +366,12 @@ pub unsafe extern "C-unwind" fn index_delete_tuples(
     if !kept.is_empty() {
         all[remaining..remaining + kept.len()].copy_from_slice(&kept);
         (*op).ndeltids += kept.len() as i32;
-        // Their rows died before the horizon; we do not know when, so a standby's snapshots older than it must go.
-        let oldest = pg_sys::GetOldestNonRemovableTransactionId(rel);
-        if horizon == pg_sys::InvalidTransactionId || pg_sys::TransactionIdPrecedes(horizon, oldest)
-        {
-            horizon = oldest;
+        // Their rows died before the horizon; we do not know when, so a standby's snapshots older than it must go: those not past the
+        // transaction before it.
+        let last =
+            crate::maintenance::vacuum::before(pg_sys::GetOldestNonRemovableTransactionId(rel));
+        if horizon == pg_sys::InvalidTransactionId || pg_sys::TransactionIdPrecedes(horizon, last) {
+            horizon = last;
         }
     }
     horizon

@@ -173,7 +173,7 @@ impl Vacuum {
         }
         crate::compat::prune(self.rel, &pin, self.limits.oldest_xmin, self.vistest);
         if !self.conflicted && freeze::due(&pin, &self.limits) {
-            conflict(self.rel, full_xid(self.limits.xid));
+            conflict_older(self.rel, self.limits.xid);
             self.conflicted = true;
         }
         if freeze::page(self.rel, &pin, &self.limits) {
@@ -287,7 +287,7 @@ impl Vacuum {
         let _lock = MaintenanceLock::take(self.rel);
         self.settle_origins();
         let flushed = flush::flush(self.rel, self.limits.oldest_xmin, || {
-            conflict(self.rel, full_xid(self.limits.oldest_xmin));
+            conflict_older(self.rel, self.limits.oldest_xmin);
         });
         self.report.flushed = flushed;
         self.report.freed = reclaim::reclaim(self.rel);
@@ -324,7 +324,7 @@ impl Vacuum {
             return;
         }
         if !frozen.is_empty() {
-            conflict(self.rel, full_xid(self.limits.oldest_xmin));
+            conflict_older(self.rel, self.limits.oldest_xmin);
         }
         let mut given_up = Vec::new();
         for component in current
@@ -539,8 +539,23 @@ pub unsafe fn conflict(rel: pg_sys::Relation, full_xid: u64) {
     pg_sys::XLogInsert(pg_sys::RmgrIds::RM_BTREE_ID as u8, XLOG_BTREE_REUSE_PAGE);
 }
 
+/// [`conflict`] with the snapshots whose xmin is older than `xmin`. The one that is as old has no conflict: with hot_standby_feedback it
+/// is often the standby's own that our horizon waits for (heap_xlog_freeze_page() steps back by one as well).
+unsafe fn conflict_older(rel: pg_sys::Relation, xmin: pg_sys::TransactionId) {
+    conflict(rel, full_xid(before(xmin)));
+}
+
+/// TransactionIdRetreat() (transam.h).
+pub fn before(xid: pg_sys::TransactionId) -> pg_sys::TransactionId {
+    let mut xid = xid.into_inner().wrapping_sub(1);
+    while xid < pg_sys::FirstNormalTransactionId.into_inner() {
+        xid = xid.wrapping_sub(1);
+    }
+    pg_sys::TransactionId::from(xid)
+}
+
 /// The 64-bit form of a transaction id that is not in the future.
-pub unsafe fn full_xid(xid: pg_sys::TransactionId) -> u64 {
+unsafe fn full_xid(xid: pg_sys::TransactionId) -> u64 {
     let next = pg_sys::ReadNextFullTransactionId().value;
     let low = u64::from(xid.into_inner());
     let full = next & !0xffff_ffff | low;

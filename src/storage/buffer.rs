@@ -185,9 +185,9 @@ impl Change {
         handle
     }
 
-    /// Adds a page that the caller has pinned and locked exclusively; this takes over pin and lock.
+    /// Adds a row page that the caller has pinned and locked exclusively; this takes over pin and lock.
     pub fn locked(&mut self, buffer: pg_sys::Buffer) -> usize {
-        self.register(buffer, 0)
+        self.register(buffer, row_page_flags())
     }
 
     /// Appends a block to the relation, formatted as an empty page of ours. Returns its handle and number.
@@ -218,9 +218,9 @@ impl Change {
         handle
     }
 
-    /// Adds a page that the caller has locked exclusively and keeps.
+    /// Adds a row page that the caller has locked exclusively and keeps.
     pub fn borrowed(&mut self, buffer: pg_sys::Buffer) -> usize {
-        let handle = self.register(buffer, 0);
+        let handle = self.register(buffer, row_page_flags());
         self.buffers.pop();
         handle
     }
@@ -275,6 +275,19 @@ impl Drop for Change {
             unsafe { pg_sys::GenericXLogAbort(self.state) };
             self.release();
         }
+    }
+}
+
+/// How a change of a row page is logged. Hint bits are not in the WAL, so the page on a standby may have others; wal_consistency_checking
+/// takes that for damage (generic_mask() lets no bit differ), unless it is told the whole page.
+fn row_page_flags() -> i32 {
+    // SAFETY: PostgreSQL's array of a flag for each resource manager.
+    let checked =
+        unsafe { *pg_sys::wal_consistency_checking.add(pg_sys::RmgrIds::RM_GENERIC_ID as usize) };
+    if checked {
+        pg_sys::GENERIC_XLOG_FULL_IMAGE as i32
+    } else {
+        0
     }
 }
 

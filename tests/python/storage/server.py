@@ -24,16 +24,19 @@ def as_server_user(command):
 
 
 class Server:
-    """A cluster with data checksums in `directory`/NAME; its socket is in `directory`."""
+    """A cluster with data checksums in `directory`/NAME, run by the programs in `binaries`; its socket is in `directory`.
 
-    def __init__(self, directory, name, settings=()):
+    It is made by `make(server)`, by initdb if that is not given.
+    """
+
+    def __init__(self, directory, name, settings=(), binaries=PG_BIN, make=None):
         self.directory = pathlib.Path(directory)
+        self.binaries = pathlib.Path(binaries)
         self.data = self.directory / name
         self.log = self.directory / f"{name}.log"
         self.log_read = 0
         self.port = 10000 + zlib.crc32(name.encode()) % 40000  # only part of the socket's name
-        self._run("initdb", "-D", self.data, "--username=postgres", "--auth=trust", "--encoding=UTF8",
-                  "--locale=C.UTF-8", "--data-checksums", "--no-sync")
+        (make or Server.initdb)(self)
         lines = [
             "listen_addresses = ''",
             f"unix_socket_directories = '{self.directory}'",
@@ -49,9 +52,25 @@ class Server:
         with open(self.data / "postgresql.conf", "a", encoding="utf-8") as file:
             file.write("\n".join(lines) + "\n")
 
-    def _run(self, program, *arguments):
+    def initdb(self):
+        self.run("initdb", "-D", self.data, "--username=postgres", "--auth=trust", "--encoding=UTF8",
+                 "--locale=C.UTF-8", "--data-checksums", "--no-sync")
+
+    def backup(self, name, settings=(), binaries=None):
+        """A streaming standby made with pg_basebackup, not started yet."""
+        def make(standby):
+            self.run("pg_basebackup", "-D", standby.data, "-d", self.conninfo(), "--checkpoint=fast", "--wal-method=stream",
+                     "--write-recovery-conf", "--no-sync")
+        return Server(self.directory, name, settings, binaries or self.binaries, make)
+
+    def conninfo(self, database="postgres"):
+        return f"host={self.directory} port={self.port} user=postgres dbname={database}"
+
+    def run(self, program, *arguments):
+        """Runs one of PostgreSQL's programs as the server's user; returns what it printed, raises when it fails."""
         environment = {k: v for k, v in os.environ.items() if k != "RUST_BACKTRACE"}
-        done = subprocess.run(as_server_user([str(PG_BIN / program), *map(str, arguments)]), cwd=self.directory,
+        own = self.binaries / program
+        done = subprocess.run(as_server_user([str(own) if own.exists() else program, *map(str, arguments)]), cwd=self.directory,
                               env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True, check=False)
         if done.returncode != 0:
@@ -59,11 +78,13 @@ class Server:
         return done.stdout
 
     def start(self):
-        """Starts the server and waits until it takes connections (crash recovery included)."""
+        """Starts the server and waits until it takes connections (crash recovery included); nothing happens when it runs."""
+        if (self.data / "postmaster.pid").exists():
+            return
         # pg_ctl's child must not inherit the pipe, or reading it would wait for the server's end.
         environment = {k: v for k, v in os.environ.items() if k != "RUST_BACKTRACE"}
         status = subprocess.run(
-            as_server_user([str(PG_BIN / "pg_ctl"), "-D", str(self.data), "-l", str(self.log), "-w", "-t", "120", "start"]),
+            as_server_user([str(self.binaries / "pg_ctl"), "-D", str(self.data), "-l", str(self.log), "-w", "-t", "120", "start"]),
             cwd=self.directory, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL, check=False).returncode
         if status != 0:
@@ -72,7 +93,7 @@ class Server:
     def stop(self):
         """A clean shutdown; nothing happens when the server does not run."""
         if (self.data / "postmaster.pid").exists():
-            self._run("pg_ctl", "-D", self.data, "-m", "fast", "-w", "stop")
+            self.run("pg_ctl", "-D", self.data, "-m", "fast", "-w", "stop")
 
     def kill(self):
         """kill -9 of every process of the server at once, as when the machine loses power (but for what the kernel holds)."""
@@ -108,7 +129,7 @@ class Server:
 
     def checksums(self):
         """Runs pg_checksums --check on the stopped cluster; returns its output, raises when a block is bad."""
-        return self._run("pg_checksums", "--check", "-D", self.data)
+        return self.run("pg_checksums", "--check", "-D", self.data)
 
     def log_tail(self, size=3000):
         return self.log.read_text(errors="replace")[-size:] if self.log.exists() else "(no log)"

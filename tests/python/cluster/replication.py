@@ -1,0 +1,277 @@
+"""Streaming standbys under load, on servers that preload nothing, one of them without the library.
+
+    replication.py DIRECTORY RESULTS [feedback-off|feedback-on|consistency...]
+
+A transaction does the same to a heap table and to its amax twin, so both hold the same rows in every snapshot of every server, whatever has
+been replayed. Environment: AMAX_REPLICATION_SECONDS, the time of one load (default 12), AMAX_SEED. The last line is "N passed, N failed".
+"""
+
+import collections
+import logging
+import os
+import pathlib
+import random
+import shutil
+import sys
+import threading
+import time
+
+import psycopg
+
+import installation
+from checks import Checks, equal
+from load import Load, ask, compare, digest, healthy, plan, queries, PLANS
+from server import PG_BIN, Server
+from twins import Mismatch
+
+SETTINGS = ["fsync = off", "autovacuum = off", "max_wal_size = '1GB'", "wal_keep_size = '4GB'", "wal_receiver_status_interval = '1s'",
+            "hot_standby = on", "max_worker_processes = 12"]
+
+
+class Reader:
+    """Asks a standby while it replays; a recovery conflict is no failure, anything else is."""
+
+    def __init__(self, standby, seed):
+        self.standby, self.seed = standby, seed
+        self.stop = threading.Event()
+        self.problems = []
+        self.did = collections.Counter()
+        self.threads = []
+
+    def __enter__(self):
+        self.threads = [threading.Thread(target=self.thread, args=(job, n)) for n, job in enumerate([self.short, self.long, self.long, self.cursor])]
+        for thread in self.threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.stop.set()
+        for thread in self.threads:
+            thread.join()
+
+    def thread(self, job, number):
+        rng = random.Random(f"reader {self.seed} {number}")
+        connection = pid = None
+        while not self.stop.is_set():
+            try:
+                if connection is None:
+                    connection = self.standby.connect("load", prepare_threshold=None)
+                    pid = connection.info.backend_pid
+                job(connection, rng)
+                self.did[job.__name__] += 1
+            except Exception as error:  # pylint: disable=broad-except
+                if not self.is_conflict(error, pid):
+                    self.problems.append(f"{job.__name__}: {type(error).__name__} {getattr(error, 'sqlstate', '')} {error}")
+                    self.stop.set()
+                self.did[f"{job.__name__} cancelled"] += 1
+                if connection and connection.closed:
+                    connection = None
+
+    def is_conflict(self, error, pid):
+        """Whether recovery cancelled a query or ended a session, as it may."""
+        if not isinstance(error, psycopg.Error):
+            return False
+        if error.sqlstate is not None:
+            return error.sqlstate == "40001" and "with recovery" in str(error)
+        # A session that was idle in its transaction gets to know only that its connection is gone.
+        return f"[{pid}] load FATAL:  terminating connection due to conflict with recovery" in self.standby.log.read_text(errors="replace")
+
+    def short(self, connection, rng):
+        compare(connection, rng, 2)
+
+    def long(self, connection, rng):
+        """Heap's answers at once, amax's over some seconds."""
+        with connection.transaction():
+            connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            wanted = [(q, ask(connection, q, "heap")) for q in rng.sample(queries(rng), 5)]
+            until = time.monotonic() + rng.choice([0.5, 2, 4])
+            while time.monotonic() < until and not self.stop.is_set():
+                for query, answer in wanted:
+                    name = rng.choice(list(PLANS))
+                    plan(connection, name)
+                    got = ask(connection, query, "amax")
+                    if got != answer:
+                        raise Mismatch(f"{query} ({name}): heap {str(answer)[:1000]}, amax {str(got)[:1000]}")
+                time.sleep(rng.random() * 0.3)
+
+    def cursor(self, connection, rng):
+        """A cursor's rows, fetched over some seconds, are those of its snapshot."""
+        source, order = rng.choice([("t", "id"), ("t", "k, id"), ("b", None)])
+        with connection.transaction():
+            connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            wanted = collections.Counter(connection.execute(f"SELECT x::text FROM heap_side.{source} x").fetchall())
+            plan(connection, "indexscan" if order == "id" else "seqscan")
+            connection.execute(f"DECLARE c CURSOR FOR SELECT x::text FROM amax_side.{source} x" + (f" ORDER BY {order}" if order else ""))
+            pause = rng.choice([0.02, 0.2, 1])
+            got = collections.Counter()
+            for count in [1, 30, 100, "ALL"]:
+                got.update(connection.execute(f"FETCH {count} FROM c").fetchall())
+                self.stop.wait(pause)
+            if got != wanted:
+                raise Mismatch(f"cursor on {source}: missing {str(list((wanted - got).items()))[:600]}, too many {str(list((got - wanted).items()))[:600]}")
+
+
+def wait_for(standby, lsn):
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            with standby.connect() as control:
+                replayed, done = control.execute("SELECT pg_last_wal_replay_lsn(), pg_last_wal_replay_lsn() >= %s::pg_lsn", [lsn]).fetchone()
+        except psycopg.OperationalError as error:
+            replayed, done = error, False
+        if done:
+            return
+        if time.monotonic() > deadline:
+            raise Mismatch(f"the standby has replayed up to {replayed}, not {lsn}\n{standby.log_tail()}")
+        time.sleep(0.05)
+
+
+def caught_up(primary, standby):
+    with primary.connect() as control:
+        wait_for(standby, control.execute("SELECT pg_current_wal_insert_lsn()").fetchone()[0])
+
+
+def same_everywhere(primary, standby, seed):
+    """At a point where the primary is quiet: both servers, both twins, every way to the rows, every structure."""
+    caught_up(primary, standby)
+    with primary.connect("load") as one, standby.connect("load", prepare_threshold=None) as other:
+        contents = digest(one)
+        equal("heap and amax on the primary", contents[1::2], contents[::2])
+        equal("the standby's contents", digest(other), contents)
+        compared = compare(other, random.Random(seed))
+        healthy(other)
+    return f"{contents[0][0]} and {contents[2][0]} rows, {compared} answers"
+
+
+def write_to_promoted(standby, seed, load):
+    """The standby becomes a primary like any other."""
+    with standby.connect() as control:
+        equal("pg_promote()", control.execute("SELECT pg_promote()").fetchone(), (True,))
+    load.server = standby
+    load.vacuums = load.flushed = load.freed = 0
+    with standby.connect("load", prepare_threshold=None) as control:
+        healthy(control)
+        with load:
+            time.sleep(2)
+        for table in ("t", "b"):
+            control.execute(f"VACUUM (FREEZE) amax_side.{table}")
+        contents = digest(control)
+        equal("heap and amax", contents[1::2], contents[::2])
+        compare(control, random.Random(seed))
+        healthy(control)
+    return load.did()
+
+
+def stop_and_check(servers):
+    """Clean shutdowns; every block of every cluster has its checksum, and no log speaks of a crash."""
+    for server in servers:
+        server.stop()
+        if "Bad checksums:  0" not in server.checksums():
+            raise Mismatch(f"{server.data.name}: {server.checksums()}")
+        crashes = server.new_crashes()
+        if crashes:
+            raise Mismatch(f"{server.data.name}: " + "\n".join(crashes[:5]))
+
+
+class Scenario:
+    def __init__(self, directory, name, checks, seconds, seed, stock):
+        self.directory, self.name, self.checks, self.seconds, self.seed, self.stock = directory, name, checks, seconds, seed, stock
+        self.servers = []
+
+    def started(self, server):
+        self.servers.append(server)
+        server.start()
+        return server
+
+    def streaming(self, feedback):
+        """A standby that is read, and one that knows nothing of amax, from a backup under load."""
+        check = lambda what: self.checks.check(f"{self.name}: {what}")
+        settings = [*SETTINGS, f"hot_standby_feedback = {feedback}"]
+        primary = self.started(Server(self.directory, f"{self.name}-primary", settings))
+        load = Load(primary, self.seed)
+        # With feedback nothing should conflict but pins that a VACUUM of an index or of a row page waits for.
+        reader = self.started(primary.backup(f"{self.name}-reader", [*settings, f"max_standby_streaming_delay = '{'5s' if feedback == 'on' else '300ms'}'"]))
+        caught_up(primary, reader)
+        bare = None
+        with check("long queries and cursors on a standby during flush and reuse") as said:
+            with Reader(reader, self.seed) as readers, load:
+                readers.stop.wait(self.seconds / 3)
+                with check("pg_basebackup under load"):
+                    bare = primary.backup(f"{self.name}-bare", settings, self.stock)
+                    primary.run("pg_verifybackup", "--no-parse-wal", "--ignore=postgresql.conf", bare.data)
+                    self.started(bare)
+                readers.stop.wait(self.seconds * 2 / 3)
+            if readers.problems:
+                raise Mismatch("\n".join(readers.problems))
+            said += [load.did(), ", ".join(f"{n} {what}" for what, n in sorted(readers.did.items()))]
+            for job in ("short", "long", "cursor"):
+                if not readers.did[job]:
+                    raise Mismatch(f"no {job} query got to its end: {readers.did}")
+            with reader.connect("load") as control:
+                snapshots = control.execute("SELECT confl_snapshot FROM pg_stat_database_conflicts WHERE datname = 'load'").fetchone()[0]
+            if (snapshots > 0) != (feedback == "off"):
+                raise Mismatch(f"{snapshots} queries were cancelled for their snapshots, with hot_standby_feedback = {feedback}")
+        with check("a standby's answers are the primary's") as said:
+            said.append(same_everywhere(primary, reader, self.seed))
+        with check("a standby without the library has replayed everything; with it, not preloaded, it gives the same answers") as said:
+            caught_up(primary, bare)
+            with bare.connect("load") as control:
+                try:
+                    control.execute("SELECT count(*) FROM amax_side.t")
+                except psycopg.errors.UndefinedFile:
+                    pass
+                else:
+                    raise Mismatch("the server was supposed not to have the library")
+            bare.stop()
+            bare.binaries = PG_BIN
+            bare.start()
+            said.append(same_everywhere(primary, bare, self.seed))
+        with check("a standby is promoted and written to") as said:
+            said.append(write_to_promoted(bare if feedback == "on" else reader, self.seed, load))
+        with check("checksums after clean shutdowns"):
+            stop_and_check(self.servers)
+
+    def consistency(self):
+        """Every record's pages are compared after replay (wal_consistency_checking): the standby dies of a difference."""
+        settings = [*SETTINGS, "wal_consistency_checking = 'all'"]
+        with self.checks.check(f"{self.name}: every page is the same after replay") as said:
+            primary = self.started(Server(self.directory, f"{self.name}-primary", settings))
+            load = Load(primary, self.seed)
+            standby = self.started(primary.backup(f"{self.name}-standby", settings, self.stock))
+            with load:
+                load.stop.wait(self.seconds / 2)
+            said.append(load.did())
+            caught_up(primary, standby)
+            stop_and_check(self.servers)
+
+
+def main():
+    directory, results, *wanted = sys.argv[1:]
+    directory = pathlib.Path(directory)
+    seconds = float(os.environ.get("AMAX_REPLICATION_SECONDS", "12"))
+    seed = int(os.environ.get("AMAX_SEED", "1")) or time.time_ns() // 1_000_000 % 1_000_000
+    print(f"seed {seed} (AMAX_SEED), loads of {seconds:.0f} s", flush=True)
+    # psycopg says when it cannot roll back on a connection that is gone.
+    logging.getLogger("psycopg").setLevel(logging.CRITICAL)
+    checks = Checks()
+    stock = installation.stock(PG_BIN, directory / "stock")
+    scenarios = {"feedback-off": lambda s: s.streaming("off"), "feedback-on": lambda s: s.streaming("on"), "consistency": lambda s: s.consistency()}
+    for name, run in scenarios.items():
+        if wanted and name not in wanted:
+            continue
+        failed = checks.failed
+        scenario = Scenario(directory, name, checks, seconds, seed, stock)
+        try:
+            run(scenario)
+        except Exception as error:  # pylint: disable=broad-except
+            with checks.check(f"{name} runs to its end"):
+                raise error
+        for server in scenario.servers:
+            if checks.failed > failed:
+                shutil.copy(server.log, pathlib.Path(results) / server.log.name)
+            server.remove()
+    return checks.end()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
