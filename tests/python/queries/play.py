@@ -1,0 +1,162 @@
+"""Makes a world on both sides and runs cases in it."""
+
+import random
+
+from shapes import Shapes
+from sides import LOST, Answer, Side, both, difference
+from worlds import PREPARE_DATABASE
+
+PARALLEL = {"parallel_setup_cost": "0", "parallel_tuple_cost": "0", "min_parallel_table_scan_size": "0", "min_parallel_index_scan_size": "0",
+            "max_parallel_workers_per_gather": "2"}
+BATCH = 12  # cases between changes of settings
+
+
+class Finding(Exception):
+    """The sides differ."""
+
+    def __init__(self, what, case, session, statement, heap, amax):
+        super().__init__(what)
+        self.what, self.case, self.session, self.statement, self.heap, self.amax = what, case, list(session), statement, heap, amax
+
+
+def settings(rng, world, risky):
+    """Statements that set a batch of cases apart: settings, a role, an open transaction with changes of its own."""
+    values = {}
+    if rng.random() < 0.12:
+        values |= PARALLEL
+    for name, choices, share in (
+            ("enable_hashagg", ["off"], 0.2), ("enable_sort", ["off"], 0.05), ("enable_hashjoin", ["off"], 0.15), ("enable_nestloop", ["off"], 0.1),
+            ("enable_mergejoin", ["off"], 0.1), ("enable_material", ["off"], 0.1), ("work_mem", ["'64kB'"], 0.2), ("enable_partitionwise_aggregate", ["on"], 0.2),
+            ("enable_partitionwise_join", ["on"], 0.2), ("enable_memoize", ["off"], 0.1), ("plan_cache_mode", ["force_generic_plan", "force_custom_plan"], 0.6),
+            ("TimeZone", ["'Europe/Berlin'", "'Asia/Kolkata'", "'America/St_Johns'"], 0.2), ("DateStyle", ["'SQL, DMY'", "'German'"], 0.08), ("extra_float_digits", ["0"], 0.08),
+            ("cursor_tuple_fraction", ["1.0"], 0.2), ("amax.decode_cache", ["'64kB'", "0"], 0.1), ("from_collapse_limit", ["1"], 0.05)):
+        if rng.random() < share:
+            values[name] = rng.choice(choices)
+    if risky:
+        # Which rows a condition meets must not depend on the plan.
+        values |= {"enable_indexscan": "off", "enable_bitmapscan": "off", "enable_indexonlyscan": "off"}
+    elif world.indexes and rng.random() < 0.6:
+        values |= {"enable_seqscan": "off"}
+        if rng.random() < 0.5:
+            values |= {rng.choice(["enable_bitmapscan", "enable_indexscan"]): "off"}
+    statements = [f"SET {name} = {value}" for name, value in values.items()]
+    role = ["SET ROLE reader"] if rng.random() < 0.1 else []
+    if rng.random() < 0.3:
+        statements.append("BEGIN" + rng.choice(["", " ISOLATION LEVEL REPEATABLE READ"]))
+        for _ in range(rng.randint(0, 4)):
+            if not world.locked:
+                statements.append(world.change(rng.choice(["t1", "t2", "p", "h"]), rng))
+            number = rng.randint(200000, 900000)
+            statements.append(f"INSERT INTO t1 (id, i, doc, extra, tx) SELECT id + {number}, i, doc, extra, tx FROM t1 WHERE id BETWEEN 20 AND {rng.choice([40, 150])}")
+        return statements + role + ["SAVEPOINT q"]
+    return statements + role
+
+
+class Stage:
+    """A database with a schema for each side."""
+
+    def __init__(self, server, database):
+        self.server, self.database = server, database
+        with server.connect() as control:
+            control.execute(f"DROP DATABASE IF EXISTS {database} WITH (FORCE)")
+            control.execute(f"CREATE DATABASE {database}")
+        with server.connect(database) as control:
+            control.execute("CREATE EXTENSION amax")
+            control.execute(PREPARE_DATABASE)
+        self.open()
+
+    def open(self):
+        self.sides = [Side(self.server, self.database, am) for am in ("heap", "amax")]
+        self.others = [Side(self.server, self.database, am) for am in ("heap", "amax")]
+
+    def close(self):
+        for side in self.sides + self.others:
+            side.close()
+
+    def reopen(self):
+        """After a crash, or to forget everything the sessions know."""
+        self.close()
+        self.server.wait()
+        self.open()
+
+    def build(self, steps):
+        """Makes the world. A statement that fails must fail on both sides."""
+        for other, side in zip(self.others, self.sides):
+            for connection in (other, side):
+                connection.run("ROLLBACK")
+                connection.must("RESET ROLE")
+            side.must(f"DROP SCHEMA IF EXISTS {side.am}_side CASCADE")
+            side.must(f"CREATE SCHEMA {side.am}_side")
+            side.must(f"GRANT USAGE ON SCHEMA {side.am}_side TO reader")
+        for kind, text, *lines in steps:
+            if kind == "sql":
+                heap, amax = both(self.sides, text)
+            elif kind == "other":
+                heap, amax = both(self.others, text)
+            else:
+                for side in self.sides:
+                    side.copy(text, [line for _, line in lines[0]])
+                continue
+            if LOST in (heap.state, amax.state) or heap.state != amax.state:
+                raise Finding("making the world", None, [], text, heap, amax)
+
+    def reset(self):
+        for side in self.sides:
+            side.run("ROLLBACK")
+            side.run("DEALLOCATE ALL")
+            side.run("RESET ROLE")
+            search_path = f"{side.am}_side, public"
+            side.must("RESET ALL")
+            side.must(f"SET search_path = {search_path}; SET default_table_access_method = {side.am}; SET client_min_messages = error; SET statement_timeout = '60s'")
+
+    def enter(self, session):
+        for statement in session:
+            heap, amax = both(self.sides, statement)
+            if heap.state != amax.state or LOST in (heap.state, amax.state):
+                raise Finding("a change", None, session, statement, heap, amax)
+
+    def run(self, case, session):
+        """Runs a case; raises Finding. Returns heap's first error, or an answer without."""
+        inside = session and session[-1] == "SAVEPOINT q"
+        steps = case.steps()
+        if case.kind in ("cursor", "change") and not inside:
+            steps = [("BEGIN", None)] + steps
+        first, failed = Answer(), None
+        for statement, compare in steps:
+            heap, amax = both(self.sides, statement)
+            what = difference(case, compare, heap, amax)
+            if what:
+                failed = Finding(what, case, session, statement, heap, amax)
+            first = first if first.state else heap
+            if failed or (heap.state and case.kind != "prepare"):
+                break
+            if heap.state and inside:
+                both(self.sides, "ROLLBACK TO q")
+        if failed and failed.what == "the connection was lost":
+            raise failed
+        if inside:
+            if case.kind != "select" or first.state or failed:
+                both(self.sides, "ROLLBACK TO q")
+        elif case.kind in ("cursor", "change"):
+            both(self.sides, "ROLLBACK")
+        if case.kind == "prepare" and first.state or failed:
+            both(self.sides, "DEALLOCATE ALL")
+        if failed:
+            raise failed
+        return first
+
+    def explain(self, case):
+        texts = []
+        for side in self.sides:
+            texts.append("\n".join(r[0].decode() for r in side.run(f"EXPLAIN (COSTS OFF) {case.node.sql()}").rows))
+        return texts
+
+
+def cases(world, count):
+    """(session, case) of a world, in batches."""
+    rng = random.Random(f"queries {world.seed}")
+    for start in range(0, count, BATCH):
+        risky = rng.random() < 0.25
+        session = settings(rng, world, risky)
+        for _ in range(min(BATCH, count - start)):
+            yield session, Shapes(world, rng, risky).case()

@@ -1,0 +1,438 @@
+"""The shapes of queries. Each function makes a Case from a world."""
+
+import random
+
+from documents import ARR, OBJ
+from expressions import Expressions, Scope, TYPES
+from nodes import List, Literal, Node
+from worlds import Relation
+
+
+class Case:
+    """A query and how its answers may be compared."""
+
+    def __init__(self, node, notes, ordered=False, kind="select"):
+        self.node, self.ordered, self.kind = node, ordered, kind
+        self.loose, self.float_sums, self.risky = notes.loose, notes.float_sums, notes.risky
+        self.literals = None  # of a prepared statement: other values for its parameters
+        self.rng_seed = 0
+        self.digest = None  # a relation to look at after a change
+        self.exact_message = False  # only one error is possible
+
+    def steps(self):
+        """(statement, how to compare: "ordered", "rows" or None)."""
+        compare = "ordered" if self.ordered else "rows"
+        if self.kind == "select":
+            return [(self.node.sql(), compare)]
+        if self.kind == "prepare":
+            return self.prepared(compare)
+        if self.kind == "change":
+            return [(self.node.sql(), "rows"), (f"SELECT count(*), sum(hashtextextended(x::text, 0)) FROM {self.digest} x", "rows")]
+        rng = random.Random(self.rng_seed)
+        hold = rng.choice(["", "", " WITH HOLD"])
+        steps = [(f"DECLARE c SCROLL CURSOR{hold} FOR {self.node.sql()}", None)]
+        if self.ordered:
+            moves = ["FETCH 3", "FETCH 100", "FETCH BACKWARD 2", "FETCH PRIOR", "FETCH FIRST", "FETCH LAST", "FETCH ABSOLUTE 7", "FETCH RELATIVE -3", "MOVE 5",
+                     "FETCH BACKWARD ALL", "FETCH ALL"]
+            steps += [(f"{rng.choice(moves)} FROM c", "ordered") for _ in range(rng.randint(2, 6))]
+        else:
+            steps += [("FETCH ALL FROM c", "rows"), ("FETCH BACKWARD ALL FROM c", "rows"), ("FETCH ALL FROM c", "rows")]
+        return steps + [("CLOSE c", None)]
+
+    def prepared(self, compare):
+        rng = random.Random(self.rng_seed)
+        literals = []
+        text = self.node.sql(literals)
+        types = f"({', '.join(p.type for p in literals)})" if literals else ""
+        steps = [(f"PREPARE s{types} AS {text}", None)]
+        for number in range(rng.choice([1, 2, 7])):
+            values = [p.text for p in literals]
+            if number:
+                values = [v if p.fixed and not self.risky or rng.random() < 0.5 else rng.choice(self.literals.get(p.type, [v])) for p, v in zip(literals, values)]
+            steps.append((f"EXECUTE s{'(' + ', '.join(values) + ')' if values else ''}", compare))
+        return steps + [("DEALLOCATE s", None)]
+
+
+class Shapes:
+    def __init__(self, world, rng, risky):
+        self.world, self.rng, self.risky = world, rng, risky
+        world.aliases = 0
+
+    def case(self):
+        rng = self.rng
+        makers = {self.rows: 20, self.aggregates: 20, self.grouped: 18, self.unnested: 12, self.srf: 5, self.combined: 4, self.whole: 3}
+        if not self.world.locked:
+            makers[self.change] = 7
+        if not self.risky:
+            makers |= {self.windows: 6, self.joined: 10, self.grouping_sets: 3, self.with_queries: 5, self.distinct_on: 3, self.per_row: 3, self.single_row: 0}
+        else:
+            makers[self.single_row] = 12
+        case = rng.choices(list(makers), list(makers.values()))[0]()
+        if case.kind == "select" and not self.risky and rng.random() < 0.06:
+            case.kind = "cursor"
+        elif case.kind == "select" and rng.random() < 0.15:
+            case.kind = "prepare"
+            spare = Expressions(rng, Scope())
+            case.literals = {t: [spare.literal(t).text for _ in range(4)] for t in TYPES}
+        case.rng_seed = rng.getrandbits(32)
+        return case
+
+    # Pieces
+
+    def one(self, small=False):
+        relation = self.world.relation(self.rng, small)
+        return relation, Expressions(self.rng, relation.scope, self.risky, self.world)
+
+    def where(self, make, most=2):
+        count = self.rng.choice([0, 1, 1, 1, most])
+        return List([make.condition() for _ in range(count)], " AND ", " WHERE ")
+
+    def items(self, make, most=4):
+        rng = self.rng
+        return [make.value(rng.choice(TYPES), rng.choice([0, 1, 2])) for _ in range(rng.randint(1, most))]
+
+    def direction(self):
+        return self.rng.choice(["", "", " DESC", " NULLS FIRST", " DESC NULLS LAST"])
+
+    def collation(self, node):
+        return self.rng.choice([' COLLATE "C"', ' COLLATE "en-x-icu"']) if node.type == "text" and self.rng.random() < 0.1 else ""
+
+    def limit(self):
+        rng = self.rng
+        return List([Literal("bigint", str(rng.choice([1, 3, 10, 100])), fixed=True)], "", " LIMIT ", rng.choice(["", "", " OFFSET 2"]))
+
+    def order(self, make, items):
+        """A total order: the relation's keys come last."""
+        rng = self.rng
+        keys = [Node(None, f"%s{self.collation(item)}{self.direction()}", item) for item in
+                rng.sample(items, min(len(items), rng.randint(0, 2))) if item.type != "text[]"]
+        if rng.random() < 0.3:
+            keys.append(Node(None, f"%s{self.direction()}", make.value(rng.choice(["int", "text", "numeric", "timestamp", "jsonb"]), 1)))
+        return keys + [Node(None, f"{key}{rng.choice(['', ' DESC'])}") for key in make.scope.keys]
+
+    def ordered(self, make, items):
+        """ORDER BY … LIMIT, or neither; and whether."""
+        if not make.scope.keys or self.rng.random() < 0.55:
+            return Node(None, ""), False
+        order = self.order(make, items)
+        return Node(None, "%s%s", List(order, ", ", " ORDER BY ", least=len(order)), self.limit() if self.rng.random() < 0.7 else List([])), True
+
+    # Shapes
+
+    def rows(self):
+        relation, make = self.one()
+        items = self.items(make)
+        where = self.where(make)
+        rng = self.rng
+        if rng.random() < 0.1:
+            node = Node(None, f"SELECT DISTINCT %s FROM {relation.sql}%s", List(items, least=1), where)
+            make.loose = True
+            return Case(node, make)
+        tail, ordered = self.ordered(make, items)
+        sample = rng.choice([" TABLESAMPLE BERNOULLI (100) REPEATABLE (1)", " TABLESAMPLE SYSTEM (100)"]) \
+            if relation.sql.split()[0] in ("t1", "t2") and rng.random() < 0.02 else ""
+        return Case(Node(None, f"SELECT %s FROM {relation.sql}{sample}%s%s", List(items, least=1), where, tail), make, ordered)
+
+    def single_row(self):
+        """One row, and mostly one thing that can go wrong with it: the message must be the same too."""
+        relation, make = self.one()
+        found = make.field(self.rng.choice(["int", "numeric", "date", "bool", "float8"]))
+        if not found:
+            return self.rows()
+        node = Node(None, f"SELECT %s FROM {relation.sql} WHERE {relation.alias}.id = {self.rng.randint(1, 300)}", found[0])
+        case = Case(node, make)
+        case.exact_message = True
+        return case
+
+    def whole(self):
+        """All of a row."""
+        rng = self.rng
+        relation, make = self.one()
+        item = rng.choice(["*", f"{relation.alias}.*", relation.alias, f"to_jsonb({relation.alias})", f"{relation.alias}.doc", f"{relation.alias}.id",
+                           f"({relation.alias}).doc -> 's', ({relation.alias}).i", f"ROW({relation.alias}.*) IS NULL, {relation.alias} IS NOT NULL", f"count(*) OVER (), {relation.alias}.id"])
+        if relation.sql.split()[0] in ("t1", "t2", "p", "h") and rng.random() < 0.1:
+            item += f", {relation.alias}.tableoid::regclass"
+        return Case(Node(None, f"SELECT {item} FROM {relation.sql}%s", self.where(make)), make)
+
+    def aggregates(self):
+        relation, make = self.one()
+        rng = self.rng
+        if rng.random() < 0.08:
+            return Case(Node(None, f"SELECT count(*) FROM {relation.sql}%s", self.where(make)), make)
+        items = [make.aggregate() for _ in range(rng.randint(1, 4))]
+        if rng.random() < 0.1:
+            items.append(Node(None, "(sum(%s) + count(*)) / 2.0", make.value("int", 1)))
+        having = List([Node("bool", f"count(*) {rng.choice(['>', '<'])} {rng.choice([0, 5])}")], "", " HAVING ") if rng.random() < 0.1 else List([])
+        return Case(Node(None, f"SELECT %s FROM {relation.sql}%s%s", List(items, least=1), self.where(make), having), make)
+
+    def grouped(self):
+        relation, make = self.one()
+        return self.group(make, relation.sql, self.where(make))
+
+    def group(self, make, source, where):
+        rng = self.rng
+        keys = [make.key() for _ in range(rng.choice([1, 1, 1, 2, 3]))]
+        items = [make.aggregate() for _ in range(rng.randint(0, 3))]
+        having = List([], " AND ", " HAVING ")
+        if rng.random() < 0.2:
+            having.kids.append(rng.choice([
+                lambda: Node("bool", f"count(*) {rng.choice(['>', '=', '<='])} {rng.randint(1, 30)}"),
+                lambda: Node("bool", "%s IS NOT NULL", rng.choice(keys)),
+                lambda: Node("bool", "max(%s) > %s", make.value("int", 1), make.literal("int")),
+                lambda: Node("bool", "bool_or(%s)", make.condition(1)),
+            ])())
+        if rng.random() < 0.5:
+            grouping = [Node(None, str(number + 1)) for number in range(len(keys))]
+        else:
+            grouping = keys
+        tail, ordered = Node(None, ""), False
+        if rng.random() < 0.3:
+            # Groups are unique by their keys; keys that are equal but look different may swap.
+            positions = list(range(1, len(keys) + 1))
+            rng.shuffle(positions)
+            first = [Node(None, rng.choice(["count(*) DESC", "count(*)", f"{len(keys) + 1} DESC" if items and items[0].type in ("bigint", "numeric", "int") else "count(*)"]))] \
+                if rng.random() < 0.6 else []
+            order = first + [Node(None, f"{p}{self.direction()}") for p in positions]
+            # With sorted groups, a limit ends what could still fail.
+            limit = self.limit() if rng.random() < 0.7 and not self.risky else List([])
+            tail = Node(None, "%s%s", List(order, ", ", " ORDER BY ", least=len(order)), limit)
+            ordered = True
+        node = Node(None, f"SELECT %s FROM {source}%s GROUP BY %s%s%s", List(keys + items, least=1), where, List(list(grouping), least=1), having, tail)
+        return Case(node, make, ordered)
+
+    def grouping_sets(self):
+        relation, make = self.one()
+        rng = self.rng
+        keys = [make.key() for _ in range(rng.choice([2, 2, 3]))]
+        items = [make.aggregate() for _ in range(rng.randint(1, 2))] + [Node("int", "GROUPING(%s)", keys[0])]
+        listed = List(keys, least=1)
+        by = rng.choice([
+            lambda: Node(None, "ROLLUP (%s)", listed), lambda: Node(None, "CUBE (%s)", listed),
+            lambda: Node(None, "GROUPING SETS ((%s), (%s), ())", listed, keys[0]), lambda: Node(None, "GROUPING SETS ((%s), (%s))", keys[0], keys[1])])()
+        if "GROUPING SETS ((%s), (%s))" == by.text:
+            keys = keys[:2]
+        return Case(Node(None, f"SELECT %s FROM {relation.sql}%s GROUP BY %s", List(keys + items, least=1), self.where(make), by), make)
+
+    def element(self, make):
+        """(FROM item, its scope): the elements or fields of something in a document."""
+        rng = self.rng
+        draw = rng.random()
+        self.world.aliases += 1
+        alias = f"e{self.world.aliases}"
+        if draw < 0.7:
+            found = make.path({ARR})
+            if not found:
+                return None
+            node = make.json_at(found[0], found[1].steps)
+            if self.rng.random() < 0.05:
+                node = Node("jsonb", "COALESCE(%s, '[]')", node)
+            text = rng.random() < 0.4
+            below = found[1].elements()
+            ordinality = rng.random() < 0.4
+            source = Node(None, f"jsonb_array_elements{'_text' if text else ''}(%s){' WITH ORDINALITY' if ordinality else ''} AS {alias}(v{', o' if ordinality else ''})", node)
+            scope = Scope([] if text else [(f"{alias}.v", below)] * 3, [(f"{alias}.v", "text" if text else "jsonb")] * 3, make.scope.keys + [f"{alias}.o"] if ordinality else [])
+            if ordinality:
+                scope.columns.append((f"{alias}.o", "bigint"))
+            return source, scope
+        if draw < 0.9:
+            found = make.path({OBJ})
+            if not found:
+                return None
+            text = rng.random() < 0.4
+            source = Node(None, f"jsonb_each{'_text' if text else ''}(%s) AS {alias}(k, v)", make.json_at(found[0], found[1].steps))
+            return source, Scope([] if text else [(f"{alias}.v", found[1].values())], [(f"{alias}.k", "text"), (f"{alias}.v", "text" if text else "jsonb")], make.scope.keys + [f"{alias}.k"])
+        if draw < 0.95:
+            found = make.path({OBJ})
+            if not found:
+                return None
+            return Node(None, f"jsonb_object_keys(%s) AS {alias}(k)", make.json_at(found[0], found[1].steps)), Scope([], [(f"{alias}.k", "text")] * 3, make.scope.keys + [f"{alias}.k"])
+        base = rng.choice(make.scope.documents)[0]
+        return Node(None, f"jsonb_path_query(%s, %s) AS {alias}(v)", Node("jsonb", base), make.jsonpath()), Scope([], [(f"{alias}.v", "jsonb")], [])
+
+    def unnested(self):
+        """Elements in FROM: comma, CROSS JOIN LATERAL, LEFT JOIN LATERAL ON true; sometimes elements of elements."""
+        rng = self.rng
+        relation, make = self.one()
+        found = self.element(make)
+        if not found:
+            return self.rows()
+        item, scope = found
+        join = rng.choice([", ", " CROSS JOIN LATERAL ", " CROSS JOIN ", " LEFT JOIN LATERAL "])
+        source = Node(None, f"{relation.sql}{join}%s{' ON true' if 'LEFT' in join else ''}", item)
+        scopes = scope + Scope(relation.scope.documents, relation.scope.columns[:6])
+        scopes.keys = scope.keys
+        if rng.random() < 0.2 and scope.documents and not self.risky:
+            below = Expressions(rng, Scope(scope.documents, [], scope.keys), False, self.world)
+            again = self.element(below)
+            if again:
+                source = Node(None, "%s, %s", source, again[0])
+                keys = again[1].keys if scope.keys else []
+                scopes = again[1] + scopes
+                scopes.keys = keys
+        elements = Expressions(rng, scopes, self.risky, self.world)
+        where = self.where(elements)
+        draw = rng.random()
+        if draw < 0.35:
+            case = self.group(elements, "%s", where)
+            case.node.kids.insert(1, source)
+            return case
+        if draw < 0.65:
+            items = [elements.aggregate() for _ in range(rng.randint(1, 3))]
+            return Case(Node(None, "SELECT %s FROM %s%s", List(items, least=1), source, where), elements)
+        items = self.items(elements)
+        tail, ordered = self.ordered(elements, items)
+        return Case(Node(None, "SELECT %s FROM %s%s%s", List(items, least=1), source, where, tail), elements, ordered)
+
+    def srf(self):
+        """Set-returning functions in the select list, alone or in a subquery that groups them."""
+        rng = self.rng
+        relation, make = self.one()
+        found = make.path({ARR} if rng.random() < 0.8 else {OBJ})
+        if not found:
+            return self.rows()
+        names = ["jsonb_array_elements", "jsonb_array_elements_text"] if found[1].kinds & {ARR} else ["jsonb_object_keys", "jsonb_each_text"]
+        items = [Node(None, f"{rng.choice(names)}(%s) AS x", make.json_at(found[0], found[1].steps))]
+        if rng.random() < 0.6:
+            items.append(make.simple(rng.choice(TYPES)))
+        node = Node(None, f"SELECT %s FROM {relation.sql}%s", List(items, least=1), self.where(make))
+        if rng.random() < 0.5 and "each" not in items[0].text:
+            node = Node(None, rng.choice(["SELECT x, count(*) FROM (%s) q GROUP BY x", "SELECT count(*), count(DISTINCT x) FROM (%s) q", "SELECT DISTINCT x FROM (%s) q"]), node)
+            make.loose = True
+        return Case(node, make)
+
+    def windows(self):
+        rng = self.rng
+        relation, make = self.one()
+        order = ", ".join(make.scope.keys)
+        items = [Node(None, relation.scope.keys[0])]
+        for _ in range(rng.randint(1, 2)):
+            by = List([make.key() for _ in range(rng.choice([0, 1, 1]))], ", ", "PARTITION BY ")
+            value = make.value(rng.choice(["int", "numeric", "text", "timestamp"]), 1)
+            total = List([make.value(rng.choice(["int", "text", "timestamp"]), 1)] if rng.random() < 0.5 else [], ", ", "", ", ")
+            items.append(rng.choice([
+                lambda by=by, total=total: Node(None, f"row_number() OVER (%s ORDER BY %s{order})", by, total),
+                lambda by=by, total=total, value=value: Node(None, f"{rng.choice(['lag', 'lead', 'first_value', 'last_value'])}(%s) OVER (%s ORDER BY %s{order})", value, by, total),
+                lambda by=by, value=value: Node(None, "rank() OVER (%s ORDER BY %s)", by, value),
+                lambda by=by: Node(None, f"sum(%s) OVER (%s ORDER BY {order} ROWS BETWEEN 2 PRECEDING AND CURRENT ROW)", make.value("int", 1), by),
+                lambda by=by: Node(None, "count(%s) OVER (%s)", make.value("jsonb", 1), by),
+                lambda by=by: Node(None, "max(%s) OVER (%s)", make.value("date", 1), by),
+            ])())
+        node = Node(None, f"SELECT %s FROM {relation.sql}%s", List(items, least=1), self.where(make))
+        if rng.random() < 0.3 and len(items) == 2 and items[1].text.startswith("row_number"):
+            node = Node(None, "SELECT * FROM (%s) w(id, n) WHERE n <= 3", node)
+        return Case(node, make)
+
+    def joined(self):
+        rng = self.rng
+        left, left_make = self.one(small=rng.random() < 0.6)
+        right, right_make = self.one(small=True)
+        both = Expressions(rng, left.scope + right.scope, self.risky, self.world)
+        kind = rng.choice(["JOIN", "JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"])
+        type_ = rng.choice(["int", "text", "text", "numeric", "date", "bigint", "jsonb", "timestamptz"])
+        both.loose |= type_ in ("numeric", "jsonb")
+        conditions = [Node("bool", "(%s = %s)", left_make.value(type_, 1), right_make.value(type_, 1))]
+        if rng.random() < 0.3 or kind == "FULL JOIN":
+            conditions = [Node("bool", f"({left.alias}.id = {right.alias}.id)")]
+        if rng.random() < 0.3 and kind != "FULL JOIN":
+            conditions.append(both.condition(1))
+        source = Node(None, f"{left.sql} {kind} {right.sql} ON %s", List(conditions, " AND ", least=1))
+        where = self.where(both)
+        both.adopt(left_make)
+        both.adopt(right_make)
+        draw = rng.random()
+        if draw < 0.35:
+            node = Node(None, "SELECT %s FROM %s%s", List([both.aggregate() for _ in range(rng.randint(1, 3))], least=1), source, where)
+            return Case(node, both)
+        if draw < 0.6:
+            case = self.group(both, "%s", where)
+            case.node.kids.insert(1, source)
+            return case
+        items = self.items(both)
+        order = self.order(both, items)
+        node = Node(None, "SELECT %s FROM %s%s%s%s", List(items, least=1), source, where, List(order, ", ", " ORDER BY ", least=len(order)), self.limit())
+        return Case(node, both, True)
+
+    def combined(self):
+        """UNION and the like."""
+        rng = self.rng
+        types = [rng.choice(["text", "int", "date", "numeric", "jsonb", "bool"]) for _ in range(rng.randint(1, 2))]
+        parts, notes = [], None
+        for _ in range(2):
+            relation, make = self.one()
+            items = List([make.value(t, 1) for t in types], least=len(types))
+            parts.append(Node(None, f"SELECT %s FROM {relation.sql}%s", items, self.where(make)))
+            if notes:
+                make.adopt(notes)
+            notes = make
+        operator = rng.choice(["UNION", "UNION ALL", "EXCEPT", "INTERSECT", "EXCEPT ALL", "INTERSECT ALL", "UNION ALL"])
+        notes.loose = True
+        node = Node(None, f"%s {operator} %s", *parts)
+        if rng.random() < 0.3:
+            node = Node(None, "SELECT count(*) FROM (%s) q", node)
+        return Case(node, notes)
+
+    def with_queries(self):
+        """CTEs and subqueries in FROM."""
+        rng = self.rng
+        relation, make = self.one()
+        types = [rng.choice(TYPES[:-1]) for _ in range(3)]
+        names = ["c0", "c1", "c2"]
+        items = [Node(None, f"%s AS {n}", make.value(t, 1)) for n, t in zip(names, types)]
+        inner = Node(None, f"SELECT %s FROM {relation.sql}%s", List(items, least=3), self.where(make))
+        scope = Scope([], [(f"c.{n}", t) for n, t in zip(names, types)])
+        outer = Expressions(rng, scope, False)
+        form = rng.choice(["WITH c AS %s(%%s) SELECT %%s FROM c%%s" % m for m in ("", "MATERIALIZED ", "NOT MATERIALIZED ")] + ["sub"])
+        aggregate = List([outer.aggregate() for _ in range(2)], least=1)
+        where = self.where(outer, 1)
+        outer.adopt(make)
+        if form == "sub":
+            return Case(Node(None, "SELECT %s FROM (%s) c%s", aggregate, inner, where), outer)
+        return Case(Node(None, form, inner, aggregate, where), outer)
+
+    def distinct_on(self):
+        relation, make = self.one()
+        key = make.key()
+        items = [key] + self.items(make, 3)
+        order = List([Node(None, "%s", key)] + [Node(None, k + self.rng.choice(["", " DESC"])) for k in make.scope.keys], ", ", " ORDER BY ", least=2)
+        return Case(Node(None, f"SELECT DISTINCT ON (%s) %s FROM {relation.sql}%s%s", key, List(items, least=1), self.where(make), order), make)
+
+    def per_row(self):
+        """Subqueries in the select list, and LATERAL ones."""
+        rng = self.rng
+        relation, make = self.one(small=True)
+        inner = self.world.relation(rng, small=True)
+        inside = Expressions(rng, inner.scope + Scope(relation.scope.documents), False, None)
+        mine = Expressions(rng, inner.scope, False, None)
+        type_ = rng.choice(["int", "text"])
+        match = Node("bool", "(%s = %s)", mine.value(type_, 1), make.value(type_, 1))
+        where = List([match] + ([inside.condition(1)] if rng.random() < 0.4 else []), " AND ", " WHERE ")
+        aggregate = mine.aggregate()
+        make.adopt(mine)
+        if rng.random() < 0.5:
+            return Case(Node(None, f"SELECT {relation.alias}.id, (SELECT %s FROM {inner.sql}%s) FROM {relation.sql}%s", aggregate, where, self.where(make, 1)), make)
+        item = mine.simple(rng.choice(["text", "jsonb", "numeric"]))
+        join, on = rng.choice([("CROSS JOIN", ""), ("LEFT JOIN", " ON true")])
+        return Case(Node(None, f"SELECT {relation.alias}.id, l.* FROM {relation.sql} {join} LATERAL (SELECT {inner.alias}.id AS other, %s AS x FROM {inner.sql}%s "
+                              f"ORDER BY 1 LIMIT 2) l{on}", item, where), make)
+
+    def change(self):
+        """UPDATE or DELETE by conditions on paths, and what it left."""
+        rng = self.rng
+        table = rng.choice(["t1", "t1", "t2", "p", "h", "v"])
+        relation = Relation(table, table, self.world.documents[table])
+        make = Expressions(rng, relation.scope, self.risky, self.world)
+        where = List([make.condition() for _ in range(rng.choice([1, 1, 2]))], " AND ", " WHERE ")
+        returning = List(self.items(make, 2) if rng.random() < 0.6 else [], ", ", " RETURNING ")
+        draw = rng.random()
+        if draw < 0.45:
+            node = Node(None, f"DELETE FROM {table}%s%s", where, returning)
+        elif draw < 0.9:
+            column = rng.choice([("i", "int"), ("tx", "text"), ("nu", "numeric"), ("bo", "bool"), ("ts", "timestamp"), ("doc", "jsonb")])
+            node = Node(None, f"UPDATE {table} SET {column[0]} = %s%s%s", make.value(column[1], 1), where, returning)
+        else:
+            other = self.world.relation(rng, small=True)
+            matched = Node("bool", f"({table}.id = {other.alias}.id)")
+            node = Node(None, f"UPDATE {table} SET i = {table}.i + 1 FROM {other.sql}%s%s", List([matched] + where.kids, " AND ", " WHERE ", least=1), returning)
+        case = Case(node, make, kind="change")
+        case.digest = table if table != "v" else "t1"
+        return case

@@ -1,0 +1,154 @@
+"""The two sides: each statement goes to both at once, and their answers must be the same."""
+
+import collections
+import dataclasses
+import math
+import re
+
+from psycopg import pq
+
+ERROR, LOST = pq.ExecStatus.FATAL_ERROR, "lost"
+FLOATS = (700, 701)
+# Never right, not even when both sides say it. (XX000 of an unsupported regular expression or the like does not come up.)
+INTERNAL = re.compile(r"XX|58|53[^4]")
+ZEROS = re.compile(rb"(\d\.\d*?)0+(?!\d)")
+POINT = re.compile(rb"(\d)\.(?!\d)")
+
+
+@dataclasses.dataclass
+class Answer:
+    state: str = ""  # SQLSTATE, or "lost"
+    message: str = ""
+    tag: bytes = b""
+    rows: list = dataclasses.field(default_factory=list)
+    types: list = dataclasses.field(default_factory=list)
+
+    def __str__(self):
+        if self.state:
+            return f"ERROR {self.state}: {self.message}"
+        shown = "\n".join("  " + " | ".join("NULL" if c is None else c.decode(errors="replace") for c in row)[:400] for row in self.rows[:20])
+        return f"{self.tag.decode()}, {len(self.rows)} rows\n{shown}" + ("\n  …" if len(self.rows) > 20 else "")
+
+
+class Side:
+    """A connection whose search_path finds one of the twins."""
+
+    def __init__(self, server, database, am):
+        self.server, self.database, self.am = server, database, am
+        self.connect()
+
+    def connect(self):
+        self.connection = self.server.connect(self.database, prepare_threshold=None)
+        self.link = self.connection.pgconn
+        for statement in (f"SET search_path = {self.am}_side, public", f"SET default_table_access_method = {self.am}", "SET client_min_messages = error",
+                          "SET statement_timeout = '60s'"):
+            self.run(statement)
+
+    def close(self):
+        self.connection.close()
+
+    def send(self, statement):
+        try:
+            self.link.send_query(statement.replace("{side}", f"{self.am}_side").encode())
+        except Exception:  # pylint: disable=broad-except
+            pass  # the answer says that the connection is lost
+
+    def answer(self):
+        answer = Answer()
+        while True:
+            try:
+                result = self.link.get_result()
+            except Exception as error:  # pylint: disable=broad-except
+                return Answer(LOST, str(error))
+            if result is None:
+                break
+            if result.status == ERROR:
+                answer.state = (result.error_field(pq.DiagnosticField.SQLSTATE) or LOST.encode()).decode()
+                answer.message = (result.error_field(pq.DiagnosticField.MESSAGE_PRIMARY) or result.error_message or b"").decode(errors="replace")
+            else:
+                answer.tag = result.command_status or b""
+                columns = range(result.nfields)
+                get = result.get_value
+                answer.types = [result.ftype(c) for c in columns]
+                answer.rows += [tuple(get(r, c) for c in columns) for r in range(result.ntuples)]
+        if self.link.status != pq.ConnStatus.OK:
+            answer.state = LOST
+        return answer
+
+    def run(self, statement):
+        self.send(statement)
+        return self.answer()
+
+    def must(self, statement):
+        answer = self.run(statement)
+        if answer.state:
+            raise RuntimeError(f"{self.am}: {answer} in: {statement}")
+        return answer.rows
+
+    def copy(self, target, lines):
+        with self.connection.cursor() as cursor, cursor.copy(f"COPY {target} FROM STDIN") as copy:
+            copy.write("".join(line + "\n" for line in lines))
+
+
+def both(sides, statement):
+    for side in sides:
+        side.send(statement)
+    return [side.answer() for side in sides]
+
+
+def plain(rows):
+    """Numbers without trailing zeros."""
+    return [tuple(None if c is None else POINT.sub(rb"\1", ZEROS.sub(rb"\1", c)) for c in row) for row in rows]
+
+
+def sort_key(row):
+    return tuple((c is None, c or b"") for c in row)
+
+
+def close_enough(a, b, types):
+    """The same but for the last digits of floats."""
+    def same(x, y, type_):
+        if x == y:
+            return True
+        return None not in (x, y) and type_ in FLOATS and math.isclose(float(x), float(y), rel_tol=1e-12, abs_tol=1e-9)
+    return len(a) == len(b) and all(all(map(same, x, y, types)) for x, y in zip(a, b))
+
+
+def same_rows(heap, amax, ordered, loose, float_sums):
+    a, b = heap.rows, amax.rows
+    if a == b:
+        return True
+    if len(a) != len(b):
+        return False
+    if not ordered and collections.Counter(a) == collections.Counter(b):
+        return True
+    if loose:
+        a, b = plain(a), plain(b)
+    if not ordered:
+        a, b = sorted(a, key=sort_key), sorted(b, key=sort_key)
+    return a == b or (float_sums and close_enough(a, b, heap.types))
+
+
+def difference(case, compare, heap, amax):
+    """What is wrong, in a few words; None when nothing is."""
+    if LOST in (heap.state, amax.state):
+        return "the connection was lost"
+    for answer in (heap, amax):
+        if INTERNAL.match(answer.state):
+            return f"internal error {answer.state}"
+    if heap.state == amax.state == "":
+        if heap.tag != amax.tag:
+            return "another number of rows"
+        if compare and not same_rows(heap, amax, compare == "ordered", case.loose, case.float_sums):
+            return "other rows"
+        return None
+    if not heap.state:
+        return f"only amax fails, {amax.state}"
+    if not amax.state:
+        return f"only heap fails, {heap.state}"
+    # Which of several bad values comes first is open.
+    if heap.state != amax.state and (case.exact_message or heap.state[:2] != "22" or amax.state[:2] != "22"):
+        return f"other errors, {heap.state} and {amax.state}"
+    if case.exact_message and heap.message != amax.message:
+        return "other messages"
+    return None
