@@ -1,6 +1,6 @@
 """Streaming standbys under load, on servers that preload nothing, one of them without the library.
 
-    replication.py DIRECTORY RESULTS [feedback-off|feedback-on|consistency...]
+    replication.py DIRECTORY RESULTS [feedback-off|feedback-on|conflicts|consistency...]
 
 A transaction does the same to a heap table and to its amax twin, so both hold the same rows in every snapshot of every server, whatever has
 been replayed. Environment: AMAX_REPLICATION_SECONDS, the time of one load (default 12), AMAX_SEED. The last line is "N passed, N failed".
@@ -11,6 +11,7 @@ import logging
 import os
 import pathlib
 import random
+import re
 import shutil
 import sys
 import threading
@@ -60,21 +61,12 @@ class Reader:
                 job(connection, rng)
                 self.did[job.__name__] += 1
             except Exception as error:  # pylint: disable=broad-except
-                if not self.is_conflict(error, pid):
+                if not is_conflict(self.standby, pid, error):
                     self.problems.append(f"{job.__name__}: {type(error).__name__} {getattr(error, 'sqlstate', '')} {error}")
                     self.stop.set()
                 self.did[f"{job.__name__} cancelled"] += 1
                 if connection and connection.closed:
                     connection = None
-
-    def is_conflict(self, error, pid):
-        """Whether recovery cancelled a query or ended a session, as it may."""
-        if not isinstance(error, psycopg.Error):
-            return False
-        if error.sqlstate is not None:
-            return error.sqlstate == "40001" and "with recovery" in str(error)
-        # A session that was idle in its transaction gets to know only that its connection is gone.
-        return f"[{pid}] load FATAL:  terminating connection due to conflict with recovery" in self.standby.log.read_text(errors="replace")
 
     def short(self, connection, rng):
         compare(connection, rng, 2)
@@ -109,6 +101,16 @@ class Reader:
                 self.stop.wait(pause)
             if got != wanted:
                 raise Mismatch(f"cursor on {source}: missing {str(list((wanted - got).items()))[:600]}, too many {str(list((got - wanted).items()))[:600]}")
+
+
+def is_conflict(standby, pid, error):
+    """Whether recovery cancelled that backend's query or ended its session, as it may."""
+    if not isinstance(error, psycopg.Error):
+        return False
+    if error.sqlstate is not None:
+        return error.sqlstate == "40001" and "with recovery" in str(error)
+    # A session that was idle in its transaction gets to know only that its connection is gone.
+    return bool(re.search(rf"\[{pid}\] \w+ FATAL:  terminating connection due to conflict with recovery", standby.log.read_text(errors="replace")))
 
 
 def wait_for(standby, lsn):
@@ -231,6 +233,48 @@ class Scenario:
         with check("checksums after clean shutdowns"):
             stop_and_check(self.servers)
 
+    def conflicts(self):
+        """What maintenance makes visible or takes away goes, for a standby's query, only with a conflict: without any writer of rows, whose own
+        records would cancel the query first."""
+        primary = self.started(Server(self.directory, f"{self.name}-primary", SETTINGS))
+        standby = self.started(primary.backup(f"{self.name}-standby", [*SETTINGS, "max_standby_streaming_delay = 0"]))
+        with primary.connect() as control:
+            control.execute("CREATE EXTENSION amax")
+        insert = "INSERT INTO {t} SELECT i, jsonb_build_object('n', i) FROM generate_series(1001, 1400) i"
+        flush, keep = "SET amax.flush_threshold = 0; SET amax.bulk_threshold = 1000", "SET amax.flush_threshold = 1000; SET amax.bulk_threshold = 1000"
+        for number, (what, steps) in enumerate({
+                "rows flushed that it does not see": [flush, insert, "VACUUM {t}"],
+                "rows frozen that it does not see": [keep, insert, "VACUUM (FREEZE) {t}"],
+                "a load frozen that it does not see": [flush, "SET amax.bulk_threshold = 0", insert, "VACUUM {t}"],
+                "row pages emptied that it reads": [flush, "VACUUM {t}", "SELECT pg_current_xact_id()", "VACUUM {t}", insert, "VACUUM {t}"],
+        }.items()):
+            with self.checks.check(f"{self.name}: {what}") as said, primary.connect() as writer:
+                table = f"t{number}"
+                writer.execute(f"CREATE TABLE {table} (id int, doc jsonb) USING amax")
+                writer.execute(f"INSERT INTO {table} SELECT i, jsonb_build_object('n', i) FROM generate_series(1, 400) i")
+                caught_up(primary, standby)
+                connection = standby.connect(prepare_threshold=None)
+                pid = connection.info.backend_pid
+                connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
+                connection.execute(f"DECLARE c CURSOR FOR SELECT id, doc FROM {table}")
+                got = connection.execute("FETCH 3 FROM c").fetchall()
+                for step in steps:
+                    writer.execute(step.format(t=table))
+                try:
+                    caught_up(primary, standby)
+                    got += connection.execute("FETCH ALL FROM c").fetchall()
+                    equal("rows of the cursor", len(got), 400)
+                    equal("what is wrong of them", [row for i, row in enumerate(got, 1) if row != (i, {"n": i})], [])
+                    equal("rows counted", connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0], 400)
+                    said.append("right")
+                except psycopg.Error as error:
+                    if not is_conflict(standby, pid, error):
+                        raise
+                    said.append("cancelled")
+                connection.close()
+        with self.checks.check(f"{self.name}: clean shutdowns"):
+            stop_and_check(self.servers)
+
     def consistency(self):
         """Every record's pages are compared after replay (wal_consistency_checking): the standby dies of a difference."""
         settings = [*SETTINGS, "wal_consistency_checking = 'all'"]
@@ -255,7 +299,8 @@ def main():
     logging.getLogger("psycopg").setLevel(logging.CRITICAL)
     checks = Checks()
     stock = installation.stock(PG_BIN, directory / "stock")
-    scenarios = {"feedback-off": lambda s: s.streaming("off"), "feedback-on": lambda s: s.streaming("on"), "consistency": lambda s: s.consistency()}
+    scenarios = {"feedback-off": lambda s: s.streaming("off"), "feedback-on": lambda s: s.streaming("on"), "conflicts": lambda s: s.conflicts(),
+                 "consistency": lambda s: s.consistency()}
     for name, run in scenarios.items():
         if wanted and name not in wanted:
             continue
