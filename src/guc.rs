@@ -114,7 +114,7 @@ pub fn init() {
     GucRegistry::define_string_guc(
         c"amax.fault_point",
         c"Sets where maintenance fails, for tests.",
-        c"A name raises an error there; followed by an exclamation mark, it ends the process.",
+        c"A name raises an error there; followed by an exclamation mark, it ends the process; by ~N, it waits for N milliseconds.",
         &FAULT_POINT,
         GucContext::Suset,
         plain,

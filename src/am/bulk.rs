@@ -7,6 +7,7 @@
 use super::modify;
 use crate::columnar::write::ComponentWriter;
 use crate::guc;
+use crate::maintenance::fault;
 use crate::options::Options;
 use crate::storage::cache::{file_id, FileId};
 use crate::storage::rowpage::set_tid;
@@ -176,11 +177,13 @@ impl Load {
             cmin: self.cid,
         };
         let (mut component, _, _) = writer.finish(rel, Some(origin));
+        fault("load_written");
         manifest::publish(rel, |manifest| {
             component.id = manifest.next_component;
             manifest.next_component += 1;
             manifest.components.push(component);
         });
+        fault("load_published");
     }
 }
 

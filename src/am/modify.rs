@@ -70,6 +70,7 @@ unsafe fn insert_tuple(
         let guard = InHeap::enter();
         pg_sys::heap_insert(rel, tuple, cid, options & !STRIPPED, bistate);
         drop(guard);
+        maintenance::fault("insert_placed");
         (*slot).tts_tid = logical_tid(rel, &(*tuple).t_self);
         // The slot may own this tuple.
         (*tuple).t_self = (*slot).tts_tid;
@@ -407,6 +408,7 @@ pub unsafe extern "C-unwind" fn update(
         }
         let physical = (*tuple).t_self;
         let heap_only = (*(*tuple).t_data).t_infomask2 & pg_sys::HEAP_ONLY_TUPLE as u16 != 0;
+        maintenance::fault("update_placed");
         if target.stub && heap_only {
             unchain(
                 rel,

@@ -10,6 +10,7 @@
 
 use super::rows::row_at;
 use crate::am::bulk::is_logically_logged;
+use crate::maintenance::fault;
 use crate::storage::buffer::{Change, Kind, Lock, Pin};
 use crate::storage::rowpage::{self, heap_tuple, is_stub, set_tid, tid_block, InHeap, STUB};
 use crate::storage::{map, meta};
@@ -212,7 +213,9 @@ unsafe fn create(rel: pg_sys::Relation, component: &Component, at: &pg_sys::Item
     // It is no row.
     pg_sys::pgstat_count_heap_insert(rel, -1);
     let (block, offset) = (tid_block(&tuple.t_self), tuple.t_self.ip_posid);
+    fault("stub_placed");
     map::adopt(rel, block);
+    fault("stub_adopted");
     pg_sys::MemoryContextSwitchTo(old);
     context.reset();
     // From here on our pin keeps the page from being flushed. If it was before, the stub may be gone: the caller tries again.
@@ -231,6 +234,7 @@ unsafe fn create(rel: pg_sys::Relation, component: &Component, at: &pg_sys::Item
             State::At { block, offset },
         );
     }
+    fault("stub_entered");
 }
 
 /// While one of these lives, heap_insert() leaves a wide tuple of the relation as it is: moving attributes out of line would form it

@@ -50,6 +50,7 @@ pub unsafe fn flush(
         0 => Default::default(),
         _ => manifest::publish(rel, |manifest| std::mem::take(&mut manifest.free)),
     };
+    super::fault("flush_chosen");
     let mut writer = ComponentWriter::new(rel, options, free);
     let mut context = pgrx::PgMemoryContexts::new("amax flush page");
     let mut pages = Vec::new();
@@ -247,6 +248,7 @@ unsafe fn seal(rel: pg_sys::Relation, page: &Page, oldest_xmin: pg_sys::Transact
         rowpage::seal(change.raw(handle));
         change.commit();
     }
+    super::fault("flush_page_sealed");
     for &(row, offset) in &page.stubs {
         stub::release(rel, row, (page.p, offset));
     }

@@ -70,9 +70,11 @@ unsafe fn row_page(rel: pg_sys::Relation, v: u32, p: u32) -> bool {
         return true;
     }
     super::toast::kill_chunks(rel, &pin);
+    super::fault("reclaim_toast");
     if map::physical(rel, v) == Some(p) {
         map::forget(rel, v, p);
     }
+    super::fault("reclaim_unmapped");
     let mut change = Change::begin(rel);
     change.format_borrowed(pin.buffer(), Kind::Blob);
     change.commit();

@@ -223,6 +223,7 @@ impl Vacuum {
     unsafe fn remove_dead(&mut self) {
         // Stubs among the line pointers to be reused are dead to everyone: the directory must say so before.
         let (columnar, fresh) = stub::mark_dead(self.rel);
+        super::fault("vacuum_marked");
         self.report.columnar_dead = columnar.len() as u64;
         if self.dead.is_empty() && fresh == 0 {
             return;
@@ -242,6 +243,7 @@ impl Vacuum {
                 &raw const dead as *mut _,
             );
         }
+        super::fault("vacuum_unindexed");
         for of_block in dead.hot.chunk_by(|a, b| tid::block(*a) == tid::block(*b)) {
             let v = tid::block(of_block[0]);
             let Some(p) = map::physical(self.rel, v) else {
@@ -359,6 +361,7 @@ impl Vacuum {
                 manifest::retire(manifest, RetiredPages::Columnar(given_up));
             }
         });
+        super::fault("vacuum_settled");
     }
 
     unsafe fn index_info(&self, at: usize) -> pg_sys::IndexVacuumInfo {

@@ -5,7 +5,7 @@
 Each client owns some rows and knows what they must be: after a COMMIT that returned, the new state; after a crash before COMMIT was sent,
 the old one; after a crash while COMMIT was under way, one of the two, whole. Rounds take turns between the death of the whole server
 and that of one backend, which makes the postmaster restart the others. Every round is a test; another is that the data checksums are
-right after a clean shutdown; another that a last round without a crash ends as it should.
+right after a clean shutdown; another that a last round without a crash ends as it should. Then every fault point has its turn: faults.py.
 
 Environment: AMAX_CRASH_ROUNDS (default 6), AMAX_SEED. The last line is "N passed, N failed".
 """
@@ -22,6 +22,7 @@ import traceback
 
 import psycopg
 
+import faults
 from server import Server
 from twins import Mismatch, shorten
 
@@ -388,38 +389,45 @@ def main():
         "fsync = off", "max_wal_size = '128MB'", "checkpoint_timeout = '30s'", "autovacuum_naptime = '1s'", "autovacuum_vacuum_threshold = 20",
         "autovacuum_vacuum_scale_factor = 0.02", "autovacuum_vacuum_insert_threshold = 20", "autovacuum_vacuum_insert_scale_factor = 0.02",
         "autovacuum_vacuum_cost_delay = 0"])
-    passed = failed = 0
+    count = {True: 0, False: 0}
+
+    def passes(title, test):
+        """Runs a test; whether it passed."""
+        problem = None
+        try:
+            did = test()
+        except Exception as error:  # pylint: disable=broad-except
+            problem = str(error.args[0]) if isinstance(error, Mismatch) else traceback.format_exc()
+        crashes = server.new_crashes()
+        if crashes:
+            problem = (problem or "") + "\nthe server's log speaks of a crash:\n" + "\n".join(crashes[:5])
+        count[problem is None] += 1
+        print(f"ok      {title}: {did}" if problem is None else f"FAILED  {title}\n    " + problem[:3000].replace("\n", "\n    "), flush=True)
+        return problem is None
+
     try:
         load = Load(server, seed)
         # Deaths in turn, then a clean end.
         for number, crash in enumerate([("server", "backend")[n % 2 if n % 3 else 0] for n in range(rounds)] + [None], 1):
             title = f"round {number}, " + (f"kill -9 of {'a' if crash == 'backend' else 'the'} {crash}" if crash else "clean shutdown, checksums")
-            problem = None
-            try:
-                did = load.round(crash)
-            except Exception as error:  # pylint: disable=broad-except
-                problem = str(error) if isinstance(error, Mismatch) else traceback.format_exc()
-            crashes = server.new_crashes()
-            if crashes:
-                problem = (problem or "") + "\nthe server's log speaks of a crash:\n" + "\n".join(crashes[:5])
-            if problem is None:
-                passed += 1
-                print(f"ok      {title}: {did} commits", flush=True)
-                continue
-            failed += 1
-            print(f"FAILED  {title}\n    " + problem[:3000].replace("\n", "\n    "), flush=True)
-            # What is known of the rows no longer holds.
-            break
+            if not passes(title, lambda: f"{load.round(crash)} commits"):
+                break  # what is known of the rows no longer holds
+        faulty = None
+        for point in faults.points():
+            for how, what in (("", "error"), ("!", "crash")):
+                faulty = faulty or faults.Faults(server)
+                if not passes(f"{what} at {point}", lambda: faulty.test(point, how)):
+                    faulty = faulty.drop()
     finally:
-        if failed:
+        if count[False]:
             shutil.copy(server.log, pathlib.Path(results) / "server.log")
         try:
             server.stop()
         except RuntimeError as error:
-            failed += 1
+            count[False] += 1
             print(f"FAILED  the server could not be stopped: {error}")
-    print(f"{passed} passed, {failed} failed")
-    return 1 if failed or not passed else 0
+    print(f"{count[True]} passed, {count[False]} failed")
+    return 1 if count[False] or not count[True] else 0
 
 
 if __name__ == "__main__":

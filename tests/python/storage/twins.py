@@ -81,8 +81,11 @@ class Twins:
         with server.connect(database) as control:
             control.execute("CREATE EXTENSION amax; CREATE EXTENSION amcheck; CREATE SCHEMA heap_side; CREATE SCHEMA amax_side")
             control.execute(FUNCTIONS)
-            self.heap = Side(server, database, "heap")
-        self.amax = Side(server, database, "amax")
+        self.connect(server)
+
+    def connect(self, server):
+        self.heap = Side(server, self.database, "heap")
+        self.amax = Side(server, self.database, "amax")
         self.sides = (self.heap, self.amax)
 
     def close(self):

@@ -1,0 +1,124 @@
+"""An error, and a crash, at every fault point of the extension: nothing is lost, and the table works on.
+
+Which points there are is read from the source: one that has no recipe here, or that its recipe does not reach, fails.
+"""
+
+import os
+import pathlib
+import re
+import time
+
+import psycopg
+
+from twins import Mismatch, Twins
+
+SETTINGS = ["amax.flush_threshold = 0", "amax.bulk_threshold = 10", "amax.rows_per_leaf = 100"]
+TABLES = ("t", "loaded")
+
+FLUSH = "VACUUM {amax}t"
+# What is done first, on both sides or ({amax} in it) on one, and the statement that meets the point.
+RECIPES = {
+    "flush": ([], FLUSH),
+    "reclaim": ([FLUSH, "UPDATE t SET v = v WHERE id % 40 = 0"], FLUSH),
+    "vacuum": ([FLUSH, "DELETE FROM t WHERE id % 9 = 0"], FLUSH),
+    "vacuum_settled": (["BEGIN", "INSERT INTO loaded SELECT i, '{}' FROM generate_series(1, 300) i", "UPDATE loaded SET i = -i", "ROLLBACK"],
+                       "VACUUM {amax}loaded"),
+    "stub": ([FLUSH], "UPDATE {amax}t SET v = v + 1 WHERE id % 13 = 3"),
+    "update": ([FLUSH], "UPDATE {amax}t SET v = v + 1 WHERE id % 13 = 4"),
+    "insert": ([], "INSERT INTO {amax}t VALUES (-1, 0, '{}')"),
+    "load": ([], "INSERT INTO {amax}loaded SELECT i, '{}' FROM generate_series(1, 300) i"),
+}
+
+
+def points():
+    """The names of all fault points in the source."""
+    text = "".join(path.read_text() for path in sorted(pathlib.Path(os.environ["AMAX_ROOT"], "src").rglob("*.rs")))
+    return list(dict.fromkeys(re.findall(r'\bfault\("(\w+)"\)', text)))
+
+
+def recipe(point):
+    found = RECIPES.get(point) or RECIPES.get(point.split("_")[0])
+    if not found:
+        raise Mismatch(f"there is no recipe for fault point {point}")
+    return found
+
+
+class Faults:
+    def __init__(self, server):
+        self.server = server
+        self.twins = Twins(server, "faults", 1, SETTINGS)
+        self.twins.both("CREATE TABLE t (id int PRIMARY KEY, v int, doc jsonb)")
+        self.twins.both("CREATE INDEX t_v ON t (v)")
+        self.twins.both("CREATE TABLE loaded (i int, doc jsonb)")
+        self.twins.both("CREATE INDEX loaded_i ON loaded (i)")
+        for table in TABLES:
+            self.twins.both(f"ALTER TABLE {table} SET (autovacuum_enabled = off, toast.autovacuum_enabled = off)")
+        self.next = 0
+
+    def drop(self):
+        """After a failure nothing is known of the rows."""
+        self.twins.close()
+        with self.server.connect() as control:
+            control.execute("DROP DATABASE faults WITH (FORCE)")
+
+    def test(self, point, how):
+        """`how` is "" for an error, "!" for a crash."""
+        before, statement = recipe(point)
+        both, next_id = self.twins.both, self.next
+        self.next += 200
+        # Rows of all kinds: new ones, some of them with TOAST; columnar ones that are changed, locked and deleted.
+        both(f"INSERT INTO t SELECT i, i % 50, CASE WHEN i % 20 = 0 THEN gen.doc(i, 1) || jsonb_build_object('long', repeat(md5(i::text), 300)) ELSE gen.doc(i, 1) END "
+             f"FROM generate_series({next_id}, {self.next - 1}) i")
+        both(f"UPDATE t SET v = v + 1 WHERE id % 7 = {next_id // 200 % 7}")
+        both("SELECT id FROM t WHERE id % 17 = 0 FOR SHARE")
+        both(f"DELETE FROM t WHERE id % 11 = {next_id // 200 % 11}")
+        both("INSERT INTO loaded SELECT id, doc FROM t WHERE id % 8 = 0")
+        for step in before:
+            if "{amax}" in step:
+                self.twins.amax.query(step.replace("{amax}", "amax_side."))
+            else:
+                both(step)
+        self.hit(statement.replace("{amax}", "amax_side."), point, how)
+        self.check()
+        # Still a table, whose rows all become columnar.
+        both("UPDATE t SET v = v - 1 WHERE id % 5 = 0")
+        both("DELETE FROM loaded WHERE i % 3 = 0")
+        for table in TABLES * 2:
+            self.twins.amax.query(f"VACUUM amax_side.{table}")
+        self.check()
+        return "nothing lost"
+
+    def hit(self, statement, point, how):
+        amax = self.twins.amax.connection
+        amax.execute(f"SET amax.fault_point = '{point}{how}'")
+        try:
+            amax.execute(statement)
+        except psycopg.Error as error:
+            if how and amax.closed:
+                return self.reconnect()
+            if how or f"fault injected at {point}" not in str(error):
+                raise Mismatch(f"{point}{how}: {error.sqlstate} {error} in: {statement}") from error
+            return amax.execute("RESET amax.fault_point")
+        raise Mismatch(f"{point} was not reached by: {statement}")
+
+    def reconnect(self):
+        self.twins.close()
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                return self.twins.connect(self.server)
+            except psycopg.OperationalError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.05)
+
+    def check(self):
+        for table in TABLES:
+            self.twins.same_rows(table)
+            self.twins.except_all(table)
+        self.twins.amax.query("SET enable_seqscan = off")
+        self.twins.same_rows(condition="id >= 0")
+        self.twins.same_rows(condition="v >= 0")
+        self.twins.same_rows("loaded", "i IS NOT NULL")
+        self.twins.amax.query("RESET enable_seqscan")
+        self.twins.healthy(TABLES)
