@@ -124,11 +124,13 @@ impl<'a> Vector<'a> {
         self.scales.as_ref().map_or(0, |scales| scales[i])
     }
 
-    /// The string row `i` indexes, which is not NULL; none is the empty string.
+    /// The string row `i` indexes, which is not NULL.
+    ///
+    /// # Panics
+    /// If there is none.
     #[inline]
     pub fn string(&self, i: usize) -> &[u8] {
-        let strings = self.strings.as_ref();
-        strings.map_or(&[], |strings| strings.get(self.words[i] as usize))
+        self.view().string(i)
     }
 
     /// The value of row `i`.
@@ -199,5 +201,59 @@ impl<'a, S: AsRef<[u8]>> FromIterator<S> for StringTable<'a> {
             table.push(string.as_ref());
         }
         table
+    }
+}
+
+/// A vector's slices, for tight loops.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct View<'a> {
+    pub(crate) ty: Type,
+    pub(crate) words: &'a [i64],
+    pub(crate) scales: Option<&'a [u16]>,
+    pub(crate) valid: Option<&'a [bool]>,
+    ends: &'a [u32],
+    data: &'a [u8],
+    pub(crate) dictionary: bool,
+}
+
+impl Vector<'_> {
+    pub(crate) fn view(&self) -> View<'_> {
+        let strings = self.strings.as_ref();
+        View {
+            ty: self.ty,
+            words: &self.words,
+            scales: self.scales.as_deref(),
+            valid: self.valid.as_deref(),
+            ends: strings.map_or(&[], |strings| &strings.ends),
+            data: strings.map_or(&[], |strings| &strings.data),
+            dictionary: self.dictionary,
+        }
+    }
+}
+
+impl<'a> View<'a> {
+    #[inline]
+    pub(crate) fn is_valid(&self, i: usize) -> bool {
+        self.valid.is_none_or(|valid| valid[i])
+    }
+
+    #[inline]
+    pub(crate) fn scale(&self, i: usize) -> u16 {
+        self.scales.map_or(0, |scales| scales[i])
+    }
+
+    #[inline]
+    pub(crate) fn string(&self, i: usize) -> &'a [u8] {
+        let string = self.words[i] as usize;
+        let start = if string == 0 {
+            0
+        } else {
+            self.ends[string - 1]
+        };
+        &self.data[start as usize..self.ends[string] as usize]
+    }
+
+    pub(crate) fn strings(&self) -> usize {
+        self.ends.len()
     }
 }

@@ -7,8 +7,10 @@
 
 use crate::Error;
 
+mod digits;
 mod text;
 
+pub use digits::{infinity, nan, read, write, Digits, Value};
 pub(crate) use text::parse;
 pub use text::{from_text, to_text, write_text};
 

@@ -1,0 +1,105 @@
+//! Vectors whose values are few: each has a small code, so that work can be done once per code of a batch.
+
+use crate::vector::{Type, View, LARGE};
+
+/// Codes are worth it below so many per row of the batch: the memory of what is known of each is cleared per batch.
+const CODES_PER_ROW: usize = 16;
+/// And below so many in all, to stay in the second-level cache.
+const CODES: usize = 1 << 18;
+
+/// The codes of a vector: its words less `base`, and one more for NULL if there may be any.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Codes {
+    base: i64,
+    values: usize,
+    nulls: bool,
+}
+
+impl Codes {
+    /// Of a dictionary, booleans, and integers that lie close together; equal numerics with one display scale
+    /// are integers too. `None` if there are too many.
+    pub(crate) fn of(view: &View<'_>) -> Option<Self> {
+        let (base, values) = match view.ty {
+            Type::Text if view.dictionary => (0, view.strings()),
+            Type::Bool => (0, 2),
+            Type::Int => span(view)?,
+            Type::Numeric if one_scale(view) => span(view)?,
+            _ => return None,
+        };
+        let codes = Self {
+            base,
+            values,
+            nulls: view.valid.is_some(),
+        };
+        (codes.len() <= limit(view.words.len())).then_some(codes)
+    }
+
+    /// How many.
+    pub(crate) fn len(&self) -> usize {
+        self.values + usize::from(self.nulls)
+    }
+
+    /// Adds `stride` times the code of each row to `out`.
+    ///
+    /// # Panics
+    /// If a word is not a code.
+    pub(crate) fn add_to(&self, view: &View<'_>, stride: u32, out: &mut [u32]) {
+        let values = self.values as u64;
+        let mut outside = false;
+        match view.valid {
+            None => {
+                for (out, &word) in out.iter_mut().zip(view.words) {
+                    let code = word.wrapping_sub(self.base) as u64;
+                    outside |= code >= values;
+                    *out = out.wrapping_add((code as u32).wrapping_mul(stride));
+                }
+            }
+            Some(valid) => {
+                for ((out, &word), &valid) in out.iter_mut().zip(view.words).zip(valid) {
+                    let code = word.wrapping_sub(self.base) as u64;
+                    let code = if valid { code } else { values };
+                    outside |= valid && code >= values;
+                    *out = out.wrapping_add((code as u32).wrapping_mul(stride));
+                }
+            }
+        }
+        assert!(!outside, "a word of a vector is not in its dictionary");
+    }
+}
+
+/// The most codes, single or combined, that are worth it for a batch of so many rows.
+pub(crate) fn limit(rows: usize) -> usize {
+    rows.saturating_mul(CODES_PER_ROW).min(CODES)
+}
+
+fn one_scale(view: &View<'_>) -> bool {
+    view.scales.is_none_or(|scales| {
+        scales
+            .first()
+            .is_some_and(|&first| first != LARGE && scales.iter().all(|&scale| scale == first))
+    })
+}
+
+/// The least word of a value, and how many there are up to the greatest.
+fn span(view: &View<'_>) -> Option<(i64, usize)> {
+    let (mut least, mut greatest) = (i64::MAX, i64::MIN);
+    match view.valid {
+        None => {
+            for &word in view.words {
+                least = least.min(word);
+                greatest = greatest.max(word);
+            }
+        }
+        Some(valid) => {
+            for (&word, &valid) in view.words.iter().zip(valid) {
+                least = least.min(if valid { word } else { i64::MAX });
+                greatest = greatest.max(if valid { word } else { i64::MIN });
+            }
+        }
+    }
+    if least > greatest {
+        return Some((0, 0)); // every row is NULL
+    }
+    let span = greatest.abs_diff(least);
+    (span < CODES as u64).then(|| (least, span as usize + 1))
+}
