@@ -1,4 +1,4 @@
--- A flush or reclaim that fails at any of its steps loses nothing and leaves a table that works.
+-- A flush, reclaim or merge that fails at any of its steps loses nothing and leaves a table that works.
 CREATE EXTENSION IF NOT EXISTS amax;
 CREATE TABLE faulty (id int PRIMARY KEY, s text, n int) USING amax;
 SET amax.flush_threshold = 0;
@@ -45,6 +45,34 @@ VACUUM faulty;
 VACUUM faulty;
 SELECT * FROM state();
 SELECT sum(rows) >= 390 AS columnar FROM amax.components('faulty');
+
+-- A merge that fails at any of its steps, and the sweep that follows it.
+SET amax.merge_ratio = 0;
+SET amax.max_components = 1;
+DELETE FROM faulty WHERE id % 4 = 0;
+INSERT INTO faulty SELECT i, 'merged', 1 FROM generate_series(401, 500) i;
+SET amax.fault_point = 'merge_leaf';
+VACUUM faulty;
+SELECT * FROM state();
+SET amax.fault_point = 'merge_written';
+VACUUM faulty;
+SELECT * FROM state();
+UPDATE faulty SET n = 4 WHERE id BETWEEN 21 AND 30;
+SET amax.fault_point = 'merge_published';
+VACUUM faulty;
+SELECT * FROM state();
+UPDATE faulty SET n = 4 WHERE id = 31;
+SET amax.fault_point = 'reclaim_swept';
+VACUUM faulty;
+SELECT * FROM state();
+INSERT INTO faulty SELECT i, 'back', 1 FROM generate_series(4, 400, 4) i ON CONFLICT DO NOTHING;
+UPDATE faulty SET n = 5 WHERE id BETWEEN 26 AND 35;
+SELECT * FROM state();
+RESET amax.fault_point;
+VACUUM faulty;
+VACUUM faulty;
+SELECT * FROM state();
+SELECT count(*) AS components, sum(rows) AS rows FROM amax.components('faulty');
 
 -- A fault point is for superusers.
 CREATE ROLE regress_amax_faults;

@@ -48,6 +48,8 @@ static ROWS_PER_LEAF: GucSetting<i32> = GucSetting::<i32>::new(15_000);
 static LEAF_SIZE_KB: GucSetting<i32> = GucSetting::<i32>::new(64 * 1024);
 static PATH_CAP: GucSetting<i32> = GucSetting::<i32>::new(4_000);
 static FLUSH_THRESHOLD: GucSetting<i32> = GucSetting::<i32>::new(512);
+static MERGE_RATIO: GucSetting<f64> = GucSetting::<f64>::new(1.2);
+static MAX_COMPONENTS: GucSetting<i32> = GucSetting::<i32>::new(5);
 static BULK_THRESHOLD: GucSetting<i32> = GucSetting::<i32>::new(1_000);
 static DECODE_CACHE_KB: GucSetting<i32> = GucSetting::<i32>::new(256 * 1024);
 
@@ -85,6 +87,16 @@ pub fn path_cap() -> i32 {
 /// Row pages a table must have for VACUUM to flush them.
 pub fn flush_threshold() -> i32 {
     FLUSH_THRESHOLD.get()
+}
+
+/// How many times as large as a component the younger ones must be together to be merged with it.
+pub fn merge_ratio() -> f64 {
+    MERGE_RATIO.get()
+}
+
+/// Components VACUUM leaves.
+pub fn max_components() -> i32 {
+    MAX_COMPONENTS.get()
 }
 
 /// Rows of a statement that go to row pages before it starts to build a component.
@@ -127,6 +139,16 @@ pub fn init() {
         user(),
         plain,
     );
+    GucRegistry::define_float_guc(
+        c"amax.merge_ratio",
+        c"Sets how large the younger components must be, relative to a component, to be merged with it.",
+        c"A table's own option comes first.",
+        &MERGE_RATIO,
+        0.0,
+        1e6,
+        user(),
+        plain,
+    );
     let int = |name, what, setting, min, max, flags| {
         GucRegistry::define_int_guc(name, what, c"", setting, min, max, user(), flags);
     };
@@ -159,6 +181,14 @@ pub fn init() {
         c"Sets the number of row pages a table must have for VACUUM to turn them into a component.",
         &FLUSH_THRESHOLD,
         0,
+        i32::MAX,
+        plain,
+    );
+    int(
+        c"amax.max_components",
+        c"Sets the number of components of a table that VACUUM leaves unmerged.",
+        &MAX_COMPONENTS,
+        1,
         i32::MAX,
         plain,
     );

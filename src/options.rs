@@ -21,14 +21,17 @@ pub struct Options {
     pub path_cap: i32,
     /// Row pages.
     pub flush_threshold: i32,
+    pub merge_ratio: f64,
+    pub max_components: i32,
 }
 
 /// Names, with what each accepts.
-const NUMBERS: [(&str, i64, i64); 4] = [
+const NUMBERS: [(&str, i64, i64); 5] = [
     ("rows_per_leaf", 1, 1_000_000),
     ("leaf_size", 64, 1024 * 1024),
     ("path_cap", 0, 100_000),
     ("flush_threshold", 0, i32::MAX as i64),
+    ("max_components", 1, i32::MAX as i64),
 ];
 
 impl Options {
@@ -39,6 +42,7 @@ impl Options {
             .get("compression")
             .and_then(Value::as_str)
             .and_then(compression_named);
+        let ratio = own.get("merge_ratio").and_then(Value::as_f64);
         let threshold = number("flush_threshold").map_or(guc::flush_threshold(), |n| n as i32);
         Options {
             compression: compression.unwrap_or(guc::compression()),
@@ -46,6 +50,8 @@ impl Options {
             leaf_bytes: number("leaf_size").map_or(guc::leaf_bytes(), |n| n as usize * 1024),
             path_cap: number("path_cap").map_or(guc::path_cap(), |n| n as i32),
             flush_threshold: if guc::eager() { 0 } else { threshold },
+            merge_ratio: ratio.unwrap_or(guc::merge_ratio()),
+            max_components: number("max_components").map_or(guc::max_components(), |n| n as i32),
         }
     }
 }
@@ -79,6 +85,10 @@ fn check(options: &Map<String, Value>) {
             if value.as_str().and_then(compression_named).is_none() {
                 invalid(name, value, "none, snappy, zstd or lz4");
             }
+        } else if name == "merge_ratio" {
+            if !value.as_f64().is_some_and(|n| (0.0..=1e6).contains(&n)) {
+                invalid(name, value, "a number from 0 to 1000000");
+            }
         } else if let Some(&(_, min, max)) = NUMBERS.iter().find(|n| n.0 == name) {
             if !value.as_i64().is_some_and(|n| (min..=max).contains(&n)) {
                 invalid(name, value, &format!("an integer from {min} to {max}"));
@@ -90,7 +100,7 @@ fn check(options: &Map<String, Value>) {
                 "",
             )
             .set_hint(
-                "Options are compression, rows_per_leaf, leaf_size, path_cap and flush_threshold.",
+                "Options are compression, rows_per_leaf, leaf_size, path_cap, flush_threshold, merge_ratio and max_components.",
             )
             .report(PgLogLevel::ERROR);
         }
@@ -181,6 +191,8 @@ fn options(
         ("leaf_size", (o.leaf_bytes / 1024).to_string()),
         ("path_cap", o.path_cap.to_string()),
         ("flush_threshold", o.flush_threshold.to_string()),
+        ("merge_ratio", o.merge_ratio.to_string()),
+        ("max_components", o.max_components.to_string()),
     ];
     let rows = rows.map(|(name, value)| {
         let source = if own.contains_key(name) {

@@ -103,6 +103,32 @@ thread_local! {
     static CACHE: RefCell<Vec<Cached>> = const { RefCell::new(Vec::new()) };
 }
 
+/// Leaf `at` of a component, past the cache: a merge reads it once.
+pub fn read(
+    rel: pg_sys::Relation,
+    component: &Component,
+    at: usize,
+    entry: &LeafEntry,
+) -> Leaf<Pages> {
+    let pages = Pages {
+        relid: unsafe { (*rel).rd_id },
+        file: file_id(rel),
+        image: entry.image.clone(),
+    };
+    Leaf::open(pages, entry.image.len).unwrap_or_else(|e| {
+        let block = entry.image.page(0).unwrap_or(0);
+        corrupt(
+            rel,
+            block,
+            &format!(
+                "leaf {at} of component {} of \"{}\": {e}",
+                component.id,
+                rel_name(rel)
+            ),
+        )
+    })
+}
+
 /// Leaf `at` of a component.
 pub fn open(rel: pg_sys::Relation, component: &Component, at: usize) -> Rc<OpenLeaf> {
     let file = file_id(rel);
@@ -127,27 +153,10 @@ pub fn open(rel: pg_sys::Relation, component: &Component, at: usize) -> Rc<OpenL
             &format!("component {} has no leaf {at}", component.id),
         );
     };
-    let relid = unsafe { (*rel).rd_id };
-    let pages = Pages {
-        relid,
-        file,
-        image: entry.image.clone(),
-    };
-    let leaf = Leaf::open(pages, entry.image.len).unwrap_or_else(|e| {
-        let block = entry.image.page(0).unwrap_or(0);
-        corrupt(
-            rel,
-            block,
-            &format!(
-                "leaf {at} of component {} of \"{}\": {e}",
-                component.id,
-                rel_name(rel)
-            ),
-        )
-    });
+    let leaf = read(rel, component, at, entry);
     let width = leaf.schema().count();
     let leaf = Rc::new(OpenLeaf {
-        relid,
+        relid: unsafe { (*rel).rd_id },
         entry: entry.clone(),
         bytes: Cell::new(leaf.bytes_used()),
         leaf,

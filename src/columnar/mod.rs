@@ -2,6 +2,7 @@
 
 mod index_feed;
 mod leaf;
+pub mod merge;
 pub mod origin;
 mod row;
 mod rows;

@@ -138,7 +138,7 @@ pub unsafe fn row_for_rewrite(
     let mut state = super::origin::vacuum_state(rel, &row.origin, oldest_xmin);
     match stub::state(rel, v, offset) {
         State::None => (*tuple.t_data).t_ctid = tuple.t_self,
-        State::Dead => state = HEAPTUPLE_DEAD,
+        State::Dead | State::Gone => state = HEAPTUPLE_DEAD,
         State::At { block, offset: at } => {
             rowpage::set_tid(&mut tuple.t_self, block, at);
             // The stub as it is once judged: an xmax that came to nothing is marked invalid by then. Without the mark the rewrite module

@@ -69,13 +69,8 @@ impl LeafRows {
             return Vec::new();
         };
         let v = tid::block(leaf.keys()[first as usize]);
-        let aliases = &leaf.entry.aliases;
-        let start = aliases.partition_point(|a| a.0 < key(v, 0));
-        aliases[start..]
-            .iter()
-            .take_while(|a| tid::block(a.0) == v)
-            .map(|a| (tid::offset(a.0), a.1))
-            .collect()
+        let aliases = leaf.entry.aliases_of(v).iter();
+        aliases.map(|a| (tid::offset(a.0), a.1)).collect()
     }
 }
 
@@ -216,7 +211,7 @@ pub unsafe fn fetch(
     // row's physical one; that can only make a transaction fail in vain.
     pg_sys::PredicateLockTID(rel, at, snapshot, pg_sys::FrozenTransactionId);
     let state = stub::state(rel, v, offset);
-    if state == State::Dead && !all_dead.is_null() {
+    if state.is_dead() && !all_dead.is_null() {
         *all_dead = true;
     }
     stub::visible(rel, v, offset, state, snapshot).then_some(row)
@@ -234,14 +229,19 @@ pub unsafe fn row_version(
         .filter(|_| own.ip_posid == at.ip_posid)
 }
 
-/// The row at its own TID, seen or not.
-pub unsafe fn row_at(
+/// The row at its own TID, seen or not; None when a merge left it out.
+pub fn row(
     rel: pg_sys::Relation,
     component: &Component,
     at: &pg_sys::ItemPointerData,
-) -> Row {
+) -> Option<Row> {
     let mut own = *at;
-    find(rel, component, &mut own).unwrap_or_else(|| {
+    find(rel, component, &mut own).filter(|_| own.ip_posid == at.ip_posid)
+}
+
+/// The row at the TID of a live stub.
+pub fn row_at(rel: pg_sys::Relation, component: &Component, at: &pg_sys::ItemPointerData) -> Row {
+    row(rel, component, at).unwrap_or_else(|| {
         let detail = format!(
             "component {} has no row ({},{})",
             component.id,

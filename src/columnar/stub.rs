@@ -5,10 +5,10 @@
 //! versioning. A row is visible iff its component is and its stub is absent or satisfies the snapshot.
 //!
 //! The directory is an array: a page for every four logical blocks, six bytes a row. An entry is empty, a stub's physical TID, or the
-//! mark that the row is dead to everyone (which VACUUM sets before it lets the stub's line pointer be used again; it is the row's
-//! anti-matter until a merge leaves the row out).
+//! mark that the row is dead to everyone (which VACUUM sets before it lets the stub's line pointer be used again). The mark is the row's
+//! anti-matter: once no index entry leads to the row a merge leaves it out, and once nobody reads the merge's inputs the mark goes.
 
-use super::rows::row_at;
+use super::row::Row;
 use crate::am::bulk::is_logically_logged;
 use crate::maintenance::fault;
 use crate::storage::buffer::{Change, Kind, Lock, Pin};
@@ -22,6 +22,7 @@ use pgrx::pg_sys;
 
 const ENTRY: usize = 6;
 const BLOCKS_PER_PAGE: u32 = 4;
+/// In place of a block; the offset then tells [`State::Dead`] (0) from [`State::Gone`] (1).
 const DEAD: u32 = u32::MAX;
 /// Bytes between a stub's null bitmap and its attributes that hold the row's key.
 const KEY_BYTES: usize = 8;
@@ -30,8 +31,20 @@ const KEY_BYTES: usize = 8;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum State {
     None,
+    /// Dead to everyone; index entries may still lead to the row.
     Dead,
-    At { block: u32, offset: u16 },
+    /// Dead to everyone and without index entries: a merge may leave the row out, or has.
+    Gone,
+    At {
+        block: u32,
+        offset: u16,
+    },
+}
+
+impl State {
+    pub fn is_dead(self) -> bool {
+        matches!(self, State::Dead | State::Gone)
+    }
 }
 
 fn parse(entry: &[u8]) -> State {
@@ -39,7 +52,8 @@ fn parse(entry: &[u8]) -> State {
     let offset = u16::from_le_bytes(entry[4..6].try_into().unwrap());
     match block {
         0 => State::None,
-        DEAD => State::Dead,
+        DEAD if offset == 0 => State::Dead,
+        DEAD => State::Gone,
         block => State::At { block, offset },
     }
 }
@@ -48,6 +62,7 @@ fn encode(state: State) -> [u8; ENTRY] {
     let (block, offset) = match state {
         State::None => (0, 0),
         State::Dead => (DEAD, 0),
+        State::Gone => (DEAD, 1),
         State::At { block, offset } => (block, offset),
     };
     let mut entry = [0; ENTRY];
@@ -191,18 +206,21 @@ pub unsafe fn get_or_create(
     loop {
         pgrx::check_for_interrupts!();
         match state(rel, v, offset) {
-            State::Dead => return Found::Dead,
+            State::Dead | State::Gone => return Found::Dead,
             State::At { block, offset } => return Found::Stub { block, offset },
-            State::None => create(rel, component, at),
+            State::None => match super::rows::row(rel, component, at) {
+                Some(row) => create(rel, row, at),
+                None => return Found::Dead,
+            },
         }
     }
 }
 
 /// Inserts a stub and enters it. Losing against another backend leaves an inert tuple that the next flush drops, as a crash does.
-unsafe fn create(rel: pg_sys::Relation, component: &Component, at: &pg_sys::ItemPointerData) {
+unsafe fn create(rel: pg_sys::Relation, row: Row, at: &pg_sys::ItemPointerData) {
     let mut context = pgrx::PgMemoryContexts::new("amax stub");
     let old = pg_sys::MemoryContextSwitchTo(context.value());
-    let mut tuple = form(rel, component, at);
+    let mut tuple = form(rel, row, at);
     let guard = InHeap::enter();
     let plain = Untoasted::pose(rel);
     // Frozen: every snapshot that sees the row must see that it has not been changed yet.
@@ -265,14 +283,13 @@ const WIDE: usize = 2032;
 /// it wait for a lock of the key in vain.
 unsafe fn form(
     rel: pg_sys::Relation,
-    component: &Component,
+    row: Row,
     at: &pg_sys::ItemPointerData,
 ) -> pg_sys::HeapTupleData {
     let desc = (*rel).rd_att;
     let natts = (*desc).natts as usize;
     let mut values = vec![pg_sys::Datum::null(); natts];
     let mut isnull = vec![true; natts];
-    let row = row_at(rel, component, at);
     use pg_sys::IndexAttrBitmapKind::*;
     let keys = [INDEX_ATTR_BITMAP_KEY, INDEX_ATTR_BITMAP_IDENTITY_KEY]
         .map(|kind| pg_sys::RelationGetIndexAttrBitmap(rel, kind));
@@ -352,33 +369,108 @@ pub fn forget(rel: pg_sys::Relation, v: u32) {
     }
 }
 
-/// Marks rows dead whose stubs have been pruned. VACUUM runs this after pruning and before any dead line pointer may be used again.
-/// Returns the keys of all dead rows, ascending, and how many are newly so.
-pub unsafe fn mark_dead(rel: pg_sys::Relation) -> (Vec<Key>, usize) {
-    let mut dead = Vec::new();
-    let mut fresh = 0;
-    for v in 0..meta::logical_blocks(rel) {
-        if v % BLOCKS_PER_PAGE == 0 {
-            pgrx::check_for_interrupts!();
-        }
-        let Some(states) = states_of_block(rel, v) else {
-            continue;
-        };
+/// The entries in use of the directory page for blocks `group * 4` and following, ascending.
+fn entries_of_group(rel: pg_sys::Relation, group: u32) -> Vec<(Key, State)> {
+    let Some(block) = directory_page(rel, group * BLOCKS_PER_PAGE) else {
+        return Vec::new();
+    };
+    let pin = Pin::read(rel, block);
+    let lock = pin.share();
+    let payload = lock.payload(rel, Kind::Stubs);
+    let mut entries = Vec::new();
+    for v in group * BLOCKS_PER_PAGE..(group + 1) * BLOCKS_PER_PAGE {
         for offset in 1..=MAX_OFFSET {
-            let gone = match states.get(offset) {
-                State::None => false,
-                State::Dead => true,
-                at @ State::At { block, offset: o } => {
-                    let pruned = with_tuple(rel, (v, offset), (block, o), |_, _, _| ()).is_none()
-                        && replace(rel, v, offset, at, State::Dead);
-                    fresh += usize::from(pruned);
-                    pruned
-                }
-            };
-            if gone {
-                dead.push(key(v, offset));
+            let at = position(v, offset);
+            match parse(&payload[at..at + ENTRY]) {
+                State::None => {}
+                state => entries.push((key(v, offset), state)),
             }
         }
     }
-    (dead, fresh)
+    entries
+}
+
+/// All entries in use, a directory page at a time.
+pub fn entries(rel: pg_sys::Relation) -> impl Iterator<Item = Vec<(Key, State)>> {
+    let groups = meta::logical_blocks(rel).div_ceil(BLOCKS_PER_PAGE);
+    (0..groups).map(move |group| {
+        pgrx::check_for_interrupts!();
+        entries_of_group(rel, group)
+    })
+}
+
+/// Rows that are dead to everyone.
+#[derive(Default)]
+pub struct DeadRows {
+    /// Ascending keys of those that index entries may still lead to.
+    pub indexed: Vec<Key>,
+    /// All that are marked.
+    pub marked: u64,
+}
+
+/// Marks rows dead whose stubs have been pruned. VACUUM runs this after pruning and before any dead line pointer may be used again.
+pub unsafe fn mark_dead(rel: pg_sys::Relation) -> DeadRows {
+    let mut dead = DeadRows::default();
+    for (row, state) in entries(rel).flatten() {
+        let (v, offset) = (tid::block(row), tid::offset(row));
+        let indexed = match state {
+            State::None => continue,
+            State::Gone => false,
+            State::Dead => true,
+            State::At { block, offset: o } => {
+                let there = with_tuple(rel, (v, offset), (block, o), |_, _, _| ()).is_some();
+                if there || !replace(rel, v, offset, state, State::Dead) {
+                    continue;
+                }
+                true
+            }
+        };
+        dead.marked += 1;
+        if indexed {
+            dead.indexed.push(row);
+        }
+    }
+    dead
+}
+
+/// Notes that no index entry leads to these dead rows any more.
+pub fn mark_gone(rel: pg_sys::Relation, rows: &[Key]) {
+    set_all(rel, rows, State::Dead, State::Gone);
+}
+
+/// Sets entries from one state to another; ascending keys.
+fn set_all(rel: pg_sys::Relation, rows: &[Key], from: State, to: State) {
+    let group = |row: &Key| tid::block(*row) / BLOCKS_PER_PAGE;
+    for rows in rows.chunk_by(|a, b| group(a) == group(b)) {
+        let Some(block) = directory_page(rel, tid::block(rows[0])) else {
+            continue;
+        };
+        let mut change = Change::begin(rel);
+        let page = change.page(block, Kind::Stubs);
+        let payload = change.payload_mut(page);
+        for &row in rows {
+            let at = position(tid::block(row), tid::offset(row));
+            if parse(&payload[at..at + ENTRY]) == from {
+                payload[at..at + ENTRY].copy_from_slice(&encode(to));
+            }
+        }
+        change.commit();
+    }
+}
+
+/// Takes back the marks of rows that a merge left out of the component, now that nobody reads the merge's inputs.
+pub fn sweep(rel: pg_sys::Relation, component: &Component) {
+    let mut swept = Vec::new();
+    for entries in entries(rel) {
+        let gone = entries.into_iter().filter(|(row, state)| {
+            *state == State::Gone && component.blocks.contains(tid::block(*row))
+        });
+        swept.extend(gone.map(|(row, _)| row));
+    }
+    swept.retain(|&row| {
+        let mut at = pg_sys::ItemPointerData::default();
+        set_tid(&mut at, tid::block(row), tid::offset(row));
+        super::rows::row(rel, component, &at).is_none()
+    });
+    set_all(rel, &swept, State::Gone, State::None);
 }

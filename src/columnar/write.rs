@@ -8,6 +8,73 @@ use amax_format::{LeafBuilder, LeafOptions};
 use amax_lsm::{tid, Component, Directory, Extent, FreeSpace, Key, LeafEntry, Origin, RangeSet};
 use pgrx::pg_sys;
 
+/// A component's leaves as they are written.
+pub struct Leaves {
+    directory: Directory,
+    rows: u64,
+    pages: u64,
+    /// Pages that may be written to before any is appended.
+    free: FreeSpace,
+}
+
+impl Leaves {
+    pub fn new(free: FreeSpace) -> Leaves {
+        Leaves {
+            directory: Directory::default(),
+            rows: 0,
+            pages: 0,
+            free,
+        }
+    }
+
+    /// Writes a leaf. `keys` are the first and last of its rows.
+    pub fn write(
+        &mut self,
+        rel: pg_sys::Relation,
+        keys: (Key, Key),
+        rows: usize,
+        mut aliases: Vec<(Key, u16)>,
+        image: &[u8],
+    ) {
+        let image = blob::write(rel, &mut self.free, image);
+        self.pages += image.pages();
+        self.rows += rows as u64;
+        aliases.sort_unstable();
+        let first = aliases.first().map_or(keys.0, |a| a.0.min(keys.0));
+        let last = aliases.last().map_or(keys.1, |a| a.0.max(keys.1));
+        self.directory.leaves.push(LeafEntry {
+            first,
+            last,
+            rows: rows as u32,
+            image,
+            aliases,
+        });
+    }
+
+    /// Writes the directory. The component is complete but for its id, which publishing gives it; with it come the free pages not
+    /// used, and all pages of the component.
+    pub fn finish(
+        mut self,
+        rel: pg_sys::Relation,
+        blocks: RangeSet,
+        origin: Option<Origin>,
+    ) -> (Component, FreeSpace, Vec<Extent>) {
+        let directory = blob::write(rel, &mut self.free, &self.directory.encode());
+        let pages = self.directory.pages(&directory);
+        let component = Component {
+            id: 0,
+            blocks,
+            rows: self.rows,
+            leaves: self.directory.leaves.len() as u32,
+            pages: self.pages + directory.pages(),
+            directory,
+            origin,
+            unswept: None,
+        };
+        (component, self.free, pages)
+    }
+}
+
 pub struct ComponentWriter {
     relid: pg_sys::Oid,
     storages: Vec<Storage>,
@@ -17,13 +84,20 @@ pub struct ComponentWriter {
     first: Key,
     last: Key,
     aliases: Vec<(Key, u16)>,
-    directory: Directory,
+    leaves: Leaves,
     blocks: RangeSet,
     rows: u64,
-    pages: u64,
-    /// Pages that may be written to before any is appended.
-    free: FreeSpace,
     values: pgrx::PgMemoryContexts,
+}
+
+/// How a table with these options writes leaves.
+pub fn leaf_options(options: &Options) -> LeafOptions {
+    LeafOptions {
+        compression: options.compression.into(),
+        path_cap: options.path_cap as usize,
+        page_size: PAYLOAD,
+        ..LeafOptions::default()
+    }
 }
 
 impl ComponentWriter {
@@ -36,11 +110,9 @@ impl ComponentWriter {
             first: 0,
             last: 0,
             aliases: Vec::new(),
-            directory: Directory::default(),
+            leaves: Leaves::new(free),
             blocks: RangeSet::default(),
             rows: 0,
-            pages: 0,
-            free,
             // A load outlives the contexts its rows come in.
             values: unsafe {
                 pgrx::PgMemoryContexts::TopMemoryContext
@@ -74,13 +146,7 @@ impl ComponentWriter {
         }
         if self.builder.is_none() {
             let schema: Vec<_> = self.storages.iter().map(|s| s.column).collect();
-            let options = LeafOptions {
-                compression: self.options.compression.into(),
-                path_cap: self.options.path_cap as usize,
-                page_size: PAYLOAD,
-                ..LeafOptions::default()
-            };
-            self.builder = Some(LeafBuilder::new(&schema, options));
+            self.builder = Some(LeafBuilder::new(&schema, leaf_options(&self.options)));
             self.first = key;
         }
         let old = pg_sys::MemoryContextSwitchTo(self.values.value());
@@ -113,47 +179,20 @@ impl ComponentWriter {
         let Some(builder) = self.builder.take() else {
             return;
         };
-        let rows = builder.rows() as u32;
+        let rows = builder.rows();
         let image = builder.finish().unwrap_or_else(|e| super::raise(e));
-        let image = blob::write(rel, &mut self.free, &image);
-        self.pages += image.pages();
-        let mut aliases = std::mem::take(&mut self.aliases);
-        aliases.sort_unstable();
-        let first = aliases.first().map_or(self.first, |a| a.0.min(self.first));
-        let last = aliases.last().map_or(self.last, |a| a.0.max(self.last));
-        self.directory.leaves.push(LeafEntry {
-            first,
-            last,
-            rows,
-            image,
-            aliases,
-        });
+        let aliases = std::mem::take(&mut self.aliases);
+        let keys = (self.first, self.last);
+        self.leaves.write(rel, keys, rows, aliases, &image);
     }
 
-    /// Writes what is left. The component is complete but for its id, which publishing gives it; with it come the free pages
-    /// not used, and all pages of the component.
+    /// Writes what is left; see [`Leaves::finish`].
     pub fn finish(
         mut self,
         rel: pg_sys::Relation,
         origin: Option<Origin>,
     ) -> (Component, FreeSpace, Vec<Extent>) {
         self.finish_leaf(rel);
-        let directory = blob::write(rel, &mut self.free, &self.directory.encode());
-        let leaves = self
-            .directory
-            .leaves
-            .iter()
-            .flat_map(|leaf| leaf.image.extents.iter());
-        let pages = leaves.chain(&directory.extents).copied().collect();
-        let component = Component {
-            id: 0,
-            blocks: std::mem::take(&mut self.blocks),
-            rows: self.rows,
-            leaves: self.directory.leaves.len() as u32,
-            pages: self.pages + directory.pages(),
-            directory,
-            origin,
-        };
-        (component, std::mem::take(&mut self.free), pages)
+        self.leaves.finish(rel, self.blocks, origin)
     }
 }

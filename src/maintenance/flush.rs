@@ -38,20 +38,16 @@ pub unsafe fn flush(
 ) -> Flushed {
     let current = manifest::current(rel);
     let options = Options::of(rel);
-    let candidates: Vec<(u32, u32)> = (0..meta::logical_blocks(rel))
-        .filter(|&v| current.component_of(v).is_none())
+    let unowned = current.unowned(meta::logical_blocks(rel));
+    let candidates: Vec<(u32, u32)> = unowned
+        .blocks()
         .filter_map(|v| Some((v, map::physical(rel, v)?)))
         .collect();
     if candidates.is_empty() || candidates.len() < options.flush_threshold as usize {
         return Flushed::default();
     }
-    // The free pages are this flush's until it publishes; an error leaves them to the next VACUUM's search for lost ones.
-    let free = match current.free.pages() {
-        0 => Default::default(),
-        _ => manifest::publish(rel, |manifest| std::mem::take(&mut manifest.free)),
-    };
     super::fault("flush_chosen");
-    let mut writer = ComponentWriter::new(rel, options, free);
+    let mut writer = ComponentWriter::new(rel, options, manifest::take_free(rel));
     let mut context = pgrx::PgMemoryContexts::new("amax flush page");
     let mut pages = Vec::new();
     for (v, p) in candidates {
@@ -85,12 +81,7 @@ pub unsafe fn flush(
     super::fault("flush_written");
     before_publish();
     manifest::publish(rel, |manifest| {
-        left.ranges().ranges().iter().for_each(|&(start, end)| {
-            manifest.free.give(amax_lsm::Extent {
-                start,
-                len: end - start,
-            });
-        });
+        manifest.free.give_all(&left);
         if retired.is_empty() {
             // Every page changed meanwhile: what was written for nothing was never seen by anyone.
             return component_pages

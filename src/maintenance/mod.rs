@@ -2,6 +2,7 @@
 
 pub mod flush;
 pub mod freeze;
+pub mod merge;
 pub mod reclaim;
 mod toast;
 pub mod vacuum;
@@ -37,6 +38,10 @@ impl Drop for MaintenanceLock {
 
 /// Called by a writer that met the sealed page `p`: returns when the flush that sealed it has published or given up.
 pub fn wait_for_flush(rel: pg_sys::Relation, p: u32) {
+    if flushed(rel, p) {
+        // Published meanwhile. Whoever holds the lock may be at something longer.
+        return;
+    }
     let _lock = MaintenanceLock::take(rel);
     unseal(rel, p);
 }

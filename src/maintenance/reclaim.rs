@@ -1,23 +1,35 @@
-//! Reclaim: pages that were given up become free when no snapshot, here or on a standby, can still be reading them (invariant S5).
+//! Reclaim: pages that were given up become free when no snapshot, here or on a standby, can still be reading them (invariant S5). Then the
+//! marks of rows that a merge left out go, too.
 
 use super::vacuum::conflict;
+use crate::columnar::stub;
 use crate::storage::buffer::{Change, Kind, Pin};
 use crate::storage::{manifest, map, rowpage};
-use amax_lsm::{Extent, Retired, RetiredPages};
+use amax_lsm::{Component, Extent, Retired, RetiredPages};
 use pgrx::pg_sys;
 
 /// Frees what is due. The caller holds the maintenance lock. Returns the pages freed.
 pub unsafe fn reclaim(rel: pg_sys::Relation) -> u64 {
     let current = manifest::current(rel);
     let vistest = pg_sys::GlobalVisTestFor(rel);
-    let due = |retired: &Retired| {
-        let xid = pg_sys::FullTransactionId {
-            value: retired.safexid,
-        };
+    let due = |safexid: u64| {
+        let xid = pg_sys::FullTransactionId { value: safexid };
         pg_sys::GlobalVisTestIsRemovableFullXid(vistest, xid)
     };
-    let ripe: Vec<Retired> = current.retired.iter().filter(|r| due(r)).cloned().collect();
-    let Some(newest) = ripe.iter().map(|r| r.safexid).max() else {
+    let ripe: Vec<Retired> = current
+        .retired
+        .iter()
+        .filter(|r| due(r.safexid))
+        .cloned()
+        .collect();
+    let unswept: Vec<(&Component, u64)> = current
+        .components
+        .iter()
+        .filter_map(|c| Some((c, c.unswept?.safexid)))
+        .filter(|&(_, safexid)| due(safexid))
+        .collect();
+    let safexids = ripe.iter().map(|r| r.safexid);
+    let Some(newest) = safexids.chain(unswept.iter().map(|u| u.1)).max() else {
         return 0;
     };
     conflict(rel, newest);
@@ -50,7 +62,16 @@ pub unsafe fn reclaim(rel: pg_sys::Relation) -> u64 {
         }
     }
     super::fault("reclaim_emptied");
+    for (component, _) in &unswept {
+        stub::sweep(rel, component);
+    }
+    super::fault("reclaim_swept");
     manifest::publish(rel, |manifest| {
+        for component in &mut manifest.components {
+            if unswept.iter().any(|(swept, _)| swept.id == component.id) {
+                component.unswept = None;
+            }
+        }
         manifest.retired.retain(|r| !ripe.contains(r));
         manifest.retired.append(&mut kept);
         freed.iter().for_each(|&extent| manifest.free.give(extent));

@@ -3,7 +3,7 @@
 
 use super::flush;
 use super::freeze::{self, Limits};
-use super::{reclaim, MaintenanceLock};
+use super::{merge, reclaim, MaintenanceLock};
 use crate::columnar::{origin, stub};
 use crate::storage::buffer::{rel_name, Change, Pin};
 use crate::storage::rowpage::{self, heap_tuple, is_stub, tid_block, Item};
@@ -27,6 +27,7 @@ struct Report {
     /// Rows of components that are dead to everyone.
     columnar_dead: u64,
     flushed: flush::Flushed,
+    merged: merge::Merged,
     /// Pages.
     freed: u64,
 }
@@ -51,7 +52,7 @@ struct Vacuum {
 struct Dead {
     /// Dead line pointers of row pages, ascending.
     hot: Vec<Key>,
-    /// Dead rows of components, ascending.
+    /// What index entries hold for dead rows of components, ascending.
     columnar: Vec<Key>,
     manifest: std::rc::Rc<amax_lsm::Manifest>,
     /// Components whose loads were rolled back, as indexes into the manifest.
@@ -129,10 +130,7 @@ impl Vacuum {
         let blocks = meta::logical_blocks(self.rel);
         let manifest = manifest::current(self.rel);
         let mut complete = true;
-        for v in 0..blocks {
-            if manifest.component_of(v).is_some() {
-                continue;
-            }
+        for v in manifest.unowned(blocks).blocks() {
             let Some(p) = map::physical(self.rel, v) else {
                 continue;
             };
@@ -156,6 +154,10 @@ impl Vacuum {
     /// False when the page could not be had.
     unsafe fn row_page(&mut self, v: u32, p: u32) -> bool {
         let pin = Pin::read(self.rel, p);
+        if map::physical(self.rel, v) != Some(p) {
+            // Flushed and reclaimed meanwhile.
+            return true;
+        }
         let lock = match pin.try_cleanup() {
             Some(lock) => lock,
             None if self.limits.aggressive => pin.wait_cleanup(),
@@ -222,17 +224,21 @@ impl Vacuum {
     /// Removes the index entries of the dead rows collected, then their line pointers.
     unsafe fn remove_dead(&mut self) {
         // Stubs among the line pointers to be reused are dead to everyone: the directory must say so before.
-        let (columnar, fresh) = stub::mark_dead(self.rel);
+        let columnar = stub::mark_dead(self.rel);
         super::fault("vacuum_marked");
-        self.report.columnar_dead = columnar.len() as u64;
-        if self.dead.is_empty() && fresh == 0 {
+        let manifest = manifest::current(self.rel);
+        let left_out = manifest.components.iter().filter_map(|c| c.unswept);
+        let left_out = left_out.map(|u| u.rows).sum();
+        self.report.columnar_dead = columnar.marked.saturating_sub(left_out);
+        let aborted = self.aborted_components();
+        if self.dead.is_empty() && columnar.indexed.is_empty() && aborted.is_empty() {
             return;
         }
         let dead = Dead {
             hot: std::mem::take(&mut self.dead),
-            columnar,
-            manifest: manifest::current(self.rel),
-            aborted: self.aborted_components(),
+            columnar: self.index_keys(&manifest, &columnar.indexed),
+            manifest,
+            aborted,
         };
         for at in 0..self.indexes.len() {
             let mut info = self.index_info(at);
@@ -244,6 +250,7 @@ impl Vacuum {
             );
         }
         super::fault("vacuum_unindexed");
+        stub::mark_gone(self.rel, &columnar.indexed);
         for of_block in dead.hot.chunk_by(|a, b| tid::block(*a) == tid::block(*b)) {
             let v = tid::block(of_block[0]);
             let Some(p) = map::physical(self.rel, v) else {
@@ -270,6 +277,24 @@ impl Vacuum {
         }
     }
 
+    /// What index entries hold for these columnar rows: their TIDs and the aliases of those.
+    fn index_keys(&self, manifest: &amax_lsm::Manifest, rows: &[Key]) -> Vec<Key> {
+        let mut keys = rows.to_vec();
+        for of_block in rows.chunk_by(|a, b| tid::block(*a) == tid::block(*b)) {
+            let v = tid::block(of_block[0]);
+            let Some(at) = manifest.component_of(v) else {
+                continue;
+            };
+            let directory = manifest::directory(self.rel, &manifest.components[at]);
+            if let Some(leaf) = directory.leaves.get(directory.first_leaf_at(v)) {
+                let of_row = |a: &&(Key, u16)| of_block.binary_search(&tid::key(v, a.1)).is_ok();
+                keys.extend(leaf.aliases_of(v).iter().filter(of_row).map(|a| a.0));
+            }
+        }
+        keys.sort_unstable();
+        keys
+    }
+
     unsafe fn aborted_components(&self) -> Vec<usize> {
         let manifest = manifest::current(self.rel);
         let dead = |c: &Component| {
@@ -281,18 +306,23 @@ impl Vacuum {
             .collect()
     }
 
-    /// Maintains the columnar side: drops loads that were rolled back, freezes those everyone sees, flushes, frees pages.
+    /// Maintains the columnar side: drops loads that were rolled back, freezes those everyone sees, flushes, frees pages, merges.
     unsafe fn components(&mut self) {
         if meta::logical_blocks(self.rel) == 0 {
             return;
         }
-        let _lock = MaintenanceLock::take(self.rel);
+        let lock = MaintenanceLock::take(self.rel);
         self.settle_origins();
         let flushed = flush::flush(self.rel, self.limits.oldest_xmin, || {
             conflict_older(self.rel, self.limits.oldest_xmin);
         });
         self.report.flushed = flushed;
         self.report.freed = reclaim::reclaim(self.rel);
+        // Writers that ran into the flush go first.
+        drop(lock);
+        let _lock = MaintenanceLock::take(self.rel);
+        self.report.merged = merge::merge(self.rel);
+        self.report.columnar_dead -= self.report.merged.left_out.min(self.report.columnar_dead);
     }
 
     unsafe fn settle_origins(&mut self) {
@@ -335,13 +365,7 @@ impl Vacuum {
             .filter(|c| aborted.contains(&c.id))
         {
             let directory = manifest::directory(self.rel, component);
-            given_up.extend(
-                directory
-                    .leaves
-                    .iter()
-                    .flat_map(|leaf| leaf.image.extents.iter().copied()),
-            );
-            given_up.extend_from_slice(&component.directory.extents);
+            given_up.extend(directory.pages(&component.directory));
             // What the load's own transaction changed in it, before it was rolled back.
             component
                 .blocks
@@ -447,7 +471,8 @@ impl Vacuum {
             let r = &self.report;
             pgrx::info!(
                 "vacuumed \"{}\": {} row pages ({} skipped, {} frozen), {} dead row versions removed, {} recently dead; \
-                 {} row pages with {} rows flushed, {} components with {} rows ({} dead), {} pages freed; {} rows in all",
+                 {} row pages with {} rows flushed, {} components merged to {} rows ({} dead ones left out), \
+                 {} components with {} rows ({} dead), {} pages freed; {} rows in all",
                 rel_name(self.rel),
                 r.row_pages,
                 r.skipped_pages,
@@ -456,6 +481,9 @@ impl Vacuum {
                 r.recently_dead,
                 r.flushed.pages,
                 r.flushed.rows,
+                r.merged.inputs,
+                r.merged.rows,
+                r.merged.left_out,
                 manifest.components.len(),
                 manifest.rows(),
                 r.columnar_dead,

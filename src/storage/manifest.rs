@@ -3,36 +3,34 @@
 use super::buffer::{corrupt, rel_name, Change, Kind};
 use super::meta::BLOCK as META;
 use super::{blob, cache, meta};
-use amax_lsm::{meta as layout, Component, Directory, Manifest, Retired, RetiredPages};
+use amax_lsm::{meta as layout, Component, Directory, FreeSpace, Manifest, Retired, RetiredPages};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 use std::rc::Rc;
 
 /// The current manifest.
 pub fn current(rel: pg_sys::Relation) -> Rc<Manifest> {
-    let Some((sequence, pointer)) =
-        meta::read(rel, |page| (layout::sequence(page), layout::manifest(page)))
-    else {
-        return Rc::default();
-    };
-    if sequence == 0 {
-        return Rc::default();
-    }
-    if let Some(known) = cache::with(rel, |c| match &c.manifest {
-        Some((s, manifest)) if *s == sequence => Some(manifest.clone()),
-        _ => None,
-    }) {
-        return known;
-    }
-    // Between the look at the metapage and the read below the manifest may be replaced, but its pages stay as they are: they are
-    // retired, and our snapshot holds them.
-    let manifest = Rc::new(load(rel, pointer));
-    cache::with(rel, |c| {
-        c.directories
-            .retain(|id, _| manifest.components.iter().any(|m| m.id == *id));
-        c.manifest = Some((sequence, manifest.clone()));
-    });
-    manifest
+    // The metapage's lock keeps the manifest from being replaced while it is read: VACUUM has no snapshot that would hold its pages.
+    meta::read(rel, |page| {
+        let sequence = layout::sequence(page);
+        if sequence == 0 {
+            return Rc::default();
+        }
+        if let Some(known) = cache::with(rel, |c| match &c.manifest {
+            Some((s, manifest)) if *s == sequence => Some(manifest.clone()),
+            _ => None,
+        }) {
+            return known;
+        }
+        let manifest = Rc::new(load(rel, layout::manifest(page)));
+        cache::with(rel, |c| {
+            c.directories
+                .retain(|id, _| manifest.components.iter().any(|m| m.id == *id));
+            c.manifest = Some((sequence, manifest.clone()));
+        });
+        manifest
+    })
+    .unwrap_or_default()
 }
 
 fn load(rel: pg_sys::Relation, pointer: Result<amax_lsm::Blob, amax_lsm::Damaged>) -> Manifest {
@@ -62,7 +60,7 @@ pub fn publish<R>(rel: pg_sys::Relation, f: impl FnOnce(&mut Manifest) -> R) -> 
     }
     // Pages for the new one come out of its own free space: take them before writing down what is left.
     let pages = (manifest.encode().len() + 64).div_ceil(super::buffer::PAYLOAD) as u32;
-    let mut reserved = amax_lsm::FreeSpace::default();
+    let mut reserved = FreeSpace::default();
     manifest
         .free
         .take(pages)
@@ -85,10 +83,20 @@ pub fn publish<R>(rel: pg_sys::Relation, f: impl FnOnce(&mut Manifest) -> R) -> 
     result
 }
 
-/// Notes that pages were given up now: whoever may read them began before the next transaction id.
-pub fn retire(manifest: &mut Manifest, pages: RetiredPages) {
+/// Takes the free pages, for somebody under the maintenance lock to write to; what is left is given back when that is published. An
+/// error in between leaves them to VACUUM's search for lost pages.
+pub fn take_free(rel: pg_sys::Relation) -> FreeSpace {
+    match current(rel).free.pages() {
+        0 => FreeSpace::default(),
+        _ => publish(rel, |manifest| std::mem::take(&mut manifest.free)),
+    }
+}
+
+/// Notes that pages were given up now: whoever may read them began before the next transaction id, which is returned.
+pub fn retire(manifest: &mut Manifest, pages: RetiredPages) -> u64 {
     let safexid = unsafe { pg_sys::ReadNextFullTransactionId() }.value;
     manifest.retired.push(Retired { safexid, pages });
+    safexid
 }
 
 /// The directory of a component.

@@ -18,6 +18,10 @@ impl FreeSpace {
         self.0.insert(extent.start, extent.start + extent.len);
     }
 
+    pub fn give_all(&mut self, other: &FreeSpace) {
+        self.0.union(&other.0);
+    }
+
     /// Takes up to `pages` pages, as few and as low extents as a first fit finds; less when there is not enough.
     pub fn take(&mut self, pages: u32) -> Vec<Extent> {
         let mut taken = Vec::new();

@@ -3,13 +3,14 @@
 
 pub mod extents;
 pub mod manifest;
+pub mod merge;
 pub mod meta;
 pub mod ranges;
 pub mod tid;
 
 pub use extents::{Extent, FreeSpace};
 pub use manifest::{
-    Blob, Component, Directory, LeafEntry, Manifest, Origin, Retired, RetiredPages,
+    Blob, Component, Directory, LeafEntry, Manifest, Origin, Retired, RetiredPages, Unswept,
 };
 pub use ranges::RangeSet;
 pub use tid::Key;

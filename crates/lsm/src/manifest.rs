@@ -2,6 +2,7 @@
 
 use crate::{Damaged, Extent, FreeSpace, Key, RangeSet};
 use serde::{Deserialize, Serialize};
+use std::cell::OnceCell;
 
 /// A byte string stored across pages.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,6 +50,16 @@ pub struct Component {
     /// An encoded [`Directory`].
     pub directory: Blob,
     pub origin: Option<Origin>,
+    /// What a merge left out when it made the component, until that is swept.
+    pub unswept: Option<Unswept>,
+}
+
+/// Rows that a merge left out. Their marks in the stub directory stay for those who still read the merge's inputs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unswept {
+    /// Next full transaction id when the inputs were given up; once it is removable for everyone the marks may go.
+    pub safexid: u64,
+    pub rows: u64,
 }
 
 /// One mega leaf of a component.
@@ -61,6 +72,17 @@ pub struct LeafEntry {
     /// TIDs that index entries may hold for a row whose own TID is another (the root of its HOT chain): sorted
     /// (alias, offset of the row in the same block).
     pub aliases: Vec<(Key, u16)>,
+}
+
+impl LeafEntry {
+    /// The aliases in logical block `block`.
+    pub fn aliases_of(&self, block: u32) -> &[(Key, u16)] {
+        let start = self
+            .aliases
+            .partition_point(|a| a.0 < crate::tid::key(block, 0));
+        let of_block = &self.aliases[start..];
+        &of_block[..of_block.partition_point(|a| crate::tid::block(a.0) == block)]
+    }
 }
 
 /// A component's leaves, in key order.
@@ -80,6 +102,12 @@ impl Directory {
     pub fn first_leaf_at(&self, block: u32) -> usize {
         self.leaves
             .partition_point(|leaf| crate::tid::block(leaf.last) < block)
+    }
+
+    /// All pages of the component whose directory this is, stored at `stored`.
+    pub fn pages(&self, stored: &Blob) -> Vec<Extent> {
+        let leaves = self.leaves.iter().flat_map(|leaf| &leaf.image.extents);
+        leaves.chain(&stored.extents).copied().collect()
     }
 
     pub fn encode(&self) -> Vec<u8> {
@@ -106,20 +134,53 @@ pub enum RetiredPages {
     Rows(Vec<(u32, u32)>),
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
     pub next_component: u64,
+    /// Oldest first.
     pub components: Vec<Component>,
     pub retired: Vec<Retired>,
     pub free: FreeSpace,
+    /// The components' block ranges, ascending, each with the component's index. Made by the first question about a block: whoever
+    /// changes the components of a manifest must not have asked before.
+    #[serde(skip)]
+    owners: OnceCell<Vec<(u32, u32, usize)>>,
 }
 
 impl Manifest {
     /// The component that holds logical block `block`; None when its rows are in a row page, or there are none.
     pub fn component_of(&self, block: u32) -> Option<usize> {
-        self.components
-            .iter()
-            .position(|c| c.blocks.contains(block))
+        let owners = self.owners();
+        let at = owners.partition_point(|&(_, end, _)| end <= block);
+        owners
+            .get(at)
+            .filter(|&&(start, ..)| start <= block)
+            .map(|&(.., component)| component)
+    }
+
+    /// The ranges of `0..blocks` that no component holds.
+    pub fn unowned(&self, blocks: u32) -> RangeSet {
+        let mut unowned = RangeSet::default();
+        let mut next = 0;
+        for &(start, end, _) in self.owners() {
+            unowned.insert(next, start.min(blocks));
+            next = end;
+        }
+        unowned.insert(next, blocks);
+        unowned
+    }
+
+    fn owners(&self) -> &[(u32, u32, usize)] {
+        self.owners.get_or_init(|| {
+            let mut owners: Vec<_> = self
+                .components
+                .iter()
+                .enumerate()
+                .flat_map(|(at, c)| c.blocks.ranges().iter().map(move |r| (r.0, r.1, at)))
+                .collect();
+            owners.sort_unstable();
+            owners
+        })
     }
 
     pub fn rows(&self) -> u64 {
@@ -173,6 +234,33 @@ mod tests {
         bytes[0] ^= 1;
         assert!(Manifest::decode(&bytes).is_err());
         assert!(Manifest::decode(&[]).is_err());
+    }
+
+    #[test]
+    fn finds_the_component_of_a_block() {
+        let component = |ranges: &[(u32, u32)]| {
+            let mut blocks = RangeSet::default();
+            ranges.iter().for_each(|r| blocks.insert(r.0, r.1));
+            Component {
+                id: 0,
+                blocks,
+                rows: 0,
+                leaves: 0,
+                pages: 0,
+                directory: Blob::default(),
+                origin: None,
+                unswept: None,
+            }
+        };
+        let manifest = Manifest {
+            components: vec![component(&[(4, 6), (9, 10)]), component(&[(0, 2), (6, 7)])],
+            ..Default::default()
+        };
+        let of: Vec<_> = (0..11).map(|b| manifest.component_of(b)).collect();
+        let (a, b) = (Some(0), Some(1));
+        assert_eq!(of, [b, b, None, None, a, a, b, None, None, a, None]);
+        assert_eq!(manifest.unowned(12).ranges(), [(2, 4), (7, 9), (10, 12)]);
+        assert_eq!(manifest.unowned(8).ranges(), [(2, 4), (7, 8)]);
     }
 
     #[test]

@@ -245,7 +245,7 @@ class Load:
         server.start()
         with server.connect() as control:
             control.execute("CREATE DATABASE load")
-            for setting in ("amax.flush_threshold = 0", "amax.bulk_threshold = 100", "amax.rows_per_leaf = 150"):
+            for setting in ("amax.flush_threshold = 0", "amax.bulk_threshold = 100", "amax.rows_per_leaf = 150", "amax.max_components = 2"):
                 control.execute(f"ALTER DATABASE load SET {setting}")
         with server.connect("load") as control:
             control.execute(SETUP)

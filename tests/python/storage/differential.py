@@ -28,9 +28,9 @@ MODES = {
     # The defaults: rows in row pages; loads past 1000 rows become columns where no unique index is.
     "default": [],
     # Both kinds of rows side by side: VACUUM turns all it can into columns, DML writes row pages.
-    "mixed": ["amax.flush_threshold = 0", "amax.bulk_threshold = 100", "amax.rows_per_leaf = 100"],
-    # Everything becomes columns at once.
-    "eager": ["amax.eager = on", "amax.rows_per_leaf = 300"],
+    "mixed": ["amax.flush_threshold = 0", "amax.bulk_threshold = 100", "amax.rows_per_leaf = 100", "amax.max_components = 2"],
+    # Everything becomes columns at once, and every VACUUM merges all of it.
+    "eager": ["amax.eager = on", "amax.rows_per_leaf = 300", "amax.merge_ratio = 0"],
 }
 SETTINGS = ["fsync = off", "autovacuum = off", "max_wal_size = '2GB'",
             # SERIALIZABLE transactions that overlap for long keep many locks, on heap too.

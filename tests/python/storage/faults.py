@@ -12,7 +12,7 @@ import psycopg
 
 from twins import Mismatch, Twins
 
-SETTINGS = ["amax.flush_threshold = 0", "amax.bulk_threshold = 10", "amax.rows_per_leaf = 100"]
+SETTINGS = ["amax.flush_threshold = 0", "amax.bulk_threshold = 10", "amax.rows_per_leaf = 100", "amax.merge_ratio = 0"]
 TABLES = ("t", "loaded")
 
 FLUSH = "VACUUM {amax}t"
@@ -20,6 +20,7 @@ FLUSH = "VACUUM {amax}t"
 RECIPES = {
     "flush": ([], FLUSH),
     "reclaim": ([FLUSH, "UPDATE t SET v = v WHERE id % 40 = 0"], FLUSH),
+    "merge": ([FLUSH, "DELETE FROM t WHERE id % 9 = 1"], FLUSH),
     "vacuum": ([FLUSH, "DELETE FROM t WHERE id % 9 = 0"], FLUSH),
     "vacuum_settled": (["BEGIN", "INSERT INTO loaded SELECT i, '{}' FROM generate_series(1, 300) i", "UPDATE loaded SET i = -i", "ROLLBACK"],
                        "VACUUM {amax}loaded"),

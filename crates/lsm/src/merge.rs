@@ -1,0 +1,131 @@
+//! Which components to merge: tiering by size, as in the AMAX paper's experiments (§6.1).
+
+use std::ops::Range;
+
+#[derive(Clone, Copy, Debug)]
+pub struct Policy {
+    /// A component is merged with all younger ones when they are together so many times as large.
+    pub ratio: f64,
+    /// Components that may be left.
+    pub max_components: usize,
+    /// A component is rewritten when more than this share of its rows is dead.
+    pub dead: f64,
+}
+
+/// What the policy asks of a component.
+#[derive(Clone, Copy, Debug)]
+pub struct Candidate {
+    pub pages: u64,
+    pub rows: u64,
+    /// Rows that a merge would leave out.
+    pub dead: u64,
+}
+
+impl Policy {
+    /// The merges to do, as ranges of the candidates, which come oldest first. A range of one is a rewrite.
+    pub fn choose(&self, candidates: &[Candidate]) -> Vec<Range<usize>> {
+        let count = candidates.len();
+        let too_many = if count > self.max_components {
+            self.max_components.max(1) - 1
+        } else {
+            count
+        };
+        let mut younger: u64 = candidates.iter().map(|c| c.pages).sum();
+        let outgrown = candidates.iter().position(|c| {
+            younger -= c.pages;
+            younger > 0 && younger as f64 >= self.ratio * c.pages as f64
+        });
+        let mut first = outgrown.unwrap_or(count).min(too_many);
+        if first + 1 >= count {
+            first = count;
+        }
+        let stale = |c: &Candidate| c.dead > 0 && c.dead as f64 > self.dead * c.rows as f64;
+        let mut chosen: Vec<_> = (0..first)
+            .filter(|&at| stale(&candidates[at]))
+            .map(|at| at..at + 1)
+            .collect();
+        if first < count {
+            chosen.push(first..count);
+        }
+        chosen
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const POLICY: Policy = Policy {
+        ratio: 1.2,
+        max_components: 5,
+        dead: 0.2,
+    };
+
+    fn of_pages(pages: &[u64]) -> Vec<Candidate> {
+        let candidate = |&pages| Candidate {
+            pages,
+            rows: pages * 100,
+            dead: 0,
+        };
+        pages.iter().map(candidate).collect()
+    }
+
+    #[test]
+    fn merges_with_the_younger_what_they_have_outgrown() {
+        let choose = |pages: &[u64]| POLICY.choose(&of_pages(pages));
+        assert_eq!(choose(&[]), []);
+        assert_eq!(choose(&[7]), []);
+        assert_eq!(choose(&[10, 10]), []);
+        assert_eq!(choose(&[10, 12]), [0..2]);
+        assert_eq!(choose(&[10, 6, 6]), [0..3]);
+        assert_eq!(choose(&[100, 10, 6, 6]), [1..4]);
+        assert_eq!(choose(&[1000, 100, 10, 6]), []);
+    }
+
+    #[test]
+    fn leaves_at_most_so_many() {
+        let pages = [100_000, 10_000, 1_000, 100, 10, 1];
+        assert_eq!(POLICY.choose(&of_pages(&pages)), [4..6]);
+        let one = Policy {
+            max_components: 1,
+            ..POLICY
+        };
+        assert_eq!(one.choose(&of_pages(&pages)), [0..6]);
+        assert_eq!(one.choose(&of_pages(&pages[..1])), []);
+    }
+
+    #[test]
+    fn rewrites_what_is_largely_dead() {
+        let mut candidates = of_pages(&[1000, 100, 10]);
+        candidates[0].dead = 20_000;
+        candidates[1].dead = 2_001;
+        assert_eq!(POLICY.choose(&candidates), [1..2]);
+        candidates[2].dead = 1_000;
+        assert_eq!(POLICY.choose(&candidates), [1..2, 2..3]);
+        // All of them are left out in any case when they are merged.
+        candidates[1].pages = 5;
+        assert_eq!(POLICY.choose(&candidates), [1..3]);
+    }
+
+    proptest! {
+        /// Whatever flushes come, few components are left and a row is not written often.
+        #[test]
+        fn stays_bounded(flushes in prop::collection::vec(1u64..50, 1..400)) {
+            let mut pages: Vec<u64> = Vec::new();
+            let mut written = 0;
+            for &flush in &flushes {
+                pages.push(flush);
+                for range in POLICY.choose(&of_pages(&pages)).into_iter().rev() {
+                    let merged = pages[range.clone()].iter().sum();
+                    written += merged;
+                    pages.splice(range, [merged]);
+                }
+                prop_assert!(pages.len() <= POLICY.max_components);
+                prop_assert_eq!(POLICY.choose(&of_pages(&pages)), []);
+            }
+            let total: u64 = flushes.iter().sum();
+            prop_assert!(written <= total * 12, "{} pages written for {}", written, total);
+        }
+    }
+}

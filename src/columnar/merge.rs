@@ -1,0 +1,325 @@
+//! The vertical merge (AMAX paper §4.5): keys first, which gives the sequence of the inputs' rows; then one column at a time, so that
+//! one column of each input is in memory. Rows whose marks say that they are gone are left out: matter and anti-matter annihilate.
+
+use super::leaf::{self, Pages};
+use super::stub::{self, State};
+use super::value::{from_datum, storages, to_datum, Storage};
+use super::write::{leaf_options, Leaves};
+use crate::options::Options;
+use crate::storage::manifest;
+use crate::types::attribute;
+use amax_format::{Column, Leaf, Value, VerticalBuilder};
+use amax_lsm::{tid, Component, Directory, FreeSpace, RangeSet};
+use pgrx::pg_sys;
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+pub struct Merge<'a> {
+    rel: pg_sys::Relation,
+    options: Options,
+    storages: Vec<Storage>,
+    inputs: Vec<Input<'a>>,
+    /// Blocks read that did not fit the last leaf.
+    pending: VecDeque<BlockRows>,
+    /// The next leaf's rows: the table's number, or what its bytes allow.
+    rows_per_leaf: usize,
+    leaves: Leaves,
+    left_out: u64,
+    values: pgrx::PgMemoryContexts,
+}
+
+/// A cursor over the rows to keep of a component, by block.
+struct Input<'a> {
+    component: &'a Component,
+    directory: Rc<Directory>,
+    next_leaf: usize,
+    leaf: Option<Rc<InputLeaf>>,
+    next_row: usize,
+    next: Option<BlockRows>,
+}
+
+struct InputLeaf {
+    at: usize,
+    leaf: Leaf<Pages>,
+}
+
+/// The rows to keep of one logical block; there is at least one.
+struct BlockRows {
+    v: u32,
+    input: usize,
+    leaf: Rc<InputLeaf>,
+    rows: Vec<u32>,
+}
+
+pub struct Merged {
+    pub component: Component,
+    /// Free pages not used.
+    pub free: FreeSpace,
+    pub left_out: u64,
+}
+
+impl<'a> Merge<'a> {
+    /// Of components whose rows everyone sees; `free` are pages to write to.
+    pub unsafe fn new(
+        rel: pg_sys::Relation,
+        options: Options,
+        components: &[&'a Component],
+        free: FreeSpace,
+    ) -> Merge<'a> {
+        let inputs = components.iter().map(|&component| Input {
+            component,
+            directory: manifest::directory(rel, component),
+            next_leaf: 0,
+            leaf: None,
+            next_row: 0,
+            next: None,
+        });
+        let mut merge = Merge {
+            rel,
+            options,
+            storages: storages((*rel).rd_att),
+            inputs: inputs.collect(),
+            pending: VecDeque::new(),
+            rows_per_leaf: options.rows_per_leaf as usize,
+            leaves: Leaves::new(free),
+            left_out: 0,
+            values: pgrx::PgMemoryContexts::new("amax merge values"),
+        };
+        (0..merge.inputs.len()).for_each(|input| merge.advance(input));
+        merge
+    }
+
+    /// Writes the merged component; `after_leaf` is called after each leaf.
+    pub unsafe fn run(mut self, after_leaf: impl Fn()) -> Merged {
+        loop {
+            let blocks = self.next_blocks();
+            if blocks.is_empty() {
+                break;
+            }
+            self.write_leaf(blocks);
+            after_leaf();
+        }
+        let mut blocks = RangeSet::default();
+        for input in &self.inputs {
+            blocks.union(&input.component.blocks);
+        }
+        let (component, free, _) = self.leaves.finish(self.rel, blocks, None);
+        Merged {
+            component,
+            free,
+            left_out: self.left_out,
+        }
+    }
+
+    /// Moves an input to its next block.
+    fn advance(&mut self, at: usize) {
+        let input = &mut self.inputs[at];
+        input.next = None;
+        loop {
+            let leaf = match &input.leaf {
+                Some(leaf) if input.next_row < leaf.leaf.rows() => leaf.clone(),
+                _ => {
+                    let at = input.next_leaf;
+                    let Some(entry) = input.directory.leaves.get(at) else {
+                        input.leaf = None;
+                        return;
+                    };
+                    let leaf = leaf::read(self.rel, input.component, at, entry);
+                    input.leaf = Some(Rc::new(InputLeaf { at, leaf }));
+                    input.next_leaf += 1;
+                    input.next_row = 0;
+                    continue;
+                }
+            };
+            let keys = leaf.leaf.keys();
+            let first = input.next_row;
+            let v = tid::block(keys[first]);
+            let end = first + keys[first..].partition_point(|&key| tid::block(key) == v);
+            input.next_row = end;
+            // A flush also leaves rows of pages that it could not seal.
+            if !input.component.blocks.contains(v) {
+                continue;
+            }
+            let states = stub::states_of_block(self.rel, v);
+            let gone = |row: usize| {
+                let state = states.as_ref().map(|s| s.get(tid::offset(keys[row])));
+                state == Some(State::Gone)
+            };
+            let rows: Vec<u32> = (first..end)
+                .filter(|&row| !gone(row))
+                .map(|row| row as u32)
+                .collect();
+            self.left_out += (end - first - rows.len()) as u64;
+            if !rows.is_empty() {
+                input.next = Some(BlockRows {
+                    v,
+                    input: at,
+                    leaf,
+                    rows,
+                });
+                return;
+            }
+        }
+    }
+
+    /// The blocks of the next leaf, in order: the sequence that its columns follow.
+    unsafe fn next_blocks(&mut self) -> Vec<BlockRows> {
+        let mut blocks = Vec::new();
+        let mut rows = 0;
+        while rows < self.rows_per_leaf {
+            let Some(block) = self.pending.pop_front().or_else(|| self.next_block()) else {
+                break;
+            };
+            rows += block.rows.len();
+            blocks.push(block);
+        }
+        blocks
+    }
+
+    /// The lowest block of all inputs. No two hold the same.
+    unsafe fn next_block(&mut self) -> Option<BlockRows> {
+        pg_sys::vacuum_delay_point(
+            #[cfg(feature = "pg18")]
+            false,
+        );
+        let of = |input: &Input| input.next.as_ref().map(|block| block.v);
+        let inputs = 0..self.inputs.len();
+        let lowest = inputs.min_by_key(|&i| of(&self.inputs[i]).unwrap_or(u32::MAX))?;
+        let block = self.inputs[lowest].next.take();
+        self.advance(lowest);
+        block
+    }
+
+    /// Writes a leaf of these blocks, or of as many as its byte bound allows.
+    unsafe fn write_leaf(&mut self, mut blocks: Vec<BlockRows>) {
+        let rows = |blocks: &[BlockRows]| blocks.iter().map(|b| b.rows.len()).sum::<usize>();
+        let (image, bytes) = loop {
+            match self.encode(&blocks) {
+                Ok(encoded) => break encoded,
+                Err(fit) => {
+                    for block in blocks.split_off(fit).into_iter().rev() {
+                        self.pending.push_front(block);
+                    }
+                    self.rows_per_leaf = rows(&blocks);
+                }
+            }
+        };
+        if bytes < self.options.leaf_bytes / 2 {
+            self.rows_per_leaf = (self.rows_per_leaf * 2).min(self.options.rows_per_leaf as usize);
+        }
+        let mut aliases = Vec::new();
+        for block in &blocks {
+            let keys = block.leaf.leaf.keys();
+            let kept = |offset| {
+                let wanted = tid::key(block.v, offset);
+                let found = |&row: &u32| keys[row as usize];
+                block.rows.binary_search_by_key(&wanted, found).is_ok()
+            };
+            let entry = &self.inputs[block.input].directory.leaves[block.leaf.at];
+            let of_block = entry.aliases_of(block.v).iter();
+            aliases.extend(of_block.filter(|alias| kept(alias.1)));
+        }
+        let key = |block: &BlockRows, row: u32| block.leaf.leaf.keys()[row as usize];
+        let (head, tail) = (&blocks[0], &blocks[blocks.len() - 1]);
+        let keys = (
+            key(head, head.rows[0]),
+            key(tail, tail.rows[tail.rows.len() - 1]),
+        );
+        self.leaves
+            .write(self.rel, keys, rows(&blocks), aliases, &image);
+    }
+
+    /// The leaf of these blocks, and the bytes its rows took; or how many of the blocks are likely to stay within the byte bound.
+    unsafe fn encode(&mut self, blocks: &[BlockRows]) -> Result<(Vec<u8>, usize), usize> {
+        let keys = blocks.iter().flat_map(|block| {
+            let keys = block.leaf.leaf.keys();
+            block.rows.iter().map(|&row| (keys[row as usize], false))
+        });
+        let options = leaf_options(&self.options);
+        let columns = self.storages.len();
+        let mut builder =
+            VerticalBuilder::new(keys, columns, options).unwrap_or_else(|e| super::raise(e));
+        let mut bytes = 0;
+        let mut buffer = Vec::new();
+        for at in 0..columns {
+            let mut column = builder.column(self.storages[at].column);
+            let mut sources: Vec<Option<(usize, Source)>> = Vec::new();
+            sources.resize_with(self.inputs.len(), || None);
+            for (done, block) in blocks.iter().enumerate() {
+                pg_sys::vacuum_delay_point(
+                    #[cfg(feature = "pg18")]
+                    false,
+                );
+                let source = &mut sources[block.input];
+                if source.as_ref().is_none_or(|s| s.0 != block.leaf.at) {
+                    // Let go of the old column before decoding the next.
+                    *source = None;
+                    *source = Some((block.leaf.at, self.source(&block.leaf.leaf, at)));
+                }
+                let source = &source.as_ref().expect("set above").1;
+                let old = pg_sys::MemoryContextSwitchTo(self.values.value());
+                for &row in &block.rows {
+                    let value = source.value(self.rel, at, self.storages[at], row, &mut buffer);
+                    column.push(value).unwrap_or_else(|e| super::raise(e));
+                }
+                pg_sys::MemoryContextSwitchTo(old);
+                self.values.reset();
+                if bytes + column.bytes() > self.options.leaf_bytes && blocks.len() > 1 {
+                    let share = (done + 1) as f64 / blocks.len() as f64;
+                    let likely = bytes as f64 + column.bytes() as f64 / share;
+                    let fit = self.options.leaf_bytes as f64 / likely * blocks.len() as f64;
+                    return Err(((fit * 0.9) as usize).clamp(1, blocks.len() - 1));
+                }
+            }
+            bytes += column.bytes();
+            builder.add(column).unwrap_or_else(|e| super::raise(e));
+        }
+        let image = builder.finish().unwrap_or_else(|e| super::raise(e));
+        Ok((image, bytes))
+    }
+
+    unsafe fn source(&self, leaf: &Leaf<Pages>, at: usize) -> Source {
+        let desc = (*self.rel).rd_att;
+        if (*attribute(desc, at)).attisdropped {
+            return Source::Missing(pg_sys::Datum::null(), true);
+        }
+        if at >= leaf.schema().count() {
+            let mut null = true;
+            let value = pg_sys::getmissingattr(desc, at as i32 + 1, &mut null);
+            return Source::Missing(value, null);
+        }
+        Source::Column(leaf.column(at).unwrap_or_else(|e| super::raise(e)))
+    }
+}
+
+/// Where the values of a column come from.
+enum Source {
+    Column(Column),
+    /// Added to the table since the leaf was written (its default then), or dropped (NULL).
+    Missing(pg_sys::Datum, bool),
+}
+
+impl Source {
+    unsafe fn value<'a>(
+        &'a self,
+        rel: pg_sys::Relation,
+        at: usize,
+        storage: Storage,
+        row: u32,
+        buffer: &'a mut Vec<u8>,
+    ) -> Value<'a> {
+        match self {
+            Source::Missing(value, null) => from_datum(storage, *value, *null),
+            Source::Column(column) => {
+                let value = column.get(row as usize, buffer);
+                let value = value.unwrap_or_else(|e| super::raise(e));
+                if column.column_type() == storage.column {
+                    return value;
+                }
+                // The type was changed to one that looks the same to PostgreSQL.
+                let (datum, null) = to_datum(value, attribute((*rel).rd_att, at));
+                from_datum(storage, datum, null)
+            }
+        }
+    }
+}

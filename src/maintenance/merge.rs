@@ -1,0 +1,112 @@
+//! Merge: few components out of many, without the rows that are gone (ARCHITECTURE §3). TIDs stay as they are, and no index is touched.
+//!
+//! Readers of the inputs go on: their pages are retired, and the marks of the rows left out stay in the stub directory, until no snapshot
+//! older than the flip is left (`reclaim`). Bulk loads take part once they are frozen.
+
+use crate::columnar::merge::Merge;
+use crate::columnar::stub::{self, State};
+use crate::options::Options;
+use crate::storage::manifest;
+use amax_lsm::merge::{Candidate, Policy};
+use amax_lsm::{tid, Component, Extent, Manifest, RetiredPages, Unswept};
+use pgrx::pg_sys;
+
+#[derive(Default)]
+pub struct Merged {
+    /// Components merged.
+    pub inputs: u64,
+    /// Rows written.
+    pub rows: u64,
+    /// Dead rows left out.
+    pub left_out: u64,
+}
+
+/// A component is rewritten when more than this share of its rows is gone.
+const DEAD: f64 = 0.2;
+
+/// Merges what the policy says. The caller holds the maintenance lock, and is the table's only VACUUM.
+pub unsafe fn merge(rel: pg_sys::Relation) -> Merged {
+    let options = Options::of(rel);
+    let policy = Policy {
+        ratio: options.merge_ratio,
+        max_components: options.max_components as usize,
+        dead: DEAD,
+    };
+    let current = manifest::current(rel);
+    let settled: Vec<usize> = (0..current.components.len())
+        .filter(|&at| current.components[at].origin.is_none())
+        .collect();
+    let gone = gone_rows(rel, &current);
+    let candidates: Vec<Candidate> = settled
+        .iter()
+        .map(|&at| candidate(&current.components[at], gone[at]))
+        .collect();
+    let mut merged = Merged::default();
+    for chosen in policy.choose(&candidates) {
+        let inputs: Vec<&Component> = settled[chosen]
+            .iter()
+            .map(|&at| &current.components[at])
+            .collect();
+        merge_components(rel, options, &inputs, &mut merged);
+    }
+    merged
+}
+
+/// Per component, how many rows are marked gone.
+fn gone_rows(rel: pg_sys::Relation, manifest: &Manifest) -> Vec<u64> {
+    let mut gone = vec![0; manifest.components.len()];
+    for (row, state) in stub::entries(rel).flatten() {
+        if state == State::Gone {
+            if let Some(at) = manifest.component_of(tid::block(row)) {
+                gone[at] += 1;
+            }
+        }
+    }
+    gone
+}
+
+fn candidate(component: &Component, gone: u64) -> Candidate {
+    Candidate {
+        pages: component.pages,
+        rows: component.rows,
+        dead: gone.saturating_sub(component.unswept.map_or(0, |u| u.rows)),
+    }
+}
+
+unsafe fn merge_components(
+    rel: pg_sys::Relation,
+    options: Options,
+    inputs: &[&Component],
+    merged: &mut Merged,
+) {
+    let free = manifest::take_free(rel);
+    let output = Merge::new(rel, options, inputs, free).run(|| super::fault("merge_leaf"));
+    super::fault("merge_written");
+    merged.inputs += inputs.len() as u64;
+    merged.rows += output.component.rows;
+    merged.left_out += output.left_out;
+    let mut component = output.component;
+    let pages: Vec<Extent> = inputs
+        .iter()
+        .flat_map(|input| manifest::directory(rel, input).pages(&input.directory))
+        .collect();
+    let unswept = inputs.iter().filter_map(|input| input.unswept);
+    let left_out = output.left_out + unswept.map(|u| u.rows).sum::<u64>();
+    manifest::publish(rel, |manifest| {
+        manifest.free.give_all(&output.free);
+        let is_input = |c: &Component| inputs.iter().any(|input| input.id == c.id);
+        let place = manifest.components.iter().position(is_input);
+        manifest.components.retain(|c| !is_input(c));
+        component.id = manifest.next_component;
+        manifest.next_component += 1;
+        let safexid = manifest::retire(manifest, RetiredPages::Columnar(pages));
+        component.unswept = (left_out > 0).then_some(Unswept {
+            safexid,
+            rows: left_out,
+        });
+        manifest
+            .components
+            .insert(place.expect("only VACUUM removes components"), component);
+    });
+    super::fault("merge_published");
+}
