@@ -26,7 +26,10 @@ pub unsafe extern "C-unwind" fn size(rel: pg_sys::Relation, fork: pg_sys::ForkNu
     let blocks = if InHeap::active() {
         physical_blocks(rel)
     } else {
-        meta::logical_blocks(rel)
+        let blocks = meta::logical_blocks(rel);
+        #[cfg(any(feature = "pg15", feature = "pg16"))]
+        super::prefetch::of_analyze(rel, blocks);
+        blocks
     };
     u64::from(blocks) * u64::from(pg_sys::BLCKSZ)
 }

@@ -50,6 +50,8 @@ unsafe extern "C-unwind" fn subtransaction(
 }
 
 pub fn init() {
+    #[cfg(not(feature = "pg18"))]
+    super::prefetch::init();
     unsafe {
         NEXT_FINISH = pg_sys::ExecutorFinish_hook;
         pg_sys::ExecutorFinish_hook = Some(executor_finish);

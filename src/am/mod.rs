@@ -10,6 +10,8 @@ mod ddl;
 pub mod fetch;
 pub mod hooks;
 pub mod modify;
+#[cfg(not(feature = "pg18"))]
+mod prefetch;
 pub mod scan;
 pub mod slot;
 
@@ -87,9 +89,14 @@ pub fn routine() -> &'static pg_sys::TableAmRoutine {
         .0
 }
 
+/// Whether the relation is an amax table.
+pub fn is_ours(rel: pg_sys::Relation) -> bool {
+    std::ptr::eq(unsafe { (*rel).rd_tableam }, routine())
+}
+
 /// Raises an error unless the relation is an amax table.
 pub fn require(rel: pg_sys::Relation) {
-    if !std::ptr::eq(unsafe { (*rel).rd_tableam }, routine()) {
+    if !is_ours(rel) {
         ereport!(
             ERROR,
             PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,

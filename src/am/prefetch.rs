@@ -1,0 +1,68 @@
+//! PostgreSQL's own prefetching, turned off for our tables.
+//!
+//! Until 17 the executor prefetches the block of a bitmap's next TIDs, until 16 ANALYZE that of its sample's next block, from the main
+//! fork. With us these are logical blocks: what is prefetched is of no use, and beyond the file's last segment there is only an error.
+
+use crate::storage::buffer::physical_blocks;
+use pgrx::pg_sys;
+use pgrx::prelude::*;
+
+static mut NEXT_START: pg_sys::ExecutorStart_hook_type = None;
+
+pub fn init() {
+    unsafe {
+        NEXT_START = pg_sys::ExecutorStart_hook;
+        pg_sys::ExecutorStart_hook = Some(executor_start);
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn executor_start(query: *mut pg_sys::QueryDesc, flags: i32) {
+    match NEXT_START {
+        Some(next) => next(query, flags),
+        None => pg_sys::standard_ExecutorStart(query, flags),
+    }
+    bitmap_scans((*query).planstate, std::ptr::null_mut());
+}
+
+/// Bitmap scans read no block ahead when their `prefetch_maximum` is 0 (nodeBitmapHeapscan.c).
+#[pg_guard]
+unsafe extern "C-unwind" fn bitmap_scans(
+    node: *mut pg_sys::PlanState,
+    context: *mut std::ffi::c_void,
+) -> bool {
+    if node.is_null() {
+        return false;
+    }
+    if (*node).type_ == pg_sys::NodeTag::T_BitmapHeapScanState {
+        let scan = node as *mut pg_sys::BitmapHeapScanState;
+        if super::is_ours((*scan).ss.ss_currentRelation) {
+            (*scan).prefetch_maximum = 0;
+        }
+    }
+    pg_sys::planstate_tree_walker(node, Some(bitmap_scans), context)
+}
+
+/// ANALYZE asks for the relation's size, then for `maintenance_io_concurrency`, and offers no other place to say that its prefetches would
+/// fail. So the setting is 0 from here to the end of the transaction or of the ANALYZE, if the file has not as many segments.
+#[cfg(any(feature = "pg15", feature = "pg16"))]
+pub unsafe fn of_analyze(rel: pg_sys::Relation, logical_blocks: u32) {
+    let segment = |blocks: u32| blocks.saturating_sub(1) / pg_sys::RELSEG_SIZE;
+    if segment(logical_blocks) == 0
+        || pg_sys::maintenance_io_concurrency == 0
+        || pg_sys::IsInParallelMode()
+        || segment(logical_blocks) <= segment(physical_blocks(rel))
+    {
+        return;
+    }
+    pg_sys::set_config_option(
+        c"maintenance_io_concurrency".as_ptr(),
+        c"0".as_ptr(),
+        pg_sys::GucContext::PGC_USERSET,
+        pg_sys::GucSource::PGC_S_SESSION,
+        pg_sys::GucAction::GUC_ACTION_LOCAL,
+        true,
+        0,
+        false,
+    );
+}
