@@ -154,7 +154,7 @@ def write_to_promoted(standby, seed, load):
     with standby.connect("load", prepare_threshold=None) as control:
         healthy(control)
         with load:
-            time.sleep(2)
+            time.sleep(3)
         for table in ("t", "b"):
             control.execute(f"VACUUM (FREEZE) amax_side.{table}")
         contents = digest(control)
