@@ -59,3 +59,10 @@ pub unsafe fn smgr(rel: pg_sys::Relation) -> pg_sys::SMgrRelation {
     #[cfg(not(feature = "pg15"))]
     return pg_sys::smgropen((*rel).rd_locator, (*rel).rd_backend);
 }
+
+/// ExecCopySlot() (tuptable.h).
+pub unsafe fn copy_slot(to: *mut pg_sys::TupleTableSlot, from: *mut pg_sys::TupleTableSlot) {
+    (*(*to).tts_ops)
+        .copyslot
+        .expect("every slot can be copied to")(to, from);
+}

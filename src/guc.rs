@@ -43,6 +43,7 @@ impl From<Compression> for amax_format::Compression {
 }
 
 static EAGER: GucSetting<bool> = GucSetting::<bool>::new(false);
+static CUSTOM_SCAN: GucSetting<bool> = GucSetting::<bool>::new(true);
 static COMPRESSION: GucSetting<Compression> = GucSetting::<Compression>::new(Compression::snappy);
 static ROWS_PER_LEAF: GucSetting<i32> = GucSetting::<i32>::new(15_000);
 static LEAF_SIZE_KB: GucSetting<i32> = GucSetting::<i32>::new(64 * 1024);
@@ -66,6 +67,11 @@ pub fn fault_point() -> Option<String> {
 /// For tests: everything that may be columnar becomes so at once.
 pub fn eager() -> bool {
     EAGER.get()
+}
+
+/// Whether queries may run on columns.
+pub fn custom_scan() -> bool {
+    CUSTOM_SCAN.get()
 }
 
 pub fn compression() -> Compression {
@@ -120,6 +126,14 @@ pub fn init() {
         c"Makes everything columnar that may be: bulk loads from the first row, flushes of every settled row page.",
         c"For tests.",
         &EAGER,
+        user(),
+        plain,
+    );
+    GucRegistry::define_bool_guc(
+        c"amax.custom_scan",
+        c"Enables the planner's use of scans that read columns.",
+        c"Off, queries read whole rows, one by one.",
+        &CUSTOM_SCAN,
         user(),
         plain,
     );

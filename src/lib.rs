@@ -15,6 +15,7 @@ mod guc;
 mod inspect;
 mod maintenance;
 mod options;
+mod query;
 mod storage;
 mod types;
 
@@ -27,5 +28,6 @@ pub unsafe extern "C-unwind" fn _PG_init() {
     guc::init();
     options::init();
     am::hooks::init();
+    query::init();
     crate::arrow::init();
 }

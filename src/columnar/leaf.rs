@@ -5,10 +5,11 @@ use crate::guc;
 use crate::storage::buffer::{corrupt, rel_name};
 use crate::storage::cache::{file_id, FileId};
 use crate::storage::{blob, manifest};
-use amax_format::{Column, Error, Leaf, ReadAt};
+use amax_format::{Column, Dense, Error, Leaf, PathColumn, PathStep, ReadAt};
 use amax_lsm::{Blob, Component, LeafEntry};
 use pgrx::pg_sys;
 use std::cell::{Cell, OnceCell, RefCell};
+use std::collections::HashMap;
 use std::rc::Rc;
 
 /// Reads a leaf's bytes through the buffer manager. Columns are decoded long after the leaf was opened, by a slot that knows no
@@ -63,7 +64,16 @@ pub struct OpenLeaf {
     pub entry: LeafEntry,
     leaf: Leaf<Pages>,
     columns: Vec<OnceCell<Rc<Column>>>,
+    dense: Vec<OnceCell<Rc<Dense>>>,
+    paths: RefCell<HashMap<(usize, Vec<PathStep>), Rc<Path>>>,
     bytes: Cell<usize>,
+}
+
+/// A decoded path of a document column.
+pub struct Path {
+    pub dense: Dense,
+    /// For rows whose value is of no simple form.
+    pub column: PathColumn,
 }
 
 impl OpenLeaf {
@@ -80,10 +90,42 @@ impl OpenLeaf {
         self.columns[at]
             .get_or_init(|| {
                 let column = self.leaf.column(at).unwrap_or_else(|e| super::raise(e));
-                self.bytes.set(self.bytes.get() + column.bytes_used());
+                self.count(column.bytes_used());
                 Rc::new(column)
             })
             .clone()
+    }
+
+    /// The same with one place per row.
+    pub fn dense(&self, at: usize) -> Rc<Dense> {
+        self.dense[at]
+            .get_or_init(|| {
+                let dense = self.column(at).dense();
+                self.count(dense.bytes_used());
+                Rc::new(dense)
+            })
+            .clone()
+    }
+
+    /// A path of document column `at`.
+    pub fn path(&self, at: usize, steps: &[PathStep]) -> Rc<Path> {
+        let wanted = (at, steps.to_vec());
+        if let Some(known) = self.paths.borrow().get(&wanted) {
+            return known.clone();
+        }
+        let decode = || {
+            let column = self.leaf.path(at, steps)?;
+            let dense = column.dense()?;
+            Ok(Rc::new(Path { dense, column }))
+        };
+        let path = decode().unwrap_or_else(|e| super::raise(e));
+        self.count(path.dense.bytes_used() + path.column.bytes_used());
+        self.paths.borrow_mut().insert(wanted, path.clone());
+        path
+    }
+
+    fn count(&self, bytes: usize) {
+        self.bytes.set(self.bytes.get() + bytes);
     }
 
     pub fn leaf(&self) -> &Leaf<Pages> {
@@ -161,6 +203,8 @@ pub fn open(rel: pg_sys::Relation, component: &Component, at: usize) -> Rc<OpenL
         bytes: Cell::new(leaf.bytes_used()),
         leaf,
         columns: (0..width).map(|_| OnceCell::new()).collect(),
+        dense: (0..width).map(|_| OnceCell::new()).collect(),
+        paths: RefCell::default(),
     });
     CACHE.with(|cache| {
         let mut cache = cache.borrow_mut();

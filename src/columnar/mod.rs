@@ -11,10 +11,11 @@ mod value;
 pub mod write;
 
 pub use index_feed::IndexFeed;
-pub use leaf::open as open_leaf;
+pub use leaf::{open as open_leaf, OpenLeaf, Path};
 pub use row::{row_for_rewrite, Row};
 pub use rows::{
-    fetch, next_version, row_at, row_version, rows_for_analyze, rows_of_block, LeafRows,
+    fetch, next_version, row_at, row_version, rows_for_analyze, rows_of_block, rows_of_blocks,
+    LeafRows,
 };
 
 use pgrx::prelude::*;

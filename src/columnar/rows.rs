@@ -161,6 +161,34 @@ pub fn rows_of_block(
     }
 }
 
+/// The rows of a leaf in these blocks, all in the leaf, that the snapshot sees: row numbers, ascending. The component is visible.
+pub fn rows_of_blocks(
+    rel: pg_sys::Relation,
+    leaf: &OpenLeaf,
+    blocks: std::ops::Range<u32>,
+    snapshot: pg_sys::Snapshot,
+) -> Vec<u32> {
+    let keys = leaf.keys();
+    let mut rows = Vec::with_capacity(keys.len());
+    let mut start = keys.partition_point(|&k| k < key(blocks.start, 0));
+    for v in blocks {
+        let end = start + keys[start..].partition_point(|&k| k < key(v + 1, 0));
+        match stub::states_of_block(rel, v) {
+            None => rows.extend(start as u32..end as u32),
+            Some(states) => rows.extend(
+                (start..end)
+                    .filter(|&i| {
+                        let offset = tid::offset(keys[i]);
+                        stub::visible(rel, v, offset, states.get(offset), snapshot)
+                    })
+                    .map(|i| i as u32),
+            ),
+        }
+        start = end;
+    }
+    rows
+}
+
 /// ANALYZE's view: rows that are alive, or whose fate is open.
 pub fn rows_for_analyze(rel: pg_sys::Relation, component: &Component, v: u32) -> LeafRows {
     // A row's state changes with the transactions that hold it; their statistics reports make up for what is counted here.

@@ -1,30 +1,42 @@
 //! Vectorized execution, without PostgreSQL: what a columnar scan computes over the rows of a batch.
 //!
-//! * [`vector`]: the values of an expression for the selected rows of one batch.
+//! * [`vector`]: the values of an expression for the selected rows of one batch; [`VectorBuilder`] makes them.
+//! * [`expr`]: expressions over the columns of a leaf.
 //! * [`Aggregator`]: grouping and aggregate functions in bounded memory; [`Grouping`] and [`Aggregate`] alone.
 //! * [`decimal`]: numerics as values.
 
 pub mod aggregate;
 pub mod aggregator;
+mod arith;
+mod builder;
 mod codes;
+mod compare;
 pub mod decimal;
 mod distinct;
 pub mod error;
+pub mod expr;
 pub mod group;
+mod memo;
 mod range;
+mod skip;
 mod state;
 mod store;
 mod sum;
 mod table;
+mod text;
 mod tuples;
 mod values;
 pub mod vector;
 
 pub use aggregate::{Aggregate, Function};
 pub use aggregator::{Aggregator, Input, Pass};
+pub use arith::Arithmetic;
+pub use builder::VectorBuilder;
 pub use decimal::Decimal;
 pub use error::{Error, Result};
+pub use expr::{Batch, Columns, Comparison, Evaluated, Expr, External, From, To};
 pub use group::Grouping;
+pub use skip::{passes_none, Zones};
 pub use state::Output;
 pub use table::NONE;
 pub use vector::{Scalar, StringTable, Type, Vector, LARGE};

@@ -10,7 +10,7 @@ use crate::path::{self, PathColumn};
 use crate::schema::Schema;
 use crate::tree::Tree;
 use crate::types::{ColumnType, PathStep, ReadAt};
-use crate::zone::{self, Bound};
+use crate::zone::{self, Bound, Zone};
 
 /// Limits of a reader.
 #[derive(Clone, Copy, Debug)]
@@ -163,7 +163,7 @@ impl<R: ReadAt> Leaf<R> {
 
     /// Bounds of the non-null values of an SQL column that is not a document; `None` if there are no values
     /// or the bounds are not known. See [`Bound`] for what they promise.
-    pub fn zone(&self, col: usize) -> Option<(Bound, Bound)> {
+    pub fn zone(&self, col: usize) -> Option<Zone> {
         let (column_type, schema) = self.page0.columns.get(col)?;
         if *column_type == ColumnType::Json {
             return None;
@@ -178,14 +178,17 @@ impl<R: ReadAt> Leaf<R> {
 
     /// Bounds of the values at a path, if they all are of one kind of scalar (numbers count as one) and none
     /// overflowed; missing values and JSON nulls aside. A step to an array's element bounds all elements.
-    pub fn path_zone(&self, col: usize, path: &[PathStep]) -> Option<(Bound, Bound)> {
+    pub fn path_zone(&self, col: usize, path: &[PathStep]) -> Option<Zone> {
         let (_, schema) = self.page0.columns.get(col)?;
         let mut ends = Vec::new();
         path::ends(&schema.roots, path, &mut ends)?;
-        self.zone_of(ends.into_iter().filter(|&(kind, _)| kind != Kind::Null))
+        let values = |end: &(Kind, u32)| end.0 != Kind::Null;
+        let zone = self.zone_of(ends.iter().copied().filter(values))?;
+        let has_null = !ends.iter().all(values);
+        Some(Zone { has_null, ..zone })
     }
 
-    fn zone_of(&self, columns: impl Iterator<Item = (Kind, u32)>) -> Option<(Bound, Bound)> {
+    fn zone_of(&self, columns: impl Iterator<Item = (Kind, u32)>) -> Option<Zone> {
         let mut all: Option<(Kind, Bound, Bound)> = None;
         for (kind, column) in columns {
             let (min, max) = self.page0.entries.get(column as usize)?.zone?;
@@ -200,7 +203,13 @@ impl<R: ReadAt> Leaf<R> {
                 _ => return None,
             });
         }
-        all.map(|(_, min, max)| (min, max))
+        let (kind, min, max) = all?;
+        Some(Zone {
+            tag: zone::tag(kind)?,
+            has_null: false,
+            min,
+            max,
+        })
     }
 
     pub(crate) fn sql_column(&self, col: usize) -> Result<(ColumnType, &Schema)> {

@@ -25,7 +25,7 @@ pub struct Strings<'a> {
 }
 
 impl<'a> Strings<'a> {
-    fn new(bytes: &'a ByteVec) -> Self {
+    pub(crate) fn new(bytes: &'a ByteVec) -> Self {
         Self {
             ends: &bytes.ends,
             data: &bytes.data,

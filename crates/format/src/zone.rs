@@ -1,6 +1,7 @@
 //! Zones: eight-byte prefixes of a column's smallest and largest value (AMAX paper §4.2), for skipping
 //! leaves.
 
+use crate::dense::Tag;
 use crate::kind::Kind;
 use crate::values::Values;
 
@@ -14,6 +15,31 @@ pub enum Bound {
     /// Of byte strings, compared as unsigned bytes: the first eight, zero padded. An upper bound is one of
     /// the prefix only: values may continue after it.
     Prefix([u8; 8]),
+}
+
+/// The bounds of a column whose values all are of one kind of scalar; numbers count as one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Zone {
+    /// The kind: [`Tag::Decimal`] if any value is one.
+    pub tag: Tag,
+    /// Whether there may be JSON nulls beside the values.
+    pub has_null: bool,
+    /// Of the values.
+    pub min: Bound,
+    /// Of the values.
+    pub max: Bound,
+}
+
+/// The tag of a kind that has bounds.
+pub(crate) fn tag(kind: Kind) -> Option<Tag> {
+    Some(match kind {
+        Kind::Bool => Tag::Bool,
+        Kind::Int => Tag::Int,
+        Kind::Decimal => Tag::Decimal,
+        Kind::Float4 | Kind::Float8 => Tag::Float,
+        Kind::Bytes => Tag::String,
+        _ => return None,
+    })
 }
 
 /// The prefixes stored for the values of a column; `None` if the kind has no useful ones.

@@ -11,6 +11,15 @@ impl RangeSet {
         self.0.get(i).is_some_and(|r| r.0 <= block)
     }
 
+    /// The end of the range that `block` is in; `block` if it is in none.
+    pub fn end_of_run(&self, block: u32) -> u32 {
+        let i = self.0.partition_point(|r| r.1 <= block);
+        self.0
+            .get(i)
+            .filter(|r| r.0 <= block)
+            .map_or(block, |r| r.1)
+    }
+
     /// Adds `start..end`.
     pub fn insert(&mut self, start: u32, end: u32) {
         if start >= end {

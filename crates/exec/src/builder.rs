@@ -1,0 +1,201 @@
+//! Making vectors: value by value, and out of other vectors.
+
+use std::borrow::Cow;
+
+use amax_format::Dense;
+use amax_jsonb::numeric::{self, Number};
+
+use crate::vector::{Scalar, StringTable, Type, Vector, LARGE};
+
+/// A vector under construction.
+#[derive(Debug)]
+pub struct VectorBuilder {
+    ty: Type,
+    words: Vec<i64>,
+    scales: Vec<u16>,
+    valid: Vec<bool>,
+    nulls: bool,
+    strings: StringTable<'static>,
+}
+
+impl VectorBuilder {
+    /// Of values of a type.
+    pub fn new(ty: Type) -> Self {
+        Self {
+            ty,
+            words: Vec::new(),
+            scales: Vec::new(),
+            valid: Vec::new(),
+            nulls: false,
+            strings: StringTable::default(),
+        }
+    }
+
+    /// The type of its values.
+    pub fn ty(&self) -> Type {
+        self.ty
+    }
+
+    /// Appends NULL.
+    pub fn push_null(&mut self) {
+        self.nulls = true;
+        self.push(0, 0, false);
+    }
+
+    /// Appends a value of a type that is a word.
+    pub fn push_word(&mut self, word: i64) {
+        self.push(word, 0, true);
+    }
+
+    /// Appends a string.
+    pub fn push_text(&mut self, text: &[u8]) {
+        self.push(self.strings.len() as i64, 0, true);
+        self.strings.push(text);
+    }
+
+    /// Appends a numeric, given as PostgreSQL's payload.
+    pub fn push_numeric(&mut self, payload: &[u8]) {
+        match numeric::decode(payload) {
+            Some(Number::Int(v)) => self.push(v, 0, true),
+            Some(Number::Decimal { mantissa, scale }) if scale != LARGE => {
+                self.push(mantissa, scale, true)
+            }
+            _ => {
+                self.push(self.strings.len() as i64, LARGE, true);
+                self.strings.push(payload);
+            }
+        }
+    }
+
+    /// Appends value `i` of a vector of the same type.
+    pub fn push_from(&mut self, vector: &Vector<'_>, i: usize) {
+        match vector.get(i) {
+            Scalar::Null => self.push_null(),
+            Scalar::Text(text) => self.push_text(text),
+            Scalar::Numeric(payload) => self.push_numeric(payload),
+            _ => self.push(vector.words[i], vector.scale(i), true),
+        }
+    }
+
+    fn push(&mut self, word: i64, scale: u16, valid: bool) {
+        self.words.push(word);
+        if self.ty == Type::Numeric {
+            self.scales.push(scale);
+        }
+        self.valid.push(valid);
+    }
+
+    /// How many values there are.
+    pub fn len(&self) -> usize {
+        self.words.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.words.is_empty()
+    }
+
+    /// Whether two values are the same, to the byte.
+    pub(crate) fn same(&self, a: u32, b: u32) -> bool {
+        let (a, b) = (a as usize, b as usize);
+        let text = |i: usize| self.strings.get(self.words[i] as usize);
+        let large = |i: usize| self.scales.get(i) == Some(&LARGE);
+        self.valid[a] == self.valid[b]
+            && (!self.valid[a]
+                || match self.ty {
+                    Type::Text => text(a) == text(b),
+                    Type::Numeric if large(a) || large(b) => false,
+                    Type::Numeric => {
+                        (self.words[a], self.scales[a]) == (self.words[b], self.scales[b])
+                    }
+                    _ => self.words[a] == self.words[b],
+                })
+    }
+
+    /// The vector.
+    pub fn finish(self) -> Vector<'static> {
+        let mut vector = Vector::of_words(self.ty, self.words);
+        vector.scales = (self.ty == Type::Numeric).then(|| self.scales.into());
+        vector.valid = self.nulls.then(|| self.valid.into());
+        vector.strings = Some(self.strings);
+        vector
+    }
+}
+
+impl<'a> Vector<'a> {
+    /// The values at `places`, which may repeat: strings are shared.
+    pub(crate) fn gather(self, places: &[u32]) -> Vector<'a> {
+        let at = |i: &u32| *i as usize;
+        Vector {
+            ty: self.ty,
+            words: places.iter().map(|i| self.words[at(i)]).collect(),
+            scales: self
+                .scales
+                .map(|s| places.iter().map(|i| s[at(i)]).collect()),
+            valid: self
+                .valid
+                .map(|v| places.iter().map(|i| v[at(i)]).collect()),
+            dictionary: self
+                .strings
+                .as_ref()
+                .is_some_and(|s| s.len() < places.len()),
+            strings: self.strings,
+        }
+    }
+
+    /// The first value, for so many rows.
+    pub(crate) fn repeat(self, rows: usize) -> Vector<'a> {
+        self.gather(&vec![0; rows])
+    }
+
+    /// The words of a column's rows.
+    pub(crate) fn of_rows(ty: Type, words: &'a [i64], rows: &[u32]) -> Vector<'a> {
+        // Ascending rows without gaps are a slice.
+        let slice = match (rows.first(), rows.last()) {
+            (Some(&first), Some(&last)) if (last - first) as usize + 1 == rows.len() => {
+                words.get(first as usize..=last as usize)
+            }
+            _ => None,
+        };
+        let words: Cow<'a, [i64]> = match slice {
+            Some(slice) => Cow::Borrowed(slice),
+            None => rows.iter().map(|&row| words[row as usize]).collect(),
+        };
+        Vector::of_words(ty, words)
+    }
+
+    /// Makes the column's strings those that the words index.
+    pub(crate) fn index(mut self, dense: &'a Dense) -> Vector<'a> {
+        let strings = dense.strings();
+        self.dictionary = dense.is_dictionary();
+        self.strings = Some(StringTable::new(strings.ends, strings.data));
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_goes_in_comes_out() {
+        let mut builder = VectorBuilder::new(Type::Numeric);
+        let large = numeric::from_text("1e40").expect("a number");
+        builder.push_numeric(&large);
+        builder.push_null();
+        let mut small = Vec::new();
+        numeric::encode_decimal(150, 2, &mut small).expect("a number");
+        builder.push_numeric(&small);
+        let vector = builder.finish().gather(&[2, 1, 0, 0]);
+        assert_eq!(
+            vector.get(0),
+            Scalar::Decimal {
+                mantissa: 150,
+                scale: 2
+            }
+        );
+        assert_eq!(vector.get(1), Scalar::Null);
+        assert_eq!(vector.get(2), Scalar::Numeric(&large));
+        assert_eq!(vector.get(3), Scalar::Numeric(&large));
+    }
+}

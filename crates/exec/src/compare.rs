@@ -1,0 +1,142 @@
+//! Comparing vectors, in PostgreSQL's orders: NaN is equal to NaN and above all other floats, text is bytes.
+
+use std::cmp::Ordering;
+
+use crate::expr::Comparison;
+use crate::vector::{Type, Vector, LARGE};
+
+fn float(a: i64, b: i64) -> Ordering {
+    let (a, b) = (f64::from_bits(a as u64), f64::from_bits(b as u64));
+    a.partial_cmp(&b)
+        .unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
+}
+
+/// Of numbers with mantissas.
+fn decimal((a, s): (i64, u16), (b, t): (i64, u16)) -> Ordering {
+    if s == t {
+        return a.cmp(&b);
+    }
+    let (shift, few, many) = if s < t { (t - s, a, b) } else { (s - t, b, a) };
+    let order = match 10i128
+        .checked_pow(u32::from(shift))
+        .and_then(|p| i128::from(few).checked_mul(p))
+    {
+        Some(few) => few.cmp(&i128::from(many)),
+        // Ten to the 39th and more times it: only its sign counts, or, if it is zero, the other's.
+        None if few == 0 => 0.cmp(&many),
+        None => few.cmp(&0),
+    };
+    if s < t {
+        order
+    } else {
+        order.reverse()
+    }
+}
+
+fn number(vector: &Vector<'_>, i: usize) -> (i64, u16) {
+    (vector.words[i], vector.scale(i))
+}
+
+/// Rows in which a numeric of either side has no mantissa, and so cannot be compared here; `b` may be a constant.
+pub(crate) fn incomparable(a: &Vector<'_>, b: &Vector<'_>) -> Vec<u32> {
+    if a.ty != Type::Numeric {
+        return Vec::new();
+    }
+    let other = |i: usize| if b.len() == 1 { 0 } else { i };
+    (0..a.len())
+        .filter(|&i| a.scale(i) == LARGE || b.scale(other(i)) == LARGE)
+        .map(|i| i as u32)
+        .collect()
+}
+
+/// Each value compared with the constant's first; NULLs and unsure ones come out as anything.
+pub(crate) fn with_constant(
+    comparison: Comparison,
+    vector: &Vector<'_>,
+    constant: &Vector<'_>,
+) -> Vec<bool> {
+    let word = constant.words[0];
+    let words = vector.words.iter();
+    match vector.ty {
+        Type::Bool | Type::Int => match comparison {
+            Comparison::Equal => words.map(|&w| w == word).collect(),
+            Comparison::NotEqual => words.map(|&w| w != word).collect(),
+            Comparison::Less => words.map(|&w| w < word).collect(),
+            Comparison::LessEqual => words.map(|&w| w <= word).collect(),
+            Comparison::Greater => words.map(|&w| w > word).collect(),
+            Comparison::GreaterEqual => words.map(|&w| w >= word).collect(),
+        },
+        Type::Float => words.map(|&w| comparison.holds(float(w, word))).collect(),
+        Type::Numeric => {
+            let constant = number(constant, 0);
+            (0..vector.words.len())
+                .map(|i| comparison.holds(decimal(number(vector, i), constant)))
+                .collect()
+        }
+        Type::Text => {
+            let sought = constant.string(0);
+            let holds = |found: &[u8]| {
+                if comparison == Comparison::Equal {
+                    found == sought
+                } else {
+                    comparison.holds(found.cmp(sought))
+                }
+            };
+            let table = vector
+                .strings
+                .as_ref()
+                .filter(|t| vector.dictionary && t.len() <= vector.len());
+            if let Some(table) = table {
+                let by_code: Vec<bool> = (0..table.len())
+                    .map(|code| holds(table.get(code)))
+                    .collect();
+                words
+                    .map(|&w| by_code.get(w as usize).copied().unwrap_or(false))
+                    .collect()
+            } else {
+                (0..vector.len())
+                    .map(|i| vector.is_valid(i) && holds(vector.string(i)))
+                    .collect()
+            }
+        }
+    }
+}
+
+/// Two vectors compared row by row.
+pub(crate) fn each(comparison: Comparison, a: &Vector<'_>, b: &Vector<'_>) -> Vec<i64> {
+    let order = |i: usize| match a.ty {
+        Type::Bool | Type::Int => a.words[i].cmp(&b.words[i]),
+        Type::Float => float(a.words[i], b.words[i]),
+        Type::Numeric => decimal(number(a, i), number(b, i)),
+        Type::Text => a.string(i).cmp(b.string(i)),
+    };
+    (0..a.words.len())
+        .map(|i| i64::from(comparison.holds(order(i))))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decimals_of_different_scales() {
+        assert_eq!(decimal((10, 1), (1, 0)), Ordering::Equal);
+        assert_eq!(decimal((15, 1), (1, 0)), Ordering::Greater);
+        assert_eq!(decimal((1, 0), (15, 1)), Ordering::Less);
+        assert_eq!(decimal((-1, 0), (1, 500)), Ordering::Less);
+        assert_eq!(decimal((1, 500), (1, 0)), Ordering::Less);
+        assert_eq!(decimal((0, 0), (-1, 500)), Ordering::Greater);
+    }
+
+    #[test]
+    fn nan_is_above_all() {
+        let bits = |f: f64| f.to_bits() as i64;
+        assert_eq!(
+            float(bits(f64::NAN), bits(f64::INFINITY)),
+            Ordering::Greater
+        );
+        assert_eq!(float(bits(f64::NAN), bits(-f64::NAN)), Ordering::Equal);
+        assert_eq!(float(bits(-0.0), bits(0.0)), Ordering::Equal);
+    }
+}

@@ -1,0 +1,601 @@
+//! Expressions over the columns of a leaf, evaluated a selection of rows at a time.
+//!
+//! An expression gives each row a value, NULL, or nothing: the row is *unsure*. What would raise an error in PostgreSQL, or what has no
+//! fast form (a number of an unusual form, a container), is unsure, and whoever asked evaluates the row's whole expression with
+//! PostgreSQL's own functions. So nothing here has to know an error message, and no shortcut can change an answer.
+
+use amax_format::{Dense, Tag};
+
+use crate::arith::{self, Arithmetic};
+use crate::builder::VectorBuilder;
+use crate::compare::{self, incomparable, with_constant};
+use crate::vector::{Type, Vector};
+
+/// Where the columns of a batch come from; a column is decoded when it is first asked for.
+pub trait Columns {
+    /// Input `input` of the batch's leaf.
+    fn dense(&self, input: usize) -> &Dense;
+}
+
+/// What PostgreSQL evaluates for us.
+pub trait External {
+    /// Appends the value of external expression `id` for `row` of the leaf.
+    fn row(&mut self, id: usize, row: u32, out: &mut VectorBuilder);
+    /// Appends the value of function `id` of one argument, given as its word.
+    fn call(&mut self, id: usize, word: i64, out: &mut VectorBuilder);
+    /// Appends the value of expression `id`, which is the same for all rows.
+    fn once(&mut self, id: usize, out: &mut VectorBuilder);
+}
+
+/// What a comparison asks of an ordering.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Comparison {
+    /// `=`
+    Equal,
+    /// `<>`
+    NotEqual,
+    /// `<`
+    Less,
+    /// `<=`
+    LessEqual,
+    /// `>`
+    Greater,
+    /// `>=`
+    GreaterEqual,
+}
+
+impl Comparison {
+    /// Whether two values in this order pass.
+    #[inline]
+    pub fn holds(self, order: std::cmp::Ordering) -> bool {
+        match self {
+            Self::Equal => order.is_eq(),
+            Self::NotEqual => order.is_ne(),
+            Self::Less => order.is_lt(),
+            Self::LessEqual => order.is_le(),
+            Self::Greater => order.is_gt(),
+            Self::GreaterEqual => order.is_ge(),
+        }
+    }
+
+    /// The comparison with its sides exchanged.
+    pub fn flip(self) -> Self {
+        match self {
+            Self::Less => Self::Greater,
+            Self::LessEqual => Self::GreaterEqual,
+            Self::Greater => Self::Less,
+            Self::GreaterEqual => Self::LessEqual,
+            same => same,
+        }
+    }
+}
+
+/// Which operator a JSON value came out of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum From {
+    /// `->>`: the value as text, and a cast reads that.
+    Text,
+    /// `->`: the value as jsonb.
+    Json,
+}
+
+/// A type as a cast's target or an operator's result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum To {
+    /// An integer type by its range.
+    Int {
+        /// Smallest.
+        min: i64,
+        /// Largest.
+        max: i64,
+    },
+    /// `double precision`.
+    Float,
+    /// `numeric`.
+    Numeric,
+    /// `boolean`.
+    Bool,
+}
+
+impl To {
+    /// The vectors that hold it.
+    pub fn holder(self) -> Type {
+        match self {
+            Self::Int { .. } => Type::Int,
+            Self::Float => Type::Float,
+            Self::Numeric => Type::Numeric,
+            Self::Bool => Type::Bool,
+        }
+    }
+}
+
+/// An expression.
+#[derive(Clone, Debug)]
+pub enum Expr {
+    /// An SQL column held as `Type`.
+    Column(usize, Type),
+    /// A path by `->>`.
+    Text(usize),
+    /// A path cast to a number or a boolean.
+    Cast {
+        /// The path.
+        input: usize,
+        /// What is cast.
+        from: From,
+        /// To what.
+        to: To,
+    },
+    /// A conversion between SQL numbers.
+    Convert {
+        /// The number.
+        arg: Box<Expr>,
+        /// To what.
+        to: To,
+    },
+    /// The same for all rows.
+    Once {
+        /// For [`External::once`].
+        id: usize,
+        /// Its type.
+        ty: Type,
+        /// A constant or a parameter: computing it raises nothing.
+        simple: bool,
+    },
+    /// Two values of one type compared; text only for equality, or bytewise.
+    Compare(Comparison, Box<Expr>, Box<Expr>),
+    /// `arg = ANY (list)`, the list given as [`Expr::Once`] of the elements' type.
+    Any(Box<Expr>, Vec<Expr>),
+    /// `IS NULL`.
+    IsNull(Box<Expr>),
+    /// `IS NULL` of an input; JSON null is NULL by `->>`, not by `->`.
+    IsMissing {
+        /// The input.
+        input: usize,
+        /// Whether JSON null counts.
+        or_null: bool,
+    },
+    /// Kleene's.
+    And(Vec<Expr>),
+    /// Kleene's.
+    Or(Vec<Expr>),
+    /// Kleene's.
+    Not(Box<Expr>),
+    /// Arithmetic.
+    Arithmetic {
+        /// Which.
+        operator: Arithmetic,
+        /// The result's type, which the operands have as well.
+        to: To,
+        /// Left operand.
+        left: Box<Expr>,
+        /// Right operand.
+        right: Box<Expr>,
+    },
+    /// `to_timestamp(double precision)`.
+    ToTimestamp(Box<Expr>),
+    /// `base + interval 'unit microseconds' * factor`.
+    AddInterval {
+        /// Microseconds of the timestamp.
+        base: i64,
+        /// Microseconds of the interval.
+        unit: i64,
+        /// A float.
+        factor: Box<Expr>,
+    },
+    /// A function of one integer-like argument, remembered per value; where it is the same at both ends of a step of the argument, it
+    /// is the same within.
+    Memo {
+        /// For [`External::call`].
+        id: usize,
+        /// The argument.
+        arg: Box<Expr>,
+        /// 1: no steps.
+        step: i64,
+        /// Of the result.
+        ty: Type,
+    },
+    /// Whatever else: PostgreSQL evaluates it, once per distinct string if it depends on nothing but `input`.
+    External {
+        /// For [`External::row`].
+        id: usize,
+        /// The only input it depends on.
+        input: Option<usize>,
+        /// Of the result.
+        ty: Type,
+    },
+}
+
+impl Expr {
+    /// Whether PostgreSQL's functions are called for it, which may raise errors.
+    pub fn calls_out(&self) -> bool {
+        match self {
+            Self::Column(..) | Self::Text(_) | Self::Cast { .. } | Self::IsMissing { .. } => false,
+            Self::Once { simple, .. } => !simple,
+            Self::Memo { .. } | Self::External { .. } => true,
+            Self::Convert { arg, .. }
+            | Self::IsNull(arg)
+            | Self::Not(arg)
+            | Self::ToTimestamp(arg) => arg.calls_out(),
+            Self::AddInterval { factor, .. } => factor.calls_out(),
+            Self::Compare(_, left, right) | Self::Arithmetic { left, right, .. } => {
+                left.calls_out() || right.calls_out()
+            }
+            Self::Any(arg, list) => arg.calls_out() || list.iter().any(Self::calls_out),
+            Self::And(args) | Self::Or(args) => args.iter().any(Self::calls_out),
+        }
+    }
+}
+
+/// The values of an expression for a selection of rows.
+#[derive(Debug)]
+pub struct Evaluated<'a> {
+    /// One per row selected; where it is unsure, NULL or anything.
+    pub vector: Vector<'a>,
+    /// Positions in the selection of rows that are unsure, ascending.
+    pub unsure: Vec<u32>,
+}
+
+/// A batch: a leaf's columns, and who evaluates what we cannot.
+pub struct Batch<'a, 'e> {
+    /// The columns.
+    pub columns: &'a dyn Columns,
+    /// PostgreSQL.
+    pub external: &'e mut dyn External,
+}
+
+const TRUE: i64 = 1;
+const FALSE: i64 = 0;
+
+impl<'a> Batch<'a, '_> {
+    /// Evaluates `expr` for `rows` of the leaf.
+    pub fn eval(&mut self, expr: &Expr, rows: &[u32]) -> Evaluated<'a> {
+        match expr {
+            Expr::Column(input, ty) => self.column(*input, *ty, rows),
+            Expr::Text(input) => self.text(*input, rows),
+            Expr::Cast { input, from, to } => self.cast(*input, *from, *to, rows),
+            Expr::Convert { arg, to } => {
+                let arg = self.eval(arg, rows);
+                arith::convert(arg, *to)
+            }
+            Expr::Once { id, ty, .. } => {
+                let mut value = VectorBuilder::new(*ty);
+                if !rows.is_empty() {
+                    self.external.once(*id, &mut value);
+                }
+                sure(value.finish().repeat(rows.len()))
+            }
+            Expr::Compare(comparison, left, right) => self.compare(*comparison, left, right, rows),
+            Expr::Any(arg, list) => self.any(arg, list, rows),
+            Expr::IsNull(arg) => {
+                let mut arg = self.eval(arg, rows);
+                let nulls: Vec<i64> = (0..rows.len())
+                    .map(|i| i64::from(!arg.vector.is_valid(i)))
+                    .collect();
+                let unsure = std::mem::take(&mut arg.unsure);
+                Evaluated {
+                    vector: Vector::of_words(Type::Bool, nulls),
+                    unsure,
+                }
+            }
+            Expr::IsMissing { input, or_null } => {
+                let dense = self.columns.dense(*input);
+                let is_null = |tag| tag == Tag::Missing || *or_null && tag == Tag::Null;
+                let missing: Vec<i64> = rows
+                    .iter()
+                    .map(|&r| i64::from(is_null(dense.tag(r as usize))))
+                    .collect();
+                sure(Vector::of_words(Type::Bool, missing))
+            }
+            Expr::Not(arg) => {
+                let mut arg = self.eval(arg, rows);
+                arg.vector.words.to_mut().iter_mut().for_each(|w| *w ^= 1);
+                arg
+            }
+            Expr::And(args) => self.connect(args, rows, FALSE),
+            Expr::Or(args) => self.connect(args, rows, TRUE),
+            Expr::Arithmetic {
+                operator,
+                to,
+                left,
+                right,
+            } => {
+                let left = self.eval(left, rows);
+                let right = self.eval(right, rows);
+                arith::arithmetic(*operator, *to, left, right)
+            }
+            Expr::ToTimestamp(arg) => {
+                let arg = self.eval(arg, rows);
+                arith::to_timestamp(arg)
+            }
+            Expr::AddInterval { base, unit, factor } => {
+                let factor = self.eval(factor, rows);
+                arith::add_interval(*base, *unit, factor)
+            }
+            Expr::Memo { id, arg, step, ty } => {
+                let arg = self.eval(arg, rows);
+                crate::memo::by_word(self.external, *id, arg, *step, *ty)
+            }
+            Expr::External { id, input, ty } => self.external_values(*id, *input, *ty, rows),
+        }
+    }
+
+    /// Splits `rows` by a condition: those that pass, and those that are unsure. The others are gone.
+    pub fn filter(&mut self, condition: &Expr, rows: &[u32], unsure: &mut Vec<u32>) -> Vec<u32> {
+        let mut found = self.eval(condition, rows);
+        let mut passed = Vec::with_capacity(rows.len());
+        if found.unsure.is_empty() && found.vector.valid.is_none() {
+            passed.extend(
+                rows.iter()
+                    .zip(found.vector.words.iter())
+                    .filter(|(_, &w)| w == TRUE)
+                    .map(|(&r, _)| r),
+            );
+            return passed;
+        }
+        let mut open = std::mem::take(&mut found.unsure).into_iter().peekable();
+        for (i, &row) in rows.iter().enumerate() {
+            if open.next_if_eq(&(i as u32)).is_some() {
+                unsure.push(row);
+            } else if found.vector.is_valid(i) && found.vector.words[i] == TRUE {
+                passed.push(row);
+            }
+        }
+        passed
+    }
+
+    fn column(&mut self, input: usize, ty: Type, rows: &[u32]) -> Evaluated<'a> {
+        let dense = self.columns.dense(input);
+        let wanted = match ty {
+            Type::Bool => Tag::Bool,
+            Type::Int => Tag::Int,
+            Type::Float => Tag::Float,
+            Type::Text => Tag::String,
+            Type::Numeric => return arith::numbers(dense, rows, |tag| tag == Tag::Missing),
+        };
+        let mut found = gather(dense, rows, ty, |tag| match tag {
+            Tag::Missing => Some(false),
+            tag if tag == wanted => Some(true),
+            _ => None,
+        });
+        if ty == Type::Text {
+            found.vector = found.vector.index(dense);
+        }
+        found
+    }
+
+    fn text(&mut self, input: usize, rows: &[u32]) -> Evaluated<'a> {
+        let dense = self.columns.dense(input);
+        let is_text = |tag| matches!(tag, Tag::String | Tag::Missing | Tag::Null);
+        let plain = match dense.uniform() {
+            Some(tag) => is_text(tag),
+            None => rows.iter().all(|&row| is_text(dense.tag(row as usize))),
+        };
+        if !plain {
+            return crate::text::spell(dense, rows);
+        }
+        let mut found = gather(dense, rows, Type::Text, |tag| Some(tag == Tag::String));
+        found.vector = found.vector.index(dense);
+        found
+    }
+
+    fn cast(&mut self, input: usize, from: From, to: To, rows: &[u32]) -> Evaluated<'a> {
+        let dense = self.columns.dense(input);
+        // ->> of a JSON null is NULL; -> of it is a value that cannot be cast (or, from PostgreSQL 18 on, can).
+        let is_null = |tag| tag == Tag::Missing || tag == Tag::Null && from == From::Text;
+        match (to, from) {
+            (To::Int { min, max }, _) => {
+                let strings = (from == From::Text).then(|| dense.strings());
+                arith::ints(dense, rows, is_null, min, max, strings)
+            }
+            (To::Bool, _) => gather(dense, rows, Type::Bool, |tag| match tag {
+                Tag::Bool => Some(true),
+                tag if is_null(tag) => Some(false),
+                _ => None,
+            }),
+            (To::Numeric, _) => arith::numbers(dense, rows, is_null),
+            (To::Float, _) => arith::floats(dense, rows, is_null),
+        }
+    }
+
+    fn any(&mut self, arg: &Expr, list: &[Expr], rows: &[u32]) -> Evaluated<'a> {
+        let mut arg = self.eval(arg, rows);
+        let mut result = vec![FALSE; rows.len()];
+        let mut null_in_list = false;
+        if !rows.is_empty() {
+            for element in list {
+                let element = self.eval(element, &rows[..1]).vector;
+                if !element.is_valid(0) {
+                    null_in_list = true;
+                    continue;
+                }
+                let equal = with_constant(Comparison::Equal, &arg.vector, &element);
+                result
+                    .iter_mut()
+                    .zip(equal)
+                    .for_each(|(r, e)| *r |= i64::from(e));
+                arg.unsure = union(arg.unsure, incomparable(&arg.vector, &element));
+            }
+        }
+        let valid = (arg.vector.valid.is_some() || null_in_list).then(|| {
+            (0..rows.len())
+                .map(|i| {
+                    if list.is_empty() {
+                        true
+                    } else {
+                        arg.vector.is_valid(i) && (result[i] == TRUE || !null_in_list)
+                    }
+                })
+                .collect::<Vec<bool>>()
+                .into()
+        });
+        let mut vector = Vector::of_words(Type::Bool, result);
+        vector.valid = valid;
+        Evaluated {
+            vector,
+            unsure: arg.unsure,
+        }
+    }
+
+    fn compare(
+        &mut self,
+        comparison: Comparison,
+        left: &Expr,
+        right: &Expr,
+        rows: &[u32],
+    ) -> Evaluated<'a> {
+        if matches!(left, Expr::Once { .. }) && !matches!(right, Expr::Once { .. }) {
+            return self.compare(comparison.flip(), right, left, rows);
+        }
+        let mut a = self.eval(left, rows);
+        if let (Expr::Once { .. }, false) = (right, rows.is_empty()) {
+            let constant = self.eval(right, &rows[..1]).vector;
+            if !constant.is_valid(0) {
+                let mut vector = Vector::of_words(Type::Bool, vec![FALSE; rows.len()]);
+                vector.valid = Some(vec![false; rows.len()].into());
+                return Evaluated {
+                    vector,
+                    unsure: a.unsure,
+                };
+            }
+            let words: Vec<i64> = with_constant(comparison, &a.vector, &constant)
+                .into_iter()
+                .map(i64::from)
+                .collect();
+            let mut vector = Vector::of_words(Type::Bool, words);
+            vector.valid = a.vector.valid.take();
+            let unsure = union(a.unsure, incomparable(&a.vector, &constant));
+            return Evaluated { vector, unsure };
+        }
+        let b = self.eval(right, rows);
+        let mut vector =
+            Vector::of_words(Type::Bool, compare::each(comparison, &a.vector, &b.vector));
+        vector.valid = both_valid(&a.vector, &b.vector);
+        let unsure = union(
+            incomparable(&a.vector, &b.vector),
+            union(a.unsure, b.unsure),
+        );
+        Evaluated { vector, unsure }
+    }
+
+    /// AND (`decisive` is false) and OR (`decisive` is true): a later operand is evaluated only where it matters.
+    fn connect(&mut self, args: &[Expr], rows: &[u32], decisive: i64) -> Evaluated<'a> {
+        let mut words = vec![decisive ^ 1; rows.len()];
+        let mut valid = vec![true; rows.len()];
+        let mut unsure = Vec::new();
+        // Positions still undecided.
+        let mut open: Vec<u32> = (0..rows.len() as u32).collect();
+        for arg in args {
+            let selected: Vec<u32> = open.iter().map(|&i| rows[i as usize]).collect();
+            let found = self.eval(arg, &selected);
+            let mut skipped = found.unsure.iter().peekable();
+            let mut still = Vec::with_capacity(open.len());
+            for (at, &i) in open.iter().enumerate() {
+                if skipped.next_if_eq(&&(at as u32)).is_some() {
+                    unsure.push(i);
+                } else if !found.vector.is_valid(at) {
+                    valid[i as usize] = false;
+                    still.push(i);
+                } else if found.vector.words[at] == decisive {
+                    words[i as usize] = decisive;
+                    valid[i as usize] = true;
+                } else {
+                    still.push(i);
+                }
+            }
+            open = still;
+        }
+        unsure.sort_unstable();
+        let mut vector = Vector::of_words(Type::Bool, words);
+        vector.valid = valid.contains(&false).then(|| valid.into());
+        Evaluated { vector, unsure }
+    }
+
+    fn external_values(
+        &mut self,
+        id: usize,
+        input: Option<usize>,
+        ty: Type,
+        rows: &[u32],
+    ) -> Evaluated<'a> {
+        if let Some(dense) = input.map(|input| self.columns.dense(input)) {
+            if dense.is_dictionary() {
+                return sure(crate::memo::by_code(self.external, id, dense, rows, ty));
+            }
+        }
+        let mut out = VectorBuilder::new(ty);
+        rows.iter()
+            .for_each(|&row| self.external.row(id, row, &mut out));
+        sure(out.finish())
+    }
+}
+
+/// An expression's value is known in all rows.
+pub(crate) fn sure(vector: Vector<'_>) -> Evaluated<'_> {
+    Evaluated {
+        vector,
+        unsure: Vec::new(),
+    }
+}
+
+/// The words of the rows; `holds` says of a tag: a value, NULL, or neither (unsure; then it is NULL here as well).
+pub(crate) fn gather<'a>(
+    dense: &'a Dense,
+    rows: &[u32],
+    ty: Type,
+    holds: impl Fn(Tag) -> Option<bool>,
+) -> Evaluated<'a> {
+    let mut vector = Vector::of_rows(ty, dense.words(), rows);
+    let mut unsure = Vec::new();
+    match dense.uniform().map(&holds) {
+        Some(Some(true)) => {}
+        Some(other) => {
+            vector.valid = Some(vec![false; rows.len()].into());
+            if other.is_none() {
+                unsure = (0..rows.len() as u32).collect();
+            }
+        }
+        None => {
+            let mut valid = vec![true; rows.len()];
+            for (i, &row) in rows.iter().enumerate() {
+                let held = holds(dense.tag(row as usize));
+                valid[i] = held == Some(true);
+                if held.is_none() {
+                    unsure.push(i as u32);
+                }
+            }
+            vector.valid = valid.contains(&false).then(|| valid.into());
+        }
+    }
+    Evaluated { vector, unsure }
+}
+
+/// Where both are not NULL.
+pub(crate) fn both_valid<'a>(
+    a: &Vector<'a>,
+    b: &Vector<'a>,
+) -> Option<std::borrow::Cow<'a, [bool]>> {
+    match (&a.valid, &b.valid) {
+        (None, None) => None,
+        (Some(v), None) | (None, Some(v)) => Some(v.clone()),
+        (Some(x), Some(y)) => Some(
+            x.iter()
+                .zip(y.iter())
+                .map(|(x, y)| *x && *y)
+                .collect::<Vec<bool>>()
+                .into(),
+        ),
+    }
+}
+
+/// The union of two ascending lists.
+pub(crate) fn union(mut a: Vec<u32>, b: Vec<u32>) -> Vec<u32> {
+    if a.is_empty() {
+        return b;
+    }
+    if !b.is_empty() {
+        a.extend(b);
+        a.sort_unstable();
+        a.dedup();
+    }
+    a
+}

@@ -1,0 +1,309 @@
+//! A column with one place per row: what vectorized execution reads.
+//!
+//! A [`crate::PathColumn`] answers row by row, over bitmaps and unions; here that work is done once per leaf, so that an expression
+//! over the column is a loop over arrays.
+
+use std::sync::Arc;
+
+use crate::assemble::Scalar;
+use crate::column::Column;
+use crate::error::Result;
+use crate::kind::Kind;
+use crate::path::PathColumn;
+use crate::tree::{Body, Tree};
+use crate::values::{ByteVec, Values};
+use crate::vector::Strings;
+
+/// What a row holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Tag {
+    /// No value: SQL NULL.
+    Missing,
+    /// JSON null.
+    Null,
+    /// Word: 0 or 1.
+    Bool,
+    /// Word: the number.
+    Int,
+    /// Word: the number without its decimal point; the scale beside it.
+    Decimal,
+    /// Word: the bits of an `f64`.
+    Float,
+    /// Word: which of the strings.
+    String,
+    /// An array, an object or a number of another form: to be asked of the column it came from.
+    Other,
+}
+
+/// The values of a column, row by row.
+#[derive(Clone, Debug)]
+pub struct Dense {
+    rows: usize,
+    /// What all rows hold, if they hold the same.
+    uniform: Option<Tag>,
+    /// Per row, unless uniform.
+    tags: Vec<Tag>,
+    words: Vec<i64>,
+    /// Per row, if there are decimals.
+    scales: Vec<u16>,
+    strings: Option<Arc<Values>>,
+}
+
+impl Dense {
+    fn new(rows: usize) -> Self {
+        Self {
+            rows,
+            uniform: None,
+            tags: vec![Tag::Missing; rows],
+            words: vec![0; rows],
+            scales: Vec::new(),
+            strings: None,
+        }
+    }
+
+    /// Rows that all hold the same, of a tag that needs no word.
+    pub fn filled(rows: usize, tag: Tag) -> Self {
+        Self {
+            uniform: Some(tag),
+            tags: Vec::new(),
+            ..Self::new(rows)
+        }
+    }
+
+    /// Rows.
+    pub fn len(&self) -> usize {
+        self.rows
+    }
+
+    /// Whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.rows == 0
+    }
+
+    /// What all rows hold, if they hold the same.
+    pub fn uniform(&self) -> Option<Tag> {
+        self.uniform
+    }
+
+    /// What `row` holds.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    #[inline]
+    pub fn tag(&self, row: usize) -> Tag {
+        match self.uniform {
+            Some(tag) => tag,
+            None => self.tags[row],
+        }
+    }
+
+    /// One word per row; see [`Tag`].
+    pub fn words(&self) -> &[i64] {
+        &self.words
+    }
+
+    /// The decimals' scales, one per row; empty if there are no decimals.
+    pub fn scales(&self) -> &[u16] {
+        &self.scales
+    }
+
+    /// The strings that words of [`Tag::String`] number.
+    pub fn strings(&self) -> Strings<'_> {
+        match self.strings.as_deref() {
+            Some(Values::Bytes(bytes) | Values::Dictionary { entries: bytes, .. }) => {
+                Strings::new(bytes)
+            }
+            _ => Strings {
+                ends: &[],
+                data: &[],
+            },
+        }
+    }
+
+    /// Whether the strings are distinct, so that equal words are equal strings.
+    pub fn is_dictionary(&self) -> bool {
+        matches!(
+            self.strings.as_deref(),
+            Some(Values::Dictionary { .. }) | None
+        )
+    }
+
+    /// Bytes of memory held.
+    pub fn bytes_used(&self) -> usize {
+        let strings = self.strings.as_ref().map_or(0, |s| s.heap_bytes());
+        self.tags.len() + self.words.len() * 8 + self.scales.len() * 2 + strings
+    }
+
+    /// Fills in the values of one node, whose places are rows.
+    fn fill(&mut self, tree: &Tree, node: u32) {
+        let node = &tree.nodes[node as usize];
+        let places = node.presence.iter().map(|row| row as usize).enumerate();
+        let tag = match (&node.body, node.kind) {
+            (_, Kind::Null) => Tag::Null,
+            (Body::Leaf(values), kind) => match (&**values, kind) {
+                (Values::Bool(v), _) => {
+                    places.for_each(|(i, row)| self.words[row] = i64::from(v[i]));
+                    Tag::Bool
+                }
+                (Values::Int(v), _) => {
+                    places.for_each(|(i, row)| self.words[row] = v[i]);
+                    Tag::Int
+                }
+                (Values::Decimal { mantissa, scale }, _) => {
+                    self.scales.resize(self.rows, 0);
+                    places.for_each(|(i, row)| {
+                        self.words[row] = mantissa[i];
+                        self.scales[row] = scale[i];
+                    });
+                    Tag::Decimal
+                }
+                (Values::Float4(v), _) => {
+                    places.for_each(|(i, row)| {
+                        self.words[row] = f64::from(f32::from_bits(v[i])).to_bits() as i64;
+                    });
+                    Tag::Float
+                }
+                (Values::Float8(v), _) => {
+                    places.for_each(|(i, row)| self.words[row] = v[i] as i64);
+                    Tag::Float
+                }
+                (Values::Bytes(_), Kind::Bytes) => {
+                    places.for_each(|(i, row)| self.words[row] = i as i64);
+                    self.strings = Some(values.clone());
+                    Tag::String
+                }
+                (Values::Dictionary { codes, .. }, Kind::Bytes) => {
+                    places.for_each(|(i, row)| self.words[row] = i64::from(codes[i]));
+                    self.strings = Some(values.clone());
+                    Tag::String
+                }
+                _ => Tag::Other,
+            },
+            _ => Tag::Other,
+        };
+        if node.presence.len() as usize == self.rows {
+            self.uniform = Some(tag);
+            self.tags = Vec::new();
+        } else {
+            node.presence
+                .iter()
+                .for_each(|row| self.tags[row as usize] = tag);
+        }
+    }
+
+    fn of(tree: &Tree, rows: usize, nodes: impl Iterator<Item = u32>) -> Self {
+        let mut dense = Self::new(rows);
+        nodes.for_each(|node| dense.fill(tree, node));
+        if dense.uniform.is_none() && dense.tags.iter().all(|&tag| tag == Tag::Missing) {
+            dense.uniform = Some(Tag::Missing);
+            dense.tags = Vec::new();
+        }
+        dense
+    }
+}
+
+impl Column {
+    /// The column with one place per row; documents are [`Tag::Other`].
+    pub fn dense(&self) -> Dense {
+        Dense::of(&self.tree, self.len(), self.tree.roots.iter().copied())
+    }
+}
+
+impl PathColumn {
+    /// The path's values with one place per row.
+    ///
+    /// # Errors
+    /// As [`PathColumn::get`].
+    pub fn dense(&self) -> Result<Dense> {
+        if let Some(nodes) = self.ends() {
+            return Ok(Dense::of(&self.tree, self.len(), nodes));
+        }
+        let mut dense = Dense::new(self.len());
+        let mut strings = ByteVec::default();
+        let mut buffer = Vec::new();
+        for row in 0..self.len() {
+            let (tag, word) = match self.get(row, &mut buffer)? {
+                None => continue,
+                Some(Scalar::Null) => (Tag::Null, 0),
+                Some(Scalar::Bool(v)) => (Tag::Bool, i64::from(v)),
+                Some(Scalar::Int(v)) => (Tag::Int, v),
+                Some(Scalar::Decimal { mantissa, scale }) => {
+                    dense.scales.resize(dense.rows, 0);
+                    dense.scales[row] = scale;
+                    (Tag::Decimal, mantissa)
+                }
+                Some(Scalar::String(v)) => {
+                    strings.push(v)?;
+                    (Tag::String, strings.len() as i64 - 1)
+                }
+                Some(Scalar::Numeric(_) | Scalar::Payload(_)) => (Tag::Other, 0),
+            };
+            dense.tags[row] = tag;
+            dense.words[row] = word;
+        }
+        if strings.len() > 0 {
+            dense.strings = Some(Arc::new(Values::Bytes(strings)));
+        }
+        Ok(dense)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{ColumnType, Leaf, LeafBuilder, LeafOptions, PathStep, Value};
+
+    /// Rows of one document column.
+    fn leaf(documents: &[&str]) -> Leaf<Vec<u8>> {
+        let mut builder = LeafBuilder::new(&[ColumnType::Json], LeafOptions::default());
+        for (i, text) in documents.iter().enumerate() {
+            let payload = amax_jsonb::json::parse(text).expect("JSON");
+            builder
+                .push(i as u64 + 1, &[Value::Bytes(&payload)])
+                .expect("row");
+        }
+        let image = builder.finish().expect("leaf");
+        let len = image.len() as u64;
+        Leaf::open(image, len).expect("opens")
+    }
+
+    #[test]
+    fn every_kind_has_its_tag() {
+        let documents = [
+            r#"{"a":1}"#,
+            r#"{"a":1.50}"#,
+            r#"{"a":"x"}"#,
+            r#"{"a":true}"#,
+            r#"{"a":null}"#,
+            r#"{"a":{"b":1}}"#,
+            r#"{"a":[]}"#,
+            r#"{}"#,
+            r#"{"a":1e40}"#,
+        ];
+        // The same documents with few and with many of them: in the overflow column, and as columns.
+        for copies in [1, 100] {
+            let many: Vec<&str> = documents
+                .iter()
+                .flat_map(|d| std::iter::repeat_n(*d, copies))
+                .collect();
+            let leaf = leaf(&many);
+            let path = leaf.path(0, &[PathStep::Key(b"a".to_vec())]).expect("path");
+            let dense = path.dense().expect("dense");
+            use Tag::*;
+            let tags = [
+                Int, Decimal, String, Bool, Null, Other, Other, Missing, Other,
+            ];
+            for (row, tag) in (0..many.len()).map(|row| (row, tags[row / copies])) {
+                assert_eq!(dense.tag(row), tag, "row {row} of {}", many.len());
+                let word = dense.words()[row];
+                match tag {
+                    Int | Bool => assert_eq!(word, 1),
+                    Decimal => assert_eq!((word, dense.scales()[row]), (150, 2)),
+                    String => assert_eq!(dense.strings().get(word as usize), Some(&b"x"[..])),
+                    _ => {}
+                }
+            }
+        }
+    }
+}

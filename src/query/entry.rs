@@ -1,0 +1,80 @@
+//! What a scan hands out: the entries of its custom_scan_tlist, each a column of the leaf where it can be.
+
+use super::path::{path_of, JsonPath};
+use super::tree::{equal, is_a, nodes, walk};
+use pgrx::pg_sys;
+use pgrx::pg_sys::NodeTag;
+
+/// How an entry's value is found in a row of the table.
+pub enum Entry {
+    /// In its own columns.
+    Path(JsonPath),
+    /// An attribute, from 1.
+    Attribute(i16),
+    /// Evaluated over the row: system columns, whole rows.
+    Expression,
+}
+
+pub unsafe fn entry_of(expression: *mut pg_sys::Node) -> Entry {
+    if let Some(path) = path_of(expression, &|_| true) {
+        return Entry::Path(path);
+    }
+    let var = expression as *mut pg_sys::Var;
+    if is_a(expression, NodeTag::T_Var) && (*var).varattno > 0 {
+        return Entry::Attribute((*var).varattno);
+    }
+    Entry::Expression
+}
+
+/// Adds the longest paths and the other variables of relation `relid` in `node` to `found`, each once.
+pub unsafe fn collect(
+    node: *mut pg_sys::Node,
+    relid: pg_sys::Index,
+    found: &mut Vec<*mut pg_sys::Node>,
+) {
+    let is_ours = |var: &pg_sys::Var| var.varno as pg_sys::Index == relid && var.varlevelsup == 0;
+    walk(node, &mut |node| {
+        let is_path = path_of(node, &is_ours).is_some();
+        let is_var = is_a(node, NodeTag::T_Var) && is_ours(&*(node as *mut pg_sys::Var));
+        if (is_path || is_var) && !found.iter().any(|&f| equal(f, node)) {
+            found.push(node);
+        }
+        !is_path
+    });
+}
+
+/// A target list of the expressions.
+pub unsafe fn target_list(expressions: &[*mut pg_sys::Node]) -> *mut pg_sys::List {
+    super::tree::list(expressions.iter().enumerate().map(|(i, &expression)| {
+        let copy = pg_sys::copyObjectImpl(expression as _) as *mut pg_sys::Expr;
+        pg_sys::makeTargetEntry(copy, i as i16 + 1, std::ptr::null_mut(), false)
+    }))
+}
+
+/// The expressions of a target list.
+pub unsafe fn expressions(target_list: *mut pg_sys::List) -> Vec<*mut pg_sys::Node> {
+    nodes(target_list)
+        .into_iter()
+        .map(|entry| (*(entry as *mut pg_sys::TargetEntry)).expr as *mut pg_sys::Node)
+        .collect()
+}
+
+/// The tree with the entries' expressions replaced by references to them, as setrefs.c does for a scan's own expressions.
+pub unsafe fn over_entries(
+    node: *mut pg_sys::Node,
+    entries: &[*mut pg_sys::Node],
+) -> *mut pg_sys::Node {
+    super::tree::rewrite(node, &mut |node| {
+        let at = entries.iter().position(|&entry| equal(entry, node))?;
+        let entry = entries[at];
+        let var = pg_sys::makeVar(
+            pg_sys::INDEX_VAR as _,
+            at as i16 + 1,
+            pg_sys::exprType(entry),
+            pg_sys::exprTypmod(entry),
+            pg_sys::exprCollation(entry),
+            0,
+        );
+        Some(var as *mut pg_sys::Node)
+    })
+}

@@ -1,0 +1,31 @@
+//! Custom scans: columns and JSON paths instead of documents. See README.md.
+
+mod aggregate;
+mod aggregate_plan;
+mod compile;
+mod datum;
+mod entry;
+mod explain;
+mod path;
+mod plan;
+mod rows;
+mod scan;
+mod source;
+mod tree;
+
+use pgrx::pg_sys;
+
+pub struct Methods(pg_sys::CustomExecMethods);
+// SAFETY: a table of function pointers, never changed.
+unsafe impl Sync for Methods {}
+
+pub fn init() {
+    unsafe {
+        pg_sys::RegisterCustomScanMethods(&plan::SCAN.0);
+        pg_sys::RegisterCustomScanMethods(&aggregate_plan::AGGREGATE_SCAN.0);
+        aggregate_plan::NEXT_UPPER = pg_sys::create_upper_paths_hook;
+        pg_sys::create_upper_paths_hook = Some(aggregate_plan::add_paths);
+        plan::NEXT_PATHS = pg_sys::set_rel_pathlist_hook;
+        pg_sys::set_rel_pathlist_hook = Some(plan::add_paths);
+    }
+}

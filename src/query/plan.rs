@@ -1,0 +1,265 @@
+//! Planning scans: a custom path beside PostgreSQL's own for every amax table that has columns.
+
+use super::entry::{collect, target_list};
+use super::tree::{equal, is_a, list, make, nodes};
+use crate::am;
+use crate::guc;
+use crate::storage::manifest;
+use pgrx::pg_sys;
+use pgrx::pg_sys::NodeTag;
+use pgrx::prelude::*;
+
+pub static mut NEXT_PATHS: pg_sys::set_rel_pathlist_hook_type = None;
+
+pub struct PathMethods(pub pg_sys::CustomPathMethods);
+// SAFETY: a table of function pointers, never changed.
+unsafe impl Sync for PathMethods {}
+
+pub static PATH: PathMethods = PathMethods(pg_sys::CustomPathMethods {
+    CustomName: c"AmaxScan".as_ptr(),
+    PlanCustomPath: Some(plan_path),
+    ReparameterizeCustomPathByChild: None,
+});
+
+pub struct ScanMethods(pub pg_sys::CustomScanMethods);
+// SAFETY: a table of function pointers, never changed.
+unsafe impl Sync for ScanMethods {}
+
+pub static SCAN: ScanMethods = ScanMethods(pg_sys::CustomScanMethods {
+    CustomName: c"AmaxScan".as_ptr(),
+    CreateCustomScanState: Some(super::scan::create),
+});
+
+/// set_rel_pathlist_hook.
+#[pg_guard]
+pub unsafe extern "C-unwind" fn add_paths(
+    root: *mut pg_sys::PlannerInfo,
+    rel: *mut pg_sys::RelOptInfo,
+    rti: pg_sys::Index,
+    rte: *mut pg_sys::RangeTblEntry,
+) {
+    if let Some(next) = NEXT_PATHS {
+        next(root, rel, rti, rte);
+    }
+    let scannable = guc::custom_scan()
+        && (*rte).rtekind == pg_sys::RTEKind::RTE_RELATION
+        && matches!(
+            (*rte).relkind as u8,
+            pg_sys::RELKIND_RELATION | pg_sys::RELKIND_MATVIEW
+        )
+        && !(*rte).inh
+        && (*rte).tablesample.is_null()
+        && (*rel).lateral_relids.is_null();
+    if !scannable {
+        return;
+    }
+    let Some(sequential) = nodes((*rel).pathlist)
+        .into_iter()
+        .map(|path| path as *mut pg_sys::Path)
+        .find(|&path| (*path).pathtype == NodeTag::T_SeqScan && (*path).param_info.is_null())
+    else {
+        return;
+    };
+    let Some(columnar) = columnar_share((*rte).relid) else {
+        return;
+    };
+    pg_sys::add_path(
+        rel,
+        path(root, rel, sequential, columnar, 0) as *mut pg_sys::Path,
+    );
+    if (*rel).consider_parallel {
+        let workers = pg_sys::compute_parallel_worker(
+            rel,
+            f64::from((*rel).pages),
+            -1.0,
+            pg_sys::max_parallel_workers_per_gather,
+        );
+        if workers > 0 {
+            pg_sys::add_partial_path(
+                rel,
+                path(root, rel, sequential, columnar, workers) as *mut pg_sys::Path,
+            );
+        }
+    }
+}
+
+/// The part of an amax table's rows that are columnar; None for others and if there are none.
+unsafe fn columnar_share(table: pg_sys::Oid) -> Option<f64> {
+    let rel = pg_sys::table_open(table, pg_sys::NoLock as i32);
+    let share = std::ptr::eq((*rel).rd_tableam, am::routine()).then(|| {
+        let columnar = manifest::current(rel).rows() as f64;
+        let all = f64::from((*(*rel).rd_rel).reltuples).max(columnar);
+        columnar / all.max(1.0)
+    });
+    pg_sys::table_close(rel, pg_sys::NoLock as i32);
+    share.filter(|&share| share > 0.0)
+}
+
+/// A path with no more than a part of the costs of a sequential scan, which decodes the same rows one by one: reading what is asked for
+/// of them, and a vector's share of each condition.
+unsafe fn path(
+    root: *mut pg_sys::PlannerInfo,
+    rel: *mut pg_sys::RelOptInfo,
+    sequential: *mut pg_sys::Path,
+    columnar: f64,
+    workers: i32,
+) -> *mut pg_sys::CustomPath {
+    let custom = make::<pg_sys::CustomPath>(NodeTag::T_CustomPath);
+    let path = &mut (*custom).path;
+    path.pathtype = NodeTag::T_CustomScan;
+    path.parent = rel;
+    path.pathtarget = (*rel).reltarget;
+    path.parallel_aware = workers > 0;
+    path.parallel_safe = (*rel).consider_parallel;
+    path.parallel_workers = workers;
+    path.rows = (*rel).rows;
+    let mut wanted = Vec::new();
+    wanted_of(root, rel, &mut wanted);
+    let whole = wanted
+        .iter()
+        .any(|&e| is_a(e, NodeTag::T_Var) && pg_sys::exprType(e) == pg_sys::JSONBOID);
+    let pages = f64::from((*rel).pages)
+        * pg_sys::seq_page_cost
+        * if whole {
+            1.0
+        } else {
+            (0.05 * wanted.len() as f64).min(1.0)
+        };
+    let decode = if whole {
+        3.0 * pg_sys::cpu_tuple_cost
+    } else {
+        pg_sys::cpu_operator_cost * wanted.len() as f64
+    };
+    let conditions = 0.1
+        * pg_sys::cpu_operator_cost
+        * (1 + (*rel).baserestrictinfo.as_ref().map_or(0, |l| l.length)) as f64;
+    let vectors =
+        pages + conditions * (*rel).tuples + (pg_sys::cpu_tuple_cost + decode) * (*rel).rows;
+    let one_by_one = (*sequential).total_cost - (*sequential).startup_cost;
+    let mut run = columnar * vectors.min(0.9 * one_by_one) + (1.0 - columnar) * one_by_one;
+    if workers > 0 {
+        // get_parallel_divisor() of costsize.c.
+        let leader = if pg_sys::parallel_leader_participation {
+            (1.0 - 0.3 * f64::from(workers)).max(0.0)
+        } else {
+            0.0
+        };
+        let divisor = f64::from(workers) + leader;
+        run /= divisor;
+        path.rows = (path.rows / divisor).max(1.0);
+    }
+    path.startup_cost = (*sequential).startup_cost;
+    path.total_cost = path.startup_cost + run;
+    (*custom).flags = pg_sys::CUSTOMPATH_SUPPORT_PROJECTION;
+    (*custom).methods = &PATH.0;
+    custom
+}
+
+/// Paths and variables of `rel` that some part of the query reads.
+unsafe fn wanted_of(
+    root: *mut pg_sys::PlannerInfo,
+    rel: *mut pg_sys::RelOptInfo,
+    found: &mut Vec<*mut pg_sys::Node>,
+) {
+    // What must be there because the plan above refers to it; paths within what the query computes come first, as they are.
+    let parse = (*root).parse;
+    let mut sources = nodes((*root).processed_tlist);
+    sources.push((*parse).havingQual);
+    let relid = (*rel).relid;
+    if (*rel).reloptkind == pg_sys::RelOptKind::RELOPT_OTHER_MEMBER_REL {
+        let chain = ancestry(root, relid);
+        for source in &mut sources {
+            for &info in &chain {
+                let mut info = info;
+                *source = pg_sys::adjust_appendrel_attrs(root, *source, 1, &mut info);
+            }
+        }
+    }
+    for source in sources {
+        collect(source, relid, found);
+    }
+    for restriction in nodes((*rel).baserestrictinfo) {
+        collect(
+            (*(restriction as *mut pg_sys::RestrictInfo)).clause as *mut pg_sys::Node,
+            relid,
+            found,
+        );
+    }
+    // A variable counts only if the scan's own output or a condition has it by itself.
+    found.retain(|&e| !is_a(e, NodeTag::T_Var));
+    let mut plain = Vec::new();
+    for restriction in nodes((*rel).baserestrictinfo) {
+        collect(
+            (*(restriction as *mut pg_sys::RestrictInfo)).clause as *mut pg_sys::Node,
+            relid,
+            &mut plain,
+        );
+    }
+    for expression in nodes((*(*rel).reltarget).exprs) {
+        collect(expression, relid, &mut plain);
+    }
+    for expression in plain {
+        if !found.iter().any(|&f| equal(f, expression)) {
+            found.push(expression);
+        }
+    }
+}
+
+/// From the topmost parent down to `relid`, the links of an inheritance tree.
+unsafe fn ancestry(
+    root: *mut pg_sys::PlannerInfo,
+    relid: pg_sys::Index,
+) -> Vec<*mut pg_sys::AppendRelInfo> {
+    let mut chain = Vec::new();
+    let mut at = relid;
+    while !(*root).append_rel_array.is_null() {
+        let info = *(*root).append_rel_array.add(at as usize);
+        if info.is_null() {
+            break;
+        }
+        chain.push(info);
+        at = (*info).parent_relid;
+    }
+    chain.reverse();
+    chain
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn plan_path(
+    root: *mut pg_sys::PlannerInfo,
+    rel: *mut pg_sys::RelOptInfo,
+    best: *mut pg_sys::CustomPath,
+    tlist: *mut pg_sys::List,
+    clauses: *mut pg_sys::List,
+    _plans: *mut pg_sys::List,
+) -> *mut pg_sys::Plan {
+    let scan = make::<pg_sys::CustomScan>(NodeTag::T_CustomScan);
+    let mut wanted = Vec::new();
+    wanted_of(root, rel, &mut wanted);
+    for node in nodes(tlist).into_iter().chain(nodes(clauses)) {
+        let node = if is_a(node, NodeTag::T_RestrictInfo) {
+            (*(node as *mut pg_sys::RestrictInfo)).clause as *mut pg_sys::Node
+        } else {
+            node
+        };
+        collect(node, (*rel).relid, &mut wanted);
+    }
+    let plan = &mut (*scan).scan.plan;
+    plan.targetlist = tlist;
+    plan.qual = pg_sys::extract_actual_clauses(clauses, false);
+    (*scan).scan.scanrelid = (*rel).relid;
+    (*scan).flags = (*best).flags;
+    (*scan).custom_scan_tlist = target_list(&wanted);
+    // Whether the query reads the scan to its end.
+    let all = (*root).tuple_fraction == 0.0
+        && (*root).limit_tuples < 0.0
+        && pg_sys::bms_membership((*root).all_baserels) == pg_sys::BMS_Membership::BMS_SINGLETON;
+    (*scan).custom_private = list([pg_sys::makeInteger(i32::from(all))]);
+    (*scan).methods = &SCAN.0;
+    plan
+}
+
+pub unsafe fn wants_all_rows(plan: *mut pg_sys::CustomScan) -> bool {
+    let flag = nodes((*plan).custom_private)[0] as *mut pg_sys::Integer;
+    (*flag).ival != 0
+}

@@ -1,0 +1,389 @@
+//! Rows as PostgreSQL's expressions see them: a scan's entries, each computed when something asks for it.
+
+use super::compile::Outside;
+use super::datum;
+use super::entry::Entry;
+use super::tree::eval;
+use crate::am::block::Block;
+use crate::am::slot;
+use crate::columnar::{OpenLeaf, Path, Row};
+use crate::storage::rowpage::set_tid;
+use amax_exec::{Columns, External, VectorBuilder, Zones};
+use amax_format::{Dense, Scalar, Tag, Zone};
+use amax_lsm::{tid, Origin};
+use pgrx::pg_sys;
+use std::cell::{OnceCell, RefCell};
+use std::rc::Rc;
+
+/// The entries of a scan as columns of one leaf, decoded when they are first asked for.
+pub struct LeafColumns {
+    pub leaf: Rc<OpenLeaf>,
+    pub origin: Option<Origin>,
+    entries: Rc<[Entry]>,
+    inputs: Vec<OnceCell<Input>>,
+}
+
+enum Input {
+    Path(Rc<Path>),
+    Column(Rc<Dense>),
+    /// Not in the leaf: rows have to be looked at one by one.
+    Unknown(Dense),
+}
+
+impl LeafColumns {
+    pub fn new(leaf: Rc<OpenLeaf>, origin: Option<Origin>, entries: &Rc<[Entry]>) -> LeafColumns {
+        LeafColumns {
+            leaf,
+            origin,
+            entries: entries.clone(),
+            inputs: entries.iter().map(|_| OnceCell::new()).collect(),
+        }
+    }
+
+    fn input(&self, at: usize) -> &Input {
+        self.inputs[at].get_or_init(|| {
+            let attribute = match &self.entries[at] {
+                Entry::Path(path) => path.attribute as usize - 1,
+                Entry::Attribute(attribute) => *attribute as usize - 1,
+                Entry::Expression => usize::MAX,
+            };
+            if attribute >= self.leaf.width() {
+                return Input::Unknown(Dense::filled(self.leaf.keys().len(), Tag::Other));
+            }
+            match &self.entries[at] {
+                Entry::Path(path) => Input::Path(self.leaf.path(attribute, &path.steps)),
+                _ => Input::Column(self.leaf.dense(attribute)),
+            }
+        })
+    }
+}
+
+impl Columns for LeafColumns {
+    fn dense(&self, input: usize) -> &Dense {
+        match self.input(input) {
+            Input::Path(path) => &path.dense,
+            Input::Column(dense) => dense,
+            Input::Unknown(dense) => dense,
+        }
+    }
+}
+
+/// Which row it is about.
+enum At {
+    None,
+    Leaf(Rc<LeafColumns>, u32),
+    /// In the row slot.
+    Slot,
+}
+
+pub struct Rows {
+    pub rel: pg_sys::Relation,
+    pub entries: Rc<[Entry]>,
+    /// The entries' own expressions, over the table's row.
+    states: Vec<*mut pg_sys::ExprState>,
+    /// Holds the entries' values.
+    pub scan_slot: *mut pg_sys::TupleTableSlot,
+    pub econtext: *mut pg_sys::ExprContext,
+    /// Holds a row of the table where one is needed as such.
+    pub row_slot: *mut pg_sys::TupleTableSlot,
+    row_econtext: *mut pg_sys::ExprContext,
+    pub outside: Vec<Outside>,
+    at: At,
+    filled: Vec<bool>,
+}
+
+impl Rows {
+    /// Of a scan with a relation and an expression context.
+    pub unsafe fn new(
+        scan: *mut pg_sys::ScanState,
+        expressions: &[*mut pg_sys::Node],
+        entries: Rc<[Entry]>,
+    ) -> Rows {
+        let estate = (*scan).ps.state;
+        let rel = (*scan).ss_currentRelation;
+        let row_slot = pg_sys::ExecInitExtraTupleSlot(estate, (*rel).rd_att, slot::ops());
+        let row_econtext = pg_sys::CreateExprContext(estate);
+        (*row_econtext).ecxt_scantuple = row_slot;
+        let econtext = (*scan).ps.ps_ExprContext;
+        (*econtext).ecxt_scantuple = (*scan).ss_ScanTupleSlot;
+        Rows {
+            rel,
+            // Without a parent: it would say that scan tuples are virtual, and those of the table are not.
+            states: expressions
+                .iter()
+                .map(|&e| pg_sys::ExecInitExpr(e as *mut pg_sys::Expr, std::ptr::null_mut()))
+                .collect(),
+            filled: vec![false; entries.len()],
+            entries,
+            scan_slot: (*scan).ss_ScanTupleSlot,
+            econtext,
+            row_slot,
+            row_econtext,
+            outside: Vec::new(),
+            at: At::None,
+        }
+    }
+
+    /// Another row begins.
+    unsafe fn begin(&mut self, at: At) {
+        pg_sys::MemoryContextReset((*self.econtext).ecxt_per_tuple_memory);
+        pg_sys::MemoryContextReset((*self.row_econtext).ecxt_per_tuple_memory);
+        crate::compat::clear_slot(self.scan_slot);
+        self.filled.fill(false);
+        self.at = at;
+        pg_sys::ExecStoreVirtualTuple(self.scan_slot);
+        // WHERE CURRENT OF asks for these two (execCurrent.c).
+        (*self.scan_slot).tts_tableOid = (*self.rel).rd_id;
+    }
+
+    /// Row `row` of a leaf.
+    pub unsafe fn set_leaf(&mut self, columns: &Rc<LeafColumns>, row: u32) {
+        self.begin(At::Leaf(columns.clone(), row));
+        crate::compat::clear_slot(self.row_slot);
+        (*self.scan_slot).tts_tid = own_tid(columns, row);
+    }
+
+    /// Row `row` of the row page in `block`.
+    pub unsafe fn set_page(&mut self, block: &Block, row: usize) {
+        block.store(self.rel, row, self.row_slot);
+        self.set_slot();
+    }
+
+    /// The row that is in the row slot.
+    pub unsafe fn set_slot(&mut self) {
+        self.begin(At::Slot);
+        (*self.scan_slot).tts_tid = (*self.row_slot).tts_tid;
+    }
+
+    pub fn zones<'a>(&self, leaf: &'a OpenLeaf) -> LeafZones<'a> {
+        LeafZones {
+            leaf,
+            entries: self.entries.clone(),
+        }
+    }
+
+    /// Lets go of the row.
+    pub unsafe fn clear(&mut self) {
+        self.at = At::None;
+        crate::compat::clear_slot(self.scan_slot);
+        crate::compat::clear_slot(self.row_slot);
+    }
+
+    /// Computes the entries in `which` unless they have been.
+    pub unsafe fn fill(&mut self, which: &[usize]) {
+        for &entry in which {
+            if !self.filled[entry] {
+                let (value, null) = self.value(entry);
+                *(*self.scan_slot).tts_values.add(entry) = value;
+                *(*self.scan_slot).tts_isnull.add(entry) = null;
+                self.filled[entry] = true;
+            }
+        }
+    }
+
+    unsafe fn value(&mut self, entry: usize) -> (pg_sys::Datum, bool) {
+        if let At::Leaf(columns, row) = &self.at {
+            let (columns, row) = (columns.clone(), *row);
+            let old = pg_sys::MemoryContextSwitchTo((*self.econtext).ecxt_per_tuple_memory);
+            let found = match (&self.entries[entry], columns.input(entry)) {
+                (Entry::Path(json), Input::Path(path)) => {
+                    Some(path_value(path, row as usize, json.text))
+                }
+                (Entry::Attribute(at), Input::Column(_)) => Some(
+                    Row::new(columns.leaf.clone(), row as usize, columns.origin)
+                        .attribute((*self.rel).rd_att, *at as usize - 1),
+                ),
+                _ => None,
+            };
+            pg_sys::MemoryContextSwitchTo(old);
+            if let Some(found) = found {
+                return found;
+            }
+            if (*self.row_slot).tts_flags & pg_sys::TTS_FLAG_EMPTY as u16 != 0 {
+                let own = own_tid(&columns, row);
+                let whole = Row::new(columns.leaf.clone(), row as usize, columns.origin);
+                slot::store_columnar(self.row_slot, whole, own, (*self.rel).rd_id);
+            }
+        }
+        eval(self.states[entry], self.row_econtext)
+    }
+
+    /// Evaluates an expression over the entries in `reads`.
+    pub unsafe fn eval(
+        &mut self,
+        state: *mut pg_sys::ExprState,
+        reads: &[usize],
+    ) -> (pg_sys::Datum, bool) {
+        self.fill(reads);
+        eval(state, self.econtext)
+    }
+
+    unsafe fn eval_outside(&mut self, id: usize, out: &mut VectorBuilder) {
+        let (state, ty) = (self.outside[id].state, self.outside[id].ty);
+        let (value, null) = eval(state, self.econtext);
+        datum::push(out, ty, value, null);
+    }
+
+    /// Appends the value of outside expression `id` for the row it is about.
+    pub unsafe fn push_outside(&mut self, id: usize, out: &mut VectorBuilder) {
+        let reads = std::mem::take(&mut self.outside[id].reads);
+        self.fill(&reads);
+        self.outside[id].reads = reads;
+        self.eval_outside(id, out);
+    }
+}
+
+fn own_tid(columns: &LeafColumns, row: u32) -> pg_sys::ItemPointerData {
+    let key = columns.leaf.keys()[row as usize];
+    let mut own = pg_sys::ItemPointerData::default();
+    set_tid(&mut own, tid::block(key), tid::offset(key));
+    own
+}
+
+/// PostgreSQL, for what does not depend on rows.
+pub struct Constants<'a>(pub &'a mut Rows);
+
+impl External for Constants<'_> {
+    fn row(&mut self, _id: usize, _row: u32, _out: &mut VectorBuilder) {
+        unreachable!("no row is looked at")
+    }
+
+    fn call(&mut self, _id: usize, _word: i64, _out: &mut VectorBuilder) {
+        unreachable!("no value is looked at")
+    }
+
+    fn once(&mut self, id: usize, out: &mut VectorBuilder) {
+        unsafe { self.0.eval_outside(id, out) }
+    }
+}
+
+/// The bounds of a leaf's columns.
+pub struct LeafZones<'a> {
+    leaf: &'a OpenLeaf,
+    entries: Rc<[Entry]>,
+}
+
+impl Zones for LeafZones<'_> {
+    fn zone(&self, input: usize) -> Option<Zone> {
+        let leaf = self.leaf.leaf();
+        match &self.entries[input] {
+            Entry::Path(path) => leaf.path_zone(path.attribute as usize - 1, &path.steps),
+            Entry::Attribute(attribute) => leaf.zone(*attribute as usize - 1),
+            Entry::Expression => None,
+        }
+    }
+}
+
+/// PostgreSQL, as vectorized expressions over one leaf call it.
+pub struct Postgres<'a> {
+    pub rows: &'a mut Rows,
+    pub columns: Rc<LeafColumns>,
+}
+
+impl External for Postgres<'_> {
+    fn row(&mut self, id: usize, row: u32, out: &mut VectorBuilder) {
+        unsafe {
+            self.rows.set_leaf(&self.columns, row);
+            self.rows.push_outside(id, out);
+        }
+    }
+
+    fn call(&mut self, id: usize, word: i64, out: &mut VectorBuilder) {
+        unsafe {
+            let econtext = self.rows.econtext;
+            self.rows.begin(At::None);
+            (*econtext).caseValue_datum = datum::of_word(word, self.rows.outside[id].arg);
+            (*econtext).caseValue_isNull = false;
+            self.rows.eval_outside(id, out);
+        }
+    }
+
+    fn once(&mut self, id: usize, out: &mut VectorBuilder) {
+        unsafe { self.rows.eval_outside(id, out) }
+    }
+}
+
+thread_local! {
+    static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+/// The value at a path in a row, as jsonb or as text, in the current memory context.
+unsafe fn path_value(path: &Path, row: usize, text: bool) -> (pg_sys::Datum, bool) {
+    let dense = &path.dense;
+    let word = dense.words()[row];
+    match dense.tag(row) {
+        Tag::Missing => return (pg_sys::Datum::null(), true),
+        Tag::String if text => {
+            let string = dense.strings().get(word as usize).unwrap_or_default();
+            return (datum::of_bytes(string), false);
+        }
+        _ => {}
+    }
+    SCRATCH.with(|scratch| {
+        let mut scratch = scratch.take();
+        let found = path
+            .column
+            .get(row, &mut scratch)
+            .unwrap_or_else(|e| crate::columnar::raise(e));
+        let value = match found {
+            None => None,
+            Some(Scalar::Null) if text => None,
+            Some(Scalar::String(string)) if text => Some(datum::of_bytes(string)),
+            Some(Scalar::Payload(payload)) => {
+                let json = datum::of_bytes(payload);
+                Some(if text { text_of_json(json) } else { json })
+            }
+            Some(scalar) if text => Some(datum::of_bytes(text_of(scalar).as_bytes())),
+            Some(scalar) => Some(datum::of_bytes(&payload_of(scalar))),
+        };
+        if scratch.capacity() <= 1 << 20 {
+            SCRATCH.with(|kept| kept.replace(scratch));
+        }
+        (value.unwrap_or(pg_sys::Datum::null()), value.is_none())
+    })
+}
+
+/// A boolean or a number as `->>` shows it.
+fn text_of(scalar: Scalar<'_>) -> String {
+    let number = |payload: &[u8]| {
+        amax_jsonb::numeric::to_text(payload).unwrap_or_else(|e| crate::columnar::raise(e.into()))
+    };
+    match scalar {
+        Scalar::Bool(b) => b.to_string(),
+        Scalar::Int(v) => v.to_string(),
+        Scalar::Decimal { mantissa, scale } => {
+            let mut payload = Vec::new();
+            match amax_jsonb::numeric::encode_decimal(mantissa, scale, &mut payload) {
+                Ok(()) => number(&payload),
+                Err(e) => crate::columnar::raise(e.into()),
+            }
+        }
+        Scalar::Numeric(payload) => number(payload),
+        Scalar::Null | Scalar::String(_) | Scalar::Payload(_) => {
+            unreachable!("no scalar of these has a text of its own")
+        }
+    }
+}
+
+/// jsonb as text.
+unsafe fn text_of_json(json: pg_sys::Datum) -> pg_sys::Datum {
+    let text: &std::ffi::CStr =
+        pgrx::direct_function_call(pg_sys::jsonb_out, &[Some(json)]).expect("jsonb has a text");
+    datum::of_bytes(text.to_bytes())
+}
+
+/// A scalar that is a document by itself.
+fn payload_of(scalar: Scalar<'_>) -> Vec<u8> {
+    let mut builder = amax_jsonb::Builder::new();
+    match scalar {
+        Scalar::Null | Scalar::Payload(_) => builder.null(),
+        Scalar::Bool(b) => builder.bool(b),
+        Scalar::Int(v) => builder.int(v),
+        Scalar::Decimal { mantissa, scale } => builder.decimal(mantissa, scale),
+        Scalar::Numeric(payload) => builder.numeric(payload),
+        Scalar::String(s) => builder.string(s),
+    }
+    builder
+        .finish()
+        .unwrap_or_else(|e| crate::columnar::raise(e.into()))
+}

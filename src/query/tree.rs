@@ -1,0 +1,113 @@
+//! Walking and changing expression trees, and evaluating them.
+
+use pgrx::pg_sys;
+
+/// Calls `visit` for a node and those below, in order; where it says false, what is below is left out.
+pub unsafe fn walk(node: *mut pg_sys::Node, visit: &mut dyn FnMut(*mut pg_sys::Node) -> bool) {
+    unsafe extern "C-unwind" fn step(
+        node: *mut pg_sys::Node,
+        context: *mut std::ffi::c_void,
+    ) -> bool {
+        if node.is_null() {
+            return false;
+        }
+        let visit = &mut *(context as *mut &mut dyn FnMut(*mut pg_sys::Node) -> bool);
+        if visit(node) {
+            pg_sys::expression_tree_walker(node, Some(step), context);
+        }
+        false
+    }
+    let mut visit = visit;
+    step(node, &mut visit as *mut _ as *mut std::ffi::c_void);
+}
+
+/// A copy of the tree in which `change` has replaced what it wants to.
+pub unsafe fn rewrite(
+    node: *mut pg_sys::Node,
+    change: &mut dyn FnMut(*mut pg_sys::Node) -> Option<*mut pg_sys::Node>,
+) -> *mut pg_sys::Node {
+    type Change<'a> = &'a mut dyn FnMut(*mut pg_sys::Node) -> Option<*mut pg_sys::Node>;
+    unsafe extern "C-unwind" fn step(
+        node: *mut pg_sys::Node,
+        context: *mut std::ffi::c_void,
+    ) -> *mut pg_sys::Node {
+        if node.is_null() {
+            return node;
+        }
+        let change = &mut *(context as *mut Change);
+        change(node).unwrap_or_else(|| mutate(node, step, context))
+    }
+    let mut change = change;
+    step(node, &mut change as *mut _ as *mut std::ffi::c_void)
+}
+
+type Mutator =
+    unsafe extern "C-unwind" fn(*mut pg_sys::Node, *mut std::ffi::c_void) -> *mut pg_sys::Node;
+
+unsafe fn mutate(
+    node: *mut pg_sys::Node,
+    step: Mutator,
+    context: *mut std::ffi::c_void,
+) -> *mut pg_sys::Node {
+    #[cfg(feature = "pg15")]
+    {
+        // Declared without arguments in nodeFuncs.h.
+        let step: unsafe extern "C-unwind" fn() -> *mut pg_sys::Node = std::mem::transmute(step);
+        pg_sys::expression_tree_mutator(node, Some(step), context)
+    }
+    #[cfg(not(feature = "pg15"))]
+    pg_sys::expression_tree_mutator_impl(node, Some(step), context)
+}
+
+pub unsafe fn is_a(node: *const pg_sys::Node, tag: pg_sys::NodeTag) -> bool {
+    !node.is_null() && (*node).type_ == tag
+}
+
+pub unsafe fn equal<A, B>(a: *const A, b: *const B) -> bool {
+    pg_sys::equal(a as _, b as _)
+}
+
+/// The nodes of a list.
+pub unsafe fn nodes(list: *mut pg_sys::List) -> Vec<*mut pg_sys::Node> {
+    match list.as_ref() {
+        None => Vec::new(),
+        Some(list) => (0..list.length as usize)
+            .map(|i| (*list.elements.add(i)).ptr_value as *mut pg_sys::Node)
+            .collect(),
+    }
+}
+
+/// A list of nodes.
+pub unsafe fn list<T>(nodes: impl IntoIterator<Item = *mut T>) -> *mut pg_sys::List {
+    nodes.into_iter().fold(std::ptr::null_mut(), |list, node| {
+        pg_sys::lappend(list, node as *mut std::ffi::c_void)
+    })
+}
+
+/// A node of type `T`, zeroed.
+pub unsafe fn make<T>(tag: pg_sys::NodeTag) -> *mut T {
+    let node = pg_sys::palloc0(std::mem::size_of::<T>()) as *mut T;
+    (*(node as *mut pg_sys::Node)).type_ = tag;
+    node
+}
+
+/// ExecEvalExpr() in the expression context's memory for one row. PostgreSQL's errors must not jump over our frames.
+pub unsafe fn eval(
+    state: *mut pg_sys::ExprState,
+    econtext: *mut pg_sys::ExprContext,
+) -> (pg_sys::Datum, bool) {
+    let old = pg_sys::MemoryContextSwitchTo((*econtext).ecxt_per_tuple_memory);
+    let mut null = false;
+    let function = (*state)
+        .evalfunc
+        .expect("an expression is ready when it is initialized");
+    let value = pg_sys::ffi::pg_guard_ffi_boundary(|| function(state, econtext, &mut null));
+    pg_sys::MemoryContextSwitchTo(old);
+    (value, null)
+}
+
+/// Whether a condition holds: not false, not NULL.
+pub unsafe fn holds(state: *mut pg_sys::ExprState, econtext: *mut pg_sys::ExprContext) -> bool {
+    let (value, null) = eval(state, econtext);
+    !null && value.value() & 0xff != 0
+}
