@@ -185,7 +185,7 @@ impl State {
             pg_sys::InstrStartNode(instrument);
         }
         let mut passed = 0;
-        while let Some(selected) = scan.next_unit() {
+        while let Some(selected) = scan.next_unit(true) {
             passed += match selected {
                 Selected::Page => self.page(scan),
                 Selected::Leaf(columns, rows, open) => {
@@ -205,18 +205,21 @@ impl State {
     }
 
     unsafe fn leaf(&mut self, scan: &mut Rows, columns: &Rc<LeafColumns>, rows: &[u32]) {
-        let mut compute = |wanted: &Computed| vector(scan, columns, rows, wanted);
-        let keys: Vec<Vector> = self.keys.iter().map(&mut compute).collect();
-        let arguments: Vec<Option<Vector>> = self
-            .aggregates
-            .iter()
-            .map(|a| a.argument.as_ref().map(&mut compute))
-            .collect();
-        let filters: Vec<Option<Vec<bool>>> = self
-            .aggregates
-            .iter()
-            .map(|a| a.filter.as_ref().map(|f| truths(&compute(f))))
-            .collect();
+        let keys: Vec<Vector> = self.keys.iter().map(|key| vector(scan, columns, rows, key)).collect();
+        let mut arguments: Vec<Option<Vector>> = Vec::new();
+        let mut filters: Vec<Option<Vec<bool>>> = Vec::new();
+        for aggregate in &self.aggregates {
+            let filter = aggregate.filter.as_ref().map(|filter| truths(&vector(scan, columns, rows, filter)));
+            arguments.push(aggregate.argument.as_ref().map(|argument| match &filter {
+                None => vector(scan, columns, rows, argument),
+                // Nothing is evaluated for rows that FILTER leaves out.
+                Some(filter) => {
+                    let kept: Vec<u32> = rows.iter().zip(filter).filter(|(_, &keep)| keep).map(|(&row, _)| row).collect();
+                    vector(scan, columns, &kept, argument).spread(filter)
+                }
+            }));
+            filters.push(filter);
+        }
         self.update(rows.len(), &keys, &arguments, &filters);
     }
 
@@ -254,7 +257,6 @@ impl State {
                     _ => true,
                 };
                 if let (Some(argument), Some(out)) = (&aggregate.argument, &mut arguments[i]) {
-                    // PostgreSQL does not evaluate the arguments of rows that FILTER leaves out.
                     if kept {
                         push(&mut scan.rows, argument, out);
                     } else {

@@ -33,8 +33,8 @@ struct Clause {
 enum Current {
     None,
     /// Rows of a leaf, each with the first condition that is still to be looked at.
-    Leaf(Rc<LeafColumns>, Vec<(u32, usize)>, usize),
-    Page(usize),
+    Leaf(Rc<LeafColumns>, Vec<(u32, usize)>),
+    Page,
 }
 
 pub struct Scan {
@@ -44,6 +44,8 @@ pub struct Scan {
     /// Entries that the node's own target list reads, or whoever drives it.
     pub output: Vec<usize>,
     current: Current,
+    /// The one handed out last; before the first, or after the last, of a unit just begun.
+    at: isize,
     /// Rows that the conditions took out.
     pub removed: u64,
     parallel: bool,
@@ -101,11 +103,12 @@ impl Scan {
                 rel,
                 (*estate).es_snapshot,
                 logical_blocks(rel),
-                Position::Own(0),
+                Position::Own(0..0),
             ),
             clauses,
             output,
             current: Current::None,
+            at: -1,
             removed: 0,
             parallel: false,
         }
@@ -138,9 +141,9 @@ impl Scan {
     }
 
     /// The next unit: rows of a leaf that pass the vectorized conditions, each with the condition to go on with; or a page.
-    pub unsafe fn next_unit(&mut self) -> Option<Selected> {
+    pub unsafe fn next_unit(&mut self, forward: bool) -> Option<Selected> {
         let (rows, clauses) = (&mut self.rows, &self.clauses);
-        let unit = self.source.next(&mut |leaf| {
+        let unit = self.source.next(forward, &mut |leaf| {
             let zones = rows.zones(leaf);
             let vectors = clauses.iter().map_while(|clause| clause.vector.as_ref());
             passes_none(vectors, &zones, &mut Constants(rows))
@@ -221,45 +224,41 @@ impl Scan {
         true
     }
 
-    /// Moves to the next row that passes; false at the end.
-    unsafe fn advance(&mut self) -> bool {
+    /// Moves to the next row that passes, in the given direction; false at the end.
+    unsafe fn advance(&mut self, forward: bool) -> bool {
+        let step = if forward { 1 } else { -1 };
         loop {
-            let first = match &mut self.current {
+            let at = self.at + step;
+            let first = match &self.current {
                 Current::None => None,
-                Current::Leaf(columns, picked, at) => {
-                    picked.get(*at).copied().map(|(row, first)| {
-                        *at += 1;
-                        self.rows.set_leaf(columns, row);
-                        first
-                    })
-                }
-                Current::Page(at) => (*at < self.source.block.len()).then(|| {
-                    self.rows.set_page(&self.source.block, *at);
-                    *at += 1;
+                Current::Leaf(columns, picked) => usize::try_from(at).ok().and_then(|at| picked.get(at)).map(|&(row, first)| {
+                    self.rows.set_leaf(columns, row);
+                    first
+                }),
+                Current::Page => usize::try_from(at).ok().filter(|&at| at < self.source.block.len()).map(|at| {
+                    self.rows.set_page(&self.source.block, at);
                     0
                 }),
             };
-            match first {
-                Some(first) => {
-                    if self.passes(first) {
-                        return true;
-                    }
+            if let Some(first) = first {
+                self.at = at;
+                if self.passes(first) {
+                    return true;
                 }
-                None => {
-                    self.rows.clear();
-                    self.current = match self.next_unit() {
-                        None => {
-                            self.current = Current::None;
-                            return false;
-                        }
-                        Some(Selected::Page) => Current::Page(0),
-                        Some(Selected::Leaf(columns, passed, open)) => {
-                            let first = self.vectorized();
-                            Current::Leaf(columns, merge(passed, open, first), 0)
-                        }
-                    };
-                }
+                continue;
             }
+            self.rows.clear();
+            self.current = Current::None;
+            self.current = match self.next_unit(forward) {
+                None => return false,
+                Some(Selected::Page) => Current::Page,
+                Some(Selected::Leaf(columns, passed, open)) => Current::Leaf(columns, merge(passed, open, self.vectorized())),
+            };
+            self.at = match &self.current {
+                _ if forward => -1,
+                Current::Leaf(_, picked) => picked.len() as isize,
+                _ => self.source.block.len() as isize,
+            };
         }
     }
 
@@ -333,8 +332,9 @@ unsafe extern "C-unwind" fn exec(
 ) -> *mut pg_sys::TupleTableSlot {
     let scan = of(node);
     let epq = (*(*node).ss.ps.state).es_epq_active;
+    let forward = (*(*node).ss.ps.state).es_direction >= 0;
     let found = if epq.is_null() {
-        scan.advance()
+        scan.advance(forward)
     } else {
         recheck(node, epq)
     };
@@ -388,7 +388,7 @@ unsafe fn recheck(node: *mut pg_sys::CustomScanState, epq: *mut pg_sys::EPQState
         }
     } else {
         // Not a relation that is being rechecked: scanned as ever.
-        return scan.advance();
+        return scan.advance(true);
     }
     scan.rows.set_slot();
     scan.passes(0)

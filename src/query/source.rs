@@ -5,6 +5,7 @@ use crate::columnar::{self, OpenLeaf};
 use crate::storage::manifest;
 use amax_lsm::{tid, Origin};
 use pgrx::pg_sys;
+use std::ops::Range;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -16,9 +17,9 @@ pub enum Unit {
     Page,
 }
 
-/// Where a scan is: a logical block. Workers of a parallel scan share one.
+/// Where a scan is: the blocks of the unit it is at, or, shared by the workers of a parallel scan, the next block.
 pub enum Position {
-    Own(u32),
+    Own(Range<u32>),
     Shared(*const AtomicU32),
 }
 
@@ -57,28 +58,35 @@ impl Source {
         }
     }
 
-    /// Takes the blocks from the position up to what `upto` says of its start. None at the end.
-    fn take<R>(&mut self, mut upto: impl FnMut(u32) -> (u32, R)) -> Option<(u32, R)> {
+    /// The next blocks in the given direction: one block of a row page, or a run in one leaf. None at the end.
+    fn take(&mut self, forward: bool) -> Option<(Range<u32>, Option<Run>)> {
+        let (rel, end) = (self.rel, self.end);
         match &mut self.position {
-            Position::Own(at) => {
-                let from = *at;
-                (from < self.end).then(|| {
-                    let (next, what) = upto(from);
-                    *at = next;
-                    (from, what)
+            Position::Own(at) if forward => {
+                let from = at.end;
+                (from < end).then(|| {
+                    let (next, run) = run_from(rel, from, end);
+                    *at = from..next;
+                    (at.clone(), run)
                 })
+            }
+            Position::Own(at) => {
+                let last = at.start.checked_sub(1)?;
+                let (first, run) = run_upto(rel, last);
+                *at = first..last + 1;
+                Some((at.clone(), run))
             }
             Position::Shared(shared) => {
                 // SAFETY: in the parallel query's shared memory, which outlives the scan.
                 let shared = unsafe { &**shared };
                 let mut from = shared.load(Ordering::SeqCst);
                 loop {
-                    if from >= self.end {
+                    if from >= end {
                         return None;
                     }
-                    let (next, what) = upto(from);
+                    let (next, run) = run_from(rel, from, end);
                     match shared.compare_exchange(from, next, Ordering::SeqCst, Ordering::SeqCst) {
-                        Ok(_) => return Some((from, what)),
+                        Ok(_) => return Some((from..next, run)),
                         Err(other) => from = other,
                     }
                 }
@@ -87,15 +95,18 @@ impl Source {
     }
 
     /// The next unit with rows the snapshot sees, but for leaves that `skip` says cannot have rows that are wanted.
-    pub fn next(&mut self, skip: &mut dyn FnMut(&OpenLeaf) -> bool) -> Option<Unit> {
-        let (rel, end) = (self.rel, self.end);
+    pub fn next(&mut self, forward: bool, skip: &mut dyn FnMut(&OpenLeaf) -> bool) -> Option<Unit> {
+        let rel = self.rel;
         loop {
             pgrx::check_for_interrupts!();
             self.block.clear();
-            let (v, run) = self.take(|v| match run_of(rel, v, end) {
-                Some(run) => (run.end, Some(run)),
-                None => (v + 1, None),
-            })?;
+            let Some((blocks, run)) = self.take(forward) else {
+                // Beyond the last unit, or before the first.
+                if let Position::Own(at) = &mut self.position {
+                    *at = if forward { self.end..self.end } else { 0..0 };
+                }
+                return None;
+            };
             match run {
                 Some(run) => {
                     self.met.leaves += 1;
@@ -108,13 +119,13 @@ impl Source {
                         self.met.skipped += 1;
                         continue;
                     }
-                    let rows = columnar::rows_of_blocks(rel, &leaf, v..run.end, self.snapshot);
+                    let rows = columnar::rows_of_blocks(rel, &leaf, blocks, self.snapshot);
                     if !rows.is_empty() {
                         return Some(Unit::Leaf(leaf, component.origin, rows));
                     }
                 }
                 None => {
-                    self.block.load(rel, self.snapshot, v, Pick::All);
+                    self.block.load(rel, self.snapshot, blocks.start, Pick::All);
                     if self.block.len() > 0 {
                         self.met.pages += 1;
                         return Some(Unit::Page);
@@ -129,41 +140,50 @@ impl Source {
         self.block.clear();
         self.end = end;
         if let Position::Own(at) = &mut self.position {
-            *at = 0;
+            *at = 0..0;
         }
     }
 }
 
-/// Consecutive blocks that one leaf holds.
+/// The leaf that consecutive blocks are in.
 struct Run {
     manifest: Rc<amax_lsm::Manifest>,
     component: usize,
     leaf: usize,
-    end: u32,
 }
 
-/// The longest run of blocks from `v` on in one leaf; None if block `v` is not columnar, or not any more.
-fn run_of(rel: pg_sys::Relation, v: u32, end: u32) -> Option<Run> {
+/// The leaf that block `v` is in, and the blocks around it that are as well; None if it is not columnar, or has no rows.
+fn run_around(rel: pg_sys::Relation, v: u32) -> Option<(Range<u32>, Run)> {
     let Place::Columnar(manifest, component) = locate(rel, v) else {
         return None;
     };
     let found = &manifest.components[component];
     let directory = manifest::directory(rel, found);
     let leaf = directory.first_leaf_at(v);
-    let last = directory
-        .leaves
-        .get(leaf)
-        .filter(|entry| tid::block(entry.first) <= v)
-        .map(|entry| tid::block(entry.last))?;
-    let stop = found
-        .blocks
-        .end_of_run(v)
-        .min(last.saturating_add(1))
-        .min(end);
-    Some(Run {
+    let entry = directory.leaves.get(leaf)?;
+    let held = tid::block(entry.first)..tid::block(entry.last).saturating_add(1);
+    let owned = found.blocks.range_of(v)?;
+    let blocks = held.start.max(owned.start)..held.end.min(owned.end);
+    let run = Run {
         component,
         leaf,
-        end: stop.max(v + 1),
         manifest,
-    })
+    };
+    blocks.contains(&v).then_some((blocks, run))
+}
+
+/// What begins with block `v`: the end, and the leaf unless it is one block by itself.
+fn run_from(rel: pg_sys::Relation, v: u32, end: u32) -> (u32, Option<Run>) {
+    match run_around(rel, v) {
+        Some((blocks, run)) => (blocks.end.min(end), Some(run)),
+        None => (v + 1, None),
+    }
+}
+
+/// What ends with block `v`: the start.
+fn run_upto(rel: pg_sys::Relation, v: u32) -> (u32, Option<Run>) {
+    match run_around(rel, v) {
+        Some((blocks, run)) => (blocks.start, Some(run)),
+        None => (v, None),
+    }
 }

@@ -143,6 +143,29 @@ impl<'a> Vector<'a> {
         }
     }
 
+    /// The values one after the other where `at` is true, and NULL elsewhere.
+    pub fn spread(self, at: &[bool]) -> Vector<'a> {
+        let mut next = 0;
+        let places: Vec<usize> = at
+            .iter()
+            .map(|&here| {
+                next += usize::from(here);
+                next.saturating_sub(1)
+            })
+            .collect();
+        let valid = at.iter().zip(&places).map(|(&here, &i)| here && self.is_valid(i)).collect();
+        let word = |i: &usize| self.words.get(*i).copied().unwrap_or_default();
+        let scale = |s: &[u16], i: &usize| s.get(*i).copied().unwrap_or_default();
+        Vector {
+            ty: self.ty,
+            words: places.iter().map(word).collect(),
+            scales: self.scales.map(|s| places.iter().map(|i| scale(&s, i)).collect()),
+            valid: Some(valid),
+            strings: self.strings,
+            dictionary: self.dictionary,
+        }
+    }
+
     /// The first value, for so many rows.
     pub(crate) fn repeat(self, rows: usize) -> Vector<'a> {
         self.gather(&vec![0; rows])
@@ -176,6 +199,15 @@ impl<'a> Vector<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn spread_values_keep_their_order() {
+        let spread = Vector::of_words(Type::Int, vec![7, 8]).spread(&[false, true, false, true]);
+        let values: Vec<Scalar<'_>> = (0..4).map(|i| spread.get(i)).collect();
+        assert_eq!(values, [Scalar::Null, Scalar::Int(7), Scalar::Null, Scalar::Int(8)]);
+        let none = Vector::of_words(Type::Int, Vec::new()).spread(&[false]);
+        assert_eq!(none.get(0), Scalar::Null);
+    }
 
     #[test]
     fn what_goes_in_comes_out() {

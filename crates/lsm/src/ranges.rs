@@ -11,13 +11,10 @@ impl RangeSet {
         self.0.get(i).is_some_and(|r| r.0 <= block)
     }
 
-    /// The end of the range that `block` is in; `block` if it is in none.
-    pub fn end_of_run(&self, block: u32) -> u32 {
+    /// The range that `block` is in.
+    pub fn range_of(&self, block: u32) -> Option<std::ops::Range<u32>> {
         let i = self.0.partition_point(|r| r.1 <= block);
-        self.0
-            .get(i)
-            .filter(|r| r.0 <= block)
-            .map_or(block, |r| r.1)
+        self.0.get(i).filter(|r| r.0 <= block).map(|r| r.0..r.1)
     }
 
     /// Adds `start..end`.
