@@ -205,16 +205,28 @@ impl State {
     }
 
     unsafe fn leaf(&mut self, scan: &mut Rows, columns: &Rc<LeafColumns>, rows: &[u32]) {
-        let keys: Vec<Vector> = self.keys.iter().map(|key| vector(scan, columns, rows, key)).collect();
+        let keys: Vec<Vector> = self
+            .keys
+            .iter()
+            .map(|key| vector(scan, columns, rows, key))
+            .collect();
         let mut arguments: Vec<Option<Vector>> = Vec::new();
         let mut filters: Vec<Option<Vec<bool>>> = Vec::new();
         for aggregate in &self.aggregates {
-            let filter = aggregate.filter.as_ref().map(|filter| truths(&vector(scan, columns, rows, filter)));
+            let filter = aggregate
+                .filter
+                .as_ref()
+                .map(|filter| truths(&vector(scan, columns, rows, filter)));
             arguments.push(aggregate.argument.as_ref().map(|argument| match &filter {
                 None => vector(scan, columns, rows, argument),
                 // Nothing is evaluated for rows that FILTER leaves out.
                 Some(filter) => {
-                    let kept: Vec<u32> = rows.iter().zip(filter).filter(|(_, &keep)| keep).map(|(&row, _)| row).collect();
+                    let kept: Vec<u32> = rows
+                        .iter()
+                        .zip(filter)
+                        .filter(|(_, &keep)| keep)
+                        .map(|(&row, _)| row)
+                        .collect();
                     vector(scan, columns, &kept, argument).spread(filter)
                 }
             }));

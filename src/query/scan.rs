@@ -231,14 +231,20 @@ impl Scan {
             let at = self.at + step;
             let first = match &self.current {
                 Current::None => None,
-                Current::Leaf(columns, picked) => usize::try_from(at).ok().and_then(|at| picked.get(at)).map(|&(row, first)| {
-                    self.rows.set_leaf(columns, row);
-                    first
-                }),
-                Current::Page => usize::try_from(at).ok().filter(|&at| at < self.source.block.len()).map(|at| {
-                    self.rows.set_page(&self.source.block, at);
-                    0
-                }),
+                Current::Leaf(columns, picked) => usize::try_from(at)
+                    .ok()
+                    .and_then(|at| picked.get(at))
+                    .map(|&(row, first)| {
+                        self.rows.set_leaf(columns, row);
+                        first
+                    }),
+                Current::Page => usize::try_from(at)
+                    .ok()
+                    .filter(|&at| at < self.source.block.len())
+                    .map(|at| {
+                        self.rows.set_page(&self.source.block, at);
+                        0
+                    }),
             };
             if let Some(first) = first {
                 self.at = at;
@@ -252,7 +258,9 @@ impl Scan {
             self.current = match self.next_unit(forward) {
                 None => return false,
                 Some(Selected::Page) => Current::Page,
-                Some(Selected::Leaf(columns, passed, open)) => Current::Leaf(columns, merge(passed, open, self.vectorized())),
+                Some(Selected::Leaf(columns, passed, open)) => {
+                    Current::Leaf(columns, merge(passed, open, self.vectorized()))
+                }
             };
             self.at = match &self.current {
                 _ if forward => -1,

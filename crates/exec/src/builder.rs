@@ -153,13 +153,19 @@ impl<'a> Vector<'a> {
                 next.saturating_sub(1)
             })
             .collect();
-        let valid = at.iter().zip(&places).map(|(&here, &i)| here && self.is_valid(i)).collect();
+        let valid = at
+            .iter()
+            .zip(&places)
+            .map(|(&here, &i)| here && self.is_valid(i))
+            .collect();
         let word = |i: &usize| self.words.get(*i).copied().unwrap_or_default();
         let scale = |s: &[u16], i: &usize| s.get(*i).copied().unwrap_or_default();
         Vector {
             ty: self.ty,
             words: places.iter().map(word).collect(),
-            scales: self.scales.map(|s| places.iter().map(|i| scale(&s, i)).collect()),
+            scales: self
+                .scales
+                .map(|s| places.iter().map(|i| scale(&s, i)).collect()),
             valid: Some(valid),
             strings: self.strings,
             dictionary: self.dictionary,
@@ -204,7 +210,10 @@ mod tests {
     fn spread_values_keep_their_order() {
         let spread = Vector::of_words(Type::Int, vec![7, 8]).spread(&[false, true, false, true]);
         let values: Vec<Scalar<'_>> = (0..4).map(|i| spread.get(i)).collect();
-        assert_eq!(values, [Scalar::Null, Scalar::Int(7), Scalar::Null, Scalar::Int(8)]);
+        assert_eq!(
+            values,
+            [Scalar::Null, Scalar::Int(7), Scalar::Null, Scalar::Int(8)]
+        );
         let none = Vector::of_words(Type::Int, Vec::new()).spread(&[false]);
         assert_eq!(none.get(0), Scalar::Null);
     }
