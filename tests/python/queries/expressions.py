@@ -265,6 +265,8 @@ class Expressions:
                     lambda: Node("numeric", f"extract({rng.choice(['year', 'month', 'dow', 'epoch', 'quarter', 'day', 'doy'])} from %s)",
                                  value(rng.choice(["timestamp", "timestamptz"]))),
                     lambda: Node("numeric", "extract(month from %s)", value("date")),
+                    lambda: Node("numeric", "(%s)::numeric(30, 2)", value("int")),
+                    lambda: Node("numeric", "(%s)::real::numeric", value("int")),
                     lambda: Node("numeric", f"(%s)::numeric({rng.choice(['1000, 2', '60, 1', '1000'])})", value(rng.choice(["int", "bigint"]))),
                 ])()
             case "float8":
@@ -283,6 +285,7 @@ class Expressions:
                     lambda: Node("text", "(%s || %s)", value("text"), self.simple("text")),
                     lambda: Node("text", "concat(%s, '-', %s)", value("text"), self.simple(rng.choice(TYPES[:7]))),
                     lambda: Node("text", "(%s)::text", value(rng.choice(TYPES))),
+                    lambda: Node("text", f"(%s)::{rng.choice(['varchar(3)', 'char(4)', 'varchar', 'name'])}::text", value("text")),
                     lambda: Node("text", "jsonb_typeof(%s)", self.simple("jsonb")),
                     lambda: Node("text", f"to_char(%s, '{rng.choice(['YYYY-MM', 'HH24', 'Day', 'YYYY-MM-DD HH24:MI:SS'])}')", value(rng.choice(["timestamp", "timestamptz"]))),
                     lambda: Node("text", "replace(%s, %s, '_')", value("text"), self.literal("text")),

@@ -9,6 +9,7 @@ from worlds import PREPARE_DATABASE
 PARALLEL = {"parallel_setup_cost": "0", "parallel_tuple_cost": "0", "min_parallel_table_scan_size": "0", "min_parallel_index_scan_size": "0",
             "max_parallel_workers_per_gather": "2"}
 BATCH = 12  # cases between changes of settings
+OTHER = "other session: "  # how statements of the other session are marked
 
 
 class Finding(Exception):
@@ -41,13 +42,20 @@ def settings(rng, world, risky):
             values |= {rng.choice(["enable_bitmapscan", "enable_indexscan"]): "off"}
     statements = [f"SET {name} = {value}" for name, value in values.items()]
     role = ["SET ROLE reader"] if rng.random() < 0.1 else []
-    if rng.random() < 0.3:
+    draw = rng.random()
+    table = rng.choice(["t1", "t1", "t2", "p", "h"])
+    if draw < 0.3:
         statements.append("BEGIN" + rng.choice(["", " ISOLATION LEVEL REPEATABLE READ"]))
-        for _ in range(rng.randint(0, 4)):
+        for number in range(rng.randint(0, 4)):
             if not world.locked:
-                statements.append(world.change(rng.choice(["t1", "t2", "p", "h"]), rng))
-            number = rng.randint(200000, 900000)
-            statements.append(f"INSERT INTO t1 (id, i, doc, extra, tx) SELECT id + {number}, i, doc, extra, tx FROM t1 WHERE id BETWEEN 20 AND {rng.choice([40, 150])}")
+                change = [world.change(table, rng)]
+                statements += change if rng.random() < 0.7 else ["SAVEPOINT undone"] + change + ["ROLLBACK TO undone"]
+            statements.append(world.more(rng))
+        return statements + role + ["SAVEPOINT q"]
+    if draw < 0.42 and not world.locked:
+        # Others commit after our snapshot was taken.
+        statements += ["BEGIN ISOLATION LEVEL REPEATABLE READ", "SELECT"]
+        statements += [OTHER + rng.choice([world.change(table, rng), world.change(table, rng), world.more(rng), f"VACUUM {table}"]) for _ in range(rng.randint(1, 4))]
         return statements + role + ["SAVEPOINT q"]
     return statements + role
 
@@ -111,7 +119,8 @@ class Stage:
 
     def enter(self, session):
         for statement in session:
-            heap, amax = both(self.sides, statement)
+            other = statement.startswith(OTHER)
+            heap, amax = both(self.others if other else self.sides, statement.removeprefix(OTHER))
             if heap.state != amax.state or LOST in (heap.state, amax.state):
                 raise Finding("a change", None, session, statement, heap, amax)
 
@@ -119,7 +128,7 @@ class Stage:
         """Runs a case; raises Finding. Returns heap's first error, or an answer without."""
         inside = session and session[-1] == "SAVEPOINT q"
         steps = case.steps()
-        if case.kind in ("cursor", "change") and not inside:
+        if case.needs_transaction() and not inside:
             steps = [("BEGIN", None)] + steps
         first, failed = Answer(), None
         for statement, compare in steps:
@@ -137,7 +146,7 @@ class Stage:
         if inside:
             if case.kind != "select" or first.state or failed:
                 both(self.sides, "ROLLBACK TO q")
-        elif case.kind in ("cursor", "change"):
+        elif case.needs_transaction():
             both(self.sides, "ROLLBACK")
         if case.kind == "prepare" and first.state or failed:
             both(self.sides, "DEALLOCATE ALL")
@@ -160,3 +169,5 @@ def cases(world, count):
         session = settings(rng, world, risky)
         for _ in range(min(BATCH, count - start)):
             yield session, Shapes(world, rng, risky).case()
+        # What the other session did stays.
+        world.steps += [("sql", s.removeprefix(OTHER)) for s in session if s.startswith(OTHER)]

@@ -3,7 +3,7 @@
 import time
 
 from nodes import List, Literal, Node, below
-from play import Finding
+from play import OTHER, Finding
 from sides import LOST
 
 
@@ -139,9 +139,9 @@ def script(seed, finding, steps, session, case, plans):
                 lines += [f"COPY {text} FROM STDIN;"] + [line for _, line in rows[0]] + ["\\."]
             else:
                 lines.append(("-- in another session: " if kind == "other" else "") + text.replace("{side}", f"{am}_side") + ";")
-        lines += [f"{s};" for s in session]
+        lines += [("-- in another session: " if s.startswith(OTHER) else "") + f"{s.removeprefix(OTHER)};" for s in session]
         if case:
-            begin = ["BEGIN;"] if case.kind in ("cursor", "change") and "SAVEPOINT q" not in session else []
+            begin = ["BEGIN;"] if case.needs_transaction() and "SAVEPOINT q" not in session else []
             lines += begin + [f"EXPLAIN (COSTS OFF) {case.node.sql()};"] + [f"{s};" for s, _ in case.steps()] + ["ROLLBACK;"]
         lines += ["RESET ROLE;", "RESET ALL;"]
     return "\n".join(lines) + "\n"

@@ -18,6 +18,7 @@ class Case:
         self.rng_seed = 0
         self.digest = None  # a relation to look at after a change
         self.exact_message = False  # only one error is possible
+        self.between = None  # a change that an open cursor does not see; what to EXPLAIN
 
     def steps(self):
         """(statement, how to compare: "ordered", "rows" or None)."""
@@ -26,11 +27,15 @@ class Case:
             return [(self.node.sql(), compare)]
         if self.kind == "prepare":
             return self.prepared(compare)
+        if self.kind == "explain":
+            return [(f"EXPLAIN ({self.between}) {self.node.sql()}", None)]
         if self.kind == "change":
             return [(self.node.sql(), "rows"), (f"SELECT count(*), sum(hashtextextended(x::text, 0)) FROM {self.digest} x", "rows")]
         rng = random.Random(self.rng_seed)
         hold = rng.choice(["", "", " WITH HOLD"])
         steps = [(f"DECLARE c SCROLL CURSOR{hold} FOR {self.node.sql()}", None)]
+        if self.between:
+            steps.append((self.between, "rows"))
         if self.ordered:
             moves = ["FETCH 3", "FETCH 100", "FETCH BACKWARD 2", "FETCH PRIOR", "FETCH FIRST", "FETCH LAST", "FETCH ABSOLUTE 7", "FETCH RELATIVE -3", "MOVE 5",
                      "FETCH BACKWARD ALL", "FETCH ALL"]
@@ -38,6 +43,9 @@ class Case:
         else:
             steps += [("FETCH ALL FROM c", "rows"), ("FETCH BACKWARD ALL FROM c", "rows"), ("FETCH ALL FROM c", "rows")]
         return steps + [("CLOSE c", None)]
+
+    def needs_transaction(self):
+        return self.kind in ("cursor", "change")
 
     def prepared(self, compare):
         rng = random.Random(self.rng_seed)
@@ -70,6 +78,11 @@ class Shapes:
         case = rng.choices(list(makers), list(makers.values()))[0]()
         if case.kind == "select" and not self.risky and rng.random() < 0.06:
             case.kind = "cursor"
+            if rng.random() < 0.4 and not self.world.locked:
+                case.between = self.world.change(rng.choice(["t1", "t2", "p"]), rng)
+        elif case.kind == "select" and rng.random() < 0.03:
+            case.kind = "explain"
+            case.between = "ANALYZE" + rng.choice(["", ", VERBOSE", ", BUFFERS", ", SETTINGS", ", TIMING OFF", ", WAL"]) + rng.choice(["", ", FORMAT JSON", ", FORMAT XML", ", FORMAT YAML"])
         elif case.kind == "select" and rng.random() < 0.15:
             case.kind = "prepare"
             spare = Expressions(rng, Scope())

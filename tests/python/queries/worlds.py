@@ -178,6 +178,12 @@ class World:
             f"SELECT count(*) FROM (SELECT id FROM {table} WHERE {some} FOR {rng.choice(['UPDATE', 'SHARE', 'KEY SHARE', 'NO KEY UPDATE'])}) x",
         ])
 
+    @staticmethod
+    def more(rng):
+        """Copies of rows under other numbers; sometimes so many that they are loaded in bulk."""
+        return (f"INSERT INTO t1 (id, i, doc, extra, tx) SELECT id + {rng.randint(200000, 900000)}, i, doc, extra, tx FROM t1 "
+                f"WHERE id BETWEEN 20 AND {rng.choice([40, 150])}")
+
     def partitions(self):
         rng = self.rng
         columns = ", ".join(f"{c} {t}" for c, t in self.shuffled())
