@@ -70,6 +70,9 @@ class Type:
             return "[" + ", ".join(self.element.make(rng, row) for _ in range(rng.choice([0, 1, 2, rng.randint(0, self.longest)]))) + "]"
         if kind == INT:
             return str(row // 4 + rng.randint(0, 3) if self.clustered else rng.randint(-self.limit, self.limit))
+        if kind == BIG and self.clustered:
+            # Microseconds since 1970
+            return str(1_600_000_000_000_000 + row * 7_200_000_000 + rng.randrange(10**11))
         if kind == BIG:
             return str(rng.choice([rng.randint(-2**63, 2**63 - 1), 2**31 + rng.randint(-2, 2), -2**31 + rng.randint(-2, 2), 2**63 - 1, -2**63,
                                    2**53 + rng.randint(-2, 2)]))
@@ -100,7 +103,11 @@ class Type:
             return rng.choice(["true", "false", "t", "f", "yes", "no", "on", "off", "1", "0", " TRUE "])
         if kind == BAD:
             return rng.choice(["abc", "12abc", "", " ", "2021-02-30", "99999999999999999999x", "1,5", "--1", "tru", "24:61", "1 2", "0x1F"])
-        day = f"{2019 + row // 150 if self.clustered else rng.randint(2018, 2024)}-{rng.randint(1, 12):02d}-{rng.randint(1, 28):02d}"
+        if rng.random() < 0.01:
+            # Offsets from UTC were no whole minutes.
+            day = f"{rng.choice(['1850', '1901', '1936', '0007'])}-{rng.randint(1, 12):02d}-11"
+        else:
+            day = f"{2019 + row // 150 if self.clustered else rng.randint(2018, 2024)}-{rng.randint(1, 12):02d}-{rng.randint(1, 28):02d}"
         if kind == DATE:
             return day
         stamp = day + rng.choice(" T") + f"{rng.randint(0, 23):02d}:{rng.randint(0, 59):02d}:{rng.randint(0, 59):02d}" + rng.choice(["", ".5", ".123456"])
@@ -196,6 +203,7 @@ def document_type(rng):
         "n": (Type({INT: 1}), rng.choice([1, 0.9])),
         "seq": (Type({INT: 1}, clustered=True), 1),
         "big": (Type({BIG: 3, INT: 1}), 0.8),
+        "us": (Type({BIG: 1}, clustered=True), 0.95),
         "num": (Type({INT: 2, DEC: 4, HUGE: 1, BIG: 1}), 0.9),
         "dec": (Type({DEC: 1}), 0.9),
         "s": (Type({STR: 20, NULL: 1}, words=few), 0.95),

@@ -6,7 +6,7 @@ the order of rows shows in the last digits.
 
 import json
 
-from documents import ARR, JSON_CASTS, OBJ, TEXT_CASTS, quote
+from documents import ARR, BIG, JSON_CASTS, OBJ, TEXT_CASTS, quote
 from nodes import Literal, List, Node
 
 TYPES = ["int", "bigint", "numeric", "float8", "text", "bool", "date", "timestamp", "timestamptz", "jsonb", "text[]"]
@@ -310,6 +310,7 @@ class Expressions:
                     lambda: Node("timestamptz", f"date_trunc('{rng.choice(['year', 'month', 'week', 'day', 'hour'])}', %s)", value("timestamptz")),
                     lambda: Node("timestamptz", "date_trunc('day', %s, 'America/New_York')", value("timestamptz")),
                     lambda: Node("timestamptz", "to_timestamp(%s)", Node("float8", "(%s)::float8", value("int"))),
+                    self.epoch, self.epoch,
                     lambda: Node("timestamptz", "(%s AT TIME ZONE 'UTC')", value("timestamp")),
                     lambda: Node("timestamptz", "(%s)::timestamptz", value("date")),
                 ])()
@@ -324,6 +325,20 @@ class Expressions:
                 ])()
             case "text[]":
                 return Node("text[]", "ARRAY[%s, %s]", self.simple("text"), self.simple("text"))
+
+    def epoch(self):
+        """A time from seconds or microseconds since 1970."""
+        rng = self.rng
+        for documents, paths in self.scope.documents:
+            if rng.random() < 0.8 and (found := [p for p in paths.of({BIG}) if p.steps == ("us",)]):
+                value = Node("bigint", "(%s)::bigint", self.text_at(documents, found[0].steps))
+                return rng.choice([
+                    lambda: Node("timestamptz", "to_timestamp(%s / 1000000.0)", value),
+                    lambda: Node("timestamptz", "to_timestamp(%s / 1000000)", value),
+                    lambda: Node("timestamptz", "(timestamptz '1970-01-01 00:00:00+00' + interval '1 microsecond' * %s)", value),
+                    lambda: Node("timestamptz", "('2000-01-01'::timestamptz + %s / 1000 * interval '1 millisecond')", value),
+                ])()
+        return Node("timestamptz", f"('epoch'::timestamptz + interval '{rng.choice(['1 second', '90 minutes', '1 day'])}' * %s)", self.simple("int"))
 
     def array_length(self):
         found = self.path({ARR})
@@ -550,7 +565,7 @@ class Expressions:
         """An aggregate whose result does not depend on the order of rows."""
         rng = self.rng
         node = self.plain_aggregate()
-        if rng.random() < 0.2:
+        if rng.random() < 0.2 and not node.text.startswith("extract"):
             node = Node(node.type, "%s FILTER (WHERE %s)", node, self.condition(1))
         return node
 
@@ -563,6 +578,9 @@ class Expressions:
             return Node("bigint", "count(%s)", self.value(rng.choice(TYPES), 1))
         if draw < 0.38:
             return Node("bigint", "count(DISTINCT %s)", self.value(rng.choice(TYPES), 1))
+        if draw < 0.40:
+            type_ = rng.choice(["timestamp", "timestamptz"])
+            return Node("numeric", "extract(epoch from (max(%s) - min(%s)))", self.value(type_, 1), self.value(type_, 1))
         if draw < 0.58:
             type_ = rng.choice(["int", "int", "bigint", "numeric", "numeric", "float8"])
             if type_ == "float8":

@@ -1,6 +1,9 @@
 """Makes a world on both sides and runs cases in it."""
 
 import random
+import time
+
+import psycopg
 
 from shapes import Shapes
 from sides import LOST, Answer, Side, both, difference
@@ -29,7 +32,7 @@ def settings(rng, world, risky):
             ("enable_hashagg", ["off"], 0.2), ("enable_sort", ["off"], 0.05), ("enable_hashjoin", ["off"], 0.15), ("enable_nestloop", ["off"], 0.1),
             ("enable_mergejoin", ["off"], 0.1), ("enable_material", ["off"], 0.1), ("work_mem", ["'64kB'"], 0.2), ("enable_partitionwise_aggregate", ["on"], 0.2),
             ("enable_partitionwise_join", ["on"], 0.2), ("enable_memoize", ["off"], 0.1), ("plan_cache_mode", ["force_generic_plan", "force_custom_plan"], 0.6),
-            ("TimeZone", ["'Europe/Berlin'", "'Asia/Kolkata'", "'America/St_Johns'"], 0.2), ("DateStyle", ["'SQL, DMY'", "'German'"], 0.08), ("extra_float_digits", ["0"], 0.08),
+            ("TimeZone", ["'Europe/Berlin'", "'Asia/Kolkata'", "'America/St_Johns'", "'Europe/Amsterdam'", "'Africa/Monrovia'"], 0.25), ("DateStyle", ["'SQL, DMY'", "'German'"], 0.08), ("extra_float_digits", ["0"], 0.08),
             ("cursor_tuple_fraction", ["1.0"], 0.2), ("amax.decode_cache", ["'64kB'", "0"], 0.1), ("from_collapse_limit", ["1"], 0.05)):
         if rng.random() < share:
             values[name] = rng.choice(choices)
@@ -74,18 +77,26 @@ class Stage:
         self.open()
 
     def open(self):
-        self.sides = [Side(self.server, self.database, am) for am in ("heap", "amax")]
-        self.others = [Side(self.server, self.database, am) for am in ("heap", "amax")]
+        self.sides, self.others = [], []
+        for sides in (self.sides, self.others):
+            for am in ("heap", "amax"):
+                sides.append(Side(self.server, self.database, am))
 
     def close(self):
         for side in self.sides + self.others:
             side.close()
 
     def reopen(self):
-        """After a crash, or to forget everything the sessions know."""
+        """After a crash: as soon as the server takes connections again."""
         self.close()
-        self.server.wait()
-        self.open()
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                return self.open()
+            except psycopg.OperationalError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.2)
 
     def build(self, steps):
         """Makes the world. A statement that fails must fail on both sides."""

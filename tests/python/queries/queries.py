@@ -25,23 +25,9 @@ from reduce import Reducer, script  # pylint: disable=wrong-import-position
 from worlds import World  # pylint: disable=wrong-import-position
 
 SETTINGS = ["fsync = off", "autovacuum = off", "max_wal_size = '2GB'", "shared_buffers = '128MB'", "jit = off", "max_locks_per_transaction = 256",
-            "log_min_messages = panic", "log_error_verbosity = terse"]
+            "log_min_messages = log", "log_error_verbosity = terse"]
 # Reduced at most; more of them rarely say more.
 MOST_FINDINGS = 8
-
-
-class WaitingServer(Server):
-    def wait(self):
-        """Until the server takes connections again."""
-        deadline = time.monotonic() + 60
-        while True:
-            try:
-                self.connect().close()
-                return
-            except Exception:  # pylint: disable=broad-except
-                if time.monotonic() > deadline:
-                    raise
-                time.sleep(0.1)
 
 
 class Worker:
@@ -49,7 +35,7 @@ class Worker:
 
     def __init__(self, directory, number, results, deadline):
         self.deadline = deadline
-        self.server = WaitingServer(directory, f"queries{number}", SETTINGS)
+        self.server = Server(directory, f"queries{number}", SETTINGS)
         self.server.start()
         self.stage = Stage(self.server, "play")
         self.small = None
@@ -108,6 +94,8 @@ class Worker:
         lost = "lost" in (finding.heap.state, finding.amax.state)
         if lost:
             self.stage.reopen()
+            if self.small:
+                self.small.reopen()
         name = self.results / f"{world.seed}-{len(list(self.results.glob(f'{world.seed}-*'))) + 1}.sql"
         original = case.node.sql() if case else finding.statement
         reduced = False
@@ -142,7 +130,7 @@ def work(directory, number, results, seeds, stop, deadline, queries, queue):
                 count, texts = worker.world(seed, queries)
                 queue.put((dict(count), texts))
         finally:
-            worker.server.stop()
+            worker.server.kill()
     except Exception:  # pylint: disable=broad-except
         queue.put(({}, [traceback.format_exc()]))
     queue.put(None)
