@@ -42,6 +42,8 @@ pub unsafe extern "C-unwind" fn add_paths(
     if (*input).reloptkind != RelOptKind::RELOPT_BASEREL
         || !parse.groupingSets.is_null()
         || parse.hasTargetSRFs
+        // They would put a node between ours and the scan.
+        || (*root).hasPseudoConstantQuals
     {
         return;
     }

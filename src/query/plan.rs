@@ -245,6 +245,17 @@ unsafe extern "C-unwind" fn plan_path(
         };
         collect(node, (*rel).relid, &mut wanted);
     }
+    // PostgreSQL may give the plan another target list later: any attribute that something needs must be there for it.
+    for attribute in (*rel).min_attr..=(*rel).max_attr {
+        if (*(*rel)
+            .attr_needed
+            .add((attribute - (*rel).min_attr) as usize))
+        .is_null()
+        {
+            continue;
+        }
+        collect(variable(root, rel, attribute), (*rel).relid, &mut wanted);
+    }
     let plan = &mut (*scan).scan.plan;
     plan.targetlist = tlist;
     plan.qual = pg_sys::extract_actual_clauses(clauses, false);
@@ -258,6 +269,29 @@ unsafe extern "C-unwind" fn plan_path(
     (*scan).custom_private = list([pg_sys::makeInteger(i32::from(all))]);
     (*scan).methods = &SCAN.0;
     plan
+}
+
+/// An attribute of a relation as an expression.
+unsafe fn variable(
+    root: *mut pg_sys::PlannerInfo,
+    rel: *mut pg_sys::RelOptInfo,
+    attribute: i16,
+) -> *mut pg_sys::Node {
+    let rte = *(*root).simple_rte_array.add((*rel).relid as usize);
+    if attribute == 0 {
+        let whole = pg_sys::makeWholeRowVar(rte, (*rel).relid as _, 0, false);
+        return whole as *mut pg_sys::Node;
+    }
+    let (mut ty, mut typmod, mut collation) = (pg_sys::InvalidOid, -1, pg_sys::InvalidOid);
+    pg_sys::get_atttypetypmodcoll(
+        (*rte).relid,
+        attribute,
+        &mut ty,
+        &mut typmod,
+        &mut collation,
+    );
+    let var = pg_sys::makeVar((*rel).relid as _, attribute, ty, typmod, collation, 0);
+    var as *mut pg_sys::Node
 }
 
 pub unsafe fn wants_all_rows(plan: *mut pg_sys::CustomScan) -> bool {

@@ -102,12 +102,14 @@ pub(crate) fn with_constant(
     }
 }
 
-/// Two vectors compared row by row.
+/// Two vectors compared row by row; where one is NULL, anything.
 pub(crate) fn each(comparison: Comparison, a: &Vector<'_>, b: &Vector<'_>) -> Vec<i64> {
     let order = |i: usize| match a.ty {
         Type::Bool | Type::Int => a.words[i].cmp(&b.words[i]),
         Type::Float => float(a.words[i], b.words[i]),
         Type::Numeric => decimal(number(a, i), number(b, i)),
+        // A NULL's word need not be that of a string.
+        Type::Text if !a.is_valid(i) || !b.is_valid(i) => Ordering::Equal,
         Type::Text => a.string(i).cmp(b.string(i)),
     };
     (0..a.words.len())
