@@ -167,14 +167,9 @@ unsafe fn wanted_of(
     let mut sources = nodes((*root).processed_tlist);
     sources.push((*parse).havingQual);
     let relid = (*rel).relid;
-    if (*rel).reloptkind == pg_sys::RelOptKind::RELOPT_OTHER_MEMBER_REL {
-        let chain = ancestry(root, relid);
-        for source in &mut sources {
-            for &info in &chain {
-                let mut info = info;
-                *source = pg_sys::adjust_appendrel_attrs(root, *source, 1, &mut info);
-            }
-        }
+    let chain = ancestry(root, relid);
+    for source in &mut sources {
+        *source = translated(root, *source, &chain);
     }
     for source in sources {
         collect(source, relid, found);
@@ -245,17 +240,7 @@ unsafe extern "C-unwind" fn plan_path(
         };
         collect(node, (*rel).relid, &mut wanted);
     }
-    // PostgreSQL may give the plan another target list later: any attribute that something needs must be there for it.
-    for attribute in (*rel).min_attr..=(*rel).max_attr {
-        if (*(*rel)
-            .attr_needed
-            .add((attribute - (*rel).min_attr) as usize))
-        .is_null()
-        {
-            continue;
-        }
-        collect(variable(root, rel, attribute), (*rel).relid, &mut wanted);
-    }
+    needed(root, rel, &mut wanted);
     let plan = &mut (*scan).scan.plan;
     plan.targetlist = tlist;
     plan.qual = pg_sys::extract_actual_clauses(clauses, false);
@@ -269,6 +254,43 @@ unsafe extern "C-unwind" fn plan_path(
     (*scan).custom_private = list([pg_sys::makeInteger(i32::from(all))]);
     (*scan).methods = &SCAN.0;
     plan
+}
+
+/// Attributes of `rel` that something above needs: PostgreSQL may give the plan another target list later. Only the topmost parent of
+/// an inheritance tree knows.
+unsafe fn needed(
+    root: *mut pg_sys::PlannerInfo,
+    rel: *mut pg_sys::RelOptInfo,
+    found: &mut Vec<*mut pg_sys::Node>,
+) {
+    let chain = ancestry(root, (*rel).relid);
+    let top = match chain.first() {
+        Some(&info) => *(*root).simple_rel_array.add((*info).parent_relid as usize),
+        None => rel,
+    };
+    for attribute in (*top).min_attr..=(*top).max_attr {
+        if !(*(*top)
+            .attr_needed
+            .add((attribute - (*top).min_attr) as usize))
+        .is_null()
+        {
+            let own = translated(root, variable(root, top, attribute), &chain);
+            collect(own, (*rel).relid, found);
+        }
+    }
+}
+
+/// An expression over the topmost parent as one over its descendant.
+unsafe fn translated(
+    root: *mut pg_sys::PlannerInfo,
+    mut node: *mut pg_sys::Node,
+    chain: &[*mut pg_sys::AppendRelInfo],
+) -> *mut pg_sys::Node {
+    for &info in chain {
+        let mut info = info;
+        node = pg_sys::adjust_appendrel_attrs(root, node, 1, &mut info);
+    }
+    node
 }
 
 /// An attribute of a relation as an expression.
