@@ -8,6 +8,7 @@ mod entry;
 mod explain;
 mod path;
 mod plan;
+mod pushdown;
 mod rows;
 mod scan;
 mod source;
@@ -25,6 +26,8 @@ pub fn init() {
         pg_sys::RegisterCustomScanMethods(&aggregate_plan::AGGREGATE_SCAN.0);
         aggregate_plan::NEXT_UPPER = pg_sys::create_upper_paths_hook;
         pg_sys::create_upper_paths_hook = Some(aggregate_plan::add_paths);
+        pushdown::NEXT_INFO = pg_sys::get_relation_info_hook;
+        pg_sys::get_relation_info_hook = Some(pushdown::relation_info);
         plan::NEXT_PATHS = pg_sys::set_rel_pathlist_hook;
         pg_sys::set_rel_pathlist_hook = Some(plan::add_paths);
     }

@@ -84,7 +84,7 @@ pub unsafe extern "C-unwind" fn add_paths(
 }
 
 /// The part of an amax table's rows that are columnar; None for others and if there are none.
-unsafe fn columnar_share(table: pg_sys::Oid) -> Option<f64> {
+pub unsafe fn columnar_share(table: pg_sys::Oid) -> Option<f64> {
     let rel = pg_sys::table_open(table, pg_sys::NoLock as i32);
     let share = std::ptr::eq((*rel).rd_tableam, am::routine()).then(|| {
         let columnar = manifest::current(rel).rows() as f64;

@@ -1,0 +1,163 @@
+//! Paths instead of documents above the scan: PostgreSQL's scans and joins hand up plain variables only, and whatever is above them
+//! computes its expressions from those. A path wrapped in a PlaceHolderVar is computed at the bottom, and only its value goes up, through
+//! joins, sorts, windows, set-returning functions and aggregates. Paths are strict, so it does not matter on which side of an outer
+//! join they are computed.
+
+use super::path::{path_of, JsonPath};
+use super::plan::columnar_share;
+use super::tree::{equal, is_a, make, nodes, rewrite, walk};
+use crate::guc;
+use pgrx::pg_sys;
+use pgrx::pg_sys::NodeTag;
+use pgrx::prelude::*;
+
+pub static mut NEXT_INFO: pg_sys::get_relation_info_hook_type = None;
+
+/// get_relation_info_hook: the first place after the tree has been preprocessed, and the last before variables are handed out.
+#[pg_guard]
+pub unsafe extern "C-unwind" fn relation_info(
+    root: *mut pg_sys::PlannerInfo,
+    table: pg_sys::Oid,
+    inhparent: bool,
+    rel: *mut pg_sys::RelOptInfo,
+) {
+    if let Some(next) = NEXT_INFO {
+        next(root, table, inhparent, rel);
+    }
+    let parse = (*root).parse;
+    let computes_above = nodes((*parse).rtable).len() > 1
+        || (*parse).hasAggs
+        || (*parse).hasWindowFuncs
+        || (*parse).hasTargetSRFs
+        || !(*parse).groupClause.is_null();
+    let scanned = guc::custom_scan()
+        && !inhparent
+        && (*rel).reloptkind == pg_sys::RelOptKind::RELOPT_BASEREL
+        && computes_above;
+    if !scanned || columnar_share(table).is_none() {
+        return;
+    }
+    let mut wrapper = Wrapper {
+        root,
+        relid: (*rel).relid,
+        indexed: indexed_paths(rel),
+        known: Vec::new(),
+    };
+    (*root).processed_tlist =
+        wrapper.wrap((*root).processed_tlist as *mut pg_sys::Node) as *mut pg_sys::List;
+    (*parse).havingQual = wrapper.wrap((*parse).havingQual);
+    wrapper.wrap_joins((*parse).jointree as *mut pg_sys::Node);
+    for rte in nodes((*parse).rtable) {
+        let rte = &mut *(rte as *mut pg_sys::RangeTblEntry);
+        if rte.lateral && rte.rtekind == pg_sys::RTEKind::RTE_FUNCTION {
+            rte.functions = wrapper.wrap(rte.functions as *mut pg_sys::Node) as *mut pg_sys::List;
+        }
+    }
+}
+
+struct Wrapper {
+    root: *mut pg_sys::PlannerInfo,
+    relid: pg_sys::Index,
+    /// Paths in expressions that are indexed: PostgreSQL has to recognize them.
+    indexed: Vec<JsonPath>,
+    /// Paths met, and what takes their place.
+    known: Vec<(*mut pg_sys::Node, *mut pg_sys::Node)>,
+}
+
+impl Wrapper {
+    unsafe fn wrap(&mut self, node: *mut pg_sys::Node) -> *mut pg_sys::Node {
+        let relid = self.relid;
+        rewrite(node, &mut |node| {
+            if is_a(node, NodeTag::T_PlaceHolderVar) {
+                // Somebody else's; what is in it is computed where that is.
+                return Some(node);
+            }
+            let path = path_of(node, &|var| var.varno as pg_sys::Index == relid)?;
+            if self.indexed.contains(&path) {
+                return Some(node);
+            }
+            if let Some(known) = self.known.iter().find(|known| equal(known.0, node)) {
+                return Some(known.1);
+            }
+            let wrapped = self.placeholder(node);
+            self.known.push((node, wrapped));
+            Some(wrapped)
+        })
+    }
+
+    /// make_placeholder_expr() of placeholder.c.
+    unsafe fn placeholder(&self, expression: *mut pg_sys::Node) -> *mut pg_sys::Node {
+        let phv = make::<pg_sys::PlaceHolderVar>(NodeTag::T_PlaceHolderVar);
+        (*phv).phrels = pg_sys::bms_make_singleton(self.relid as i32);
+        let glob = (*self.root).glob;
+        (*glob).lastPHId += 1;
+        (*phv).phid = (*glob).lastPHId;
+        #[cfg(feature = "pg15")]
+        {
+            (*phv).phexpr = expression as *mut pg_sys::Expr;
+        }
+        #[cfg(not(feature = "pg15"))]
+        {
+            // Below the outer joins that may make it NULL.
+            let mut nulling = std::ptr::null_mut();
+            let bottom = rewrite(expression, &mut |node| {
+                is_a(node, NodeTag::T_Var).then(|| {
+                    let var = pg_sys::copyObjectImpl(node as _) as *mut pg_sys::Var;
+                    nulling = (*var).varnullingrels;
+                    (*var).varnullingrels = std::ptr::null_mut();
+                    var as *mut pg_sys::Node
+                })
+            });
+            (*phv).phexpr = bottom as *mut pg_sys::Expr;
+            (*phv).phnullingrels = nulling;
+        }
+        phv as *mut pg_sys::Node
+    }
+
+    /// Conditions between relations; those of one are the scan's own.
+    unsafe fn wrap_joins(&mut self, node: *mut pg_sys::Node) {
+        if is_a(node, NodeTag::T_FromExpr) {
+            let from = &mut *(node as *mut pg_sys::FromExpr);
+            nodes(from.fromlist)
+                .into_iter()
+                .for_each(|item| self.wrap_joins(item));
+            from.quals = self.wrap_conditions(from.quals);
+        } else if is_a(node, NodeTag::T_JoinExpr) {
+            let join = &mut *(node as *mut pg_sys::JoinExpr);
+            self.wrap_joins(join.larg);
+            self.wrap_joins(join.rarg);
+            join.quals = self.wrap_conditions(join.quals);
+        }
+    }
+
+    unsafe fn wrap_conditions(&mut self, quals: *mut pg_sys::Node) -> *mut pg_sys::Node {
+        let conditions = nodes(quals as *mut pg_sys::List)
+            .into_iter()
+            .map(|condition| {
+                let relids = pg_sys::pull_varnos(self.root, condition);
+                if pg_sys::bms_membership(relids) == pg_sys::BMS_Membership::BMS_MULTIPLE {
+                    self.wrap(condition)
+                } else {
+                    condition
+                }
+            });
+        super::tree::list(conditions.collect::<Vec<_>>()) as *mut pg_sys::Node
+    }
+}
+
+/// Paths in the expressions and predicates of a relation's indexes.
+unsafe fn indexed_paths(rel: *mut pg_sys::RelOptInfo) -> Vec<JsonPath> {
+    let mut found = Vec::new();
+    for index in nodes((*rel).indexlist) {
+        let index = &*(index as *mut pg_sys::IndexOptInfo);
+        for list in [index.indexprs, index.indpred] {
+            walk(list as *mut pg_sys::Node, &mut |node| {
+                let path = path_of(node, &|_| true);
+                let inner = path.is_none();
+                found.extend(path);
+                inner
+            });
+        }
+    }
+    found
+}
