@@ -25,6 +25,16 @@ pgrx::pg_module_magic!();
 #[pg_guard]
 #[allow(non_snake_case)]
 pub unsafe extern "C-unwind" fn _PG_init() {
+    #[cfg(any(feature = "pg15", feature = "pg16"))]
+    if pg_sys::old_snapshot_threshold >= 0 {
+        // Heap notices that an old snapshot's rows are gone; nobody would here.
+        ereport!(
+            ERROR,
+            PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+            "amax does not support old_snapshot_threshold",
+            "Set it to -1 and restart the server."
+        );
+    }
     guc::init();
     options::init();
     am::hooks::init();

@@ -1,8 +1,8 @@
 //! Bulk load: a statement that inserts many rows writes them to a component of its own, not to row pages (ARCHITECTURE §3).
 //!
 //! The component carries the statement's (sub)transaction and command; it is published when the statement ends, or before when the
-//! transaction itself may look at the rows. Until then nobody can see them but by way of a unique check, so tables with unique or
-//! exclusion constraints load through row pages. So do logically decoded ones: components are not in the WAL's row changes.
+//! transaction itself may look at the rows. Until then nobody can see them, not even those who should: unique and exclusion checks, BRIN's
+//! summaries. Tables with such indexes load through row pages. So do logically decoded ones: components are not in the WAL's row changes.
 
 use super::modify;
 use crate::columnar::write::ComponentWriter;
@@ -117,7 +117,9 @@ unsafe fn eligible(rel: pg_sys::Relation) -> bool {
         let oid = (*(*indexes).elements.add(at)).oid_value;
         let index = pg_sys::relation_open(oid, pg_sys::AccessShareLock as i32);
         let form = &*(*index).rd_index;
-        let plain = !form.indisunique && !form.indisexclusion;
+        // BRIN may be summarizing a range whose rows it cannot see yet.
+        let summarizes = (*(*index).rd_rel).relam == pg_sys::Oid::from(pg_sys::BRIN_AM_OID);
+        let plain = !form.indisunique && !form.indisexclusion && !summarizes;
         pg_sys::relation_close(index, pg_sys::AccessShareLock as i32);
         plain
     });

@@ -158,6 +158,14 @@ impl Vacuum {
             // Flushed and reclaimed meanwhile.
             return true;
         }
+        let sealed = {
+            let _lock = pin.share();
+            rowpage::is_sealed(pin.page())
+        };
+        if sealed {
+            // An earlier flush's, which was never published: as sealed it could be neither pruned nor frozen.
+            super::wait_for_flush(self.rel, p);
+        }
         let lock = match pin.try_cleanup() {
             Some(lock) => lock,
             None if self.limits.aggressive => pin.wait_cleanup(),

@@ -23,6 +23,7 @@ import traceback
 import psycopg
 
 import faults
+import xids
 from server import Server
 from twins import Mismatch, shorten
 
@@ -418,6 +419,7 @@ def main():
                 faulty = faulty or faults.Faults(server)
                 if not passes(f"{what} at {point}", lambda: faulty.test(point, how)):
                     faulty = faulty.drop()
+        passes("more transaction ids than half of all", lambda: xids.run(server))
     finally:
         if count[False]:
             shutil.copy(server.log, pathlib.Path(results) / "server.log")
