@@ -5,7 +5,7 @@ use super::flush;
 use super::freeze::{self, Limits};
 use super::{merge, reclaim, MaintenanceLock};
 use crate::columnar::{origin, stub};
-use crate::storage::buffer::{rel_name, Change, Pin};
+use crate::storage::buffer::{physical_blocks, rel_name, Change, Pin};
 use crate::storage::rowpage::{self, heap_tuple, is_stub, tid_block, Item};
 use crate::storage::{manifest, map, meta};
 use amax_lsm::{tid, Component, Key, RetiredPages};
@@ -124,8 +124,31 @@ pub unsafe extern "C-unwind" fn relation_vacuum(
 }
 
 impl Vacuum {
-    /// Prunes and freezes all row pages. True when none was left out.
+    /// Gives row pages a logical block whose inserter died before he could: what he left on them has to be frozen like all else.
+    unsafe fn adopt_strays(&self) {
+        for p in 1..physical_blocks(self.rel) {
+            pg_sys::vacuum_delay_point(
+                #[cfg(feature = "pg18")]
+                false,
+            );
+            if map::logical(self.rel, p).is_none() {
+                let pin = Pin::read(self.rel, p);
+                let stray = {
+                    let _lock = pin.share();
+                    rowpage::max_offset(pin.page()) > 0
+                };
+                if stray {
+                    map::adopt(self.rel, p);
+                }
+            }
+        }
+    }
+
+    /// Prunes and freezes all row pages. True when none was left out, strays included: then relfrozenxid may advance.
     unsafe fn row_pages(&mut self, index_cleanup: bool) -> bool {
+        if self.limits.aggressive {
+            self.adopt_strays();
+        }
         let budget = pg_sys::maintenance_work_mem as usize * 1024 / std::mem::size_of::<Key>();
         let blocks = meta::logical_blocks(self.rel);
         let manifest = manifest::current(self.rel);
@@ -148,7 +171,7 @@ impl Vacuum {
             self.remove_dead();
         }
         pg_sys::FreeSpaceMapVacuum(self.rel);
-        complete
+        complete && self.limits.aggressive
     }
 
     /// False when the page could not be had.

@@ -67,8 +67,10 @@ class Faults:
         before, statement = recipe(point)
         both, next_id = self.twins.both, self.next
         self.next += 200
+        for table, column in (("t", "id"), ("loaded", "i")):
+            both(f"DELETE FROM {table} WHERE {column} < {next_id - 400}")
         # Rows of all kinds: new ones, some of them with TOAST; columnar ones that are changed, locked and deleted.
-        both(f"INSERT INTO t SELECT i, i % 50, CASE WHEN i % 20 = 0 THEN gen.doc(i, 1) || jsonb_build_object('long', repeat(md5(i::text), 300)) ELSE gen.doc(i, 1) END "
+        both(f"INSERT INTO t SELECT i, i % 50, CASE WHEN i % 20 = 0 THEN gen.doc(i, 1) || jsonb_build_object('long', (SELECT string_agg(md5(i || ' ' || n), '') FROM generate_series(1, 150) n)) ELSE gen.doc(i, 1) END "
              f"FROM generate_series({next_id}, {self.next - 1}) i")
         both(f"UPDATE t SET v = v + 1 WHERE id % 7 = {next_id // 200 % 7}")
         both("SELECT id FROM t WHERE id % 17 = 0 FOR SHARE")
