@@ -1,0 +1,87 @@
+-- Custom scans: plans, and answers in every state of a row. Answers at large are tests/parts/25-queries.
+SET amax.eager = off;
+SET amax.rows_per_leaf = 1000;
+SET amax.bulk_threshold = 100;
+SET max_parallel_workers_per_gather = 0;
+CREATE TABLE events (id int, doc jsonb) USING amax;
+INSERT INTO events
+    SELECT i, jsonb_build_object('kind', CASE WHEN i % 10 = 0 THEN 'rare' ELSE 'common' END, 'n', i, 'price', i / 4.0,
+                                 'at', to_timestamp(1700000000 + i * 60), 'who', jsonb_build_object('name', 'user' || i % 50),
+                                 'either', CASE WHEN i % 2 = 0 THEN to_jsonb(i) ELSE to_jsonb('x' || i) END,
+                                 'tags', jsonb_build_array('a', 'b' || i % 3))
+    FROM generate_series(1, 5000) i;
+INSERT INTO events SELECT i, jsonb_build_object('kind', 'hot', 'n', i) FROM generate_series(5001, 5010) i;
+UPDATE events SET doc = jsonb_set(doc, '{kind}', '"changed"') WHERE id IN (10, 20);
+DELETE FROM events WHERE id = 30;
+ANALYZE events;
+CREATE TABLE heap_events (LIKE events) USING heap;
+INSERT INTO heap_events SELECT * FROM events;
+
+CREATE FUNCTION plan_of(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE line text;
+BEGIN
+    FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP RETURN NEXT line; END LOOP;
+END $$;
+-- Rows that only one of the tables gives.
+CREATE FUNCTION differences(query text) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+    ours text := replace(query, 'EVENTS', 'events');
+    heaps text := replace(query, 'EVENTS', 'heap_events');
+    n bigint;
+BEGIN
+    EXECUTE format('SELECT count(*) FROM ((%1$s EXCEPT ALL %2$s) UNION ALL (%2$s EXCEPT ALL %1$s)) d', ours, heaps) INTO n;
+    RETURN n;
+END $$;
+
+-- Conditions on paths, columns and casts.
+SELECT plan_of($$SELECT doc->'who'->>'name' FROM events WHERE doc->>'kind' = 'rare' AND (doc->>'n')::int < 100$$);
+SELECT differences($$SELECT doc->'who'->>'name' FROM EVENTS WHERE doc->>'kind' = 'rare' AND (doc->>'n')::int < 100$$);
+SELECT differences($$SELECT id, doc FROM EVENTS WHERE doc->>'either' LIKE 'x1%' OR (doc->'price')::numeric = 2.5$$);
+SELECT differences($$SELECT doc->'either', doc #> '{who}', doc['who']['name'] FROM EVENTS$$);
+-- Grouping in the scan.
+SELECT plan_of($$SELECT doc->>'kind', count(*), sum((doc->>'price')::numeric) FROM events GROUP BY 1 HAVING count(*) > 1$$);
+SELECT doc->>'kind' AS kind, count(*), sum((doc->>'price')::numeric), count(DISTINCT doc->'who'->>'name') FROM events GROUP BY 1 ORDER BY 1;
+SELECT differences($$SELECT extract(hour FROM (doc->>'at')::timestamptz), date_trunc('day', (doc->>'at')::timestamptz), count(*),
+                            avg((doc->>'n')::int) FILTER (WHERE doc->>'kind' = 'rare') FROM EVENTS GROUP BY 1, 2$$);
+-- A leaf that cannot have rows is not read.
+CREATE FUNCTION leaves_skipped(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE line text;
+BEGIN
+    FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query LOOP
+        IF line LIKE '%Leaves Skipped%' THEN RETURN trim(line); END IF;
+    END LOOP;
+END $$;
+SELECT leaves_skipped('SELECT count(*) FROM events WHERE id > 4500');
+SELECT leaves_skipped($$SELECT count(*) FROM events WHERE (doc->>'n')::int BETWEEN 10 AND 20$$);
+SELECT differences($$SELECT doc FROM EVENTS WHERE (doc->>'n')::int BETWEEN 10 AND 20$$);
+-- Above joins, and in functions in FROM, only values are handed up.
+SELECT plan_of($$SELECT a.doc->>'kind', count(*) FROM events a JOIN events b ON a.doc->>'n' = b.doc->>'n' GROUP BY 1$$);
+SELECT plan_of($$SELECT tag, count(*) FROM events, jsonb_array_elements_text(doc->'tags') tag GROUP BY 1$$);
+SELECT differences($$SELECT tag, count(*) FROM EVENTS, jsonb_array_elements_text(doc->'tags') tag GROUP BY 1$$);
+-- Errors are PostgreSQL's, and only where heap would meet them.
+SELECT sum((doc->>'either')::int) FROM events;
+SELECT count(*) FROM events WHERE doc->>'either' NOT LIKE 'x%' AND (doc->>'either')::int > 0;
+SELECT (doc->>'either')::int FROM events WHERE id >= 2 LIMIT 1;
+-- Cursors go both ways.
+BEGIN;
+DECLARE c CURSOR FOR SELECT id FROM events WHERE doc->>'kind' = 'rare';
+FETCH 3 FROM c;
+FETCH BACKWARD 1 FROM c;
+UPDATE events SET doc = doc || '{"seen": true}' WHERE CURRENT OF c;
+ROLLBACK;
+-- More groups than memory holds take more passes.
+SET work_mem = '64kB';
+SET hash_mem_multiplier = 1;
+SELECT count(*), sum(n) FROM (SELECT doc->>'n', count(*) AS n FROM events GROUP BY 1) g;
+RESET work_mem;
+RESET hash_mem_multiplier;
+-- An index is used where it is better; an indexed expression stays recognizable.
+CREATE INDEX ON events (id);
+CREATE INDEX ON events ((doc->>'n'));
+ANALYZE events;
+SELECT plan_of('SELECT doc FROM events WHERE id = 7');
+SELECT plan_of($$SELECT doc FROM events WHERE doc->>'n' = '7'$$);
+SET amax.custom_scan = off;
+SELECT plan_of($$SELECT count(*) FROM events WHERE doc->>'kind' = 'rare'$$);
+DROP TABLE events, heap_events;
+DROP FUNCTION plan_of, differences, leaves_skipped;
