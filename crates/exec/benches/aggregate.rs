@@ -1,5 +1,8 @@
 //! Rows per second of grouping and aggregates, over batches the size of a leaf's.
 
+use std::hint::black_box;
+use std::time::Duration;
+
 use amax_exec::{Aggregator, Function, Input, StringTable, Type, Vector};
 use criterion::measurement::WallTime;
 use criterion::{criterion_group, criterion_main, BenchmarkGroup, Criterion, Throughput};
@@ -17,28 +20,49 @@ fn run(
     group: &mut BenchmarkGroup<'_, WallTime>,
     name: &str,
     function: Function,
-    batches: &[Batch],
+    rounds: usize,
+    mut batch: impl FnMut(&mut fastrand::Rng) -> Batch,
 ) {
+    group.throughput(Throughput::Elements((BATCH * BATCHES * rounds) as u64));
+    group.bench_function(name, |b| {
+        let mut rng = fastrand::Rng::with_seed(1);
+        let batches: Vec<Batch> = (0..BATCHES).map(|_| batch(&mut rng)).collect();
+        b.iter_custom(|iterations| {
+            let mut time = Duration::ZERO;
+            for _ in 0..iterations {
+                let start = cpu_time();
+                let aggregator = black_box(scan(function, &batches, rounds));
+                time += cpu_time() - start;
+                drop(aggregator);
+            }
+            time
+        });
+    });
+}
+
+fn scan(function: Function, batches: &[Batch], rounds: usize) -> Aggregator {
     let keys: Vec<Type> = batches[0].keys.iter().map(|key| key.ty).collect();
     let functions = [(
         function,
         batches[0].argument.as_ref().map(|vector| vector.ty),
     )];
-    group.bench_function(name, |b| {
-        b.iter_with_large_drop(|| {
-            let mut aggregator = Aggregator::new(&keys, &functions, usize::MAX).expect("function");
-            for batch in batches {
-                let input = Input {
-                    argument: batch.argument.as_ref(),
-                    filter: None,
-                };
-                aggregator
-                    .update(BATCH, &batch.keys, &[input])
-                    .expect("update");
-            }
-            aggregator
-        });
-    });
+    let mut aggregator = Aggregator::new(&keys, &functions, usize::MAX).expect("function");
+    for batch in (0..rounds).flat_map(|_| batches) {
+        let input = Input {
+            argument: batch.argument.as_ref(),
+            filter: None,
+        };
+        let done = aggregator.update(BATCH, &batch.keys, &[input]);
+        done.expect("update");
+    }
+    aggregator
+}
+
+/// Of this thread, so that other work of the machine does not count.
+fn cpu_time() -> Duration {
+    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").expect("schedstat");
+    let running = stat.split(' ').next().expect("three numbers");
+    Duration::from_nanos(running.parse().expect("nanoseconds"))
 }
 
 fn codes(rng: &mut fastrand::Rng, distinct: usize) -> Vector<'static> {
@@ -82,66 +106,74 @@ fn with_nulls(rng: &mut fastrand::Rng, vector: Vector<'static>) -> Vector<'stati
 }
 
 fn aggregate(c: &mut Criterion) {
+    use Function as F;
     let mut group = c.benchmark_group("aggregate");
     group.sample_size(10);
-    group.throughput(Throughput::Elements((BATCH * BATCHES) as u64));
-    let mut rng = fastrand::Rng::with_seed(1);
-    let rng = &mut rng;
-    let mut bench = |name: &str, function, batch: &mut dyn FnMut() -> Batch| {
-        let batches: Vec<Batch> = (0..BATCHES).map(|_| batch()).collect();
-        run(&mut group, name, function, &batches);
-    };
-    use Function as F;
+    let group = &mut group;
     let batch = |keys, argument| Batch { keys, argument };
-    bench("count by code", F::Count, &mut || {
+    let million = 1 << 20;
+
+    run(group, "count by code", F::Count, 1, |rng| {
         batch(vec![codes(rng, 20)], None)
     });
-    bench("count by code, nullable", F::Count, &mut || {
+    run(group, "count by code with NULLs", F::Count, 1, |rng| {
         let key = codes(rng, 20);
         batch(vec![with_nulls(rng, key)], None)
     });
-    bench("count by code, hour", F::Count, &mut || {
+    run(group, "count by code and hour", F::Count, 1, |rng| {
         batch(vec![codes(rng, 20), ints(rng, 0..24)], None)
     });
-    bench("count by 1M strings", F::Count, &mut || {
-        batch(vec![strings(rng, 1 << 20)], None)
+    run(group, "count by 1M strings", F::Count, 8, |rng| {
+        batch(vec![strings(rng, million)], None)
     });
-    bench("count by 100k strings", F::Count, &mut || {
+    run(
+        group,
+        "count by 1M strings, mostly new",
+        F::Count,
+        1,
+        |rng| batch(vec![strings(rng, million)], None),
+    );
+    run(group, "count by 100k strings", F::Count, 1, |rng| {
         batch(vec![strings(rng, 100_000)], None)
     });
-    bench("count by 1M ints", F::Count, &mut || {
+    run(group, "count by 1M ints, mostly new", F::Count, 1, |rng| {
         batch(vec![ints(rng, 0..1 << 40)], None)
     });
-    bench("count distinct 1M strings", F::CountDistinct, &mut || {
-        batch(vec![], Some(strings(rng, 1 << 20)))
+    let distinct = F::CountDistinct;
+    run(
+        group,
+        "count distinct 1M strings, mostly new",
+        distinct,
+        1,
+        |rng| batch(vec![], Some(strings(rng, million))),
+    );
+    run(
+        group,
+        "count distinct 1M strings by code, mostly new",
+        distinct,
+        1,
+        |rng| batch(vec![codes(rng, 20)], Some(strings(rng, million))),
+    );
+    run(group, "count distinct codes by code", distinct, 1, |rng| {
+        batch(vec![codes(rng, 20)], Some(codes(rng, 100)))
     });
-    bench(
-        "count distinct 1M strings by code",
-        F::CountDistinct,
-        &mut || batch(vec![codes(rng, 20)], Some(strings(rng, 1 << 20))),
-    );
-    bench(
-        "count distinct codes by code",
-        F::CountDistinct,
-        &mut || batch(vec![codes(rng, 20)], Some(codes(rng, 100))),
-    );
-    bench("sum of ints", F::Sum, &mut || {
+    run(group, "sum of ints", F::Sum, 1, |rng| {
         batch(vec![], Some(ints(rng, 0..1000)))
     });
-    bench("sum of ints by code", F::Sum, &mut || {
+    run(group, "sum of ints by code", F::Sum, 1, |rng| {
         batch(vec![codes(rng, 20)], Some(ints(rng, 0..1000)))
     });
-    bench("sum of numerics by code", F::Sum, &mut || {
+    run(group, "sum of numerics by code", F::Sum, 1, |rng| {
         batch(vec![codes(rng, 20)], Some(decimals(rng)))
     });
-    bench("avg of floats by code", F::Accumulate, &mut || {
+    run(group, "avg of floats by code", F::Accumulate, 1, |rng| {
         batch(vec![codes(rng, 20)], Some(floats(rng)))
     });
-    bench("min of ints by 1M strings", F::Min, &mut || {
-        batch(vec![strings(rng, 1 << 20)], Some(ints(rng, 0..1 << 40)))
+    run(group, "min of ints by 1M strings", F::Min, 8, |rng| {
+        batch(vec![strings(rng, million)], Some(ints(rng, 0..1 << 40)))
     });
-    bench("min of strings by code", F::Min, &mut || {
-        batch(vec![codes(rng, 20)], Some(strings(rng, 1 << 20)))
+    run(group, "min of strings by code", F::Min, 1, |rng| {
+        batch(vec![codes(rng, 20)], Some(strings(rng, million)))
     });
 }
 

@@ -39,31 +39,46 @@ impl Codes {
         self.values + usize::from(self.nulls)
     }
 
+    /// The code of each row of a vector without NULLs: below [`Codes::len`], if the words of a dictionary are its
+    /// codes.
+    #[inline]
+    pub(crate) fn dense<'a>(self, view: &View<'a>) -> impl Iterator<Item = usize> + 'a {
+        view.words.iter().map(move |&word| self.code(word))
+    }
+
+    /// As [`Codes::dense`], of a vector that may have NULLs.
+    #[inline]
+    pub(crate) fn nullable<'a>(
+        self,
+        view: &View<'a>,
+        valid: &'a [bool],
+    ) -> impl Iterator<Item = usize> + 'a {
+        view.words.iter().zip(valid).map(
+            move |(&word, &valid)| {
+                if valid {
+                    self.code(word)
+                } else {
+                    self.values
+                }
+            },
+        )
+    }
+
+    #[inline]
+    fn code(self, word: i64) -> usize {
+        word.wrapping_sub(self.base) as usize
+    }
+
     /// Adds `stride` times the code of each row to `out`.
-    ///
-    /// # Panics
-    /// If a word is not a code.
-    pub(crate) fn add_to(&self, view: &View<'_>, stride: u32, out: &mut [u32]) {
-        let values = self.values as u64;
-        let mut outside = false;
+    pub(crate) fn add_to(self, view: &View<'_>, stride: u32, out: &mut [u32]) {
+        let add = |(out, code): (&mut u32, usize)| {
+            debug_assert!(code < self.len(), "a word is not in its dictionary");
+            *out = out.wrapping_add((code as u32).wrapping_mul(stride));
+        };
         match view.valid {
-            None => {
-                for (out, &word) in out.iter_mut().zip(view.words) {
-                    let code = word.wrapping_sub(self.base) as u64;
-                    outside |= code >= values;
-                    *out = out.wrapping_add((code as u32).wrapping_mul(stride));
-                }
-            }
-            Some(valid) => {
-                for ((out, &word), &valid) in out.iter_mut().zip(view.words).zip(valid) {
-                    let code = word.wrapping_sub(self.base) as u64;
-                    let code = if valid { code } else { values };
-                    outside |= valid && code >= values;
-                    *out = out.wrapping_add((code as u32).wrapping_mul(stride));
-                }
-            }
+            None => out.iter_mut().zip(self.dense(view)).for_each(add),
+            Some(valid) => out.iter_mut().zip(self.nullable(view, valid)).for_each(add),
         }
-        assert!(!outside, "a word of a vector is not in its dictionary");
     }
 }
 

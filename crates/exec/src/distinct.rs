@@ -18,8 +18,8 @@ pub(crate) struct Distinct {
     /// Of the hashes of values that are counted in this pass.
     range: Range,
     seen: Vec<bool>,
-    codes: Vec<u32>,
     numbers: Vec<u32>,
+    numbered: Vec<u32>,
     rows: Vec<u32>,
 }
 
@@ -31,8 +31,8 @@ impl Distinct {
             counts: Vec::new(),
             range: Range::ALL,
             seen: Vec::new(),
-            codes: Vec::new(),
             numbers: Vec::new(),
+            numbered: Vec::new(),
             rows: Vec::new(),
         }
     }
@@ -68,7 +68,13 @@ impl Distinct {
         self.values.check(view)?;
         if let Some(codes) = Codes::of(view) {
             if self.counts.len().saturating_mul(codes.len()) <= limit(groups.len()) {
-                return self.update_by_code(groups, view, codes);
+                let len = codes.len();
+                return match view.valid {
+                    None => self.update_by_code(groups, view, len, codes.dense(view)),
+                    Some(valid) => {
+                        self.update_by_code(groups, view, len, codes.nullable(view, valid))
+                    }
+                };
             }
         }
         let mut numbers = std::mem::take(&mut self.numbers);
@@ -91,37 +97,41 @@ impl Distinct {
         let rows = (0..numbers.len() as u32).filter(|&row| numbers[row as usize] != NONE);
         self.rows.clear();
         self.rows.extend(rows);
-        self.codes.resize(numbers.len(), 0);
-        pairs.numbers(&[groups, numbers], &self.rows, &mut self.codes)?;
+        self.numbered.resize(numbers.len(), 0);
+        pairs.numbers(&[groups, numbers], &self.rows, &mut self.numbered)?;
         for pair in before..pairs.len() {
             self.counts[pairs.get(pair)[0] as usize] += 1;
         }
         Ok(())
     }
 
-    /// As [`Distinct::update`], with one look-up for each pair of a group and a code in the batch.
-    fn update_by_code(&mut self, groups: &[u32], view: &View<'_>, codes: Codes) -> Result<()> {
-        let mut row_codes = std::mem::take(&mut self.codes);
+    /// As [`Distinct::update`], with one look-up for each pair of a group and one of `codes` in the batch.
+    #[inline(never)]
+    fn update_by_code(
+        &mut self,
+        groups: &[u32],
+        view: &View<'_>,
+        codes: usize,
+        row_codes: impl Iterator<Item = usize>,
+    ) -> Result<()> {
         let mut seen = std::mem::take(&mut self.seen);
-        row_codes.clear();
-        row_codes.resize(groups.len(), 0);
-        codes.add_to(view, 1, &mut row_codes);
         seen.clear();
-        seen.resize(self.counts.len() * codes.len(), false);
-        for (row, (&group, &code)) in groups.iter().zip(&row_codes).enumerate() {
+        seen.resize(self.counts.len() * codes, false);
+        for (row, (&group, code)) in groups.iter().zip(row_codes).enumerate() {
             if group == NONE {
                 continue;
             }
-            let at = group as usize * codes.len() + code as usize;
-            if !seen[at] {
-                seen[at] = true;
+            let seen = &mut seen[group as usize * codes + code];
+            if !*seen {
+                *seen = true;
                 self.add(group, view, row)?;
             }
         }
-        (self.codes, self.seen) = (row_codes, seen);
+        self.seen = seen;
         Ok(())
     }
 
+    #[inline(never)]
     fn add(&mut self, group: u32, view: &View<'_>, row: usize) -> Result<()> {
         if !self.range.is_all() && !self.range.admit(self.values.hash_row(view, row)) {
             return Ok(());

@@ -37,7 +37,7 @@ pub(crate) trait Store: Default {
     fn same(left: Self::Key<'_>, right: Self::Key<'_>) -> bool;
     fn len(&self) -> usize;
     fn get(&self, number: usize) -> Self::Key<'_>;
-    /// What of `get` is in another place than `get` itself needs to look at: see [`crate::table::Keys::touch`].
+    /// Something of a value that `same` looks at: see [`crate::table::Keys::touch`].
     fn touch(&self, number: usize) -> u32;
     fn push(&mut self, key: Self::Key<'_>) -> Result<()>;
     /// Adds something in place of a value.
@@ -188,6 +188,7 @@ pub(crate) struct Strings {
 }
 
 impl Strings {
+    #[inline]
     fn start(&self, number: usize) -> usize {
         number
             .checked_sub(1)
@@ -216,7 +217,12 @@ impl Store for Strings {
 
     #[inline]
     fn same(left: &[u8], right: &[u8]) -> bool {
-        left == right
+        // Most are too short for a call of memcmp to be worth it.
+        let ((words, rest), (others, other_rest)) = (left.as_chunks::<8>(), right.as_chunks::<8>());
+        let mut pairs = words.iter().zip(others);
+        left.len() == right.len()
+            && pairs.all(|(&left, &right)| u64::from_ne_bytes(left) == u64::from_ne_bytes(right))
+            && (rest.is_empty() || rest == other_rest)
     }
 
     fn len(&self) -> usize {
@@ -230,7 +236,11 @@ impl Store for Strings {
 
     #[inline]
     fn touch(&self, number: usize) -> u32 {
-        self.ends[number]
+        self.data
+            .get(self.start(number))
+            .copied()
+            .unwrap_or(0)
+            .into()
     }
 
     fn push(&mut self, key: &[u8]) -> Result<()> {

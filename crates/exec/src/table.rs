@@ -87,14 +87,27 @@ impl Table {
         self.len += 1;
     }
 
-    /// The first slot of a hash, which tells the number of its key in most cases.
+    /// The first slot to look at for a hash.
     #[inline]
-    fn first(&self, hash: u64) -> u64 {
+    fn first(&self, hash: u64) -> u32 {
         let mask = self.slots.len().wrapping_sub(1);
-        self.slots
-            .get(hash as u32 as usize & mask)
-            .copied()
-            .unwrap_or(EMPTY)
+        let slot = self.slots.get(hash as u32 as usize & mask);
+        slot.map_or(0, |&slot| slot as u32)
+    }
+
+    /// The number that has the same part of the hash and is in all likelihood the key's.
+    #[inline]
+    fn candidate(&self, hash: u64) -> u32 {
+        let mask = self.slots.len().wrapping_sub(1);
+        let mut at = hash as u32 as usize & mask;
+        while let Some(&found) = self.slots.get(at) {
+            let number = found as u32;
+            if found == EMPTY || found == slot(hash, number) {
+                return number; // that of EMPTY is NONE
+            }
+            at = (at + 1) & mask;
+        }
+        NONE
     }
 
     /// The number of the row's key, a new one if there is none.
@@ -138,10 +151,12 @@ impl Table {
             for (hash, &row) in hashes.iter_mut().zip(rows) {
                 *hash = keys.hash(row);
             }
+            // Without a branch that depends on what is loaded, so that no load waits for another.
+            for &hash in hashes.iter().take(rows.len()) {
+                touched ^= self.first(hash);
+            }
             for (number, &hash) in numbers.iter_mut().zip(&hashes).take(rows.len()) {
-                let first = self.first(hash);
-                let matches = first == slot(hash, first as u32) && first != EMPTY;
-                *number = if matches { first as u32 } else { NONE };
+                *number = self.candidate(hash);
             }
             for &number in numbers.iter().take(rows.len()) {
                 if number != NONE {

@@ -21,7 +21,6 @@ pub(crate) struct Values {
     /// NULL's number; whatever the store has there is no value.
     null: Option<u32>,
     memo: Vec<u32>,
-    codes: Vec<u32>,
     rows: Vec<u32>,
 }
 
@@ -148,7 +147,6 @@ impl Values {
             any,
             null,
             memo: Vec::new(),
-            codes: Vec::new(),
             rows: Vec::new(),
         }
     }
@@ -223,6 +221,7 @@ impl Values {
         Ok(null)
     }
 
+    #[inline(never)]
     fn number_in(&mut self, view: &View<'_>, row: usize, range: &mut Range) -> Result<u32> {
         if !range.is_all() && !range.admit(self.hash_row(view, row)) {
             return Ok(NONE);
@@ -239,7 +238,12 @@ impl Values {
         out: &mut [u32],
     ) -> Result<()> {
         if let Some(codes) = Codes::of(view) {
-            return self.numbers_by_code(view, codes, range, out);
+            self.memo.clear();
+            self.memo.resize(codes.len(), UNKNOWN);
+            return match view.valid {
+                None => self.numbers_by_code(view, codes.dense(view), range, out),
+                Some(valid) => self.numbers_by_code(view, codes.nullable(view, valid), range, out),
+            };
         }
         let mut rows = std::mem::take(&mut self.rows);
         rows.clear();
@@ -260,29 +264,25 @@ impl Values {
         Ok(())
     }
 
+    /// As [`Values::numbers`], with one look-up per code. The memo is unknown for all of them.
+    #[inline(never)]
     fn numbers_by_code(
         &mut self,
         view: &View<'_>,
-        codes: Codes,
+        codes: impl Iterator<Item = usize>,
         range: &mut Range,
         out: &mut [u32],
     ) -> Result<()> {
-        let mut row_codes = std::mem::take(&mut self.codes);
         let mut memo = std::mem::take(&mut self.memo);
-        row_codes.clear();
-        row_codes.resize(out.len(), 0);
-        codes.add_to(view, 1, &mut row_codes);
-        memo.clear();
-        memo.resize(codes.len(), UNKNOWN);
-        for (row, (&code, out)) in row_codes.iter().zip(out.iter_mut()).enumerate() {
-            let mut number = memo[code as usize];
+        for (row, (out, code)) in out.iter_mut().zip(codes).enumerate() {
+            let mut number = memo[code];
             if number == UNKNOWN && *out != NONE {
                 number = self.number_in(view, row, range)?;
-                memo[code as usize] = number;
+                memo[code] = number;
             }
             *out = if *out == NONE { NONE } else { number };
         }
-        (self.codes, self.memo) = (row_codes, memo);
+        self.memo = memo;
         Ok(())
     }
 
