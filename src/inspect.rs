@@ -2,7 +2,8 @@
 
 use crate::am::{self, Opened};
 use crate::columnar::{open_leaf, stub};
-use crate::storage::{manifest, map, meta};
+use crate::storage::buffer::physical_blocks;
+use crate::storage::{census, manifest, map, meta};
 use amax_lsm::{tid, Component, RangeSet};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -187,6 +188,10 @@ fn verify(table: pg_sys::Oid) -> SetOfIterator<'static, String> {
             Err(problem) => problems.push(format!("{name}: {problem}")),
         }
     }
+    match guarded(|| twice_used(rel)) {
+        Ok(found) => problems.extend(found),
+        Err(problem) => problems.push(problem),
+    }
     match guarded(|| check_row_pages(rel, blocks, &owned)) {
         Ok(found) => problems.extend(found),
         Err(problem) => problems.push(problem),
@@ -218,6 +223,20 @@ fn message(cause: pgrx::pg_sys::panic::CaughtError) -> String {
                 .map(|d| format!(" ({d})"))
                 .unwrap_or_default();
             format!("{}{detail}", report.message())
+        }
+    }
+}
+
+/// Pages that two things refer to.
+fn twice_used(rel: pg_sys::Relation) -> Vec<String> {
+    loop {
+        pgrx::check_for_interrupts!();
+        let sequence = meta::read(rel, amax_lsm::meta::sequence);
+        let census = census::take(rel, &manifest::current(rel), physical_blocks(rel));
+        // A census is right while the manifest stays.
+        if meta::read(rel, amax_lsm::meta::sequence) == sequence {
+            let problem = |page| format!("page {page} is referred to twice");
+            return census.twice.into_iter().map(problem).collect();
         }
     }
 }

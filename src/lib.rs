@@ -37,6 +37,7 @@ pub unsafe extern "C-unwind" fn _PG_init() {
     }
     guc::init();
     options::init();
+    storage::cache::init();
     am::hooks::init();
     query::init();
     crate::arrow::init();

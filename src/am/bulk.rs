@@ -13,7 +13,7 @@ use crate::storage::cache::{file_id, FileId};
 use crate::storage::rowpage::set_tid;
 use crate::storage::{manifest, meta};
 use amax_lsm::tid::{key, MAX_OFFSET};
-use amax_lsm::{FreeSpace, Origin};
+use amax_lsm::Origin;
 use pgrx::pg_sys;
 use std::cell::RefCell;
 
@@ -79,11 +79,9 @@ pub unsafe fn insert(
         load.rows_before += slots.len() as u64;
         false
     } else {
-        load.writer = Some(ComponentWriter::new(
-            rel,
-            Options::of(rel),
-            FreeSpace::default(),
-        ));
+        // Before anything is taken for the load: VACUUM tells a load in progress from one that failed by its transaction.
+        pg_sys::GetCurrentTransactionId();
+        load.writer = Some(ComponentWriter::new(rel, Options::of(rel), None));
         true
     };
     if taken {
@@ -165,14 +163,15 @@ impl Load {
 
     /// Makes the rows written so far a component.
     unsafe fn publish(&mut self, rel: pg_sys::Relation) {
-        let Some(writer) = self.writer.take() else {
+        let Some(mut writer) = self.writer.take() else {
             return;
         };
-        // What follows starts in a block of its own: this one is the component's.
-        self.next_block = self.end_block;
         if writer.rows() == 0 {
             return;
         }
+        // All blocks reserved are the component's; what follows starts in one of its own.
+        (self.next_block..self.end_block).for_each(|v| writer.own(v));
+        self.next_block = self.end_block;
         let xid = pg_sys::GetCurrentTransactionId();
         let origin = Origin {
             xid: xid.into_inner(),

@@ -145,6 +145,11 @@ thread_local! {
     static CACHE: RefCell<Vec<Cached>> = const { RefCell::new(Vec::new()) };
 }
 
+/// Drops the cached leaves of some relations.
+pub fn forget(of: impl Fn(pg_sys::Oid) -> bool) {
+    CACHE.with(|cache| cache.borrow_mut().retain(|c| !of(c.leaf.relid)));
+}
+
 /// Leaf `at` of a component, past the cache: a merge reads it once.
 pub fn read(
     rel: pg_sys::Relation,

@@ -81,7 +81,7 @@ impl<'a> Merge<'a> {
             inputs: inputs.collect(),
             pending: VecDeque::new(),
             rows_per_leaf: options.rows_per_leaf as usize,
-            leaves: Leaves::new(free),
+            leaves: Leaves::new(Some(free)),
             left_out: 0,
             values: pgrx::PgMemoryContexts::new("amax merge values"),
         };

@@ -17,11 +17,13 @@ use crate::storage::{map, meta};
 use crate::types::attribute;
 use amax_lsm::meta::Map;
 use amax_lsm::tid::{self, key, Key, MAX_OFFSET};
-use amax_lsm::Component;
+use amax_lsm::{Component, Extent};
 use pgrx::pg_sys;
 
 const ENTRY: usize = 6;
 const BLOCKS_PER_PAGE: u32 = 4;
+/// Behind the entries: not 0 on a page that has been taken out of the directory.
+const TAKEN_OUT: usize = BLOCKS_PER_PAGE as usize * MAX_OFFSET as usize * ENTRY;
 /// In place of a block; the offset then tells [`State::Dead`] (0) from [`State::Gone`] (1).
 const DEAD: u32 = u32::MAX;
 /// Bytes between a stub's null bitmap and its attributes that hold the row's key.
@@ -112,9 +114,14 @@ fn directory_page(rel: pg_sys::Relation, v: u32) -> Option<u32> {
 
 /// Sets the row's entry to `to` if it is `from`; true on success. The page's lock decides between two who try.
 fn replace(rel: pg_sys::Relation, v: u32, offset: u16, from: State, to: State) -> bool {
-    let block = map::get_or_append(rel, Map::Stubs, v / BLOCKS_PER_PAGE, Kind::Stubs);
-    let mut change = Change::begin(rel);
-    let page = change.page(block, Kind::Stubs);
+    let (mut change, page) = loop {
+        let block = map::get_or_append(rel, Map::Stubs, v / BLOCKS_PER_PAGE, Kind::Stubs);
+        let mut change = Change::begin(rel);
+        let page = change.page(block, Kind::Stubs);
+        if change.payload(page)[TAKEN_OUT] == 0 {
+            break (change, page);
+        }
+    };
     let at = position(v, offset);
     if parse(&change.payload(page)[at..at + ENTRY]) != from {
         return false;
@@ -473,4 +480,26 @@ pub fn sweep(rel: pg_sys::Relation, component: &Component) {
         super::rows::row(rel, component, &at).is_none()
     });
     set_all(rel, &swept, State::Gone, State::None);
+}
+
+/// Takes pages without an entry out of the directory; who was about to read one finds it empty, who was about to write to one sees that
+/// it is no longer there. To be retired by the caller.
+pub fn take_out_empty_pages(rel: pg_sys::Relation) -> Vec<Extent> {
+    let groups = meta::logical_blocks(rel).div_ceil(BLOCKS_PER_PAGE);
+    let mut taken = Vec::new();
+    for group in 0..groups {
+        pgrx::check_for_interrupts!();
+        if directory_page(rel, group * BLOCKS_PER_PAGE).is_none()
+            || !entries_of_group(rel, group).is_empty()
+        {
+            continue;
+        }
+        let page = map::take_back(rel, Map::Stubs, group, Kind::Stubs, |payload| {
+            let empty = payload[..TAKEN_OUT].iter().all(|&byte| byte == 0);
+            payload[TAKEN_OUT] = u8::from(empty);
+            empty
+        });
+        taken.extend(page.map(|start| Extent { start, len: 1 }));
+    }
+    taken
 }

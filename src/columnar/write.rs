@@ -2,10 +2,12 @@
 
 use super::value::{from_datum, storages, Storage};
 use crate::options::Options;
-use crate::storage::blob;
 use crate::storage::buffer::PAYLOAD;
+use crate::storage::{blob, manifest};
 use amax_format::{LeafBuilder, LeafOptions};
-use amax_lsm::{tid, Component, Directory, Extent, FreeSpace, Key, LeafEntry, Origin, RangeSet};
+use amax_lsm::{
+    tid, Blob, Component, Directory, Extent, FreeSpace, Key, LeafEntry, Origin, RangeSet,
+};
 use pgrx::pg_sys;
 
 /// A component's leaves as they are written.
@@ -13,12 +15,13 @@ pub struct Leaves {
     directory: Directory,
     rows: u64,
     pages: u64,
-    /// Pages that may be written to before any is appended.
-    free: FreeSpace,
+    /// Pages that may be written to before any is appended. None: as many as each write needs come out of the manifest's. (A load has
+    /// no maintenance lock, and may fail: it is not to take what others could use.)
+    free: Option<FreeSpace>,
 }
 
 impl Leaves {
-    pub fn new(free: FreeSpace) -> Leaves {
+    pub fn new(free: Option<FreeSpace>) -> Leaves {
         Leaves {
             directory: Directory::default(),
             rows: 0,
@@ -36,7 +39,7 @@ impl Leaves {
         mut aliases: Vec<(Key, u16)>,
         image: &[u8],
     ) {
-        let image = blob::write(rel, &mut self.free, image);
+        let image = self.write_bytes(rel, image);
         self.pages += image.pages();
         self.rows += rows as u64;
         aliases.sort_unstable();
@@ -51,6 +54,21 @@ impl Leaves {
         });
     }
 
+    fn write_bytes(&mut self, rel: pg_sys::Relation, bytes: &[u8]) -> Blob {
+        match &mut self.free {
+            Some(free) => blob::write(rel, free, bytes),
+            None => {
+                let mut free = FreeSpace::default();
+                if manifest::current(rel).free.pages() > 0 {
+                    let pages = bytes.len().div_ceil(PAYLOAD) as u32;
+                    let taken = manifest::publish(rel, |manifest| manifest.free.take(pages));
+                    taken.into_iter().for_each(|extent| free.give(extent));
+                }
+                blob::write(rel, &mut free, bytes)
+            }
+        }
+    }
+
     /// Writes the directory. The component is complete but for its id, which publishing gives it; with it come the free pages not
     /// used, and all pages of the component.
     pub fn finish(
@@ -59,7 +77,7 @@ impl Leaves {
         blocks: RangeSet,
         origin: Option<Origin>,
     ) -> (Component, FreeSpace, Vec<Extent>) {
-        let directory = blob::write(rel, &mut self.free, &self.directory.encode());
+        let directory = self.write_bytes(rel, &self.directory.encode());
         let pages = self.directory.pages(&directory);
         let component = Component {
             id: 0,
@@ -71,7 +89,7 @@ impl Leaves {
             origin,
             unswept: None,
         };
-        (component, self.free, pages)
+        (component, self.free.unwrap_or_default(), pages)
     }
 }
 
@@ -101,7 +119,11 @@ pub fn leaf_options(options: &Options) -> LeafOptions {
 }
 
 impl ComponentWriter {
-    pub unsafe fn new(rel: pg_sys::Relation, options: Options, free: FreeSpace) -> ComponentWriter {
+    pub unsafe fn new(
+        rel: pg_sys::Relation,
+        options: Options,
+        free: Option<FreeSpace>,
+    ) -> ComponentWriter {
         ComponentWriter {
             relid: (*rel).rd_id,
             storages: storages((*rel).rd_att),

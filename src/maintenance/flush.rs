@@ -42,12 +42,17 @@ pub unsafe fn flush(
     let candidates: Vec<(u32, u32)> = unowned
         .blocks()
         .filter_map(|v| Some((v, map::physical(rel, v)?)))
+        .filter(|&(_, p)| {
+            let pin = Pin::read(rel, p);
+            let _lock = pin.share();
+            !rowpage::is_empty(pin.page())
+        })
         .collect();
     if candidates.is_empty() || candidates.len() < options.flush_threshold as usize {
         return Flushed::default();
     }
     super::fault("flush_chosen");
-    let mut writer = ComponentWriter::new(rel, options, manifest::take_free(rel));
+    let mut writer = ComponentWriter::new(rel, options, Some(manifest::take_free(rel)));
     let mut context = pgrx::PgMemoryContexts::new("amax flush page");
     let mut pages = Vec::new();
     for (v, p) in candidates {
@@ -192,13 +197,17 @@ unsafe fn examine(
             signed.extend_from_slice(&len.to_le_bytes());
         }
     }
+    if offsets.is_empty() {
+        // Nothing to flush: its space is for new rows.
+        return None;
+    }
     page.rows = offsets.len() as u64;
     page.signature = crc32c::crc32c(&signed);
     Some((page, offsets))
 }
 
 /// Everyone sees the tuple, and no transaction that has not ended has to do with it.
-unsafe fn settled(
+pub unsafe fn settled(
     tuple: &mut pg_sys::HeapTupleData,
     pin: &Pin,
     oldest_xmin: pg_sys::TransactionId,
@@ -234,10 +243,12 @@ unsafe fn seal(rel: pg_sys::Relation, page: &Page, oldest_xmin: pg_sys::Transact
             Some((now, _)) if now.signature == page.signature => {}
             _ => return false,
         }
-        let mut change = Change::begin(rel);
-        let handle = change.borrowed(pin.buffer());
-        rowpage::seal(change.raw(handle));
-        change.commit();
+        for step in [rowpage::before_seal, rowpage::seal] {
+            let mut change = Change::begin(rel);
+            let handle = change.borrowed(pin.buffer());
+            step(change.raw(handle));
+            change.commit();
+        }
     }
     super::fault("flush_page_sealed");
     for &(row, offset) in &page.stubs {

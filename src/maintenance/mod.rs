@@ -2,9 +2,11 @@
 
 pub mod flush;
 pub mod freeze;
+mod lost;
 pub mod merge;
 pub mod reclaim;
 mod toast;
+mod truncate;
 pub mod vacuum;
 
 use crate::storage::buffer::{Change, Pin};

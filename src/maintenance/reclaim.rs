@@ -1,21 +1,28 @@
 //! Reclaim: pages that were given up become free when no snapshot, here or on a standby, can still be reading them (invariant S5). Then the
 //! marks of rows that a merge left out go, too.
 
-use super::vacuum::conflict;
+use super::vacuum::{conflict, removable};
 use crate::columnar::stub;
 use crate::storage::buffer::{Change, Kind, Pin};
-use crate::storage::{manifest, map, rowpage};
+use crate::storage::{manifest, map};
 use amax_lsm::{Component, Extent, Retired, RetiredPages};
 use pgrx::pg_sys;
+
+/// Takes pages that are of no use out of the stub directory. The caller holds the maintenance lock.
+pub fn shrink_directory(rel: pg_sys::Relation) {
+    let pages = stub::take_out_empty_pages(rel);
+    super::fault("reclaim_taken_out");
+    if !pages.is_empty() {
+        manifest::publish(rel, |manifest| {
+            manifest::retire(manifest, RetiredPages::Columnar(pages))
+        });
+    }
+}
 
 /// Frees what is due. The caller holds the maintenance lock. Returns the pages freed.
 pub unsafe fn reclaim(rel: pg_sys::Relation) -> u64 {
     let current = manifest::current(rel);
-    let vistest = pg_sys::GlobalVisTestFor(rel);
-    let due = |safexid: u64| {
-        let xid = pg_sys::FullTransactionId { value: safexid };
-        pg_sys::GlobalVisTestIsRemovableFullXid(vistest, xid)
-    };
+    let due = |safexid: u64| removable(rel, safexid);
     let ripe: Vec<Retired> = current
         .retired
         .iter()
@@ -83,10 +90,10 @@ pub unsafe fn reclaim(rel: pg_sys::Relation) -> u64 {
 /// pinned.
 unsafe fn row_page(rel: pg_sys::Relation, v: u32, p: u32) -> bool {
     let pin = Pin::read(rel, p);
-    let Some(_lock) = pin.try_cleanup() else {
+    let Some(lock) = pin.try_cleanup() else {
         return false;
     };
-    if !rowpage::is_sealed(pin.page()) {
+    if lock.is_ours() {
         // Emptied before, by a reclaim that did not get to say so.
         return true;
     }

@@ -3,12 +3,12 @@
 
 use super::flush;
 use super::freeze::{self, Limits};
-use super::{merge, reclaim, MaintenanceLock};
+use super::{lost, merge, reclaim, truncate, MaintenanceLock};
 use crate::columnar::{origin, stub};
 use crate::storage::buffer::{physical_blocks, rel_name, Change, Pin};
 use crate::storage::rowpage::{self, heap_tuple, is_stub, tid_block, Item};
 use crate::storage::{manifest, map, meta};
-use amax_lsm::{tid, Component, Key, RetiredPages};
+use amax_lsm::{tid, Component, Key, RangeSet, RetiredPages};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
@@ -30,6 +30,7 @@ struct Report {
     merged: merge::Merged,
     /// Pages.
     freed: u64,
+    truncated: u32,
 }
 
 struct Vacuum {
@@ -40,6 +41,10 @@ struct Vacuum {
     strategy: pg_sys::BufferAccessStrategy,
     /// Keys of dead line pointers, ascending.
     dead: Vec<Key>,
+    /// Blocks of loads that failed: their index entries are to be removed.
+    failed: RangeSet,
+    /// Such blocks without index entries.
+    voided: RangeSet,
     /// The oldest transaction of a component that could not be frozen.
     oldest_origin: Option<pg_sys::TransactionId>,
     conflicted: bool,
@@ -57,6 +62,8 @@ struct Dead {
     manifest: std::rc::Rc<amax_lsm::Manifest>,
     /// Components whose loads were rolled back, as indexes into the manifest.
     aborted: Vec<usize>,
+    /// Blocks of loads that failed before they were published.
+    failed: RangeSet,
 }
 
 struct Index {
@@ -109,6 +116,8 @@ pub unsafe extern "C-unwind" fn relation_vacuum(
         indexes,
         strategy,
         dead: Vec::new(),
+        failed: lost::failed_blocks(rel),
+        voided: RangeSet::default(),
         oldest_origin: None,
         conflicted: false,
         #[cfg(feature = "pg18")]
@@ -118,6 +127,12 @@ pub unsafe extern "C-unwind" fn relation_vacuum(
     let all_frozen = vacuum.row_pages(index_cleanup);
     vacuum.components();
     vacuum.index_cleanup(index_cleanup);
+    if (*params).truncate != pg_sys::VacOptValue::VACOPTVALUE_DISABLED
+        && meta::logical_blocks(rel) > 0
+    {
+        let _lock = MaintenanceLock::take(rel);
+        vacuum.report.truncated = truncate::truncate(rel, count > 0);
+    }
     vacuum.finish(all_frozen, verbose);
     pg_sys::vac_close_indexes(count, list, pg_sys::NoLock as i32);
     pg_sys::pgstat_progress_end_command();
@@ -212,6 +227,7 @@ impl Vacuum {
         if freeze::page(self.rel, &pin, &self.limits) {
             self.report.frozen_pages += 1;
         }
+        self.drop_idle_stubs(&pin);
         self.count(&pin);
         let offsets =
             rowpage::offsets(pin.page()).filter(|&o| rowpage::item(pin.page(), o) == Item::Dead);
@@ -220,6 +236,37 @@ impl Vacuum {
         drop(lock);
         pg_sys::RecordPageWithFreeSpace(self.rel, p, space);
         true
+    }
+
+    /// Takes stubs off a page, under its cleanup lock, whose rows were only locked, or whose changes were rolled back; and inert ones.
+    /// Nobody can be about to use them: that takes a pin.
+    unsafe fn drop_idle_stubs(&mut self, pin: &Pin) {
+        let mut idle = Vec::new();
+        for offset in rowpage::offsets(pin.page()) {
+            let Some(mut tuple) = heap_tuple(self.rel, pin, offset) else {
+                continue;
+            };
+            let Some(row) = stub::key_of(&tuple) else {
+                continue;
+            };
+            if flush::settled(&mut tuple, pin, self.limits.oldest_xmin) {
+                idle.push((row, offset));
+            }
+        }
+        if idle.is_empty() {
+            return;
+        }
+        // The row first: a stub that is gone while its entry is there means that the row is dead.
+        for &(row, offset) in &idle {
+            stub::release(self.rel, row, (pin.block(), offset));
+        }
+        super::fault("vacuum_released");
+        let mut change = Change::begin(self.rel);
+        let handle = change.borrowed(pin.buffer());
+        for &(_, offset) in &idle {
+            rowpage::set_unused(change.raw(handle), offset);
+        }
+        change.commit();
     }
 
     unsafe fn count(&mut self, pin: &Pin) {
@@ -262,7 +309,11 @@ impl Vacuum {
         let left_out = left_out.map(|u| u.rows).sum();
         self.report.columnar_dead = columnar.marked.saturating_sub(left_out);
         let aborted = self.aborted_components();
-        if self.dead.is_empty() && columnar.indexed.is_empty() && aborted.is_empty() {
+        if self.dead.is_empty()
+            && columnar.indexed.is_empty()
+            && aborted.is_empty()
+            && self.failed.is_empty()
+        {
             return;
         }
         let dead = Dead {
@@ -270,6 +321,7 @@ impl Vacuum {
             columnar: self.index_keys(&manifest, &columnar.indexed),
             manifest,
             aborted,
+            failed: std::mem::take(&mut self.failed),
         };
         for at in 0..self.indexes.len() {
             let mut info = self.index_info(at);
@@ -282,6 +334,10 @@ impl Vacuum {
         }
         super::fault("vacuum_unindexed");
         stub::mark_gone(self.rel, &columnar.indexed);
+        self.voided.union(&dead.failed);
+        for &at in &dead.aborted {
+            self.voided.union(&dead.manifest.components[at].blocks);
+        }
         for of_block in dead.hot.chunk_by(|a, b| tid::block(*a) == tid::block(*b)) {
             let v = tid::block(of_block[0]);
             let Some(p) = map::physical(self.rel, v) else {
@@ -349,6 +405,8 @@ impl Vacuum {
         });
         self.report.flushed = flushed;
         self.report.freed = reclaim::reclaim(self.rel);
+        reclaim::shrink_directory(self.rel);
+        self.report.freed += lost::collect(self.rel, &self.voided);
         // Writers that ran into the flush go first.
         drop(lock);
         let _lock = MaintenanceLock::take(self.rel);
@@ -503,7 +561,7 @@ impl Vacuum {
             pgrx::info!(
                 "vacuumed \"{}\": {} row pages ({} skipped, {} frozen), {} dead row versions removed, {} recently dead; \
                  {} row pages with {} rows flushed, {} components merged to {} rows ({} dead ones left out), \
-                 {} components with {} rows ({} dead), {} pages freed; {} rows in all",
+                 {} components with {} rows ({} dead), {} pages freed, {} given back; {} rows in all",
                 rel_name(self.rel),
                 r.row_pages,
                 r.skipped_pages,
@@ -519,6 +577,7 @@ impl Vacuum {
                 manifest.rows(),
                 r.columnar_dead,
                 r.freed,
+                r.truncated,
                 rows
             );
         }
@@ -559,11 +618,13 @@ unsafe extern "C-unwind" fn is_dead(
     if dead.hot.binary_search(&key).is_ok() || dead.columnar.binary_search(&key).is_ok() {
         return true;
     }
-    dead.aborted.iter().any(|&at| {
-        dead.manifest.components[at]
-            .blocks
-            .contains(tid::block(key))
-    })
+    let v = tid::block(key);
+    if dead.failed.contains(v) {
+        return true;
+    }
+    dead.aborted
+        .iter()
+        .any(|&at| dead.manifest.components[at].blocks.contains(v))
 }
 
 /// Has standbys cancel queries whose snapshots may need what is about to go: all those not past `xid`. nbtree's record for reused
@@ -599,6 +660,12 @@ pub unsafe fn conflict(rel: pg_sys::Relation, full_xid: u64) {
     );
     const XLOG_BTREE_REUSE_PAGE: u8 = 0xD0;
     pg_sys::XLogInsert(pg_sys::RmgrIds::RM_BTREE_ID as u8, XLOG_BTREE_REUSE_PAGE);
+}
+
+/// Whether all transactions that were under way when `safexid` was the next id have ended, and no snapshot is as old.
+pub unsafe fn removable(rel: pg_sys::Relation, safexid: u64) -> bool {
+    let xid = pg_sys::FullTransactionId { value: safexid };
+    pg_sys::GlobalVisTestIsRemovableFullXid(pg_sys::GlobalVisTestFor(rel), xid)
 }
 
 /// [`conflict`] with the snapshots whose xmin is older than `xmin`. The one that is as old has no conflict: with hot_standby_feedback it

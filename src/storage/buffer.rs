@@ -115,6 +115,23 @@ impl Lock<'_> {
         check_tag(rel, self.0.block(), page, kind);
         &page[PAYLOAD_START..]
     }
+
+    /// Whether the page is one of ours, of any kind.
+    pub fn is_ours(&self) -> bool {
+        self.tag().is_some_and(|tag| tag & !0xff == MAGIC)
+    }
+
+    /// What is in the place of a tag, unless this is clearly a row page: it looks full and empty only when it is one of ours.
+    fn tag(&self) -> Option<u32> {
+        // SAFETY: as above.
+        unsafe {
+            let header = self.0.page() as *const pg_sys::PageHeaderData;
+            let full_and_empty = (*header).pd_lower as usize == PAGE_HEADER
+                && (*header).pd_upper == (*header).pd_lower;
+            full_and_empty
+                .then(|| u32::from_le((self.0.page().add(PAGE_HEADER) as *const u32).read()))
+        }
+    }
 }
 
 impl Drop for Lock<'_> {

@@ -4,6 +4,7 @@
 use amax_lsm::meta::Map;
 use amax_lsm::{Directory, Manifest};
 use pgrx::pg_sys;
+use pgrx::prelude::*;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -30,6 +31,7 @@ pub fn file_id(rel: pg_sys::Relation) -> FileId {
 
 #[derive(Default)]
 pub struct FileCache {
+    relid: pg_sys::Oid,
     pub has_metapage: bool,
     pub map_pages: HashMap<(Map, u32), u32>,
     /// (sequence number, manifest).
@@ -52,12 +54,28 @@ pub fn with<R>(rel: pg_sys::Relation, f: impl FnOnce(&mut FileCache) -> R) -> R 
         if files.len() >= MOST && !files.contains_key(&id) {
             files.clear();
         }
-        f(files.entry(id).or_default())
+        let file = files.entry(id).or_default();
+        file.relid = unsafe { (*rel).rd_id };
+        f(file)
     })
+}
+
+/// The relation changed in some way: VACUUM may have truncated all of its file, under a lock that made us listen before we look again.
+#[pg_guard]
+unsafe extern "C-unwind" fn invalidate(_arg: pg_sys::Datum, relid: pg_sys::Oid) {
+    let all = relid == pg_sys::InvalidOid;
+    FILES.with(|files| files.borrow_mut().retain(|_, f| !all && f.relid != relid));
+    crate::columnar::forget_leaves(|leaf_of| all || leaf_of == relid);
+}
+
+pub fn init() {
+    unsafe { pg_sys::CacheRegisterRelcacheCallback(Some(invalidate), pg_sys::Datum::null()) }
 }
 
 /// The file was truncated in place: nothing remembered of it holds.
 pub fn forget(rel: pg_sys::Relation) {
     let id = file_id(rel);
     FILES.with(|files| files.borrow_mut().remove(&id));
+    let relid = unsafe { (*rel).rd_id };
+    crate::columnar::forget_leaves(|leaf_of| leaf_of == relid);
 }

@@ -59,7 +59,7 @@ pub fn publish<R>(rel: pg_sys::Relation, f: impl FnOnce(&mut Manifest) -> R) -> 
         retire(&mut manifest, RetiredPages::Columnar(old));
     }
     // Pages for the new one come out of its own free space: take them before writing down what is left.
-    let pages = (manifest.encode().len() + 64).div_ceil(super::buffer::PAYLOAD) as u32;
+    let pages = pages_needed(&manifest);
     let mut reserved = FreeSpace::default();
     manifest
         .free
@@ -83,12 +83,23 @@ pub fn publish<R>(rel: pg_sys::Relation, f: impl FnOnce(&mut Manifest) -> R) -> 
     result
 }
 
+/// Pages that writing this manifest down may take.
+pub fn pages_needed(manifest: &Manifest) -> u32 {
+    (manifest.encode().len() + 64).div_ceil(super::buffer::PAYLOAD) as u32
+}
+
 /// Takes the free pages, for somebody under the maintenance lock to write to; what is left is given back when that is published. An
 /// error in between leaves them to VACUUM's search for lost pages.
 pub fn take_free(rel: pg_sys::Relation) -> FreeSpace {
     match current(rel).free.pages() {
         0 => FreeSpace::default(),
-        _ => publish(rel, |manifest| std::mem::take(&mut manifest.free)),
+        _ => publish(rel, |manifest| {
+            // But for the next manifests: they are not to lengthen the file.
+            let kept = manifest.free.take(2 * pages_needed(manifest));
+            let taken = std::mem::take(&mut manifest.free);
+            kept.into_iter().for_each(|e| manifest.free.give(e));
+            taken
+        }),
     }
 }
 

@@ -95,6 +95,33 @@ pub fn get_or_append(rel: pg_sys::Relation, map: Map, index: u32, kind: Kind) ->
     }
 }
 
+/// Takes back an entry that leads to a page of kind `kind`, if `f` agrees, which may note that on the page; returns the page.
+pub fn take_back(
+    rel: pg_sys::Relation,
+    map: Map,
+    index: u32,
+    kind: Kind,
+    f: impl FnOnce(&mut [u8]) -> bool,
+) -> Option<u32> {
+    if get(rel, map, index) == 0 {
+        return None;
+    }
+    let mut change = Change::begin(rel);
+    let metapage = change.page(META, Kind::Meta);
+    let entry = Entry::open(&mut change, rel, metapage, map, index);
+    let block = entry.get(&change);
+    if block == 0 {
+        return None;
+    }
+    let page = change.page(block, kind);
+    if !f(change.payload_mut(page)) {
+        return None;
+    }
+    entry.set(&mut change, 0);
+    change.commit();
+    Some(block)
+}
+
 /// An entry within a change that has locked the metapage.
 struct Entry {
     page: usize,
@@ -192,6 +219,88 @@ fn ensure_leaf(rel: pg_sys::Relation, map: Map, index: u32) {
             change.commit();
         }
     }
+}
+
+/// A page of the maps or of the stub directory, and the word that leads to it.
+pub struct Link {
+    pub page: u32,
+    kind: Kind,
+    from: (u32, Kind),
+    at: usize,
+}
+
+/// All such pages, those that are led to from others after those; and all row pages that have a logical block.
+pub fn walk(rel: pg_sys::Relation) -> (Vec<Link>, Vec<u32>) {
+    let (mut upper, mut lower, mut stubs) = (Vec::new(), Vec::new(), Vec::new());
+    let mut row_pages = Vec::new();
+    let link = |page, kind, from, at| Link {
+        page,
+        kind,
+        from,
+        at,
+    };
+    let fanout = layout::MAP_FANOUT;
+    for map in [Map::Forward, Map::Reverse, Map::Stubs] {
+        let (table, inline) = meta::read(rel, |meta| {
+            let (at, count) = map.table();
+            let table = (0..count).map(|i| (at + i * 4, get_u32(meta, at + i * 4)));
+            let inline = (0..layout::INLINE).filter(|&i| match map.slot(i) {
+                Some(Slot::Inline(at)) => get_u32(meta, at) != 0,
+                _ => false,
+            });
+            (table.collect::<Vec<_>>(), inline.collect::<Vec<u32>>())
+        })
+        .unwrap_or_default();
+        if map == Map::Reverse {
+            row_pages.extend(inline);
+        }
+        for (top, (at, page)) in table.into_iter().enumerate().filter(|t| t.1 .1 != 0) {
+            upper.push(link(page, Kind::Map, (META, Kind::Meta), at));
+            for (mid, leaf) in entries_of(rel, page) {
+                pgrx::check_for_interrupts!();
+                lower.push(link(leaf, Kind::Map, (page, Kind::Map), mid as usize * 4));
+                let first = (top as u32 * fanout + mid) * fanout;
+                for (low, value) in entries_of(rel, leaf) {
+                    match map {
+                        Map::Forward => break,
+                        Map::Reverse => row_pages.push(first + low),
+                        Map::Stubs => {
+                            let from = (leaf, Kind::Map);
+                            stubs.push(link(value, Kind::Stubs, from, low as usize * 4));
+                        }
+                    }
+                }
+            }
+        }
+    }
+    stubs.append(&mut lower);
+    stubs.append(&mut upper);
+    (stubs, row_pages)
+}
+
+/// The entries in use of a map page: (place, value).
+fn entries_of(rel: pg_sys::Relation, block: u32) -> Vec<(u32, u32)> {
+    let pin = Pin::read(rel, block);
+    let lock = pin.share();
+    let payload = lock.payload(rel, Kind::Map);
+    let entries = (0..layout::MAP_FANOUT).map(|i| (i, get_u32(payload, i as usize * 4)));
+    entries.filter(|e| e.1 != 0).collect()
+}
+
+/// Moves the page of a link to a free page. Nobody else may be using the relation, and what backends remember of it is void.
+pub fn relocate(rel: pg_sys::Relation, link: &Link, to: u32) {
+    let content = Pin::read(rel, link.page)
+        .share()
+        .payload(rel, link.kind)
+        .to_vec();
+    let mut change = Change::begin(rel);
+    let from = change.page(link.from.0, link.from.1);
+    let pin = Pin::read(rel, to);
+    std::mem::forget(pin.exclusive());
+    let page = change.format(pin.into_buffer(), link.kind);
+    change.payload_mut(page).copy_from_slice(&content);
+    put_u32(change.payload_mut(from), link.at, to);
+    change.commit();
 }
 
 pub fn out_of_blocks(rel: pg_sys::Relation) -> ! {

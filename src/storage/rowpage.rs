@@ -60,7 +60,16 @@ pub fn is_sealed(page: pg_sys::Page) -> bool {
     u32::from(unsafe { (*header(page)).pd_prune_xid }) == SEALED
 }
 
-/// Hides the page's free space and marks it.
+/// Makes every byte of `pd_prune_xid` another. A generic record holds the bytes that change, and pruning resets the field without a
+/// record: what a replay finds there may differ from ours in bytes that a seal alone would leave as they are.
+pub fn before_seal(page: pg_sys::Page) {
+    unsafe {
+        let h = header(page);
+        (*h).pd_prune_xid = pg_sys::TransactionId::from(!u32::from((*h).pd_prune_xid));
+    }
+}
+
+/// Hides the page's free space and marks it; after a change of its own by [`before_seal`].
 pub fn seal(page: pg_sys::Page) {
     unsafe {
         let h = header(page);
@@ -85,6 +94,11 @@ pub fn unseal(page: pg_sys::Page) {
 pub fn max_offset(page: pg_sys::Page) -> u16 {
     let lower = unsafe { (*header(page)).pd_lower } as usize;
     (lower.saturating_sub(super::buffer::PAGE_HEADER) / 4) as u16
+}
+
+/// Whether the page is new or has no line pointer in use. Pages that are not row pages have none either.
+pub fn is_empty(page: pg_sys::Page) -> bool {
+    unsafe { pg_sys::PageIsNew(page) || offsets(page).all(|o| item(page, o) == Item::Unused) }
 }
 
 pub fn offsets(page: pg_sys::Page) -> impl Iterator<Item = u16> {

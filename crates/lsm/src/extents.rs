@@ -22,6 +22,10 @@ impl FreeSpace {
         self.0.union(&other.0);
     }
 
+    pub fn remove(&mut self, pages: &crate::RangeSet) {
+        self.0 = self.0.difference(pages);
+    }
+
     /// Takes up to `pages` pages, as few and as low extents as a first fit finds; less when there is not enough.
     pub fn take(&mut self, pages: u32) -> Vec<Extent> {
         let mut taken = Vec::new();

@@ -10,7 +10,8 @@ pub mod tid;
 
 pub use extents::{Extent, FreeSpace};
 pub use manifest::{
-    Blob, Component, Directory, LeafEntry, Manifest, Origin, Retired, RetiredPages, Unswept,
+    Blob, Component, Directory, LeafEntry, Manifest, Origin, Retired, RetiredPages, Suspects,
+    Unswept,
 };
 pub use ranges::RangeSet;
 pub use tid::Key;

@@ -119,6 +119,16 @@ impl Directory {
     }
 }
 
+/// What nothing refers to: left by a load or flush that failed before it published, or in the hands of one that goes on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Suspects {
+    /// Next full transaction id when they were found. Once it is removable for everyone, nobody has them in hand any more.
+    pub safexid: u64,
+    pub pages: RangeSet,
+    /// Logical blocks handed out by then.
+    pub blocks: u32,
+}
+
 /// Pages given up, which some snapshot may still read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Retired {
@@ -141,6 +151,9 @@ pub struct Manifest {
     pub components: Vec<Component>,
     pub retired: Vec<Retired>,
     pub free: FreeSpace,
+    /// Logical blocks that hold no rows and never will, without index entries: those of loads that failed.
+    pub void: RangeSet,
+    pub suspects: Option<Suspects>,
     /// The components' block ranges, ascending, each with the component's index. Made by the first question about a block: whoever
     /// changes the components of a manifest must not have asked before.
     #[serde(skip)]
@@ -158,7 +171,7 @@ impl Manifest {
             .map(|&(.., component)| component)
     }
 
-    /// The ranges of `0..blocks` that no component holds.
+    /// The ranges of `0..blocks` that no component holds and that are not void.
     pub fn unowned(&self, blocks: u32) -> RangeSet {
         let mut unowned = RangeSet::default();
         let mut next = 0;
@@ -167,7 +180,7 @@ impl Manifest {
             next = end;
         }
         unowned.insert(next, blocks);
-        unowned
+        unowned.difference(&self.void)
     }
 
     fn owners(&self) -> &[(u32, u32, usize)] {

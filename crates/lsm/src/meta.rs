@@ -16,7 +16,7 @@
 use crate::{Blob, Damaged, Extent};
 
 /// Version of everything on disk. Raised when a layout changes.
-pub const FORMAT_VERSION: u32 = 1;
+pub const FORMAT_VERSION: u32 = 2;
 /// Smallest payload the layout fits in.
 pub const BYTES: usize = 8032;
 
@@ -52,6 +52,11 @@ pub enum Slot {
 }
 
 impl Map {
+    /// The metapage's table for this map: byte of the first entry, number of entries.
+    pub fn table(self) -> (usize, usize) {
+        (864 + self as usize * TABLE * 4, TABLE)
+    }
+
     /// None when the index is beyond what the map can hold.
     pub fn slot(self, index: u32) -> Option<Slot> {
         let inline = match self {

@@ -36,6 +36,21 @@ impl RangeSet {
         }
     }
 
+    /// What is not in `other`.
+    pub fn difference(&self, other: &RangeSet) -> RangeSet {
+        let mut left = RangeSet::default();
+        for &(start, end) in &self.0 {
+            let mut next = start;
+            let first = other.0.partition_point(|r| r.1 <= start);
+            for &(from, to) in other.0[first..].iter().take_while(|r| r.0 < end) {
+                left.insert(next, from);
+                next = to;
+            }
+            left.insert(next, end);
+        }
+        left
+    }
+
     /// Number of blocks.
     pub fn len(&self) -> u64 {
         self.0.iter().map(|r| u64::from(r.1 - r.0)).sum()
@@ -62,7 +77,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn behaves_as_a_set(inserts in prop::collection::vec((0u32..200, 0u32..20), 0..40)) {
+        fn behaves_as_a_set(
+            inserts in prop::collection::vec((0u32..200, 0u32..20), 0..40),
+            others in prop::collection::vec((0u32..200, 0u32..20), 0..40),
+        ) {
             let mut ranges = RangeSet::default();
             let mut set = BTreeSet::new();
             for (start, len) in inserts {
@@ -74,6 +92,14 @@ mod tests {
             for block in 0..230 {
                 prop_assert_eq!(ranges.contains(block), set.contains(&block));
             }
+            let mut other = RangeSet::default();
+            others.iter().for_each(|&(start, len)| other.insert(start, start + len));
+            let left = ranges.difference(&other);
+            prop_assert_eq!(
+                left.blocks().collect::<Vec<_>>(),
+                ranges.blocks().filter(|&b| !other.contains(b)).collect::<Vec<_>>()
+            );
+            prop_assert!(left.ranges().windows(2).all(|w| w[0].1 < w[1].0), "not normalized: {:?}", left);
             prop_assert!(ranges.ranges().windows(2).all(|w| w[0].1 < w[1].0), "not normalized: {:?}", ranges);
         }
     }

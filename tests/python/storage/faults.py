@@ -16,11 +16,15 @@ SETTINGS = ["amax.flush_threshold = 0", "amax.bulk_threshold = 10", "amax.rows_p
 TABLES = ("t", "loaded")
 
 FLUSH = "VACUUM {amax}t"
+KEEP = "VACUUM (TRUNCATE off) {amax}t"
+PASS = "INSERT INTO loaded VALUES (-1, '{}')"
 # What is done first, on both sides or ({amax} in it) on one, and the statement that meets the point.
 RECIPES = {
     "flush": ([], FLUSH),
     "reclaim": ([FLUSH, "UPDATE t SET v = v WHERE id % 40 = 0"], FLUSH),
-    "merge": ([FLUSH, "DELETE FROM t WHERE id % 9 = 1"], FLUSH),
+    "merge": ([FLUSH, "UPDATE t SET v = v + 1 WHERE id % 9 = 1"], FLUSH),
+    "truncate": ([KEEP, "DELETE FROM t WHERE id % 200 > 9", KEEP, PASS, KEEP, PASS, KEEP, PASS, KEEP], FLUSH),
+    "vacuum_released": ([FLUSH, "SELECT id FROM t WHERE id % 5 = 1 FOR SHARE"], FLUSH),
     "vacuum": ([FLUSH, "DELETE FROM t WHERE id % 9 = 0"], FLUSH),
     "vacuum_settled": (["BEGIN", "INSERT INTO loaded SELECT i, '{}' FROM generate_series(1, 300) i", "UPDATE loaded SET i = -i", "ROLLBACK"],
                        "VACUUM {amax}loaded"),

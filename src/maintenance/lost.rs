@@ -1,0 +1,101 @@
+//! What loads and flushes leave that fail before they publish: pages that nothing refers to, and logical blocks whose rows nobody will ever
+//! find though index entries lead to them.
+//!
+//! A load in progress looks the same. So they are noted as suspects, and judged by a later VACUUM: once every transaction that was under
+//! way has ended (a load has a transaction id before it takes either), what still nothing refers to is free.
+
+use super::vacuum::removable;
+use crate::storage::buffer::{physical_blocks, Pin};
+use crate::storage::{census, manifest, map, meta};
+use amax_lsm::{Extent, Manifest, RangeSet, Suspects};
+use pgrx::pg_sys;
+
+/// Blocks that nobody has rows in and nobody will have: no index entry is right to lead there.
+pub unsafe fn failed_blocks(rel: pg_sys::Relation) -> RangeSet {
+    let current = manifest::current(rel);
+    match &current.suspects {
+        Some(suspects) if removable(rel, suspects.safexid) => nowhere(rel, suspects.blocks),
+        _ => RangeSet::default(),
+    }
+}
+
+/// Blocks below `blocks` that hold no rows and are not known to be void.
+pub fn nowhere(rel: pg_sys::Relation, blocks: u32) -> RangeSet {
+    let mut nowhere = RangeSet::default();
+    for v in manifest::current(rel).unowned(blocks).blocks() {
+        if map::physical(rel, v).is_none() {
+            nowhere.insert(v, v + 1);
+        }
+    }
+    // A block's page is given up only when the block has a component: those just flushed are seen here.
+    let again = manifest::current(rel).unowned(blocks);
+    let flushed = nowhere.difference(&again);
+    nowhere.difference(&flushed)
+}
+
+/// Frees lost pages, notes that the blocks in `voided` have no index entries any more, and looks for new suspects. The caller holds the
+/// maintenance lock. Returns the pages freed.
+pub unsafe fn collect(rel: pg_sys::Relation, voided: &RangeSet) -> u64 {
+    let current = manifest::current(rel);
+    let ripe = match &current.suspects {
+        Some(suspects) if !removable(rel, suspects.safexid) => return 0,
+        suspects => suspects.as_ref(),
+    };
+    let pages = physical_blocks(rel);
+    let current = manifest::current(rel);
+    let census = census::take(rel, &current, pages);
+    let is_lost = |&page: &u32| ripe.is_some_and(|s| s.pages.contains(page)) && is_ours(rel, page);
+    let (lost, left): (Vec<u32>, Vec<u32>) = census.unknown().partition(is_lost);
+    let suspects = suspects(rel, &left, voided);
+    if ripe.is_none() && suspects.is_none() && voided.is_empty() {
+        return 0;
+    }
+    manifest::publish(rel, |manifest: &mut Manifest| {
+        for &start in &lost {
+            manifest.free.give(Extent { start, len: 1 });
+        }
+        manifest.void.union(voided);
+        manifest.suspects = suspects;
+    });
+    lost.len() as u64
+}
+
+unsafe fn suspects(rel: pg_sys::Relation, unknown: &[u32], voided: &RangeSet) -> Option<Suspects> {
+    let mut pages = RangeSet::default();
+    for &page in unknown {
+        pg_sys::vacuum_delay_point(
+            #[cfg(feature = "pg18")]
+            false,
+        );
+        if is_ours(rel, page) {
+            pages.insert(page, page + 1);
+        }
+    }
+    let blocks = meta::logical_blocks(rel);
+    let failed = nowhere(rel, blocks).difference(voided);
+    (!pages.is_empty() || !failed.is_empty()).then(|| Suspects {
+        safexid: pg_sys::ReadNextFullTransactionId().value,
+        pages,
+        blocks,
+    })
+}
+
+/// Whether a page that nothing refers to was made by us. Others are new or empty row pages; after a crash the free space map may not know
+/// of them (lazy_scan_new_or_empty() in vacuumlazy.c).
+unsafe fn is_ours(rel: pg_sys::Relation, page: u32) -> bool {
+    let pin = Pin::read(rel, page);
+    let lock = pin.share();
+    if lock.is_ours() {
+        return true;
+    }
+    let free = if pg_sys::PageIsNew(pin.page()) {
+        pg_sys::BLCKSZ as usize - crate::storage::buffer::PAGE_HEADER
+    } else {
+        pg_sys::PageGetHeapFreeSpace(pin.page())
+    };
+    drop(lock);
+    if pg_sys::GetRecordedFreeSpace(rel, page) == 0 {
+        pg_sys::RecordPageWithFreeSpace(rel, page, free);
+    }
+    false
+}

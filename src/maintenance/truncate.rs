@@ -1,0 +1,148 @@
+//! Gives pages at the end of the file back to the file system, as lazy_truncate_heap() does (vacuumlazy.c): under an
+//! AccessExclusiveLock, if that can be had. Pages of the maps and of the stub directory move out of the way. A table that holds nothing
+//! loses all of its file, metapage included: it is as new then. What other backends remember of the file is invalidated at commit,
+//! before they get the lock.
+
+use super::lost;
+use crate::storage::buffer::{physical_blocks, Pin};
+use crate::storage::rowpage::is_empty;
+use crate::storage::{cache, manifest, map, meta};
+use amax_lsm::{Manifest, RangeSet, RetiredPages};
+use pgrx::pg_sys;
+use std::collections::HashSet;
+
+/// lazy_truncate_heap() waits as long for its lock, and looks this often (milliseconds).
+const LOCK_TIMEOUT: i64 = 5000;
+const LOCK_INTERVAL: i64 = 50;
+
+/// Truncates the file if it is worth it. The caller holds the maintenance lock; the relation's lock is kept to the transaction's end.
+/// Returns the pages given back.
+pub unsafe fn truncate(rel: pg_sys::Relation, indexed: bool) -> u32 {
+    let pages = physical_blocks(rel);
+    let end = new_end(rel, pages, indexed);
+    // should_attempt_truncation()
+    if pages == end || pages - end < 1000 && pages - end < pages / 16 || !lock(rel) {
+        return 0;
+    }
+    // Nobody else is here now.
+    let pages = physical_blocks(rel);
+    let end = new_end(rel, pages, indexed);
+    if end == 0 {
+        pg_sys::CacheInvalidateRelcache(rel);
+        pg_sys::RelationTruncate(rel, 0);
+        cache::forget(rel);
+        return pages;
+    }
+    if end == pages || !give_up(rel, end, pages) {
+        return 0;
+    }
+    super::fault("truncate_published");
+    pg_sys::RelationTruncate(rel, end);
+    pages - end
+}
+
+unsafe fn lock(rel: pg_sys::Relation) -> bool {
+    for _ in 0..LOCK_TIMEOUT / LOCK_INTERVAL {
+        if pg_sys::ConditionalLockRelation(rel, pg_sys::AccessExclusiveLock as i32) {
+            return true;
+        }
+        pgrx::check_for_interrupts!();
+        let events = pg_sys::WL_LATCH_SET | pg_sys::WL_TIMEOUT | pg_sys::WL_EXIT_ON_PM_DEATH;
+        let wait = pg_sys::WaitEventTimeout::WAIT_EVENT_VACUUM_TRUNCATE;
+        pg_sys::WaitLatch(pg_sys::MyLatch, events as i32, LOCK_INTERVAL, wait);
+        pg_sys::ResetLatch(pg_sys::MyLatch);
+    }
+    false
+}
+
+/// Where the file could end: behind it there are only free pages, row pages without a row, and pages that can be moved.
+unsafe fn new_end(rel: pg_sys::Relation, pages: u32, indexed: bool) -> u32 {
+    let current = manifest::current(rel);
+    if pages > 0 && holds_nothing(rel, &current, indexed) {
+        return 0;
+    }
+    let free = current.free.ranges();
+    let movable: HashSet<u32> = map::walk(rel).0.iter().map(|link| link.page).collect();
+    let (mut end, mut moved) = (pages, 0);
+    // Pages below `end` that are free.
+    let reserved = u64::from(manifest::pages_needed(&current)) * 2;
+    let mut room = free.len().saturating_sub(reserved);
+    while end > 1 {
+        pgrx::check_for_interrupts!();
+        let last = end - 1;
+        if free.contains(last) {
+            if room <= moved {
+                break;
+            }
+            room -= 1;
+        } else if movable.contains(&last) {
+            if room <= moved {
+                break;
+            }
+            moved += 1;
+        } else if !is_empty_row_page(rel, last) {
+            break;
+        }
+        end = last;
+    }
+    end
+}
+
+/// Whether there is no row of any kind, and no index entry.
+unsafe fn holds_nothing(rel: pg_sys::Relation, manifest: &Manifest, indexed: bool) -> bool {
+    let rows = |r: &amax_lsm::Retired| matches!(r.pages, RetiredPages::Rows(_));
+    if manifest.rows() > 0 || manifest.retired.iter().any(rows) {
+        return false;
+    }
+    let blocks = meta::logical_blocks(rel);
+    if indexed && !lost::nowhere(rel, blocks).is_empty() {
+        return false;
+    }
+    let unowned = manifest.unowned(blocks);
+    let mut row_pages = unowned.blocks().filter_map(|v| map::physical(rel, v));
+    row_pages.all(|p| is_empty_row_page(rel, p))
+}
+
+unsafe fn is_empty_row_page(rel: pg_sys::Relation, p: u32) -> bool {
+    let pin = Pin::read(rel, p);
+    let lock = pin.share();
+    !lock.is_ours() && is_empty(pin.page())
+}
+
+/// Takes the pages from `end` on out of the free pages and the page maps, and moves what is to be kept of them. False when there was no
+/// room for the manifest below `end`: pages are as free as before then.
+unsafe fn give_up(rel: pg_sys::Relation, end: u32, pages: u32) -> bool {
+    let (links, row_pages) = map::walk(rel);
+    let mut voided = RangeSet::default();
+    for p in row_pages.into_iter().filter(|&p| p >= end) {
+        if let Some(v) = map::logical(rel, p) {
+            map::forget(rel, v, p);
+            voided.insert(v, v + 1);
+        }
+    }
+    let moving: Vec<_> = links.iter().filter(|link| link.page >= end).collect();
+    let mut tail = RangeSet::default();
+    tail.insert(end, pages);
+    let targets = manifest::publish(rel, |manifest| {
+        manifest.free.remove(&tail);
+        manifest.void.union(&voided);
+        let room = manifest.free.take(manifest::pages_needed(manifest) + 1);
+        let targets = manifest.free.take(moving.len() as u32);
+        room.into_iter().for_each(|e| manifest.free.give(e));
+        targets
+    });
+    let targets: Vec<u32> = targets
+        .iter()
+        .flat_map(|e| e.start..e.start + e.len)
+        .collect();
+    if targets.len() < moving.len() || physical_blocks(rel) > pages {
+        // Rare, and for a later VACUUM to find: what was free is lost.
+        return false;
+    }
+    for (link, to) in moving.into_iter().zip(targets) {
+        map::relocate(rel, link, to);
+    }
+    cache::forget(rel);
+    pg_sys::CacheInvalidateRelcache(rel);
+    true
+}
