@@ -336,3 +336,14 @@ ROLLBACK;
 SELECT twice($$VACUUM loaded$$) \gexec
 SELECT * FROM columnar('amax_side.loaded');
 SELECT * FROM compare('SELECT * FROM loaded');
+
+-- a load whose rows a function of the same statement reads, by each kind of scan
+SELECT twice($$CREATE FUNCTION so_far() RETURNS bigint LANGUAGE plpgsql VOLATILE AS 'BEGIN RETURN (SELECT count(*) FROM loaded WHERE i > 0); END'$$) \gexec
+SELECT twice($$CREATE TABLE seen (i int, n bigint)$$) \gexec
+SELECT twice($$WITH x AS (INSERT INTO loaded SELECT 30000 + so_far() FROM generate_series(1, 300) RETURNING i) INSERT INTO seen SELECT i, 1 FROM x$$) \gexec
+SELECT * FROM compare('SELECT * FROM seen');
+SET amax.custom_scan = off;
+DISCARD PLANS;
+SELECT twice($$WITH x AS (INSERT INTO loaded SELECT 40000 + so_far() FROM generate_series(1, 300) RETURNING i) INSERT INTO seen SELECT i, 2 FROM x$$) \gexec
+SELECT * FROM compare('SELECT * FROM seen');
+RESET amax.custom_scan;

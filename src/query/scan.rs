@@ -5,6 +5,7 @@ use super::entry::{entry_of, expressions, Entry};
 use super::rows::{Constants, LeafColumns, Postgres, Rows};
 use super::source::{Met, Position, Source, Unit};
 use super::tree::nodes;
+use crate::am::bulk;
 use crate::am::scan::predicate_lock;
 use crate::storage::meta::logical_blocks;
 use amax_exec::{passes_none, Batch, Expr};
@@ -95,6 +96,9 @@ impl Scan {
         rows.outside = std::mem::take(&mut compiler.outside);
         let rel = (*node).ss.ss_currentRelation;
         let estate = (*node).ss.ps.state;
+        if !bulk::idle() {
+            bulk::publish_for(rel, (*estate).es_snapshot);
+        }
         let mut output = reads((*plan).scan.plan.targetlist as *mut pg_sys::Node);
         output.sort_unstable();
         Scan {
