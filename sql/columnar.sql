@@ -347,3 +347,24 @@ DISCARD PLANS;
 SELECT twice($$WITH x AS (INSERT INTO loaded SELECT 40000 + so_far() FROM generate_series(1, 300) RETURNING i) INSERT INTO seen SELECT i, 2 FROM x$$) \gexec
 SELECT * FROM compare('SELECT * FROM seen');
 RESET amax.custom_scan;
+
+-- columns that leaves do not have, with and without a default, as conditions and aggregates
+SELECT twice($$CREATE TABLE widened (id int)$$) \gexec
+SELECT twice($$INSERT INTO widened SELECT generate_series(1, 500)$$) \gexec
+SET amax.flush_threshold = 0;
+SELECT twice($$VACUUM widened$$) \gexec
+SELECT twice($$ALTER TABLE widened ADD d jsonb, ADD n int, ADD s text, ADD d1 jsonb DEFAULT '{"a": 1, "n": null}', ADD n1 int DEFAULT 3, ADD s1 text DEFAULT 'x'$$) \gexec
+SELECT twice($$INSERT INTO widened SELECT i, '{"a": 2}', i, 'y' FROM generate_series(501, 600) i$$) \gexec
+SET enable_seqscan = off;
+SELECT * FROM compare('SELECT * FROM widened');
+SELECT * FROM compare('SELECT id FROM widened WHERE d IS NULL');
+SELECT * FROM compare('SELECT id FROM widened WHERE n IS NULL AND s IS NULL');
+SELECT * FROM compare('SELECT id FROM widened WHERE n IS NOT NULL OR s IS NOT NULL OR d IS NOT NULL');
+SELECT * FROM compare('SELECT id FROM widened WHERE d->''a'' IS NULL');
+SELECT * FROM compare('SELECT id FROM widened WHERE d1 IS NULL OR n1 IS NULL OR s1 IS NULL');
+SELECT * FROM compare('SELECT id FROM widened WHERE d1->''b'' IS NULL AND d1->''n'' IS NOT NULL AND d1->>''n'' IS NULL');
+SELECT * FROM compare('SELECT id FROM widened WHERE d1->''a'' IS NOT NULL AND n1 = 3 AND s1 = ''x''');
+SELECT * FROM compare('SELECT count(d), count(n), count(s), count(d1), count(n1), count(s1), sum(n), sum(n1), min(s), max(s1), count(d->''a''), count(d1->''b''), sum((d1->''a'')::int) FROM widened');
+SELECT * FROM compare('SELECT d->>''a'', n1, s IS NULL, count(*) FROM widened GROUP BY 1, 2, 3');
+RESET enable_seqscan;
+RESET amax.flush_threshold;

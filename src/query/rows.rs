@@ -66,6 +66,10 @@ impl Columns for LeafColumns {
             Input::Unknown(dense) => dense,
         }
     }
+
+    fn knows(&self, input: usize) -> bool {
+        !matches!(self.input(input), Input::Unknown(_))
+    }
 }
 
 /// Which row it is about.

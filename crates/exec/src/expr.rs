@@ -15,6 +15,10 @@ use crate::vector::{Type, Vector};
 pub trait Columns {
     /// Input `input` of the batch's leaf.
     fn dense(&self, input: usize) -> &Dense;
+    /// Whether the leaf knows the input; if it does not, all its values are [`Tag::Other`].
+    fn knows(&self, _input: usize) -> bool {
+        true
+    }
 }
 
 /// What PostgreSQL evaluates for us.
@@ -277,6 +281,10 @@ impl<'a> Batch<'a, '_> {
                     unsure,
                 }
             }
+            Expr::IsMissing { input, .. } if !self.columns.knows(*input) => Evaluated {
+                vector: Vector::of_words(Type::Bool, vec![0; rows.len()]),
+                unsure: (0..rows.len() as u32).collect(),
+            },
             Expr::IsMissing { input, or_null } => {
                 let dense = self.columns.dense(*input);
                 let is_null = |tag| tag == Tag::Missing || *or_null && tag == Tag::Null;
