@@ -13,6 +13,7 @@ pub mod streams {
     pub const CONTENT: u64 = 0x12;
     pub const BLOB: u64 = 0x13;
     pub const ORDER: u64 = 0x14;
+    pub const VIEW: u64 = 0x15;
 }
 
 fn hash(seed: u64, stream: u64, number: u64, length: usize, out: &mut String) {

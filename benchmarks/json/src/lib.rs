@@ -8,3 +8,4 @@ pub mod event;
 pub mod ids;
 pub mod stream;
 pub mod text;
+pub mod view;

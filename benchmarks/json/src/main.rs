@@ -1,6 +1,6 @@
 //! `amax-events`: writes a stream of events as JSON lines.
 
-use amax_events::stream::Stream;
+use amax_events::stream::{Kind, Stream};
 use anyhow::{Context, Result};
 use clap::Parser;
 use std::fs::File;
@@ -14,6 +14,9 @@ struct Cli {
     /// How many events; about 500 bytes each
     #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     events: u64,
+    /// What the documents are: events, or posts as readers see them, 1 to 2 kB
+    #[arg(long, default_value = "events")]
+    kind: Kind,
     /// Two runs with the same seed and number write the same bytes
     #[arg(long, default_value_t = 42)]
     seed: u64,
@@ -29,10 +32,13 @@ fn main() -> Result<()> {
         events: cli.events,
     };
     let result = if cli.out.as_os_str() == "-" {
-        stream.write(&mut BufWriter::with_capacity(1 << 18, io::stdout().lock()))
+        stream.write(
+            cli.kind,
+            &mut BufWriter::with_capacity(1 << 18, io::stdout().lock()),
+        )
     } else {
         let file = File::create(&cli.out).with_context(|| cli.out.display().to_string())?;
-        stream.write(&mut BufWriter::with_capacity(1 << 18, file))
+        stream.write(cli.kind, &mut BufWriter::with_capacity(1 << 18, file))
     };
     match result {
         // A reader that has seen enough is not an error.

@@ -57,14 +57,23 @@ fn weighted(rng: &mut RowRng, values: &[(&'static str, u64)]) -> &'static str {
 }
 
 /// Whether something with a chance of so many in a thousand happens.
-fn happens(rng: &mut RowRng, chance: u64) -> bool {
+pub(crate) fn happens(rng: &mut RowRng, chance: u64) -> bool {
     rng.below(1000) < chance
 }
 
 /// A number below `n`, low ones more often: a few users write and are read a lot.
-fn skewed(rng: &mut RowRng, n: u64) -> u64 {
+pub(crate) fn skewed(rng: &mut RowRng, n: u64) -> u64 {
     let unit = rng.below(1 << 32) as f64 / (1u64 << 32) as f64;
     ((n as f64 * unit.powf(2.5)) as u64).min(n - 1)
+}
+
+/// What the documents are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Kind {
+    /// What happened.
+    Events,
+    /// Posts as readers see them; see [`crate::view`].
+    Views,
 }
 
 /// A stream of `events` events.
@@ -196,11 +205,11 @@ impl Stream {
         }
     }
 
-    fn someone(self, rng: &mut RowRng) -> String {
+    pub(crate) fn someone(self, rng: &mut RowRng) -> String {
         ids::did(self.seed, self.user(rng))
     }
 
-    fn key(self, rng: &mut RowRng) -> String {
+    pub(crate) fn key(self, rng: &mut RowRng) -> String {
         ids::tid(START_US - rng.below(30 * DAY_US), rng.below(1024))
     }
 
@@ -214,7 +223,7 @@ impl Stream {
         }
     }
 
-    fn post(self, rng: &mut RowRng, number: u64) -> Post {
+    pub(crate) fn post(self, rng: &mut RowRng, number: u64) -> Post {
         let language = weighted(rng, &LANGUAGES);
         let length = 1 + skewed(rng, 48);
         let mut text = match language {
@@ -349,17 +358,20 @@ impl Stream {
         }
     }
 
-    /// Writes all events, a line each. Errors are those of `out`.
-    pub fn write(self, out: &mut impl Write) -> io::Result<()> {
+    /// Writes all documents of a kind, a line each. Errors are those of `out`.
+    pub fn write(self, kind: Kind, out: &mut impl Write) -> io::Result<()> {
         for number in 0..self.events {
-            serde_json::to_writer(&mut *out, &self.event(number))?;
+            match kind {
+                Kind::Events => serde_json::to_writer(&mut *out, &self.event(number))?,
+                Kind::Views => serde_json::to_writer(&mut *out, &self.view(number))?,
+            }
             out.write_all(b"\n")?;
         }
         out.flush()
     }
 }
 
-fn time(us: u64) -> String {
+pub(crate) fn time(us: u64) -> String {
     DateTime::from_timestamp_micros(us as i64)
         .unwrap_or_default()
         .to_rfc3339_opts(SecondsFormat::Millis, true)
@@ -411,7 +423,9 @@ mod tests {
 
     fn events(seed: u64, events: u64) -> Vec<Value> {
         let mut out = Vec::new();
-        Stream { seed, events }.write(&mut out).unwrap();
+        Stream { seed, events }
+            .write(Kind::Events, &mut out)
+            .unwrap();
         let lines = std::str::from_utf8(&out).unwrap().lines();
         lines
             .map(|line| serde_json::from_str(line).unwrap())

@@ -1,0 +1,1 @@
+"""Point reads and writes by primary key, on heap and on amax."""
