@@ -14,6 +14,7 @@ use std::rc::Rc;
 
 /// Reads a leaf's bytes through the buffer manager. Columns are decoded long after the leaf was opened, by a slot that knows no
 /// relation, so it is looked up by OID; its users hold a lock on it.
+#[derive(Clone)]
 pub struct Pages {
     relid: pg_sys::Oid,
     file: FileId,
@@ -66,7 +67,11 @@ pub struct OpenLeaf {
     columns: Vec<OnceCell<Rc<Column>>>,
     dense: Vec<OnceCell<Rc<Dense>>>,
     paths: RefCell<HashMap<(usize, Vec<PathStep>), Rc<Path>>>,
+    /// For reading few rows.
+    lazy: Vec<OnceCell<Rc<Column>>>,
     bytes: Cell<usize>,
+    /// Lazy reads so far.
+    reads: Cell<usize>,
 }
 
 /// A decoded path of a document column.
@@ -75,6 +80,9 @@ pub struct Path {
     /// For rows whose value is of no simple form.
     pub column: PathColumn,
 }
+
+/// Lazy reads of a leaf that cost about as much as decoding it.
+const READS: usize = 200;
 
 impl OpenLeaf {
     pub fn keys(&self) -> &[u64] {
@@ -88,11 +96,7 @@ impl OpenLeaf {
 
     pub fn column(&self, at: usize) -> Rc<Column> {
         self.columns[at]
-            .get_or_init(|| {
-                let column = self.leaf.column(at).unwrap_or_else(|e| super::raise(e));
-                self.count(column.bytes_used());
-                Rc::new(column)
-            })
+            .get_or_init(|| self.keep(self.leaf.column(at)))
             .clone()
     }
 
@@ -126,6 +130,38 @@ impl OpenLeaf {
 
     fn count(&self, bytes: usize) {
         self.bytes.set(self.bytes.get() + bytes);
+    }
+
+    /// A column of which few rows are read: most of its values are decoded when they are asked for, and soon forgotten. A leaf that
+    /// is asked again and again is decoded after all, if that needs no other leaf to go.
+    pub fn lazy_column(&self, at: usize) -> Rc<Column> {
+        if let Some(column) = self.columns[at].get() {
+            return column.clone();
+        }
+        let reads = self.reads.get() + 1;
+        self.reads.set(reads);
+        if reads.is_multiple_of(READS)
+            && held() + self.leaf.column_bytes(at) < guc::decode_cache_bytes()
+        {
+            return self.column(at);
+        }
+        self.lazy[at]
+            .get_or_init(|| self.keep(self.leaf.lazy_column(at)))
+            .clone()
+    }
+
+    fn keep(&self, column: Result<Column, Error>) -> Rc<Column> {
+        let column = column.unwrap_or_else(|e| super::raise(e));
+        self.count(column.bytes_used());
+        Rc::new(column)
+    }
+
+    /// Lets go of the blocks read last. They are worth keeping for the next row only, and there may be many leaves.
+    fn forget_blocks(&self) {
+        self.lazy
+            .iter()
+            .filter_map(OnceCell::get)
+            .for_each(|column| column.forget_blocks());
     }
 
     pub fn leaf(&self) -> &Leaf<Pages> {
@@ -176,6 +212,11 @@ pub fn read(
     })
 }
 
+/// Bytes that all cached leaves hold.
+fn held() -> usize {
+    CACHE.with(|cache| cache.borrow().iter().map(|c| c.leaf.bytes.get()).sum())
+}
+
 /// Leaf `at` of a component.
 pub fn open(rel: pg_sys::Relation, component: &Component, at: usize) -> Rc<OpenLeaf> {
     let file = file_id(rel);
@@ -184,6 +225,9 @@ pub fn open(rel: pg_sys::Relation, component: &Component, at: usize) -> Rc<OpenL
         let i = cache
             .iter()
             .rposition(|c| c.at == at && c.component == component.id && c.file == file)?;
+        if i + 1 < cache.len() {
+            cache.last()?.leaf.forget_blocks();
+        }
         let hit = cache.remove(i);
         let leaf = hit.leaf.clone();
         cache.push(hit);
@@ -206,13 +250,18 @@ pub fn open(rel: pg_sys::Relation, component: &Component, at: usize) -> Rc<OpenL
         relid: unsafe { (*rel).rd_id },
         entry: entry.clone(),
         bytes: Cell::new(leaf.bytes_used()),
+        reads: Cell::new(0),
         leaf,
         columns: (0..width).map(|_| OnceCell::new()).collect(),
         dense: (0..width).map(|_| OnceCell::new()).collect(),
         paths: RefCell::default(),
+        lazy: (0..width).map(|_| OnceCell::new()).collect(),
     });
     CACHE.with(|cache| {
         let mut cache = cache.borrow_mut();
+        if let Some(last) = cache.last() {
+            last.leaf.forget_blocks();
+        }
         let bound = guc::decode_cache_bytes();
         let mut held: usize = cache.iter().map(|c| c.leaf.bytes.get()).sum();
         while held > bound && !cache.is_empty() {

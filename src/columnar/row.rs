@@ -15,6 +15,8 @@ pub struct Row {
     leaf: Rc<OpenLeaf>,
     index: u32,
     origin: Option<Origin>,
+    /// Whether it was looked up by itself, not met in a scan.
+    alone: bool,
 }
 
 thread_local! {
@@ -28,6 +30,15 @@ impl Row {
             leaf,
             index: index as u32,
             origin,
+            alone: false,
+        }
+    }
+
+    /// The same, looked up by itself: little more than what it has is decoded.
+    pub fn alone(self) -> Row {
+        Row {
+            alone: true,
+            ..self
         }
     }
 
@@ -47,7 +58,11 @@ impl Row {
             let value = pg_sys::getmissingattr(desc, at as i32 + 1, &mut null);
             return (value, null);
         }
-        let column = self.leaf.column(at);
+        let column = if self.alone {
+            self.leaf.lazy_column(at)
+        } else {
+            self.leaf.column(at)
+        };
         SCRATCH.with(|scratch| {
             let mut scratch = scratch.borrow_mut();
             if scratch.capacity() > 1 << 20 {

@@ -21,6 +21,8 @@ pub struct LeafRows {
     rows: Vec<u32>,
     max_offset: u16,
     dead: usize,
+    /// Whether an index picked them.
+    picked: bool,
 }
 
 impl LeafRows {
@@ -31,6 +33,7 @@ impl LeafRows {
             rows: Vec::new(),
             max_offset: 0,
             dead: 0,
+            picked: false,
         }
     }
 
@@ -47,7 +50,12 @@ impl LeafRows {
     }
 
     pub fn row(&self, i: usize) -> Row {
-        Row::new(self.leaf().clone(), self.rows[i] as usize, self.origin)
+        let row = Row::new(self.leaf().clone(), self.rows[i] as usize, self.origin);
+        if self.picked {
+            row.alone()
+        } else {
+            row
+        }
     }
 
     /// The largest offset in the block.
@@ -124,6 +132,7 @@ pub fn rows_of_block(
             stub::visible(rel, v, offset, states.get(offset), snapshot)
         }
     };
+    let picked = matches!(pick, Pick::Indexed(_));
     let rows = match pick {
         Pick::All => (start..end)
             .filter(|&i| seen(i))
@@ -158,6 +167,7 @@ pub fn rows_of_block(
         rows,
         max_offset,
         dead,
+        picked,
     }
 }
 
@@ -208,7 +218,7 @@ fn find(
     let offset = resolve(&leaf.entry, v, at.ip_posid);
     let i = leaf.keys().binary_search(&key(v, offset)).ok()?;
     set_tid(at, v, offset);
-    Some(Row::new(leaf, i, component.origin))
+    Some(Row::new(leaf, i, component.origin).alone())
 }
 
 /// What a dirty snapshot tells of the last tuple looked at must not stand when the row looked at has none

@@ -146,7 +146,12 @@ impl Tree {
     ) -> Result<()> {
         let node = &self.nodes[node as usize];
         match &node.body {
-            Body::Leaf(values) => sink.scalar(leaf(node.kind, values, instance as usize)),
+            Body::Leaf(values) => match &**values {
+                Values::Lazy(lazy) => {
+                    sink.scalar(leaf(node.kind, &lazy.value(instance as usize)?, 0))
+                }
+                values => sink.scalar(leaf(node.kind, values, instance as usize)),
+            },
             Body::Array {
                 starts,
                 alternatives,

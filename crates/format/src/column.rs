@@ -89,31 +89,51 @@ impl Column {
             ));
         };
         let i = instance as usize;
+        let numeric_column = self.column_type == ColumnType::Numeric;
+        if let Values::Lazy(lazy) = &**values {
+            return match (node.kind, &lazy.value(i)?) {
+                (Kind::Float4, Values::Float4(v)) => Ok(Value::Float4(f32::from_bits(v[0]))),
+                (Kind::Float8, Values::Float8(v)) => Ok(Value::Float8(f64::from_bits(v[0]))),
+                (kind, value) => owned(leaf(kind, value, 0), numeric_column, buf),
+            };
+        }
         match (node.kind, &**values) {
             (Kind::Float4, Values::Float4(v)) => return Ok(Value::Float4(f32::from_bits(v[i]))),
             (Kind::Float8, Values::Float8(v)) => return Ok(Value::Float8(f64::from_bits(v[i]))),
             _ => {}
         }
-        let numeric_column = self.column_type == ColumnType::Numeric;
-        Ok(match leaf(node.kind, values, i) {
-            Scalar::Bool(b) => Value::Bool(b),
-            Scalar::Int(v) if numeric_column => {
-                buf.clear();
-                numeric::encode_int(v, buf);
-                Value::Bytes(buf)
-            }
-            Scalar::Int(v) => Value::Int(v),
-            Scalar::Decimal { mantissa, scale } => {
-                buf.clear();
-                numeric::encode_decimal(mantissa, scale, buf)?;
-                Value::Bytes(buf)
-            }
-            Scalar::Numeric(v) | Scalar::String(v) | Scalar::Payload(v) => Value::Bytes(v),
-            Scalar::Null => {
-                return Err(Error::Corrupt(
-                    "JSON null in a column of another type".into(),
-                ))
-            }
-        })
+        match leaf(node.kind, values, i) {
+            Scalar::Numeric(v) | Scalar::String(v) | Scalar::Payload(v) => Ok(Value::Bytes(v)),
+            scalar => owned(scalar, numeric_column, buf),
+        }
     }
+
+    /// Lets go of the blocks read last, if the column is a lazy one.
+    pub fn forget_blocks(&self) {
+        for node in &self.tree.nodes {
+            if let Body::Leaf(values) = &node.body {
+                if let Values::Lazy(lazy) = &**values {
+                    lazy.forget();
+                }
+            }
+        }
+    }
+}
+
+/// A scalar as a value that borrows from nothing but `buf`.
+fn owned<'a>(scalar: Scalar<'_>, numeric_column: bool, buf: &'a mut Vec<u8>) -> Result<Value<'a>> {
+    buf.clear();
+    match scalar {
+        Scalar::Bool(b) => return Ok(Value::Bool(b)),
+        Scalar::Int(v) if numeric_column => numeric::encode_int(v, buf),
+        Scalar::Int(v) => return Ok(Value::Int(v)),
+        Scalar::Decimal { mantissa, scale } => numeric::encode_decimal(mantissa, scale, buf)?,
+        Scalar::Numeric(v) | Scalar::String(v) | Scalar::Payload(v) => buf.extend_from_slice(v),
+        Scalar::Null => {
+            return Err(Error::Corrupt(
+                "JSON null in a column of another type".into(),
+            ))
+        }
+    }
+    Ok(Value::Bytes(buf))
 }

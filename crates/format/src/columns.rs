@@ -2,8 +2,9 @@
 
 use std::hash::BuildHasher;
 
+use crate::blocks::{self, Encoded};
 use crate::bytes::{put_bytes, put_varint};
-use crate::encode::{compress, values as value_codec};
+use crate::encode::compress;
 use crate::error::{Error, Result};
 use crate::kind::Kind;
 use crate::levels::{self, ArrayAbove};
@@ -37,8 +38,8 @@ struct Stream {
     hash: u64,
     places: Vec<u32>,
     bytes: Vec<u8>,
-    /// The first user: its entry and raw values.
-    first: (usize, Vec<u8>),
+    /// The first user: its entry and values.
+    first: (usize, Encoded),
     shared: Option<u32>,
 }
 
@@ -172,7 +173,7 @@ impl Writer {
         } else {
             zone::of(&values)
         };
-        let raw = value_codec::encode(&values, self.options.compression)?;
+        let encoded = blocks::encode(&values, self.options.compression)?;
         drop(values);
         let entry = self.entries.len();
         let empty = Blob {
@@ -186,12 +187,13 @@ impl Writer {
             levels: Levels::All,
             count,
             zone,
-            encoding: raw.first().copied().unwrap_or(0),
+            encoding: encoded.encoding,
             blob: empty,
+            blocks: None,
         });
         self.pages.push(Vec::new());
         if arrays.is_empty() && count == self.rows {
-            return self.page(entry, Levels::All, raw);
+            return self.page(entry, Levels::All, encoded);
         }
         let array = arrays.last().copied().unwrap_or(crate::shred::NONE);
         let hash = foldhash_of(&places);
@@ -204,7 +206,7 @@ impl Writer {
                 Some(id) => id,
                 None => self.share(stream)?,
             };
-            return self.page(entry, Levels::Shared(id), raw);
+            return self.page(entry, Levels::Shared(id), encoded);
         }
         let above: Vec<ArrayAbove<'_>> = arrays
             .iter()
@@ -223,7 +225,7 @@ impl Writer {
             hash,
             places,
             bytes,
-            first: (entry, raw),
+            first: (entry, encoded),
             shared: None,
         });
         Ok(())
@@ -259,31 +261,44 @@ impl Writer {
         let (blob, stored) = Blob::of(&self.streams[stream].bytes, self.options.compression)?;
         self.shared.push(blob);
         self.shared_pages.push(stored);
-        let (entry, raw) = std::mem::take(&mut self.streams[stream].first);
+        let (entry, encoded) = std::mem::take(&mut self.streams[stream].first);
         self.streams[stream].shared = Some(id);
-        self.page(entry, Levels::Shared(id), raw)?;
+        self.page(entry, Levels::Shared(id), encoded)?;
         Ok(id)
     }
 
-    /// Writes the columns whose levels nobody else has.
+    /// Writes the columns whose levels nobody else has: in front of the values, unless those are in blocks.
     fn end_streams(&mut self) -> Result<()> {
-        for stream in std::mem::take(&mut self.streams) {
-            if stream.shared.is_none() {
-                let (entry, mut raw) = stream.first;
-                let mut page = Vec::with_capacity(stream.bytes.len() + raw.len() + 4);
-                put_bytes(&mut page, &stream.bytes);
-                page.append(&mut raw);
-                self.page(entry, Levels::Inline, page)?;
+        for stream in 0..self.streams.len() {
+            if self.streams[stream].shared.is_some() {
+                continue;
             }
+            if self.streams[stream].first.1.blocks.is_some() {
+                self.share(stream)?;
+                continue;
+            }
+            let stream = &mut self.streams[stream];
+            let (entry, mut encoded) = std::mem::take(&mut stream.first);
+            let mut page = Vec::with_capacity(stream.bytes.len() + encoded.bytes.len() + 4);
+            put_bytes(&mut page, &stream.bytes);
+            page.append(&mut encoded.bytes);
+            encoded.bytes = page;
+            self.page(entry, Levels::Inline, encoded)?;
         }
+        self.streams.clear();
         Ok(())
     }
 
-    fn page(&mut self, entry: usize, levels: Levels, raw: Vec<u8>) -> Result<()> {
-        let (blob, stored) = Blob::of(&raw, self.options.compression)?;
-        self.entries[entry].levels = levels;
-        self.entries[entry].blob = blob;
+    fn page(&mut self, entry: usize, levels: Levels, encoded: Encoded) -> Result<()> {
+        let (blob, stored) = match &encoded.blocks {
+            None => Blob::of(&encoded.bytes, self.options.compression)?,
+            Some(blocks) => (blocks.blob()?, encoded.bytes),
+        };
         self.pages[entry] = stored;
+        let entry = &mut self.entries[entry];
+        entry.levels = levels;
+        entry.blob = blob;
+        entry.blocks = encoded.blocks;
         Ok(())
     }
 }

@@ -110,6 +110,8 @@ impl<R: ReadAt> Leaf<R> {
         if let Levels::Shared(id) = entry.levels {
             encoding.push_str(&format!(", levels {id}"));
         }
+        let first = entry.blocks.as_ref().and_then(|blocks| blocks.list.first());
+        let blob = first.unwrap_or(&entry.blob);
         let show = |prefix: [u8; 8]| zone::bound(kind, prefix).map(|bound| show(bound, kind));
         out.push(ColumnInfo {
             col,
@@ -119,9 +121,12 @@ impl<R: ReadAt> Leaf<R> {
                 _ => kind.name().to_owned(),
             },
             encoding,
-            compression: entry.blob.codec.name().to_owned(),
+            compression: blob.codec.name().to_owned(),
             compressed_bytes: u64::from(entry.blob.stored_len),
-            raw_bytes: u64::from(entry.blob.raw_len),
+            raw_bytes: match &entry.blocks {
+                None => u64::from(blob.raw_len),
+                Some(blocks) => blocks.raw_len(),
+            },
             values: u64::from(entry.count),
             absent: (!nested).then(|| (self.rows() as u64).saturating_sub(u64::from(entry.count))),
             min: entry.zone.and_then(|(min, _)| show(min)),

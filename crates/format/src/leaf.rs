@@ -1,5 +1,8 @@
 //! Reading a leaf.
 
+use std::sync::Arc;
+
+use crate::blocks::Blocks;
 use crate::column::Column;
 use crate::error::{Error, Result};
 use crate::grow::Grower;
@@ -130,13 +133,51 @@ impl<R: ReadAt> Leaf<R> {
     /// # Errors
     /// [`Error::Corrupt`] if its megapages are not sound, [`Error::Limit`] past the memory limit.
     pub fn column(&self, col: usize) -> Result<Column> {
+        self.decode(col, None)
+    }
+
+    /// [`Leaf::column`] for reading few rows: levels and dictionaries are decoded, of other values only the blocks that the rows
+    /// read are in, when they are. A row costs what it has; all rows cost more than with [`Leaf::column`].
+    ///
+    /// # Errors
+    /// As [`Leaf::column`].
+    pub fn lazy_column(&self, col: usize) -> Result<Column>
+    where
+        R: Clone + Send + Sync + 'static,
+    {
+        let source: Arc<dyn ReadAt + Send + Sync> = Arc::new(self.source.clone());
+        self.decode(col, Some(&source))
+    }
+
+    /// About how much memory [`Leaf::column`] of a column takes.
+    pub fn column_bytes(&self, col: usize) -> usize {
+        let Ok((_, schema)) = self.sql_column(col) else {
+            return 0;
+        };
+        let entries = schema
+            .columns
+            .clone()
+            .filter_map(|c| self.page0.entries.get(c as usize));
+        entries
+            .map(|entry| {
+                let raw = entry
+                    .blocks
+                    .as_ref()
+                    .map_or(u64::from(entry.blob.raw_len), Blocks::raw_len);
+                // Packed strings grow most.
+                2 * raw as usize + 8 * entry.count as usize
+            })
+            .sum()
+    }
+
+    fn decode(&self, col: usize, lazy: Option<&Arc<dyn ReadAt + Send + Sync>>) -> Result<Column> {
         let (column_type, schema) = self.sql_column(col)?;
         let mut wanted = Vec::with_capacity(schema.columns.len());
         schema
             .roots
             .iter()
             .for_each(|node| path::everything(node, 0, &mut wanted));
-        let tree = self.tree(schema, &wanted)?;
+        let tree = self.tree(schema, &wanted, lazy)?;
         let bytes_used = tree.heap_bytes() + std::mem::size_of::<Column>();
         Ok(Column {
             column_type,
@@ -157,7 +198,7 @@ impl<R: ReadAt> Leaf<R> {
         }
         let mut wanted = Vec::new();
         path::wanted(&schema.roots, path, 0, &mut wanted);
-        let tree = self.tree(schema, &wanted)?;
+        let tree = self.tree(schema, &wanted, None)?;
         Ok(PathColumn::new(self.rows() as u32, tree, path))
     }
 
@@ -219,7 +260,12 @@ impl<R: ReadAt> Leaf<R> {
         }
     }
 
-    pub(crate) fn tree(&self, schema: &Schema, wanted: &[Wanted]) -> Result<Tree> {
+    pub(crate) fn tree(
+        &self,
+        schema: &Schema,
+        wanted: &[Wanted],
+        lazy: Option<&Arc<dyn ReadAt + Send + Sync>>,
+    ) -> Result<Tree> {
         let mut budget = Budget(self.options.memory_limit);
         let columns = load(
             &self.source,
@@ -227,6 +273,7 @@ impl<R: ReadAt> Leaf<R> {
             wanted,
             &mut budget,
             !self.options.checksums,
+            lazy,
         )?;
         let mut grower = Grower {
             tree: Tree::default(),

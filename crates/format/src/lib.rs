@@ -4,6 +4,7 @@
 //! 2022). See `README.md` for the byte layout and where it differs from the paper.
 
 mod assemble;
+mod blocks;
 mod builder;
 mod bytes;
 mod column;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 
+use crate::blocks::Lazy;
 use crate::bytes::Reader;
 use crate::encode::{compress, values as value_codec};
 use crate::error::{corrupt, Error, Result};
@@ -56,16 +57,17 @@ struct Raw {
     shared: HashMap<u32, Vec<u8>>,
 }
 
-/// Loads columns; what they share is loaded once.
+/// Loads columns; what they share is loaded once. With a `lazy` source, blocks are left to be read from it when asked for.
 pub(crate) fn load<R: ReadAt + ?Sized>(
     source: &R,
     page0: &Page0,
     wanted: &[Wanted],
     budget: &mut Budget,
     lenient: bool,
+    lazy: Option<&Arc<dyn ReadAt + Send + Sync>>,
 ) -> Result<HashMap<u32, Loaded>> {
     let rows = page0.keys.len() as u32;
-    let mut raw = fetch(source, page0, wanted, budget, lenient)?;
+    let mut raw = fetch(source, page0, wanted, budget, lenient, lazy.is_some())?;
     let mut shapes: HashMap<u32, (usize, Shape)> = HashMap::new();
     let mut loaded = HashMap::with_capacity(wanted.len());
     for w in wanted {
@@ -100,12 +102,25 @@ pub(crate) fn load<R: ReadAt + ?Sized>(
             return corrupt("levels and values of a column differ in number");
         }
         let width = match w.kind {
+            _ if lazy.is_some() && entry.blocks.is_some() => 0,
             Kind::Null | Kind::EmptyObject | Kind::EmptyArray => 0,
             Kind::Bool => 1,
             _ => 24,
         };
         budget.take(count.saturating_mul(width))?;
-        let values = value_codec::decode(values_bytes, w.kind, count, budget.0)?;
+        let values = match (&entry.blocks, lazy) {
+            (Some(blocks), Some(source)) => Values::Lazy(Lazy::new(
+                source.clone(),
+                blocks.clone(),
+                entry.blob.offset,
+                w.kind,
+                count,
+                budget.0,
+                lenient,
+            )),
+            (Some(blocks), None) => blocks.decode(values_bytes, w.kind, count, budget, lenient)?,
+            (None, _) => value_codec::decode(values_bytes, w.kind, count, budget.0)?,
+        };
         budget.take(
             values
                 .heap_bytes()
@@ -143,12 +158,15 @@ fn fetch<R: ReadAt + ?Sized>(
     wanted: &[Wanted],
     budget: &mut Budget,
     lenient: bool,
+    lazy: bool,
 ) -> Result<Raw> {
     let mut raw = Raw::default();
     let mut blobs: Vec<(Blob, Option<u32>, u32)> = Vec::with_capacity(wanted.len());
     for w in wanted {
         let entry = &page0.entries[w.column as usize];
-        blobs.push((entry.blob, None, w.column));
+        if !(lazy && entry.blocks.is_some()) {
+            blobs.push((entry.blob, None, w.column));
+        }
         if let Levels::Shared(id) = entry.levels {
             blobs.push((page0.shared[id as usize], Some(id), 0));
         }
@@ -179,7 +197,13 @@ fn fetch<R: ReadAt + ?Sized>(
             let Some(stored) = bytes.get(from..from + blob.stored_len as usize) else {
                 return corrupt("storage returned too few bytes");
             };
-            let page = unpack(stored, &blob, budget, lenient)?;
+            let blocks = shared.is_none() && page0.entries[column as usize].blocks.is_some();
+            let page = if blocks {
+                budget.take(stored.len())?;
+                stored.to_vec()
+            } else {
+                unpack(stored.to_vec(), &blob, budget, lenient)?
+            };
             match shared {
                 Some(id) => raw.shared.insert(id, page),
                 None => raw.pages.insert(column, page),
@@ -192,14 +216,14 @@ fn fetch<R: ReadAt + ?Sized>(
 
 /// The raw bytes of a stored megapage.
 pub(crate) fn unpack(
-    stored: &[u8],
+    stored: Vec<u8>,
     blob: &Blob,
     budget: &mut Budget,
     lenient: bool,
 ) -> Result<Vec<u8>> {
-    if crc32c::crc32c(stored) != blob.crc && !lenient {
+    if crc32c::crc32c(&stored) != blob.crc && !lenient {
         return corrupt("checksum of a megapage differs");
     }
     budget.take(blob.raw_len as usize)?;
-    compress::decompress(stored.to_vec(), blob.codec, blob.raw_len as usize)
+    compress::decompress(stored, blob.codec, blob.raw_len as usize)
 }

@@ -15,6 +15,7 @@
 //! 44     body: keys | anti-matter levels | SQL columns with their schemas | directory
 //! ```
 
+use crate::blocks::Blocks;
 use crate::bytes::{put_varint, Reader};
 use crate::encode::compress::{compress, decompress, Codec};
 use crate::encode::{hybrid, ints};
@@ -25,7 +26,7 @@ use crate::types::ColumnType;
 use crate::{Compression, LeafOptions};
 
 const MAGIC: &[u8; 8] = b"AMAXLEAF";
-const VERSION: u16 = 1;
+const VERSION: u16 = 2;
 pub(crate) const HEADER: usize = 44;
 const CRC_AT: usize = 40;
 
@@ -114,6 +115,8 @@ pub(crate) struct Entry {
     /// The first byte of the values, which names their encoding.
     pub(crate) encoding: u8,
     pub(crate) blob: Blob,
+    /// If the megapage is a sequence of blocks: their own codecs and checksums stand for its.
+    pub(crate) blocks: Option<Blocks>,
 }
 
 /// What Page 0 says.
@@ -162,13 +165,21 @@ pub(crate) fn write(parts: &Parts<'_>, options: &LeafOptions) -> Result<(Vec<u8>
             Levels::Inline => 1,
             Levels::Shared(_) => 2,
         };
-        body.push(levels | u8::from(entry.zone.is_some()) << 2);
+        body.push(
+            levels | u8::from(entry.zone.is_some()) << 2 | u8::from(entry.blocks.is_some()) << 3,
+        );
         if let Levels::Shared(i) = entry.levels {
             put_varint(&mut body, u64::from(i));
         }
         put_varint(&mut body, u64::from(entry.count));
         body.push(entry.encoding);
-        entry.blob.write(&mut body);
+        match &entry.blocks {
+            None => entry.blob.write(&mut body),
+            Some(blocks) => {
+                put_varint(&mut body, u64::from(blocks.values));
+                blocks.list.iter().for_each(|block| block.write(&mut body));
+            }
+        }
     }
     // The prefixes have a segment of their own, as in the paper (§4.2).
     for (min, max) in parts.entries.iter().filter_map(|e| e.zone) {
@@ -230,6 +241,26 @@ pub(crate) fn length(header: &[u8], image_len: u64) -> Result<usize> {
         return corrupt("Page 0 does not fit the image");
     }
     Ok(len as usize)
+}
+
+fn read_blocks(reader: &mut Reader<'_>, count: u32) -> Result<Blocks> {
+    let values = reader.count(1 << 30, "values of a block")? as u32;
+    if values == 0 {
+        return corrupt("blocks without values");
+    }
+    // A block takes at least a byte here: their number is bounded by the body.
+    let mut blocks = Blocks {
+        values,
+        list: Vec::new(),
+    };
+    let mut offset = 0;
+    for _ in 0..count.div_ceil(values) {
+        let mut blob = Blob::read(reader)?;
+        blob.offset = offset;
+        offset += u64::from(blob.stored_len);
+        blocks.list.push(blob);
+    }
+    Ok(blocks)
 }
 
 /// Reads Page 0 from its bytes, `length` of them. A checksum that differs is an error unless
@@ -300,12 +331,20 @@ pub(crate) fn read(bytes: &[u8], image_len: u64, memory: usize, lenient: bool) -
         let count = reader.count(1 << 30, "number of values")? as u32;
         let zone = (flags & 4 != 0).then_some(([0; 8], [0; 8]));
         let encoding = reader.u8()?;
+        let blocks = match flags & 8 {
+            0 => None,
+            _ => Some(read_blocks(&mut reader, count)?),
+        };
         entries.push(Entry {
             levels,
             count,
             zone,
             encoding,
-            blob: Blob::read(&mut reader)?,
+            blob: match &blocks {
+                None => Blob::read(&mut reader)?,
+                Some(blocks) => blocks.blob()?,
+            },
+            blocks,
         });
     }
     if entries

@@ -1,5 +1,6 @@
 //! The values of one column in memory, for writing and for random access after reading.
 
+use crate::blocks::Lazy;
 use crate::error::{Error, Result};
 
 /// Byte strings back to back.
@@ -72,6 +73,8 @@ pub(crate) enum Values {
         keys: ByteVec,
         records: ByteVec,
     },
+    /// Read a block at a time, by [`crate::Leaf::lazy_column`] only.
+    Lazy(Lazy),
 }
 
 impl Values {
@@ -96,6 +99,7 @@ impl Values {
             Self::Float4(v) => v.len() * 4,
             Self::Float8(v) => v.len() * 8,
             Self::Rest { keys, records } => keys.heap_bytes() + records.heap_bytes(),
+            Self::Lazy(lazy) => lazy.heap_bytes(),
         }
     }
 }

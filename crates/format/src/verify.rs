@@ -38,7 +38,7 @@ impl<R: ReadAt> Leaf<R> {
             return Ok(());
         }
         let stored = self.source.read_at(blob.offset, blob.stored_len as usize)?;
-        unpack(&stored, blob, budget, !self.options.checksums).map(|_| ())
+        unpack(stored, blob, budget, !self.options.checksums).map(|_| ())
     }
 
     fn verify_column(&self, col: usize, problems: &mut Problems) {
@@ -57,7 +57,7 @@ impl<R: ReadAt> Leaf<R> {
         if problems.0.len() > before {
             return;
         }
-        let tree = match self.tree(schema, &wanted) {
+        let tree = match self.tree(schema, &wanted, None) {
             Ok(tree) => tree,
             Err(error) => return problems.add(format!("column {col}: {error}")),
         };
@@ -82,6 +82,7 @@ impl<R: ReadAt> Leaf<R> {
             &[*wanted],
             &mut budget,
             !self.options.checksums,
+            None,
         )?;
         let entry = &self.page0.entries[wanted.column as usize];
         if values::describe(entry.encoding, wanted.kind) == "unknown" && entry.count > 0 {

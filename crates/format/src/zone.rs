@@ -70,7 +70,7 @@ pub(crate) fn of(values: &Values) -> Option<([u8; 8], [u8; 8])> {
             let min = v.iter().min().map(prefix)?;
             Some((min, v.iter().max().map(prefix)?))
         }
-        Values::None | Values::Dictionary { .. } | Values::Rest { .. } => None,
+        Values::None | Values::Dictionary { .. } | Values::Rest { .. } | Values::Lazy(_) => None,
     }
 }
 

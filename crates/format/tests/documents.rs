@@ -37,7 +37,16 @@ fn check(docs: &[Vec<u8>], options: LeafOptions) -> usize {
             "document {i} differs"
         );
     }
-    image.len()
+    let shared = std::sync::Arc::new(image);
+    let leaf = Leaf::open(shared.clone(), shared.len() as u64).unwrap();
+    let lazy = leaf.lazy_column(0).unwrap();
+    for i in (0..docs.len()).rev().step_by(7).chain(0..docs.len()) {
+        assert!(
+            lazy.get(i, &mut buf).unwrap() == Value::Bytes(&docs[i]),
+            "document {i} differs, read alone"
+        );
+    }
+    shared.len()
 }
 
 fn every_way(name: &str, limit: f64) {

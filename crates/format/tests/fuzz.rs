@@ -127,7 +127,49 @@ fn small_seeds(docs: &[Vec<u8>]) -> Vec<Vec<u8>> {
         }
         images.push(builder.finish().unwrap());
     }
+    images.extend([Compression::None, Compression::Snappy].map(long_columns));
     images
+}
+
+/// A leaf whose columns are long enough to be in blocks.
+fn long_columns(compression: Compression) -> Vec<u8> {
+    let types = [
+        ColumnType::Int,
+        ColumnType::Float4,
+        ColumnType::Float8,
+        ColumnType::Numeric,
+        ColumnType::Bytes,
+        ColumnType::Json,
+    ];
+    let options = LeafOptions {
+        compression,
+        ..LeafOptions::default()
+    };
+    let mut builder = LeafBuilder::new(&types, options);
+    for i in 0..2500u64 {
+        let digest = format!("{:016x}{i:04x}", i.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+        let text = digest.repeat(i as usize % 4);
+        let number = amax_jsonb::numeric::from_text(&format!("{i}.{:02}", i % 100)).unwrap();
+        let doc = amax_jsonb::json::parse(&format!(
+            r#"{{"id":{i},"n":{i}.5,"hash":"{digest}","list":[{{"a":{i}}},{{"b":"{text}"}}],"some":{}}}"#,
+            if i % 3 == 0 { "null" } else { "12.25" },
+        ))
+        .unwrap();
+        let row = [
+            Value::Int(i as i64 * 7919),
+            Value::Float4(i as f32),
+            Value::Float8(-(i as f64)),
+            Value::Bytes(&number),
+            if i % 5 == 0 {
+                Value::Null
+            } else {
+                Value::Bytes(digest.as_bytes())
+            },
+            Value::Bytes(&doc),
+        ];
+        builder.push(i, &row).unwrap();
+    }
+    builder.finish().unwrap()
 }
 
 fn mutate(rng: &mut fastrand::Rng, image: &mut Vec<u8>, other: &[u8]) {
@@ -207,6 +249,16 @@ fn exercise(image: &[u8], rng: &mut fastrand::Rng, options: ReadOptions) -> bool
             touch(column.vector());
             for row in 0..column.len().min(400) {
                 let _ = column.get(row, &mut buf);
+            }
+        }
+    }
+    let shared = std::sync::Arc::new(image.to_vec());
+    if let Ok(leaf) = Leaf::open_with(shared, image.len() as u64, options) {
+        for col in 0..columns.min(8) {
+            if let Ok(column) = leaf.lazy_column(col) {
+                for _ in 0..100.min(column.len()) {
+                    let _ = column.get(rng.usize(0..column.len()), &mut buf);
+                }
             }
         }
     }

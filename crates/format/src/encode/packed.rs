@@ -87,30 +87,92 @@ fn affixes(values: &ByteVec) -> Option<(usize, usize)> {
     ))
 }
 
+/// A packed stream of strings, checked but for the characters.
+struct Stream<'a> {
+    prefix: &'a [u8],
+    suffix: &'a [u8],
+    characters: [u8; 1 << MAX_WIDTH],
+    width: u32,
+    lengths: Vec<i64>,
+    /// Characters between the affixes, of all strings.
+    total: usize,
+    packed: &'a [u8],
+}
+
+impl<'a> Stream<'a> {
+    fn read(reader: &mut Reader<'a>, n: usize, limit: usize) -> Result<Self> {
+        let prefix = reader.sized()?;
+        let suffix = reader.sized()?;
+        let alphabet = reader.sized()?;
+        if alphabet.len() > 1 << MAX_WIDTH {
+            return corrupt("alphabet is too large");
+        }
+        let width = width_of(alphabet.len().saturating_sub(1) as u64);
+        // Codes past the alphabet's end, which no writer makes, read as its last character.
+        let mut characters = [alphabet.last().copied().unwrap_or(0); 1 << MAX_WIDTH];
+        characters[..alphabet.len()].copy_from_slice(alphabet);
+        let lengths = ints::decode(reader, n)?;
+        let affixes = prefix.len() + suffix.len();
+        let mut total = 0usize;
+        for &length in &lengths {
+            let length = usize::try_from(length)
+                .ok()
+                .filter(|length| length + affixes <= limit);
+            match length.and_then(|length| total.checked_add(length)) {
+                Some(sum) if sum <= limit => total = sum,
+                _ => return corrupt("string lengths exceed the memory limit"),
+            }
+        }
+        let packed = reader.bytes(packed_len(total, width))?;
+        Ok(Self {
+            prefix,
+            suffix,
+            characters,
+            width,
+            lengths,
+            total,
+            packed,
+        })
+    }
+}
+
+/// Decodes string `i` of `n`.
+pub(crate) fn decode_at(
+    reader: &mut Reader<'_>,
+    n: usize,
+    i: usize,
+    limit: usize,
+) -> Result<Vec<u8>> {
+    let stream = Stream::read(reader, n, limit)?;
+    let Some(&length) = stream.lengths.get(i) else {
+        return corrupt("string past the end of its block");
+    };
+    let start: i64 = stream.lengths[..i].iter().sum();
+    let mut out = stream.prefix.to_vec();
+    let width = stream.width as usize;
+    for at in start as usize..(start + length) as usize {
+        // A code is at most six bits: it ends in the next byte, if not in this one.
+        let bit = at * width;
+        let byte = |i: usize| u16::from(stream.packed.get(i).copied().unwrap_or(0));
+        let code = (byte(bit / 8) | byte(bit / 8 + 1) << 8) >> (bit % 8) & ((1 << width) - 1);
+        out.push(stream.characters[usize::from(code)]);
+    }
+    out.extend_from_slice(stream.suffix);
+    Ok(out)
+}
+
 /// Decodes exactly `n` strings of at most `limit` bytes together.
 pub(crate) fn decode(reader: &mut Reader<'_>, n: usize, limit: usize) -> Result<ByteVec> {
-    let prefix = reader.sized()?;
-    let suffix = reader.sized()?;
-    let alphabet = reader.sized()?;
-    if alphabet.len() > 1 << MAX_WIDTH {
-        return corrupt("alphabet is too large");
-    }
-    let width = width_of(alphabet.len().saturating_sub(1) as u64);
-    // Codes past the alphabet's end, which no writer makes, read as its last character.
-    let mut characters = [alphabet.last().copied().unwrap_or(0); 1 << MAX_WIDTH];
-    characters[..alphabet.len()].copy_from_slice(alphabet);
-    let lengths = ints::decode(reader, n)?;
+    let Stream {
+        prefix,
+        suffix,
+        characters,
+        width,
+        lengths,
+        total,
+        packed,
+    } = Stream::read(reader, n, limit)?;
     let affixes = prefix.len() + suffix.len();
-    let mut total = 0usize;
-    for &length in &lengths {
-        let length = usize::try_from(length)
-            .ok()
-            .filter(|length| length + affixes <= limit);
-        match length.and_then(|length| total.checked_add(length)) {
-            Some(sum) if sum <= limit => total = sum,
-            _ => return corrupt("string lengths exceed the memory limit"),
-        }
-    }
     let size = n
         .checked_mul(affixes)
         .and_then(|bytes| bytes.checked_add(total));
@@ -118,7 +180,6 @@ pub(crate) fn decode(reader: &mut Reader<'_>, n: usize, limit: usize) -> Result<
         return corrupt("strings exceed the memory limit");
     };
     let mut middles = Vec::with_capacity(total);
-    let packed = reader.bytes(packed_len(total, width))?;
     unpack(packed, total, width, |code| {
         middles.push(characters[code as usize % characters.len()])
     })?;
@@ -172,6 +233,10 @@ mod tests {
                 let back = decode(&mut reader, values.len(), 1 << 20).unwrap();
                 prop_assert!(reader.is_empty());
                 prop_assert!(back.iter().eq(values.iter().map(String::as_bytes)));
+                for (i, value) in values.iter().enumerate() {
+                    let one = decode_at(&mut Reader::new(&out), values.len(), i, 1 << 20).unwrap();
+                    prop_assert_eq!(&one, value.as_bytes());
+                }
             } else {
                 prop_assert!(column.data.len() < MIN_BYTES);
             }
@@ -180,6 +245,7 @@ mod tests {
         #[test]
         fn hostile(bytes in prop::collection::vec(any::<u8>(), 0..80), n in 0usize..300) {
             let _ = decode(&mut Reader::new(&bytes), n, 1 << 16);
+            let _ = decode_at(&mut Reader::new(&bytes), n, n / 2, 1 << 16);
         }
     }
 }

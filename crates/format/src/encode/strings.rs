@@ -68,6 +68,25 @@ pub(crate) fn encode(out: &mut Vec<u8>, values: &ByteVec, compression: Compressi
     Ok(())
 }
 
+/// Whether an encoding has nothing that all values share.
+pub(crate) fn splits(tag: u8) -> bool {
+    matches!(tag, PLAIN | PACKED)
+}
+
+/// Appends a stream of `values`, packed if `tag` says so and they can be, else plain.
+pub(crate) fn encode_as(out: &mut Vec<u8>, values: &ByteVec, tag: u8, compression: Compression) {
+    let packed = (tag == PACKED)
+        .then(|| packed::encode(values, usize::MAX))
+        .flatten();
+    match packed {
+        Some(stream) => {
+            out.push(PACKED);
+            out.extend_from_slice(&stream);
+        }
+        None => encode_plain(out, values, compression != Compression::None),
+    }
+}
+
 /// Appends distinct strings: plain or delta strings.
 pub(crate) fn encode_small(
     out: &mut Vec<u8>,
@@ -172,6 +191,34 @@ pub(crate) fn decode(reader: &mut Reader<'_>, n: usize, limit: usize) -> Result<
         return corrupt("code outside the dictionary");
     }
     Ok(Values::Dictionary { entries, codes })
+}
+
+/// Decodes string `i` of `n`.
+pub(crate) fn decode_at(
+    reader: &mut Reader<'_>,
+    n: usize,
+    i: usize,
+    limit: usize,
+) -> Result<Vec<u8>> {
+    let mut ahead = *reader;
+    match ahead.u8()? {
+        PLAIN => {
+            let lengths = ints::decode(&mut ahead, n)?;
+            let (ends, total) = ends_of(&lengths, limit)?;
+            let data = ahead.bytes(total)?;
+            match ends.get(i) {
+                Some(&end) => {
+                    Ok(data[(i64::from(end) - lengths[i]) as usize..end as usize].to_vec())
+                }
+                None => corrupt("string past the end of its block"),
+            }
+        }
+        PACKED => packed::decode_at(&mut ahead, n, i, limit),
+        _ => match decode(reader, n, limit)? {
+            values if i < n => Ok(values.bytes(i).to_vec()),
+            _ => corrupt("string past the end of its block"),
+        },
+    }
 }
 
 /// Decodes exactly `n` strings that are not in a dictionary.

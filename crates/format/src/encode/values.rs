@@ -4,7 +4,7 @@ use super::{bitpack, hybrid, ints, strings};
 use crate::bytes::Reader;
 use crate::error::{corrupt, Result};
 use crate::kind::Kind;
-use crate::values::Values;
+use crate::values::{ByteVec, Values};
 use crate::Compression;
 
 /// Encodes the values of a column.
@@ -21,7 +21,7 @@ pub(crate) fn encode(values: &Values, compression: Compression) -> Result<Vec<u8
             encode_ints(&mut out, mantissa, aligned);
         }
         Values::Bytes(v) => strings::encode(&mut out, v, compression)?,
-        Values::Dictionary { .. } => return corrupt("dictionary values are for reading"),
+        Values::Dictionary { .. } | Values::Lazy(_) => return corrupt("values are for reading"),
         Values::Float4(v) => split(&mut out, v.iter().map(|v| v.to_le_bytes())),
         Values::Float8(v) => split(&mut out, v.iter().map(|v| v.to_le_bytes())),
         Values::Rest { keys, records } => {
@@ -30,6 +30,25 @@ pub(crate) fn encode(values: &Values, compression: Compression) -> Result<Vec<u8
             strings::encode(&mut out, records, compression)?;
         }
     }
+    Ok(out)
+}
+
+/// Whether strings of this encoding lose little in blocks.
+pub(crate) fn splits(encoding: u8) -> bool {
+    strings::splits(encoding)
+}
+
+/// Encodes a block of strings like the whole column.
+pub(crate) fn encode_as(
+    values: &Values,
+    encoding: u8,
+    compression: Compression,
+) -> Result<Vec<u8>> {
+    let Values::Bytes(values) = values else {
+        return corrupt("an encoding of strings for other values");
+    };
+    let mut out = Vec::new();
+    strings::encode_as(&mut out, values, encoding, compression);
     Ok(out)
 }
 
@@ -139,6 +158,26 @@ pub(crate) fn decode(bytes: &[u8], kind: Kind, n: usize, limit: usize) -> Result
         return corrupt("bytes after the values of a column");
     }
     Ok(values)
+}
+
+/// Decodes value `i` of `n` alone.
+pub(crate) fn decode_at(
+    bytes: &[u8],
+    kind: Kind,
+    n: usize,
+    i: usize,
+    limit: usize,
+) -> Result<Values> {
+    match kind {
+        Kind::Numeric | Kind::Bytes | Kind::Raw => {
+            let data = strings::decode_at(&mut Reader::new(bytes), n, i, limit)?;
+            let mut one = ByteVec::default();
+            one.push(&data)?;
+            Ok(Values::Bytes(one))
+        }
+        _ if i >= n => corrupt("value past the end of its block"),
+        _ => Ok(decode(bytes, kind, n, limit)?.slice(i..i + 1)),
+    }
 }
 
 /// The encoding of the values of a column, from their first byte, for people.

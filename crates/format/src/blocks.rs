@@ -1,0 +1,314 @@
+//! Long columns in blocks, each encoded, compressed and checked by itself, so that reading one row does not decode the column.
+//!
+//! A column whose values have a dictionary stays whole: the dictionary is what the values have in common, and its codes are small.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::encode::compress::Codec;
+use crate::encode::values as value_codec;
+use crate::error::{corrupt, Error, Result};
+use crate::kind::Kind;
+use crate::load::{unpack, Budget};
+use crate::page0::Blob;
+use crate::types::ReadAt;
+use crate::values::{ByteVec, Values};
+use crate::Compression;
+
+/// Values of a block at most: what decoding one of them for a single row costs.
+const VALUES: usize = 1024;
+/// Bytes of a block's strings, about; compressors find little more in longer ones.
+const BYTES: usize = 16 << 10;
+
+/// Where the blocks of a column are.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Blocks {
+    /// Values of each block but the last, which may have fewer.
+    pub(crate) values: u32,
+    /// The blocks; offsets are from the column's megapage.
+    pub(crate) list: Vec<Blob>,
+}
+
+/// What a column's values became.
+#[derive(Debug, Default)]
+pub(crate) struct Encoded {
+    /// The first byte, which names the encoding.
+    pub(crate) encoding: u8,
+    /// As encoded if whole, else the stored blocks one behind the other.
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) blocks: Option<Blocks>,
+}
+
+/// Encodes the values of a column, in blocks if there are many.
+pub(crate) fn encode(values: &Values, compression: Compression) -> Result<Encoded> {
+    let count = values.len();
+    // Strings first show whole whether they have a dictionary; of numbers, blocks lose nothing.
+    let whole = match values {
+        Values::Int(_) | Values::Decimal { .. } | Values::Float4(_) | Values::Float8(_)
+            if count >= 2 * VALUES =>
+        {
+            None
+        }
+        _ => Some(value_codec::encode(values, compression)?),
+    };
+    let encoding = whole.as_ref().and_then(|raw| raw.first()).copied();
+    let per = match values {
+        Values::Bytes(bytes) if encoding.is_some_and(value_codec::splits) => {
+            let mean = bytes.data.len() / count.max(1);
+            (BYTES / mean.max(1)).clamp(16, VALUES)
+        }
+        Values::Int(_) | Values::Decimal { .. } | Values::Float4(_) | Values::Float8(_) => VALUES,
+        _ => usize::MAX,
+    };
+    if let (Some(bytes), true) = (&whole, count / 2 < per) {
+        return Ok(Encoded {
+            encoding: encoding.unwrap_or(0),
+            bytes: bytes.clone(),
+            blocks: None,
+        });
+    }
+    let mut encoded = Encoded::default();
+    let mut blocks = Blocks {
+        values: per as u32,
+        list: Vec::with_capacity(count.div_ceil(per)),
+    };
+    for start in (0..count).step_by(per) {
+        let block = values.slice(start..(start + per).min(count));
+        let raw = match encoding {
+            Some(encoding) => value_codec::encode_as(&block, encoding, compression)?,
+            None => value_codec::encode(&block, compression)?,
+        };
+        if start == 0 {
+            encoded.encoding = raw.first().copied().unwrap_or(0);
+        }
+        let (mut blob, stored) = Blob::of(&raw, compression)?;
+        blob.offset = encoded.bytes.len() as u64;
+        blocks.list.push(blob);
+        encoded.bytes.extend_from_slice(&stored);
+    }
+    encoded.blocks = Some(blocks);
+    Ok(encoded)
+}
+
+impl Blocks {
+    /// The megapage that holds them.
+    pub(crate) fn blob(&self) -> Result<Blob> {
+        let len = self
+            .list
+            .iter()
+            .map(|b| u64::from(b.stored_len))
+            .sum::<u64>();
+        let len = u32::try_from(len).map_err(|_| Error::Limit("4 GiB in one megapage"))?;
+        Ok(Blob {
+            codec: Codec::Plain,
+            stored_len: len,
+            raw_len: len,
+            crc: 0,
+            offset: 0,
+        })
+    }
+
+    /// Bytes decompressed.
+    pub(crate) fn raw_len(&self) -> u64 {
+        self.list.iter().map(|b| u64::from(b.raw_len)).sum()
+    }
+
+    /// How many values block `at` of a column of `count` has.
+    fn count(&self, at: usize, count: usize) -> usize {
+        let per = self.values as usize;
+        count.saturating_sub(at.saturating_mul(per)).min(per)
+    }
+
+    /// All values of a column, from its megapage.
+    pub(crate) fn decode(
+        &self,
+        page: &[u8],
+        kind: Kind,
+        count: usize,
+        budget: &Budget,
+        lenient: bool,
+    ) -> Result<Values> {
+        let mut all: Option<Values> = None;
+        for (at, blob) in self.list.iter().enumerate() {
+            let start = blob.offset as usize;
+            let Some(stored) = page.get(start..start + blob.stored_len as usize) else {
+                return corrupt("block outside its column");
+            };
+            let mut raw = Budget(budget.0);
+            let raw = unpack(stored.to_vec(), blob, &mut raw, lenient)?;
+            let values = value_codec::decode(&raw, kind, self.count(at, count), budget.0)?;
+            match &mut all {
+                None => all = Some(values),
+                Some(all) => {
+                    all.append(&values)?;
+                    if all.heap_bytes() > budget.0 {
+                        return Err(Error::Limit("memory to decode a column"));
+                    }
+                }
+            }
+        }
+        Ok(all.unwrap_or(Values::None))
+    }
+}
+
+/// The values of a column that are read a block at a time. The last block read is kept, as encoded, until
+/// [`Lazy::forget`].
+#[derive(Clone)]
+pub(crate) struct Lazy(Arc<Inner>);
+
+struct Inner {
+    source: Arc<dyn ReadAt + Send + Sync>,
+    blocks: Blocks,
+    /// Of the megapage.
+    offset: u64,
+    kind: Kind,
+    count: usize,
+    limit: usize,
+    lenient: bool,
+    last: Mutex<Option<(usize, Arc<Vec<u8>>)>>,
+}
+
+impl fmt::Debug for Lazy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Lazy({} {:?})", self.0.count, self.0.kind)
+    }
+}
+
+impl Lazy {
+    pub(crate) fn new(
+        source: Arc<dyn ReadAt + Send + Sync>,
+        blocks: Blocks,
+        offset: u64,
+        kind: Kind,
+        count: usize,
+        limit: usize,
+        lenient: bool,
+    ) -> Self {
+        Self(Arc::new(Inner {
+            source,
+            blocks,
+            offset,
+            kind,
+            count,
+            limit,
+            lenient,
+            last: Mutex::new(None),
+        }))
+    }
+
+    /// Value `i` by itself.
+    pub(crate) fn value(&self, i: usize) -> Result<Values> {
+        let this = &*self.0;
+        let per = this.blocks.values as usize;
+        let at = i / per;
+        let count = this.blocks.count(at, this.count);
+        // A reader that panicked left nothing behind.
+        let last = this
+            .last
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
+        let raw = match last {
+            Some((known, raw)) if known == at => raw,
+            _ => {
+                let raw = Arc::new(self.read(at)?);
+                *this.last.lock().unwrap_or_else(PoisonError::into_inner) = Some((at, raw.clone()));
+                raw
+            }
+        };
+        value_codec::decode_at(&raw, this.kind, count, i % per, this.limit)
+    }
+
+    fn read(&self, at: usize) -> Result<Vec<u8>> {
+        let this = &*self.0;
+        let Some(blob) = this.blocks.list.get(at) else {
+            return corrupt("value past the blocks of its column");
+        };
+        let stored = this
+            .source
+            .read_at(this.offset + blob.offset, blob.stored_len as usize)?;
+        unpack(stored, blob, &mut Budget(this.limit), this.lenient)
+    }
+
+    pub(crate) fn forget(&self) {
+        *self.0.last.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    pub(crate) fn heap_bytes(&self) -> usize {
+        std::mem::size_of::<Inner>() + self.0.blocks.list.len() * std::mem::size_of::<Blob>()
+    }
+}
+
+impl Values {
+    /// How many there are, as far as that is known.
+    fn len(&self) -> usize {
+        match self {
+            Self::None => 0,
+            Self::Bool(v) => v.len(),
+            Self::Int(v) => v.len(),
+            Self::Decimal { mantissa, .. } => mantissa.len(),
+            Self::Bytes(v) => v.len(),
+            Self::Dictionary { codes, .. } => codes.len(),
+            Self::Float4(v) => v.len(),
+            Self::Float8(v) => v.len(),
+            Self::Rest { records, .. } => records.len(),
+            Self::Lazy(lazy) => lazy.0.count,
+        }
+    }
+
+    /// Some of the values, of those that come in blocks.
+    pub(crate) fn slice(&self, range: std::ops::Range<usize>) -> Self {
+        match self {
+            Self::Bool(v) => Self::Bool(v[range].to_vec()),
+            Self::Int(v) => Self::Int(v[range].to_vec()),
+            Self::Decimal { mantissa, scale } => Self::Decimal {
+                mantissa: mantissa[range.clone()].to_vec(),
+                scale: scale[range].to_vec(),
+            },
+            Self::Float4(v) => Self::Float4(v[range].to_vec()),
+            Self::Float8(v) => Self::Float8(v[range].to_vec()),
+            Self::Bytes(v) => {
+                let start = range
+                    .start
+                    .checked_sub(1)
+                    .map_or(0, |before| v.ends[before]);
+                let ends = &v.ends[range];
+                let end = ends.last().copied().unwrap_or(start);
+                Self::Bytes(ByteVec {
+                    ends: ends.iter().map(|end| end - start).collect(),
+                    data: v.data[start as usize..end as usize].to_vec(),
+                })
+            }
+            _ => Self::None,
+        }
+    }
+
+    /// Puts more values of the same kind behind these.
+    fn append(&mut self, more: &Self) -> Result<()> {
+        match (self, more) {
+            (Self::Int(v), Self::Int(more)) => v.extend_from_slice(more),
+            (Self::Float4(v), Self::Float4(more)) => v.extend_from_slice(more),
+            (Self::Float8(v), Self::Float8(more)) => v.extend_from_slice(more),
+            (
+                Self::Decimal { mantissa, scale },
+                Self::Decimal {
+                    mantissa: m,
+                    scale: s,
+                },
+            ) => {
+                mantissa.extend_from_slice(m);
+                scale.extend_from_slice(s);
+            }
+            (Self::Bytes(v), Self::Bytes(more)) => {
+                let base = v.data.len();
+                if u32::try_from(base + more.data.len()).is_err() {
+                    return Err(Error::Limit("4 GiB of values in one column"));
+                }
+                v.data.extend_from_slice(&more.data);
+                v.ends.extend(more.ends.iter().map(|end| end + base as u32));
+            }
+            _ => return corrupt("blocks of a column that has none"),
+        }
+        Ok(())
+    }
+}
