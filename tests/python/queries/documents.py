@@ -203,6 +203,7 @@ def document_type(rng):
         "n": (Type({INT: 1}), rng.choice([1, 0.9])),
         "seq": (Type({INT: 1}, clustered=True), 1),
         "big": (Type({BIG: 3, INT: 1}), 0.8),
+        "long": (Type({STR: 1}, words=["".join(rng.choices("abcdefghij ", k=rng.choice([2500, 9000]))) for _ in range(3)]), rng.choice([0.02, 0.1])),
         "us": (Type({BIG: 1}, clustered=True), 0.95),
         "num": (Type({INT: 2, DEC: 4, HUGE: 1, BIG: 1}), 0.9),
         "dec": (Type({DEC: 1}), 0.9),

@@ -5,12 +5,14 @@ the order of rows shows in the last digits.
 """
 
 import json
+import re
 
-from documents import ARR, BIG, JSON_CASTS, OBJ, TEXT_CASTS, quote
+from documents import ARR, BAD, BIG, JSON_CASTS, OBJ, TEXT_CASTS, quote
 from nodes import Literal, List, Node
 
 TYPES = ["int", "bigint", "numeric", "float8", "text", "bool", "date", "timestamp", "timestamptz", "jsonb", "text[]"]
 ORDERED = [t for t in TYPES if t not in ("text[]",)]
+COLLATIONS = ['"C"', '"C"', '"POSIX"', '"en-x-icu"']
 COMPARISONS = ["=", "<>", "<", "<=", ">", ">=", "="]
 
 
@@ -63,24 +65,26 @@ class Expressions:
         value = str(value).lower() if isinstance(value, bool) else value
         if rng.random() < 0.03:
             return Literal(type_, f"NULL::{type_}")
+        number = value if isinstance(value, str) and re.fullmatch(r" *-?[0-9]{1,18}(\.[0-9]{1,9})? *", value) and rng.random() < 0.6 else None
+        day = value if isinstance(value, str) and re.match(r"[12][0-9]{3}-[01]\d-[0-3]\d", value) and BAD not in path.kinds and rng.random() < 0.5 else None
         match type_:
             case "int":
-                text = value if isinstance(value, str) and value.isdigit() and len(value) < 6 else str(rng.choice([0, 1, -1, 7, 60, rng.randint(-60, 300)]))
+                text = number if number and re.fullmatch("[0-9]{1,5}", number) else str(rng.choice([0, 1, -1, 7, 60, rng.randint(-60, 300)]))
                 text = f"({text})" if text.startswith("-") else text
             case "bigint":
-                text = quote(str(rng.choice([0, 5, -3, 2**31, 2**53, 2**63 - 1, -2**63, rng.randint(-60, 300)])))
+                text = quote(number if number and "." not in number else str(rng.choice([0, 5, -3, 2**31, 2**53, 2**63 - 1, -2**63, rng.randint(-60, 300)])))
             case "numeric":
-                text = quote(rng.choice(["0", "1.0", "2.50", "-3.25", "0.1", "1e3", "12345678901234567890.5", str(rng.randint(-60, 300))]))
+                text = quote(number or rng.choice(["0", "1.0", "2.50", "-3.25", "0.1", "1e3", "12345678901234567890.5", str(rng.randint(-60, 300))]))
             case "float8":
-                text = quote(rng.choice(["0", "1", "2.5", "-3.25", "1e10", str(rng.randint(-60, 300))]))
+                text = quote(number or rng.choice(["0", "1", "2.5", "-3.25", "1e10", str(rng.randint(-60, 300))]))
             case "text":
                 text = quote(value if isinstance(value, str) and "\0" not in value else rng.choice(["red", "", "a", "z", "5", "true"]))
             case "bool":
                 text = rng.choice(["true", "false"])
             case "date":
-                text = f"'{rng.randint(2018, 2025)}-{rng.randint(1, 12):02d}-{rng.randint(1, 28):02d}'"
+                text = quote(day[:10]) if day else f"'{rng.randint(2018, 2025)}-{rng.randint(1, 12):02d}-{rng.randint(1, 28):02d}'"
             case "timestamp" | "timestamptz":
-                text = f"'{rng.randint(2018, 2025)}-{rng.randint(1, 12):02d}-{rng.randint(1, 28):02d} {rng.randint(0, 23):02d}:30:00{rng.choice(['', '+01']) if type_[-2:] == 'tz' else ''}'"
+                text = quote(day) if day else f"'{rng.randint(2018, 2025)}-{rng.randint(1, 12):02d}-{rng.randint(1, 28):02d} {rng.randint(0, 23):02d}:30:00{rng.choice(['', '+01']) if type_[-2:] == 'tz' else ''}'"
             case "jsonb":
                 text = quote(path.example(rng) if path else rng.choice(["1", "1.0", '"red"', "null", "true", "[]", "{}", '{"a": 1}', "[1, 2]", '""']))
             case "text[]":
@@ -232,6 +236,13 @@ class Expressions:
     def computed(self, type_, depth):
         rng = self.rng
         value = lambda t: self.value(t, depth)  # pylint: disable=unnecessary-lambda-assignment
+        if self.risky and type_ in ("int", "bigint", "numeric", "float8") and rng.random() < 0.3:
+            # Overflow, division by zero, what does not fit the type.
+            return rng.choice([
+                lambda: Node(type_, f"(%s {rng.choice(['/', '/', '*', '+', '-'])} %s)", value(type_), value(type_)),
+                lambda: Node(type_, f"(%s * %s)", value(type_), Literal(type_, f"1000000::{type_}")),
+                lambda: Node(type_, f"(%s)::{type_}", value(rng.choice(["int", "bigint", "numeric", "float8"]))),
+            ])()
         match type_:
             case "int":
                 return rng.choice([
@@ -396,7 +407,7 @@ class Expressions:
             left, right = right, left
         collation = ""
         if type_ == "text" and rng.random() < 0.15:
-            collation = rng.choice([' COLLATE "C"', ' COLLATE "en-x-icu"', " COLLATE public.caseless", ' COLLATE "POSIX"'])
+            collation = f" COLLATE {rng.choice(COLLATIONS + ['public.caseless'])}"
         elif type_ in ("int", "bigint", "numeric") and rng.random() < 0.15:
             # Operators between types.
             other = rng.choice(["int", "bigint", "numeric"] + ([] if type_ == "numeric" else ["float8"]))
@@ -592,6 +603,8 @@ class Expressions:
             distinct = "DISTINCT " if rng.random() < 0.08 else ""
             self.loose |= bool(distinct)
             return Node("numeric", f"{name}({distinct}%s)", self.value(type_, 1))
+        if draw < 0.61:
+            return Node("text", f"{rng.choice(['min', 'max'])}(%s COLLATE {rng.choice(COLLATIONS)})", self.value("text", 1))
         if draw < 0.80:
             type_ = rng.choice(["int", "bigint", "numeric", "float8", "text", "text", "date", "timestamp", "timestamptz", "text[]"])
             # 1.0 and 1 are the same to min and max.
@@ -617,6 +630,8 @@ class Expressions:
         self.loose |= type_ in ("numeric", "jsonb")
         if type_ == "text" and rng.random() < 0.2:
             return Node("text", "jsonb_typeof(%s)", self.simple("jsonb"))
+        if type_ == "text" and rng.random() < 0.1:
+            return Node("text", f"(%s COLLATE {rng.choice(COLLATIONS)})", self.simple("text"))
         if type_ in ("timestamp", "timestamptz") and rng.random() < 0.7:
             return Node(type_, f"date_trunc('{rng.choice(['year', 'month', 'week'])}', %s)", self.simple(type_))
         return self.value(type_, 1)

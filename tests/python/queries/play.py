@@ -28,6 +28,8 @@ def settings(rng, world, risky):
     values = {}
     if rng.random() < 0.12:
         values |= PARALLEL
+    elif rng.random() < 0.05:
+        values |= {"force_parallel_mode": "on"}
     for name, choices, share in (
             ("enable_hashagg", ["off"], 0.2), ("enable_sort", ["off"], 0.05), ("enable_hashjoin", ["off"], 0.15), ("enable_nestloop", ["off"], 0.1),
             ("enable_mergejoin", ["off"], 0.1), ("enable_material", ["off"], 0.1), ("work_mem", ["'64kB'"], 0.2), ("enable_partitionwise_aggregate", ["on"], 0.2),
@@ -64,13 +66,13 @@ def settings(rng, world, risky):
 
 
 class Stage:
-    """A database with a schema for each side."""
+    """A database with a schema for each side; `plain`: in locale C."""
 
-    def __init__(self, server, database):
+    def __init__(self, server, database, plain=False):
         self.server, self.database = server, database
         with server.connect() as control:
             control.execute(f"DROP DATABASE IF EXISTS {database} WITH (FORCE)")
-            control.execute(f"CREATE DATABASE {database}")
+            control.execute(f"CREATE DATABASE {database}" + (" LOCALE 'C' TEMPLATE template0" if plain else ""))
         with server.connect(database) as control:
             control.execute("CREATE EXTENSION amax")
             control.execute(PREPARE_DATABASE)

@@ -37,7 +37,8 @@ class Worker:
         self.deadline = deadline
         self.server = Server(directory, f"queries{number}", SETTINGS)
         self.server.start()
-        self.stage = Stage(self.server, "play")
+        self.plain = number % 2 == 1
+        self.stage = Stage(self.server, "play", self.plain)
         self.small = None
         self.results = pathlib.Path(results)
         self.count = collections.Counter()
@@ -102,7 +103,7 @@ class Worker:
         seconds = float(os.environ.get("AMAX_REDUCE_SECONDS", "60"))
         if case and seconds and self.signatures.total() < MOST_FINDINGS and self.signatures[signature] < 3:
             self.signatures[signature] += 1
-            self.small = self.small or Stage(self.server, "small")
+            self.small = self.small or Stage(self.server, "small", self.plain)
             reducer = Reducer(self.small, finding, steps, seconds)
             reduced = reducer.run()
             finding, steps, session = reducer.finding, reducer.steps, reducer.session

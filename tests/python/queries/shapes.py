@@ -18,6 +18,7 @@ class Case:
         self.rng_seed = 0
         self.digest = None  # a relation to look at after a change
         self.exact_message = False  # only one error is possible
+        self.before = None  # a cursor whose row is changed
         self.between = None  # a change that an open cursor does not see; what to EXPLAIN
 
     def steps(self):
@@ -29,6 +30,8 @@ class Case:
             return self.prepared(compare)
         if self.kind == "explain":
             return [(f"EXPLAIN ({self.between}) {self.node.sql()}", None)]
+        if self.before:
+            return [(self.before, None), ("FETCH c", "rows"), (self.node.sql(), "rows"), ("CLOSE c", None)]
         if self.kind == "change":
             return [(self.node.sql(), "rows"), (f"SELECT count(*), sum(hashtextextended(x::text, 0)) FROM {self.digest} x", "rows")]
         rng = random.Random(self.rng_seed)
@@ -144,6 +147,11 @@ class Shapes:
         tail, ordered = self.ordered(make, items)
         sample = rng.choice([" TABLESAMPLE BERNOULLI (100) REPEATABLE (1)", " TABLESAMPLE SYSTEM (100)"]) \
             if relation.sql.split()[0] in ("t1", "t2") and rng.random() < 0.02 else ""
+        if not self.world.locked and not self.risky and relation.sql.split()[0] in ("t1", "t2", "p", "h", "v") and rng.random() < 0.05:
+            lock = rng.choice(["UPDATE", "SHARE", "NO KEY UPDATE", "KEY SHARE"])
+            case = Case(Node(None, f"SELECT %s FROM {relation.sql}%s FOR {lock}", List(items, least=1), where), make, kind="change")
+            case.digest = "t1"
+            return case
         return Case(Node(None, f"SELECT %s FROM {relation.sql}{sample}%s%s", List(items, least=1), where, tail), make, ordered)
 
     def single_row(self):
@@ -391,7 +399,8 @@ class Shapes:
         types = [rng.choice(TYPES[:-1]) for _ in range(3)]
         names = ["c0", "c1", "c2"]
         items = [Node(None, f"%s AS {n}", make.value(t, 1)) for n, t in zip(names, types)]
-        inner = Node(None, f"SELECT %s FROM {relation.sql}%s", List(items, least=3), self.where(make))
+        cut = List([Node(None, key) for key in make.scope.keys], ", ", " ORDER BY ", f" LIMIT {rng.choice([5, 50])}") if rng.random() < 0.25 else List([])
+        inner = Node(None, f"SELECT %s FROM {relation.sql}%s%s", List(items, least=3), self.where(make), cut)
         scope = Scope([], [(f"c.{n}", t) for n, t in zip(names, types)])
         outer = Expressions(rng, scope, False)
         form = rng.choice(["WITH c AS %s(%%s) SELECT %%s FROM c%%s" % m for m in ("", "MATERIALIZED ", "NOT MATERIALIZED ")] + ["sub"])
@@ -442,10 +451,24 @@ class Shapes:
         elif draw < 0.9:
             column = rng.choice([("i", "int"), ("tx", "text"), ("nu", "numeric"), ("bo", "bool"), ("ts", "timestamp"), ("doc", "jsonb")])
             node = Node(None, f"UPDATE {table} SET {column[0]} = %s%s%s", make.value(column[1], 1), where, returning)
+        elif draw < 0.93 and table not in ("v", "p"):
+            source, from_make = self.one()
+            chosen = List([from_make.condition(1)], " AND ", " WHERE ")
+            node = Node(None, f"INSERT INTO {table} (id, i, tx, doc) SELECT {source.alias}.id + 3000000, %s, %s, {source.alias}.doc FROM {source.sql}%s",
+                        from_make.value("int", 1), from_make.value("text", 1), chosen)
+            make.adopt(from_make)
+        elif draw < 0.96 and table not in ("v", "p", "h"):
+            other = self.world.relation(rng, small=True)
+            node = Node(None, f"MERGE INTO {table} USING {other.sql} ON {table}.id = {other.alias}.id WHEN MATCHED AND %s THEN DELETE WHEN MATCHED THEN UPDATE SET tx = %s",
+                        where.kids[0], make.value("text", 1))
         else:
             other = self.world.relation(rng, small=True)
             matched = Node("bool", f"({table}.id = {other.alias}.id)")
             node = Node(None, f"UPDATE {table} SET i = {table}.i + 1 FROM {other.sql}%s%s", List([matched] + where.kids, " AND ", " WHERE ", least=1), returning)
         case = Case(node, make, kind="change")
+        if table in ("t1", "t2") and rng.random() < 0.1:
+            # Through a cursor on one row.
+            case.node = Node(None, f"UPDATE {table} SET i = %s WHERE CURRENT OF c%s", make.value("int", 1), returning)
+            case.before = f"DECLARE c CURSOR FOR SELECT * FROM {table} WHERE id = {rng.randint(1, 200)}{rng.choice(['', ' FOR UPDATE'])}"
         case.digest = table if table != "v" else "t1"
         return case

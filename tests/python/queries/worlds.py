@@ -94,7 +94,8 @@ class World:
             if dropped:
                 columns.insert(rng.randrange(len(columns)), "gone jsonb")
             late = [] if rng.random() < 0.7 else [c for c in columns if c.startswith("ta ")]
-            self.sql(f"CREATE TABLE {table} ({', '.join(c for c in columns if c not in late)})" + (" USING heap" if table == "th" else ""))
+            unlogged = "UNLOGGED " if rng.random() < 0.1 else ""
+            self.sql(f"CREATE {unlogged}TABLE {table} ({', '.join(c for c in columns if c not in late)})" + (" USING heap" if table == "th" else ""))
             if dropped:
                 self.sql(f"ALTER TABLE {table} DROP COLUMN gone")
             if late:
