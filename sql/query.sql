@@ -69,6 +69,10 @@ FETCH 3 FROM c;
 FETCH BACKWARD 1 FROM c;
 UPDATE events SET doc = doc || '{"seen": true}' WHERE CURRENT OF c;
 ROLLBACK;
+-- Functions over two windows, a set-returning function, and tables below a UNION ALL.
+SELECT differences($$SELECT sum((doc->>'n')::int) OVER (PARTITION BY doc->>'kind'), max(doc->'who'->>'name') OVER (ORDER BY id % 7) FROM EVENTS$$);
+SELECT differences($$SELECT jsonb_array_elements_text(doc->'tags'), doc->>'n' FROM EVENTS$$);
+SELECT differences($$SELECT * FROM (SELECT (doc->>'n')::int, doc->>'kind' FROM EVENTS UNION ALL SELECT id, doc->'who'->>'name' FROM EVENTS) u$$);
 -- More groups than memory holds take more passes.
 SET work_mem = '64kB';
 SET hash_mem_multiplier = 1;

@@ -43,6 +43,25 @@ pub unsafe fn collect(
     });
 }
 
+/// Adds all variables of relation `relid` in `node` to `found`, each once.
+pub unsafe fn variables(
+    node: *mut pg_sys::Node,
+    relid: pg_sys::Index,
+    found: &mut Vec<*mut pg_sys::Node>,
+) {
+    walk(node, &mut |node| {
+        let var = node as *mut pg_sys::Var;
+        if is_a(node, NodeTag::T_Var)
+            && (*var).varno as pg_sys::Index == relid
+            && (*var).varlevelsup == 0
+            && !found.iter().any(|&f| equal(f, node))
+        {
+            found.push(node);
+        }
+        true
+    });
+}
+
 /// A target list of the expressions.
 pub unsafe fn target_list(expressions: &[*mut pg_sys::Node]) -> *mut pg_sys::List {
     super::tree::list(expressions.iter().enumerate().map(|(i, &expression)| {

@@ -1,6 +1,6 @@
 //! Planning scans: a custom path beside PostgreSQL's own for every amax table that has columns.
 
-use super::entry::{collect, target_list};
+use super::entry::{collect, target_list, variables};
 use super::tree::{equal, is_a, list, make, nodes};
 use crate::am;
 use crate::guc;
@@ -240,7 +240,10 @@ unsafe extern "C-unwind" fn plan_path(
         };
         collect(node, (*rel).relid, &mut wanted);
     }
-    needed(root, rel, &mut wanted);
+    // PostgreSQL may give the plan another target list later (create_projection_plan), made of the same variables.
+    for expression in nodes((*(*rel).reltarget).exprs) {
+        variables(expression, (*rel).relid, &mut wanted);
+    }
     let plan = &mut (*scan).scan.plan;
     plan.targetlist = tlist;
     plan.qual = pg_sys::extract_actual_clauses(clauses, false);
@@ -256,30 +259,6 @@ unsafe extern "C-unwind" fn plan_path(
     plan
 }
 
-/// Attributes of `rel` that something above needs: PostgreSQL may give the plan another target list later. Only the topmost parent of
-/// an inheritance tree knows.
-unsafe fn needed(
-    root: *mut pg_sys::PlannerInfo,
-    rel: *mut pg_sys::RelOptInfo,
-    found: &mut Vec<*mut pg_sys::Node>,
-) {
-    let chain = ancestry(root, (*rel).relid);
-    let top = match chain.first() {
-        Some(&info) => *(*root).simple_rel_array.add((*info).parent_relid as usize),
-        None => rel,
-    };
-    for attribute in (*top).min_attr..=(*top).max_attr {
-        if !(*(*top)
-            .attr_needed
-            .add((attribute - (*top).min_attr) as usize))
-        .is_null()
-        {
-            let own = translated(root, variable(root, top, attribute), &chain);
-            collect(own, (*rel).relid, found);
-        }
-    }
-}
-
 /// An expression over the topmost parent as one over its descendant.
 unsafe fn translated(
     root: *mut pg_sys::PlannerInfo,
@@ -291,29 +270,6 @@ unsafe fn translated(
         node = pg_sys::adjust_appendrel_attrs(root, node, 1, &mut info);
     }
     node
-}
-
-/// An attribute of a relation as an expression.
-unsafe fn variable(
-    root: *mut pg_sys::PlannerInfo,
-    rel: *mut pg_sys::RelOptInfo,
-    attribute: i16,
-) -> *mut pg_sys::Node {
-    let rte = *(*root).simple_rte_array.add((*rel).relid as usize);
-    if attribute == 0 {
-        let whole = pg_sys::makeWholeRowVar(rte, (*rel).relid as _, 0, false);
-        return whole as *mut pg_sys::Node;
-    }
-    let (mut ty, mut typmod, mut collation) = (pg_sys::InvalidOid, -1, pg_sys::InvalidOid);
-    pg_sys::get_atttypetypmodcoll(
-        (*rte).relid,
-        attribute,
-        &mut ty,
-        &mut typmod,
-        &mut collation,
-    );
-    let var = pg_sys::makeVar((*rel).relid as _, attribute, ty, typmod, collation, 0);
-    var as *mut pg_sys::Node
 }
 
 pub unsafe fn wants_all_rows(plan: *mut pg_sys::CustomScan) -> bool {

@@ -72,6 +72,14 @@ impl Wrapper {
                 // Somebody else's; what is in it is computed where that is.
                 return Some(node);
             }
+            if is_a(node, NodeTag::T_WindowFunc) {
+                // In place: the planner has made its lists of them (find_window_functions).
+                let call = &mut *(node as *mut pg_sys::WindowFunc);
+                call.args = self.wrap(call.args as *mut pg_sys::Node) as *mut pg_sys::List;
+                call.aggfilter =
+                    self.wrap(call.aggfilter as *mut pg_sys::Node) as *mut pg_sys::Expr;
+                return Some(node);
+            }
             let path = path_of(node, &|var| var.varno as pg_sys::Index == relid)?;
             if self.indexed.contains(&path) {
                 return Some(node);
