@@ -36,6 +36,10 @@ SELECT * FROM state();
 SELECT sum(rows) > 0 AS columnar FROM amax.components('faulty');
 UPDATE faulty SET n = 3 WHERE id BETWEEN 5 AND 15;
 SELECT * FROM state();
+-- Since when those pages are given up the next VACUUM notes; reclaim takes them once a transaction has ended after that.
+RESET amax.fault_point;
+VACUUM faulty;
+UPDATE faulty SET n = 3 WHERE id = 16;
 SET amax.fault_point = 'reclaim_emptied';
 VACUUM faulty;
 SELECT * FROM state();

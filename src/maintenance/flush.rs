@@ -96,7 +96,7 @@ pub unsafe fn flush(
         component.id = manifest.next_component;
         manifest.next_component += 1;
         manifest.components.push(component);
-        manifest::retire(manifest, RetiredPages::Rows(retired));
+        manifest.retire(RetiredPages::Rows(retired));
     });
     super::fault("flush_published");
     flushed

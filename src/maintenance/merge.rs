@@ -8,7 +8,7 @@ use crate::columnar::stub::{self, State};
 use crate::options::Options;
 use crate::storage::manifest;
 use amax_lsm::merge::{Candidate, Policy};
-use amax_lsm::{tid, Component, Extent, Manifest, RetiredPages, Unswept};
+use amax_lsm::{tid, Component, Extent, Manifest, RetiredPages, Unswept, UNKNOWN_XID};
 use pgrx::pg_sys;
 
 #[derive(Default)]
@@ -99,9 +99,9 @@ unsafe fn merge_components(
         manifest.components.retain(|c| !is_input(c));
         component.id = manifest.next_component;
         manifest.next_component += 1;
-        let safexid = manifest::retire(manifest, RetiredPages::Columnar(pages));
+        manifest.retire(RetiredPages::Columnar(pages));
         component.unswept = (left_out > 0).then_some(Unswept {
-            safexid,
+            safexid: UNKNOWN_XID,
             rows: left_out,
         });
         manifest

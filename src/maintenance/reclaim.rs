@@ -14,7 +14,7 @@ pub fn shrink_directory(rel: pg_sys::Relation) {
     super::fault("reclaim_taken_out");
     if !pages.is_empty() {
         manifest::publish(rel, |manifest| {
-            manifest::retire(manifest, RetiredPages::Columnar(pages))
+            manifest.retire(RetiredPages::Columnar(pages))
         });
     }
 }

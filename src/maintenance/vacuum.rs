@@ -412,6 +412,7 @@ impl Vacuum {
         let _lock = MaintenanceLock::take(self.rel);
         self.report.merged = merge::merge(self.rel);
         self.report.columnar_dead -= self.report.merged.left_out.min(self.report.columnar_dead);
+        manifest::stamp(self.rel);
     }
 
     unsafe fn settle_origins(&mut self) {
@@ -471,7 +472,7 @@ impl Vacuum {
                 component.origin = None;
             }
             if !given_up.is_empty() {
-                manifest::retire(manifest, RetiredPages::Columnar(given_up));
+                manifest.retire(RetiredPages::Columnar(given_up));
             }
         });
         super::fault("vacuum_settled");

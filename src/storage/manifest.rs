@@ -3,7 +3,7 @@
 use super::buffer::{corrupt, rel_name, Change, Kind};
 use super::meta::BLOCK as META;
 use super::{blob, cache, meta};
-use amax_lsm::{meta as layout, Component, Directory, FreeSpace, Manifest, Retired, RetiredPages};
+use amax_lsm::{meta as layout, Component, Directory, FreeSpace, Manifest, RetiredPages};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 use std::rc::Rc;
@@ -53,10 +53,11 @@ pub fn publish<R>(rel: pg_sys::Relation, f: impl FnOnce(&mut Manifest) -> R) -> 
     let page = change.page(META, Kind::Meta);
     let old = layout::manifest(change.payload(page));
     let mut manifest = load(rel, old.clone());
+    manifest.stamp(unsafe { pg_sys::ReadNextFullTransactionId() }.value);
     let result = f(&mut manifest);
     let old = old.expect("loaded above").extents;
     if !old.is_empty() {
-        retire(&mut manifest, RetiredPages::Columnar(old));
+        manifest.retire(RetiredPages::Columnar(old));
     }
     // Pages for the new one come out of its own free space: take them before writing down what is left.
     let pages = pages_needed(&manifest);
@@ -103,11 +104,11 @@ pub fn take_free(rel: pg_sys::Relation) -> FreeSpace {
     }
 }
 
-/// Notes that pages were given up now: whoever may read them began before the next transaction id, which is returned.
-pub fn retire(manifest: &mut Manifest, pages: RetiredPages) -> u64 {
-    let safexid = unsafe { pg_sys::ReadNextFullTransactionId() }.value;
-    manifest.retired.push(Retired { safexid, pages });
-    safexid
+/// Makes known since when what was given up is of no use to new snapshots, so that a reclaim may find it due.
+pub fn stamp(rel: pg_sys::Relation) {
+    if current(rel).wants_stamp() {
+        publish(rel, |_| ());
+    }
 }
 
 /// The directory of a component.

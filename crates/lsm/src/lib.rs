@@ -11,7 +11,7 @@ pub mod tid;
 pub use extents::{Extent, FreeSpace};
 pub use manifest::{
     Blob, Component, Directory, LeafEntry, Manifest, Origin, Retired, RetiredPages, Suspects,
-    Unswept,
+    Unswept, UNKNOWN_XID,
 };
 pub use ranges::RangeSet;
 pub use tid::Key;

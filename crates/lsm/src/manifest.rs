@@ -57,7 +57,7 @@ pub struct Component {
 /// Rows that a merge left out. Their marks in the stub directory stay for those who still read the merge's inputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unswept {
-    /// Next full transaction id when the inputs were given up; once it is removable for everyone the marks may go.
+    /// As of [`Retired`]; once it is removable for everyone the marks may go.
     pub safexid: u64,
     pub rows: u64,
 }
@@ -132,10 +132,13 @@ pub struct Suspects {
 /// Pages given up, which some snapshot may still read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Retired {
-    /// Next full transaction id when they were given up; reusable once it is removable for everyone.
+    /// Next full transaction id after they were given up; reusable once it is removable for everyone. See [`Manifest::stamp`].
     pub safexid: u64,
     pub pages: RetiredPages,
 }
+
+/// The safexid of what is given up by the very change that writes this manifest: removable for nobody.
+pub const UNKNOWN_XID: u64 = u64::MAX;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RetiredPages {
@@ -194,6 +197,40 @@ impl Manifest {
             owners.sort_unstable();
             owners
         })
+    }
+
+    /// Gives pages up.
+    pub fn retire(&mut self, pages: RetiredPages) {
+        self.retired.push(Retired {
+            safexid: UNKNOWN_XID,
+            pages,
+        });
+    }
+
+    /// Fills in what was not known when this manifest was written. Whoever changes the manifest says what transaction id is next, after
+    /// the change that wrote it was logged: an id that was next before may have been used, and its end logged, earlier than that change,
+    /// and a standby's snapshot in between would pass for one that is past the change.
+    pub fn stamp(&mut self, next_xid: u64) {
+        let retired = self.retired.iter_mut().map(|r| &mut r.safexid);
+        let unswept = self
+            .components
+            .iter_mut()
+            .filter_map(|c| c.unswept.as_mut());
+        retired
+            .chain(unswept.map(|u| &mut u.safexid))
+            .filter(|xid| **xid == UNKNOWN_XID)
+            .for_each(|xid| *xid = next_xid);
+    }
+
+    /// Whether more waits for a stamp than the pages of the manifest before, which every change but the first gives up.
+    pub fn wants_stamp(&self) -> bool {
+        let unknown = self.retired.iter().filter(|r| r.safexid == UNKNOWN_XID);
+        let (mut count, mut rows) = (0, false);
+        for retired in unknown {
+            count += 1;
+            rows |= matches!(retired.pages, RetiredPages::Rows(_));
+        }
+        count > 1 || rows
     }
 
     pub fn rows(&self) -> u64 {
@@ -274,6 +311,22 @@ mod tests {
         assert_eq!(of, [b, b, None, None, a, a, b, None, None, a, None]);
         assert_eq!(manifest.unowned(12).ranges(), [(2, 4), (7, 9), (10, 12)]);
         assert_eq!(manifest.unowned(8).ranges(), [(2, 4), (7, 8)]);
+    }
+
+    #[test]
+    fn stamps_what_was_given_up_by_the_change_before() {
+        let mut manifest = Manifest::default();
+        manifest.retire(RetiredPages::Rows(vec![(1, 2)]));
+        assert!(manifest.wants_stamp());
+        manifest.stamp(7);
+        manifest.retire(RetiredPages::Columnar(vec![]));
+        assert!(!manifest.wants_stamp());
+        manifest.retire(RetiredPages::Columnar(vec![]));
+        assert!(manifest.wants_stamp());
+        manifest.stamp(9);
+        assert!(!manifest.wants_stamp());
+        let xids: Vec<_> = manifest.retired.iter().map(|r| r.safexid).collect();
+        assert_eq!(xids, [7, 9, 9]);
     }
 
     #[test]

@@ -178,10 +178,21 @@ class Load:
             if found:
                 setattr(self, what, getattr(self, what) + int(found[1]))
 
+    def run(self, seconds):
+        """The load for so long, and on a busy machine until something of everything was done."""
+        until = time.monotonic() + seconds
+        with self:
+            while not self.stop.wait(0.2):
+                if time.monotonic() > until and (self.enough() or time.monotonic() > until + 30):
+                    break
+
+    def enough(self):
+        return all((any(w.commits for w in self.writers), self.vacuums, self.flushed, self.freed))
+
     def did(self):
         """What was done; raises when it was too little to have tested anything."""
         commits = sum(w.commits for w in self.writers)
-        if not all((commits, self.vacuums, self.flushed, self.freed)):
+        if not self.enough():
             raise Mismatch(f"nothing was tested: {commits} commits, {self.vacuums} VACUUMs, {self.flushed} pages flushed, {self.freed} pages freed")
         return f"{commits} commits, {self.vacuums} VACUUMs, {self.flushed} pages flushed, {self.freed} freed"
 
