@@ -263,9 +263,11 @@ impl Vacuum {
         super::fault("vacuum_released");
         let mut change = Change::begin(self.rel);
         let handle = change.borrowed(pin.buffer());
+        let page = change.raw(handle);
         for &(_, offset) in &idle {
-            rowpage::set_unused(change.raw(handle), offset);
+            rowpage::set_unused(page, offset);
         }
+        rowpage::free_space_to_lowest(page);
         change.commit();
     }
 

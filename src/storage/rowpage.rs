@@ -78,8 +78,15 @@ pub fn seal(page: pg_sys::Page) {
     }
 }
 
-/// Undoes [`seal`]: the page's free space is what lies below its lowest tuple.
+/// Undoes [`seal`].
 pub fn unseal(page: pg_sys::Page) {
+    unsafe { (*header(page)).pd_prune_xid = pg_sys::InvalidTransactionId };
+    free_space_to_lowest(page);
+}
+
+/// Makes the page's free space what lies below its lowest tuple, without moving any: on a standby somebody may be looking at them. Heap
+/// counts on this for an empty page: it logs the insertion of the first tuple as that into a new page, which is what a replay makes.
+pub fn free_space_to_lowest(page: pg_sys::Page) {
     unsafe {
         let h = header(page);
         let lowest = offsets(page)
@@ -87,7 +94,6 @@ pub fn unseal(page: pg_sys::Page) {
             .min()
             .unwrap_or((*h).pd_special as usize);
         (*h).pd_upper = lowest as u16;
-        (*h).pd_prune_xid = pg_sys::InvalidTransactionId;
     }
 }
 
