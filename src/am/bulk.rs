@@ -116,7 +116,7 @@ unsafe fn eligible(rel: pg_sys::Relation) -> bool {
         let index = pg_sys::relation_open(oid, pg_sys::AccessShareLock as i32);
         let form = &*(*index).rd_index;
         // BRIN may be summarizing a range whose rows it cannot see yet.
-        let summarizes = (*(*index).rd_rel).relam == pg_sys::Oid::from(pg_sys::BRIN_AM_OID);
+        let summarizes = (*(*index).rd_rel).relam == pg_sys::BRIN_AM_OID;
         let plain = !form.indisunique && !form.indisexclusion && !summarizes;
         pg_sys::relation_close(index, pg_sys::AccessShareLock as i32);
         plain

@@ -59,6 +59,9 @@ impl Drop for Borrowed {
     }
 }
 
+/// Columns of paths, by attribute and steps.
+type Paths = HashMap<(usize, Vec<PathStep>), Rc<Path>>;
+
 /// A leaf in use.
 pub struct OpenLeaf {
     pub relid: pg_sys::Oid,
@@ -66,7 +69,7 @@ pub struct OpenLeaf {
     leaf: Leaf<Pages>,
     columns: Vec<OnceCell<Rc<Column>>>,
     dense: Vec<OnceCell<Rc<Dense>>>,
-    paths: RefCell<HashMap<(usize, Vec<PathStep>), Rc<Path>>>,
+    paths: RefCell<Paths>,
     /// For reading few rows.
     lazy: Vec<OnceCell<Rc<Column>>>,
     bytes: Cell<usize>,

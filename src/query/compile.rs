@@ -31,7 +31,7 @@ pub struct Compiler<'a> {
 pub unsafe fn reads(node: *mut Node) -> Vec<usize> {
     let mut found = Vec::new();
     walk(node, &mut |node| {
-        if is_a(node, NodeTag::T_Var) && (*(node as *mut Var)).varno as i32 == INDEX_VAR as i32 {
+        if is_a(node, NodeTag::T_Var) && (*(node as *mut Var)).varno == INDEX_VAR {
             let at = (*(node as *mut Var)).varattno as usize - 1;
             if !found.contains(&at) {
                 found.push(at);
@@ -94,7 +94,7 @@ impl Compiler<'_> {
     /// The entry that a variable refers to.
     unsafe fn entry(&self, node: *mut Node) -> Option<(usize, &Entry)> {
         let var = node as *mut Var;
-        (is_a(node, NodeTag::T_Var) && (*var).varno as i32 == INDEX_VAR as i32).then(|| {
+        (is_a(node, NodeTag::T_Var) && (*var).varno == INDEX_VAR).then(|| {
             let at = (*var).varattno as usize - 1;
             (at, &self.entries[at])
         })

@@ -52,6 +52,8 @@ impl Policy {
 }
 
 #[cfg(test)]
+// A merge is a range, and often there is one.
+#[allow(clippy::single_range_in_vec_init)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
