@@ -316,10 +316,8 @@ impl State {
             *(*slot).tts_isnull.add(at) = null;
         };
         for (i, key) in self.keys.iter().enumerate() {
-            set(
-                i,
-                datum::get(&self.aggregator.grouping().keys(i), group, key.sql),
-            );
+            let value = self.aggregator.grouping().key(i, group);
+            set(i, datum::of_scalar(value, key.sql));
         }
         for (i, aggregate) in self.aggregates.iter().enumerate() {
             let output = self

@@ -1,6 +1,6 @@
 //! Between PostgreSQL's values and the words of vectors.
 
-use amax_exec::{Scalar, Type, Vector, VectorBuilder};
+use amax_exec::{Scalar, Type, VectorBuilder};
 use pgrx::pg_sys;
 
 /// The vectors that hold values of an SQL type; None if none do. Text is compared bytewise, so its collation must be deterministic.
@@ -65,11 +65,13 @@ pub fn of_word(word: i64, ty: pg_sys::Oid) -> pg_sys::Datum {
     }
 }
 
-/// Value `i` of a vector as SQL type `ty`, in the current memory context.
-pub unsafe fn get(vector: &Vector<'_>, i: usize, ty: pg_sys::Oid) -> (pg_sys::Datum, bool) {
-    let datum = match vector.get(i) {
+/// A value of a vector as SQL type `ty`, in the current memory context.
+pub unsafe fn of_scalar(value: Scalar<'_>, ty: pg_sys::Oid) -> (pg_sys::Datum, bool) {
+    let datum = match value {
         Scalar::Null => return (pg_sys::Datum::null(), true),
-        Scalar::Bool(_) | Scalar::Int(_) | Scalar::Float(_) => of_word(vector.words[i], ty),
+        Scalar::Bool(value) => of_word(i64::from(value), ty),
+        Scalar::Int(value) => of_word(value, ty),
+        Scalar::Float(value) => of_word(value.to_bits() as i64, ty),
         Scalar::Text(bytes) => of_bytes(bytes),
         Scalar::Numeric(payload) => of_bytes(payload),
         Scalar::Decimal { mantissa, scale } => of_decimal(mantissa, scale),

@@ -7,7 +7,7 @@ use crate::store::{hash_words, Numbers, Store};
 use crate::table::NONE;
 use crate::tuples::{check_members, Tuples};
 use crate::values::{Values, UNKNOWN};
-use crate::vector::{Type, Vector, View};
+use crate::vector::{Scalar, Type, Vector, View};
 
 /// The groups of all rows so far, numbered in the order they were first seen.
 ///
@@ -75,6 +75,19 @@ impl Grouping {
         let columns = self.columns.iter().map(Values::heap_bytes);
         let shown = self.shown.iter().flatten().map(Numbers::heap_bytes);
         columns.sum::<usize>() + self.tuples.heap_bytes() + shown.sum::<usize>()
+    }
+
+    /// Key `column` of a group.
+    pub fn key(&self, column: usize, group: usize) -> Scalar<'_> {
+        let values = &self.columns[column];
+        if self.columns.len() == 1 {
+            return values.get(group as u32);
+        }
+        let key = values.get(self.tuples.get(group)[column]);
+        match &self.shown[column] {
+            Some(shown) if key != Scalar::Null => shown.scalar(group, values.ty()),
+            _ => key,
+        }
     }
 
     /// Key `column` of each group.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::decimal::Decimal;
 use crate::error::{Error, Result};
 use crate::sum::NOT_A_NUMERIC;
-use crate::vector::{StringTable, Type, Vector, View, LARGE};
+use crate::vector::{Scalar, StringTable, Type, Vector, View, LARGE};
 
 /// The same in every process, so that partitions are.
 #[inline]
@@ -43,6 +43,8 @@ pub(crate) trait Store: Default {
     /// Adds something in place of a value.
     fn push_none(&mut self);
     fn heap_bytes(&self) -> usize;
+    /// The value of a number that has one.
+    fn scalar(&self, number: usize, ty: Type) -> Scalar<'_>;
     /// All of them, in order.
     fn vector(&self, ty: Type) -> Vector<'_>;
     /// # Errors
@@ -97,6 +99,15 @@ impl Store for Words {
 
     fn heap_bytes(&self) -> usize {
         self.0.capacity() * 8
+    }
+
+    fn scalar(&self, number: usize, ty: Type) -> Scalar<'_> {
+        let word = self.0[number];
+        match ty {
+            Type::Bool => Scalar::Bool(word != 0),
+            Type::Float => Scalar::Float(f64::from_bits(word as u64)),
+            _ => Scalar::Int(word),
+        }
     }
 
     fn vector(&self, ty: Type) -> Vector<'_> {
@@ -169,6 +180,10 @@ impl Store for Floats {
 
     fn heap_bytes(&self) -> usize {
         self.0.heap_bytes()
+    }
+
+    fn scalar(&self, number: usize, ty: Type) -> Scalar<'_> {
+        self.0.scalar(number, ty)
     }
 
     fn vector(&self, ty: Type) -> Vector<'_> {
@@ -257,6 +272,10 @@ impl Store for Strings {
 
     fn heap_bytes(&self) -> usize {
         self.ends.capacity() * 4 + self.data.capacity()
+    }
+
+    fn scalar(&self, number: usize, _: Type) -> Scalar<'_> {
+        Scalar::Text(self.get(number))
     }
 
     fn vector(&self, _: Type) -> Vector<'_> {
@@ -399,6 +418,22 @@ impl Store for Numbers {
 
     fn heap_bytes(&self) -> usize {
         self.words.capacity() * 8 + self.scales.capacity() * 2 + self.large.heap_bytes()
+    }
+
+    fn scalar(&self, number: usize, ty: Type) -> Scalar<'_> {
+        let Number {
+            word,
+            scale,
+            payload,
+        } = self.get(number);
+        match scale {
+            _ if ty == Type::Float => Scalar::Float(f64::from_bits(word as u64)),
+            LARGE => Scalar::Numeric(payload),
+            scale => Scalar::Decimal {
+                mantissa: word,
+                scale,
+            },
+        }
     }
 
     fn vector(&self, ty: Type) -> Vector<'_> {

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::range::Range;
 use crate::store::{check_numerics, Floats, Numbers, Store, Strings, Words, NULL_HASH};
 use crate::table::{Keys, Table, NONE};
-use crate::vector::{Type, Vector, View};
+use crate::vector::{Scalar, Type, Vector, View};
 
 /// What is not known yet; no number and not [`NONE`].
 pub(crate) const UNKNOWN: u32 = NONE - 1;
@@ -162,6 +162,14 @@ impl Values {
     /// Of the values and their table; what is kept for a batch is not counted.
     pub(crate) fn heap_bytes(&self) -> usize {
         with!(&self.any, hashed => hashed.store.heap_bytes() + hashed.table.heap_bytes())
+    }
+
+    /// The value of a number.
+    pub(crate) fn get(&self, number: u32) -> Scalar<'_> {
+        if self.null == Some(number) {
+            return Scalar::Null;
+        }
+        with!(&self.any, hashed => hashed.store.scalar(number as usize, self.ty))
     }
 
     /// All values by number; borrowed.

@@ -554,6 +554,9 @@ fn run(case: &Case) -> (Groups, usize) {
         let keys: Vec<_> = (0..case.keys.len()).map(|at| grouping.keys(at)).collect();
         for group in 0..grouping.len() {
             let shown: Vec<_> = keys.iter().map(|key| show_scalar(key.get(group))).collect();
+            for (column, shown) in shown.iter().enumerate() {
+                assert_eq!(shown, &show_scalar(grouping.key(column, group)));
+            }
             let key = keys.iter().map(|key| value(key.get(group))).collect();
             let results = (0..functions().len())
                 .map(|at| {
