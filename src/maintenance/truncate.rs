@@ -11,6 +11,8 @@ use amax_lsm::{Manifest, RangeSet, RetiredPages};
 use pgrx::pg_sys;
 use std::collections::HashSet;
 
+/// Pages that are worth some trouble.
+const MANY: u32 = 1000;
 /// lazy_truncate_heap() waits as long for its lock, and looks this often (milliseconds).
 const LOCK_TIMEOUT: i64 = 5000;
 const LOCK_INTERVAL: i64 = 50;
@@ -21,7 +23,8 @@ pub unsafe fn truncate(rel: pg_sys::Relation, indexed: bool) -> u32 {
     let pages = physical_blocks(rel);
     let end = new_end(rel, pages, indexed);
     // should_attempt_truncation()
-    if pages == end || pages - end < 1000 && pages - end < pages / 16 || !lock(rel) {
+    let gain = pages - end;
+    if gain == 0 || gain < MANY && gain < pages / 16 || !lock(rel, gain >= MANY) {
         return 0;
     }
     // Nobody else is here now.
@@ -41,10 +44,14 @@ pub unsafe fn truncate(rel: pg_sys::Relation, indexed: bool) -> u32 {
     pages - end
 }
 
-unsafe fn lock(rel: pg_sys::Relation) -> bool {
+/// Small tables are not worth waiting for: most of their VACUUMs find something to give back, and those of busy ones would all wait.
+unsafe fn lock(rel: pg_sys::Relation, wait: bool) -> bool {
     for _ in 0..LOCK_TIMEOUT / LOCK_INTERVAL {
         if pg_sys::ConditionalLockRelation(rel, pg_sys::AccessExclusiveLock as i32) {
             return true;
+        }
+        if !wait {
+            return false;
         }
         pgrx::check_for_interrupts!();
         let events = pg_sys::WL_LATCH_SET | pg_sys::WL_TIMEOUT | pg_sys::WL_EXIT_ON_PM_DEATH;

@@ -419,7 +419,7 @@ def main():
                 faulty = faulty or faults.Faults(server)
                 if not passes(f"{what} at {point}", lambda: faulty.test(point, how)):
                     faulty = faulty.drop()
-        passes("more transaction ids than half of all", lambda: xids.run(server))
+        passes("more transaction ids than half of all", lambda: xids.run(directory))
     finally:
         if count[False]:
             shutil.copy(server.log, pathlib.Path(results) / "server.log")
