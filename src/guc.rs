@@ -42,6 +42,7 @@ impl From<Compression> for amax_format::Compression {
     }
 }
 
+static FLUSH_INLINE: GucSetting<bool> = GucSetting::<bool>::new(true);
 static EAGER: GucSetting<bool> = GucSetting::<bool>::new(false);
 static CUSTOM_SCAN: GucSetting<bool> = GucSetting::<bool>::new(true);
 static COMPRESSION: GucSetting<Compression> = GucSetting::<Compression>::new(Compression::snappy);
@@ -62,6 +63,11 @@ pub fn fault_point() -> Option<String> {
         .get()
         .map(|name| name.to_string_lossy().into_owned())
         .filter(|name| !name.is_empty())
+}
+
+/// Whether transactions that add row pages flush when they commit.
+pub fn flush_inline() -> bool {
+    FLUSH_INLINE.get()
 }
 
 /// For tests: everything that may be columnar becomes so at once.
@@ -134,6 +140,14 @@ pub fn init() {
         c"Enables the planner's use of scans that read columns.",
         c"Off, queries read whole rows, one by one.",
         &CUSTOM_SCAN,
+        user(),
+        plain,
+    );
+    GucRegistry::define_bool_guc(
+        c"amax.flush_inline",
+        c"Lets transactions that add row pages turn those that others have left into a component, when there are many.",
+        c"Otherwise only VACUUM does.",
+        &FLUSH_INLINE,
         user(),
         plain,
     );

@@ -1,6 +1,8 @@
 //! Where PostgreSQL tells us that a statement, a subtransaction or a transaction has ended.
 
 use super::bulk;
+use crate::maintenance::inline;
+use crate::storage::map;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
@@ -28,8 +30,16 @@ unsafe extern "C-unwind" fn transaction(
 ) {
     use pg_sys::XactEvent::*;
     match event {
-        XACT_EVENT_PRE_COMMIT | XACT_EVENT_PRE_PREPARE => bulk::finish_command(None),
-        XACT_EVENT_ABORT => bulk::forget(None),
+        XACT_EVENT_PRE_COMMIT => {
+            bulk::finish_command(None);
+            inline::at_commit();
+        }
+        XACT_EVENT_PRE_PREPARE => bulk::finish_command(None),
+        XACT_EVENT_ABORT => {
+            bulk::forget(None);
+            drop(map::take_grown());
+        }
+        XACT_EVENT_PREPARE => drop(map::take_grown()),
         _ => {}
     }
 }

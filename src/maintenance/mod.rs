@@ -2,6 +2,7 @@
 
 pub mod flush;
 pub mod freeze;
+pub mod inline;
 mod lost;
 pub mod merge;
 pub mod reclaim;
@@ -23,7 +24,6 @@ impl MaintenanceLock {
         MaintenanceLock(rel)
     }
 
-    #[allow(dead_code)]
     pub fn try_take(rel: pg_sys::Relation) -> Option<MaintenanceLock> {
         unsafe { pg_sys::ConditionalLockPage(rel, 0, pg_sys::ExclusiveLock as i32) }
             .then(|| MaintenanceLock(rel))

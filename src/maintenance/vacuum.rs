@@ -673,7 +673,7 @@ pub unsafe fn removable(rel: pg_sys::Relation, safexid: u64) -> bool {
 
 /// [`conflict`] with the snapshots whose xmin is older than `xmin`. The one that is as old has no conflict: with hot_standby_feedback it
 /// is often the standby's own that our horizon waits for (heap_xlog_freeze_page() steps back by one as well).
-unsafe fn conflict_older(rel: pg_sys::Relation, xmin: pg_sys::TransactionId) {
+pub unsafe fn conflict_older(rel: pg_sys::Relation, xmin: pg_sys::TransactionId) {
     conflict(rel, full_xid(before(xmin)));
 }
 

@@ -1,11 +1,13 @@
 //! The page maps (crates/lsm `meta::Map`): logical block to row page, row page to logical block, stub directory.
 
 use super::buffer::{rel_name, Change, Kind, Pin};
+use super::cache::{file_id, FileId};
 use super::meta::BLOCK as META;
 use super::{cache, meta};
 use amax_lsm::meta::{self as layout, get_u32, put_u32, Map, Slot};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
+use std::cell::RefCell;
 
 /// The entry at `index`; 0 when there is none.
 pub fn get(rel: pg_sys::Relation, map: Map, index: u32) -> u32 {
@@ -58,8 +60,43 @@ pub fn adopt(rel: pg_sys::Relation, p: u32) -> u32 {
         forward.set(&mut change, p);
         layout::set_blocks(change.payload_mut(metapage), v + 1);
         change.commit();
+        note_growth(rel, v);
         return v;
     }
+}
+
+/// Row pages that our transaction has added to a relation.
+pub struct Grown {
+    pub relid: pg_sys::Oid,
+    pub file: FileId,
+    pub pages: u32,
+    /// The most zeros that the binary form of one of their logical blocks ends in: of 2^n pages one has n.
+    pub zeros: u32,
+}
+
+thread_local! {
+    static GROWN: RefCell<Vec<Grown>> = const { RefCell::new(Vec::new()) };
+}
+
+fn note_growth(rel: pg_sys::Relation, v: u32) {
+    let (file, zeros) = (file_id(rel), v.trailing_zeros().min(31));
+    GROWN.with_borrow_mut(|grown| match grown.iter_mut().find(|g| g.file == file) {
+        Some(known) => {
+            known.pages += 1;
+            known.zeros = known.zeros.max(zeros);
+        }
+        None => grown.push(Grown {
+            relid: unsafe { (*rel).rd_id },
+            file,
+            pages: 1,
+            zeros,
+        }),
+    });
+}
+
+/// What has been noted since it was last asked for.
+pub fn take_grown() -> Vec<Grown> {
+    GROWN.take()
 }
 
 /// Takes the mapping of `v` and `p` back: the page is about to be something else.
