@@ -217,7 +217,8 @@ impl Vacuum {
             }
         };
         if rowpage::is_sealed(pin.page()) {
-            return false;
+            // Published meanwhile: its rows are settled and have no transaction ids any more.
+            return manifest::current(self.rel).component_of(v).is_some();
         }
         crate::compat::prune(self.rel, &pin, self.limits.oldest_xmin, self.vistest);
         if !self.conflicted && freeze::due(&pin, &self.limits) {
