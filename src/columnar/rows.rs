@@ -182,7 +182,9 @@ pub fn rows_of_blocks(
     let mut rows = Vec::with_capacity(keys.len());
     let mut start = keys.partition_point(|&k| k < key(blocks.start, 0));
     for v in blocks {
-        let end = start + keys[start..].partition_point(|&k| k < key(v + 1, 0));
+        // A block has no more rows than offsets.
+        let most = (start + usize::from(tid::MAX_OFFSET)).min(keys.len());
+        let end = start + keys[start..most].partition_point(|&k| k < key(v + 1, 0));
         match stub::states_of_block(rel, v) {
             None => rows.extend(start as u32..end as u32),
             Some(states) => rows.extend(

@@ -196,9 +196,10 @@ unsafe fn path(
             std::ptr::null_mut(),
         ),
     };
-    // A vector's share of what PostgreSQL takes for a row.
+    // No row is handed up: what that takes is most of what a scan of columns costs, however few rows the planner expects.
     let computed = (wanted.keys.len() + wanted.aggregates.len()) as f64;
-    path.startup_cost = (*child).total_cost + 0.2 * cpu_operator_cost * computed * (*child).rows;
+    let scanned = 0.7 * (*child).total_cost;
+    path.startup_cost = scanned + 0.1 * cpu_operator_cost * computed * (*child).rows;
     path.total_cost =
         path.startup_cost + path.rows * (cpu_tuple_cost + cpu_operator_cost * computed);
     (*custom).flags = CUSTOMPATH_SUPPORT_PROJECTION;

@@ -1,6 +1,7 @@
 //! From PostgreSQL's expressions over a scan's entries to vectorized ones. What has no fast form stays PostgreSQL's, as an external
 //! expression; so every expression of a type that vectors hold has a form.
 
+use super::containment;
 use super::datum::type_of;
 use super::entry::Entry;
 use super::tree::{is_a, make, nodes, rewrite, walk};
@@ -260,6 +261,12 @@ impl Compiler<'_> {
             });
         }
         match (id, &args[..]) {
+            (F_JSONB_EQ, &[arg, value]) => {
+                let (input, entry) = self.entry(arg)?;
+                let scalar = containment::scalar_of(containment::constant(value)?)?;
+                matches!(entry, Entry::Path(path) if !path.text)
+                    .then_some(Expr::JsonEquals(input, scalar))
+            }
             (
                 F_BOOL_JSONB | F_NUMERIC_JSONB | F_INT2_JSONB | F_INT4_JSONB | F_INT8_JSONB
                 | F_FLOAT8_JSONB,
@@ -388,11 +395,7 @@ unsafe fn step_of(field: *mut Node) -> i64 {
     let Some(field) = constant(field) else {
         return 1;
     };
-    let plain = pg_detoast_datum_packed(field.cast_mut_ptr());
-    let name = std::slice::from_raw_parts(
-        pgrx::varlena::vardata_any(plain) as *const u8,
-        pgrx::varlena::varsize_any_exhdr(plain),
-    );
+    let name = super::datum::varlena(field);
     match name.to_ascii_lowercase().as_slice() {
         b"second" | b"milliseconds" | b"microseconds" | b"epoch" | b"julian" => 1,
         b"minute" => 60 * SECOND,

@@ -38,20 +38,19 @@ pub unsafe fn push(out: &mut VectorBuilder, ty: pg_sys::Oid, value: pg_sys::Datu
         pg_sys::FLOAT4OID => {
             out.push_word(f64::from(f32::from_bits(value.value() as u32)).to_bits() as i64)
         }
-        pg_sys::NUMERICOID => out.push_numeric(&varlena(value)),
-        pg_sys::TEXTOID | pg_sys::VARCHAROID => out.push_text(&varlena(value)),
+        pg_sys::NUMERICOID => out.push_numeric(varlena(value)),
+        pg_sys::TEXTOID | pg_sys::VARCHAROID => out.push_text(varlena(value)),
         _ => out.push_word(value.value() as i64),
     }
 }
 
-/// A variable-length value's bytes.
-unsafe fn varlena<'a>(value: pg_sys::Datum) -> std::borrow::Cow<'a, [u8]> {
+/// The bytes of a variable-length value, which lives as long as its memory context.
+pub unsafe fn varlena<'a>(value: pg_sys::Datum) -> &'a [u8] {
     let plain = pg_sys::pg_detoast_datum_packed(value.cast_mut_ptr());
-    let bytes = std::slice::from_raw_parts(
+    std::slice::from_raw_parts(
         pgrx::varlena::vardata_any(plain) as *const u8,
         pgrx::varlena::varsize_any_exhdr(plain),
-    );
-    std::borrow::Cow::Borrowed(bytes)
+    )
 }
 
 /// The word of a value as an SQL value of type `ty` that is passed by value.

@@ -3,6 +3,7 @@
 mod aggregate;
 mod aggregate_plan;
 mod compile;
+mod containment;
 mod datum;
 mod entry;
 mod explain;

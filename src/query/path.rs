@@ -1,5 +1,6 @@
 //! JSON paths in expressions: which are columns of their own.
 
+use super::datum;
 use super::tree::{is_a, nodes};
 use amax_format::PathStep;
 use pgrx::pg_sys;
@@ -118,16 +119,7 @@ unsafe fn constant(node: *mut pg_sys::Node, ty: pg_sys::Oid) -> Option<pg_sys::D
 }
 
 unsafe fn text_constant(node: *mut pg_sys::Node) -> Option<Vec<u8>> {
-    constant(node, pg_sys::TEXTOID).map(|datum| text_bytes(datum).to_vec())
-}
-
-/// The bytes of a text that is not null.
-unsafe fn text_bytes<'a>(datum: pg_sys::Datum) -> &'a [u8] {
-    let plain = pg_sys::pg_detoast_datum_packed(datum.cast_mut_ptr());
-    std::slice::from_raw_parts(
-        pgrx::varlena::vardata_any(plain) as *const u8,
-        pgrx::varlena::varsize_any_exhdr(plain),
-    )
+    constant(node, pg_sys::TEXTOID).map(|datum| datum::varlena(datum).to_vec())
 }
 
 unsafe fn text_array_constant(node: *mut pg_sys::Node) -> Option<Vec<Vec<u8>>> {
@@ -144,6 +136,6 @@ unsafe fn text_array_constant(node: *mut pg_sys::Node) -> Option<Vec<Vec<u8>>> {
         &mut n,
     );
     (0..n as usize)
-        .map(|i| (!*nulls.add(i)).then(|| text_bytes(*elements.add(i)).to_vec()))
+        .map(|i| (!*nulls.add(i)).then(|| datum::varlena(*elements.add(i)).to_vec()))
         .collect()
 }

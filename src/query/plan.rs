@@ -1,5 +1,6 @@
 //! Planning scans: a custom path beside PostgreSQL's own for every amax table that has columns.
 
+use super::containment::split;
 use super::entry::{collect, target_list, variables};
 use super::tree::{equal, is_a, list, make, nodes};
 use crate::am;
@@ -232,12 +233,11 @@ unsafe extern "C-unwind" fn plan_path(
     let scan = make::<pg_sys::CustomScan>(NodeTag::T_CustomScan);
     let mut wanted = Vec::new();
     wanted_of(root, rel, &mut wanted);
-    for node in nodes(tlist).into_iter().chain(nodes(clauses)) {
-        let node = if is_a(node, NodeTag::T_RestrictInfo) {
-            (*(node as *mut pg_sys::RestrictInfo)).clause as *mut pg_sys::Node
-        } else {
-            node
-        };
+    let mut conditions = Vec::new();
+    for condition in nodes(pg_sys::extract_actual_clauses(clauses, false)) {
+        split(condition, &mut conditions);
+    }
+    for &node in nodes(tlist).iter().chain(&conditions) {
         collect(node, (*rel).relid, &mut wanted);
     }
     // PostgreSQL may give the plan another target list later (create_projection_plan), made of the same variables.
@@ -246,7 +246,7 @@ unsafe extern "C-unwind" fn plan_path(
     }
     let plan = &mut (*scan).scan.plan;
     plan.targetlist = tlist;
-    plan.qual = pg_sys::extract_actual_clauses(clauses, false);
+    plan.qual = list(conditions);
     (*scan).scan.scanrelid = (*rel).relid;
     (*scan).flags = (*best).flags;
     (*scan).custom_scan_tlist = target_list(&wanted);

@@ -2,7 +2,9 @@
 
 use std::cmp::Ordering;
 
-use crate::expr::Comparison;
+use amax_format::{Dense, Tag};
+
+use crate::expr::{Comparison, Evaluated, JsonScalar};
 use crate::vector::{Type, Vector, LARGE};
 
 fn float(a: i64, b: i64) -> Ordering {
@@ -115,6 +117,51 @@ pub(crate) fn each(comparison: Comparison, a: &Vector<'_>, b: &Vector<'_>) -> Ve
     (0..a.words.len())
         .map(|i| i64::from(comparison.holds(order(i))))
         .collect()
+}
+
+/// A path's values compared with a scalar document: numbers by value, strings by their bytes, other kinds are different.
+pub(crate) fn json_equals<'a>(dense: &Dense, rows: &[u32], scalar: &JsonScalar) -> Evaluated<'a> {
+    let strings = dense.strings();
+    // Which of few distinct strings it is.
+    let code = match scalar {
+        JsonScalar::String(sought) if dense.is_dictionary() => Some(
+            (0..strings.len())
+                .find(|&i| strings.get(i) == Some(sought))
+                .map_or(-1, |i| i as i64),
+        ),
+        _ => None,
+    };
+    let mut words = Vec::with_capacity(rows.len());
+    let mut valid = Vec::with_capacity(rows.len());
+    let mut unsure = Vec::new();
+    for (i, &row) in rows.iter().enumerate() {
+        let row = row as usize;
+        let word = dense.words()[row];
+        let equal = match (dense.tag(row), scalar) {
+            (Tag::String, JsonScalar::String(sought)) => match code {
+                Some(code) => word == code,
+                None => strings.get(word as usize) == Some(sought),
+            },
+            (Tag::Bool, JsonScalar::Bool(sought)) => (word != 0) == *sought,
+            (Tag::Null, JsonScalar::Null) => true,
+            (Tag::Int, JsonScalar::Number { mantissa, scale }) => {
+                decimal((word, 0), (*mantissa, *scale)).is_eq()
+            }
+            (Tag::Decimal, JsonScalar::Number { mantissa, scale }) => {
+                decimal((word, dense.scales()[row]), (*mantissa, *scale)).is_eq()
+            }
+            (Tag::Other, JsonScalar::Number { .. }) => {
+                unsure.push(i as u32);
+                false
+            }
+            _ => false,
+        };
+        words.push(i64::from(equal));
+        valid.push(dense.tag(row) != Tag::Missing);
+    }
+    let mut vector = Vector::of_words(Type::Bool, words);
+    vector.valid = valid.contains(&false).then(|| valid.into());
+    Evaluated { vector, unsure }
 }
 
 #[cfg(test)]

@@ -113,6 +113,24 @@ impl To {
     }
 }
 
+/// A scalar document.
+#[derive(Clone, Debug, PartialEq)]
+pub enum JsonScalar {
+    /// `null`
+    Null,
+    /// `true` or `false`
+    Bool(bool),
+    /// A number.
+    Number {
+        /// Without the decimal point.
+        mantissa: i64,
+        /// Decimals.
+        scale: u16,
+    },
+    /// A string.
+    String(Vec<u8>),
+}
+
 /// An expression.
 #[derive(Clone, Debug)]
 pub enum Expr {
@@ -158,6 +176,8 @@ pub enum Expr {
         /// Whether JSON null counts.
         or_null: bool,
     },
+    /// A path by `->` equal to a scalar, as jsonb compares them.
+    JsonEquals(usize, JsonScalar),
     /// Kleene's.
     And(Vec<Expr>),
     /// Kleene's.
@@ -213,7 +233,11 @@ impl Expr {
     /// Whether PostgreSQL's functions are called for it, which may raise errors.
     pub fn calls_out(&self) -> bool {
         match self {
-            Self::Column(..) | Self::Text(_) | Self::Cast { .. } | Self::IsMissing { .. } => false,
+            Self::Column(..)
+            | Self::Text(_)
+            | Self::Cast { .. }
+            | Self::IsMissing { .. }
+            | Self::JsonEquals(..) => false,
             Self::Once { simple, .. } => !simple,
             Self::Memo { .. } | Self::External { .. } => true,
             Self::Convert { arg, .. }
@@ -293,6 +317,9 @@ impl<'a> Batch<'a, '_> {
                     .map(|&r| i64::from(is_null(dense.tag(r as usize))))
                     .collect();
                 sure(Vector::of_words(Type::Bool, missing))
+            }
+            Expr::JsonEquals(input, scalar) => {
+                compare::json_equals(self.columns.dense(*input), rows, scalar)
             }
             Expr::Not(arg) => {
                 let mut arg = self.eval(arg, rows);

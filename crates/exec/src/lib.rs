@@ -34,7 +34,7 @@ pub use arith::Arithmetic;
 pub use builder::VectorBuilder;
 pub use decimal::Decimal;
 pub use error::{Error, Result};
-pub use expr::{Batch, Columns, Comparison, Evaluated, Expr, External, From, To};
+pub use expr::{Batch, Columns, Comparison, Evaluated, Expr, External, From, JsonScalar, To};
 pub use group::Grouping;
 pub use skip::{passes_none, Zones};
 pub use state::Output;

@@ -32,7 +32,7 @@ pub fn passes_none<'e>(
 /// Whether evaluating it raises nothing in this leaf.
 fn is_harmless(expr: &Expr, zones: &dyn Zones) -> bool {
     match expr {
-        Expr::Column(..) | Expr::Text(_) | Expr::IsMissing { .. } => true,
+        Expr::Column(..) | Expr::Text(_) | Expr::IsMissing { .. } | Expr::JsonEquals(..) => true,
         Expr::Once { simple, .. } => *simple,
         Expr::Cast { input, from, to } => zones.zone(*input).is_some_and(|zone| {
             let fits = match (to, zone.tag, zone.min, zone.max) {
