@@ -15,6 +15,7 @@ from twins import Mismatch, Twins
 SETTINGS = ["amax.flush_threshold = 0", "amax.bulk_threshold = 10", "amax.rows_per_leaf = 100", "amax.merge_ratio = 0"]
 TABLES = ("t", "loaded")
 
+CHECKPOINTER = "SELECT backend_start FROM pg_stat_activity WHERE backend_type = 'checkpointer'"
 FLUSH = "VACUUM {amax}t"
 KEEP = "VACUUM (TRUNCATE off) {amax}t"
 PASS = "INSERT INTO loaded VALUES (-1, '{}')"
@@ -97,27 +98,32 @@ class Faults:
 
     def hit(self, statement, point, how):
         amax = self.twins.amax.connection
+        checkpointer = amax.execute(CHECKPOINTER).fetchone()
         amax.execute(f"SET amax.fault_point = '{point}{how}'")
         try:
             amax.execute(statement)
         except psycopg.Error as error:
             if how and amax.closed:
-                return self.reconnect()
+                return self.reconnect(checkpointer)
             if how or f"fault injected at {point}" not in str(error):
                 raise Mismatch(f"{point}{how}: {error.sqlstate} {error} in: {statement}") from error
             return amax.execute("RESET amax.fault_point")
         raise Mismatch(f"{point} was not reached by: {statement}")
 
-    def reconnect(self):
-        self.twins.close()
+    def reconnect(self, checkpointer):
+        """To the server as it is after recovery: before the postmaster hears of the death, the old one still takes connections."""
         deadline = time.monotonic() + 60
         while True:
+            self.twins.close()
             try:
-                return self.twins.connect(self.server)
+                self.twins.connect(self.server)
+                if self.twins.amax.connection.execute(CHECKPOINTER).fetchone() not in (None, checkpointer):
+                    return
             except psycopg.OperationalError:
-                if time.monotonic() > deadline:
-                    raise
-                time.sleep(0.05)
+                pass
+            if time.monotonic() > deadline:
+                raise Mismatch("the server did not come back")
+            time.sleep(0.05)
 
     def check(self):
         for table in TABLES:
