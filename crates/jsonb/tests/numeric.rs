@@ -1,7 +1,7 @@
 //! Numerics: text, words and bytes agree.
 
 use amax_jsonb::numeric::{
-    decode, encode_decimal, encode_int, from_text, to_text, Number, MAX_SCALE,
+    self, decode, encode_decimal, encode_int, from_text, to_text, Number, MAX_SCALE,
 };
 use amax_jsonb::Error;
 use proptest::prelude::*;
@@ -70,6 +70,21 @@ proptest! {
             Some(number) => prop_assert_eq!(encoded(number), payload),
             None => prop_assert!(signed.replace('.', "").parse::<i64>().is_err()),
         }
+    }
+
+    #[test]
+    fn digits_of_any_number(whole in "(0|[1-9][0-9]{0,60})", fraction in "[0-9]{0,300}", negative: bool) {
+        let point = if fraction.is_empty() { "" } else { "." };
+        let text = format!("{}{whole}{point}{fraction}", if negative { "-" } else { "" });
+        let payload = numeric::from_text(&text).expect("numeric");
+        let Some(numeric::Value::Finite(number)) = numeric::read(&payload) else {
+            panic!("not finite");
+        };
+        // Zeros around the digits are left out again.
+        let digits: Vec<u16> = [0].into_iter().chain(number.iter()).chain([0, 0]).collect();
+        let mut written = Vec::new();
+        numeric::write(number.negative, number.weight + 1, number.dscale, &digits, &mut written).expect("fits");
+        prop_assert_eq!(written, payload);
     }
 
     #[test]
