@@ -38,7 +38,7 @@ pub unsafe fn split(condition: *mut pg_sys::Node, out: &mut Vec<*mut pg_sys::Nod
             let args = nodes(op.args);
             if let Some(Ok(Value::Object(object))) = constant(args[1]).map(amax_jsonb::root) {
                 let before = out.len();
-                if object.len() > 0 && fields(args[0], object, op, out).is_some() {
+                if !object.is_empty() && fields(args[0], object, op, out).is_some() {
                     return;
                 }
                 out.truncate(before);
@@ -71,7 +71,7 @@ unsafe fn fields(
             key,
         );
         match value {
-            Value::Object(inner) if inner.len() > 0 => fields(field, inner, contains, out)?,
+            Value::Object(inner) if !inner.is_empty() => fields(field, inner, contains, out)?,
             Value::Array(_) | Value::Object(_) => {
                 let whole = json(value)?;
                 out.push(call(
