@@ -5,8 +5,8 @@
 SET amax.flush_threshold = 0;
 SET amax.rows_per_leaf = 300;
 
--- shape(table): its components and their rows, rows that are marked dead or left out, and what is damaged.
-CREATE FUNCTION twins.shape(t regclass, OUT components bigint, OUT rows numeric, OUT problems bigint) LANGUAGE plpgsql AS $$
+-- components_of(table): its components and their rows, rows that are marked dead or left out, and what is damaged.
+CREATE FUNCTION twins.components_of(t regclass, OUT components bigint, OUT rows numeric, OUT problems bigint) LANGUAGE plpgsql AS $$
 BEGIN
   SELECT count(*), sum(c.rows) INTO components, rows FROM amax.components(t) c;
   SELECT count(*) INTO problems FROM amax.verify(t);
@@ -34,7 +34,7 @@ SELECT twice($$VACUUM t$$) \gexec
 SELECT twice($$ALTER TABLE t DROP COLUMN n$$) \gexec
 SELECT twice($$INSERT INTO t SELECT i, 'last', '{}', 'given' FROM generate_series(1001, 1010) i$$) \gexec
 SELECT twice($$VACUUM t$$) \gexec
-SELECT * FROM shape('amax_side.t');
+SELECT * FROM components_of('amax_side.t');
 
 -- Rows change: some only locked, some updated, some deleted. Then all components become one.
 BEGIN;
@@ -47,10 +47,10 @@ CREATE TABLE places AS SELECT ctid AS place, id FROM amax_side.t WHERE s IS DIST
 SELECT twice($$VACUUM t$$) \gexec
 RESET amax.max_components;
 SELECT twice($$VACUUM t$$) \gexec
-SELECT components <= 5 AS few, problems FROM shape('amax_side.t');
+SELECT components <= 5 AS few, problems FROM components_of('amax_side.t');
 SET amax.merge_ratio = 0;
 SELECT twice($$VACUUM t$$) \gexec
-SELECT * FROM shape('amax_side.t');
+SELECT * FROM components_of('amax_side.t');
 SELECT * FROM compare('SELECT * FROM t');
 SELECT count(*) AS moved FROM places p LEFT JOIN amax_side.t ON t.ctid = p.place AND t.id = p.id WHERE t.id IS NULL;
 SET enable_seqscan = off;
@@ -61,7 +61,7 @@ RESET enable_seqscan;
 -- the merge's inputs are given back, the marks of what was left out go; the rows that are left can be changed
 SELECT twice($$VACUUM t$$) \gexec
 SELECT twice($$VACUUM t$$) \gexec
-SELECT * FROM shape('amax_side.t');
+SELECT * FROM components_of('amax_side.t');
 SELECT * FROM compare('SELECT * FROM t');
 SELECT twice($$INSERT INTO t (id, s) SELECT i, 'back' FROM generate_series(1, 1000, 3) i$$) \gexec
 SELECT twice($$UPDATE t SET s = 'again' WHERE id % 5 = 0$$) \gexec
@@ -71,7 +71,7 @@ SELECT * FROM compare('SELECT * FROM t');
 
 -- chains: dead rows are left out with their aliases and their index entries
 SELECT twice($$VACUUM hot$$) \gexec
-SELECT * FROM shape('amax_side.hot');
+SELECT * FROM components_of('amax_side.hot');
 SELECT sum(aliases) AS aliases FROM amax.leaves('amax_side.hot');
 SELECT * FROM compare('SELECT * FROM hot');
 SET enable_seqscan = off;
@@ -87,14 +87,14 @@ SELECT twice($$INSERT INTO alone SELECT i, repeat('x', i % 50) FROM generate_ser
 SELECT twice($$VACUUM alone$$) \gexec
 SELECT twice($$DELETE FROM alone WHERE id % 10 = 0$$) \gexec
 SELECT twice($$VACUUM alone$$) \gexec
-SELECT * FROM shape('amax_side.alone');
+SELECT * FROM components_of('amax_side.alone');
 SELECT twice($$DELETE FROM alone WHERE id % 10 < 3$$) \gexec
 SELECT twice($$VACUUM alone$$) \gexec
-SELECT * FROM shape('amax_side.alone');
+SELECT * FROM components_of('amax_side.alone');
 SELECT * FROM compare('SELECT * FROM alone');
 SELECT twice($$DELETE FROM alone$$) \gexec
 SELECT twice($$VACUUM alone$$) \gexec
-SELECT * FROM shape('amax_side.alone');
+SELECT * FROM components_of('amax_side.alone');
 SELECT twice($$INSERT INTO alone VALUES (1, 'one')$$) \gexec
 SELECT twice($$VACUUM alone$$) \gexec
 SELECT * FROM compare('SELECT * FROM alone');
@@ -108,7 +108,7 @@ SELECT twice($$INSERT INTO wide SELECT i, noise(i, 1000) FROM generate_series(1,
 SELECT twice($$VACUUM wide$$) \gexec
 SELECT twice($$INSERT INTO wide SELECT i, noise(i, 1000) FROM generate_series(301, 600) i$$) \gexec
 SELECT twice($$VACUUM wide$$) \gexec
-SELECT * FROM shape('amax_side.wide');
+SELECT * FROM components_of('amax_side.wide');
 SELECT max(bytes) < 80000 AS bounded, count(*) > 7 AS several FROM amax.leaves('amax_side.wide');
 SELECT * FROM compare('SELECT * FROM wide');
 

@@ -3,7 +3,6 @@
 //! Until 17 the executor prefetches the block of a bitmap's next TIDs, until 16 ANALYZE that of its sample's next block, from the main
 //! fork. With us these are logical blocks: what is prefetched is of no use, and beyond the file's last segment there is only an error.
 
-use crate::storage::buffer::physical_blocks;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
@@ -51,7 +50,7 @@ pub unsafe fn of_analyze(rel: pg_sys::Relation, logical_blocks: u32) {
     if segment(logical_blocks) == 0
         || pg_sys::maintenance_io_concurrency == 0
         || pg_sys::IsInParallelMode()
-        || segment(logical_blocks) <= segment(physical_blocks(rel))
+        || segment(logical_blocks) <= segment(crate::storage::buffer::physical_blocks(rel))
     {
         return;
     }

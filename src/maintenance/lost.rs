@@ -88,7 +88,7 @@ unsafe fn is_ours(rel: pg_sys::Relation, page: u32) -> bool {
     if lock.is_ours() {
         return true;
     }
-    let free = if pg_sys::PageIsNew(pin.page()) {
+    let free = if crate::storage::rowpage::is_new(pin.page()) {
         pg_sys::BLCKSZ as usize - crate::storage::buffer::PAGE_HEADER
     } else {
         pg_sys::PageGetHeapFreeSpace(pin.page())

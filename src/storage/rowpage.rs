@@ -102,9 +102,14 @@ pub fn max_offset(page: pg_sys::Page) -> u16 {
     (lower.saturating_sub(super::buffer::PAGE_HEADER) / 4) as u16
 }
 
+/// PageIsNew() (bufpage.h).
+pub fn is_new(page: pg_sys::Page) -> bool {
+    unsafe { (*header(page)).pd_upper == 0 }
+}
+
 /// Whether the page is new or has no line pointer in use. Pages that are not row pages have none either.
 pub fn is_empty(page: pg_sys::Page) -> bool {
-    unsafe { pg_sys::PageIsNew(page) || offsets(page).all(|o| item(page, o) == Item::Unused) }
+    is_new(page) || offsets(page).all(|o| item(page, o) == Item::Unused)
 }
 
 pub fn offsets(page: pg_sys::Page) -> impl Iterator<Item = u16> {
