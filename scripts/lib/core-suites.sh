@@ -11,7 +11,7 @@ exception_reason() {
     # What holds for core-eager holds with custom scans too.
     for mode in "$1" "${1/core-columns/core-eager}"; do
         sed -nE "s/^$mode[[:space:]]+$2[[:space:]]+(.+)$/\1/p" "$CORE_TESTS/exceptions.txt"
-    done | head -n 1
+    done | sed -n 1p
 }
 
 # same_lines PATTERN DIFF: whether a difference takes away and adds the same lines, of those that match, in whatever order.
