@@ -615,12 +615,16 @@ class Expressions:
         keys = ", ".join(self.scope.keys)
         if not keys:
             return Node("bigint", "count(*)")
-        if draw < 0.92:
-            return Node("text", f"string_agg(%s, ',' ORDER BY {keys})", self.value("text", 1))
-        if draw < 0.96:
-            return Node(None, f"array_agg(%s ORDER BY {keys})", self.value(rng.choice(TYPES[:-1]), 1))
         if draw < 0.98:
-            return Node("jsonb", f"jsonb_agg(%s ORDER BY {keys})", self.value("jsonb", 1))
+            if draw < 0.92:
+                call, result, type_ = "string_agg(%s, ','", "text", "text"
+            elif draw < 0.96:
+                call, result, type_ = "array_agg(%s", None, rng.choice(TYPES[:-1])
+            else:
+                call, result, type_ = "jsonb_agg(%s", "jsonb", "jsonb"
+            value = self.value(type_, 1)
+            # Rows may have the same keys: then the values themselves give an order.
+            return Node(result, f'{call} ORDER BY {keys}, (%s)::text COLLATE "C")', value, value)
         return Node("numeric", rng.choice(["percentile_disc(0.5) WITHIN GROUP (ORDER BY %s)", "bit_xor(%s)", "bit_or(%s)"]), self.value("int", 1))
 
     def key(self):
