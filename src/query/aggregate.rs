@@ -262,9 +262,9 @@ impl State {
             for (i, aggregate) in self.aggregates.iter().enumerate() {
                 let kept = match (&aggregate.filter, &mut filters[i]) {
                     (Some(filter), Some(out)) => {
-                        let (value, null) = scan.rows.eval(filter.state, &filter.reads);
-                        out.push(!null && value.value() & 0xff != 0);
-                        out.last() == Some(&true)
+                        let kept = scan.rows.holds(filter.state, &filter.reads);
+                        out.push(kept);
+                        kept
                     }
                     _ => true,
                 };

@@ -3,7 +3,7 @@
 use super::compile::Outside;
 use super::datum;
 use super::entry::Entry;
-use super::tree::eval;
+use super::tree::{eval, holds};
 use crate::am::block::Block;
 use crate::am::slot;
 use crate::columnar::{OpenLeaf, Path, Row};
@@ -210,6 +210,12 @@ impl Rows {
             }
         }
         eval(self.states[entry], self.row_econtext)
+    }
+
+    /// Whether a condition over the entries in `reads` holds.
+    pub unsafe fn holds(&mut self, state: *mut pg_sys::ExprState, reads: &[usize]) -> bool {
+        self.fill(reads);
+        holds(state, self.econtext)
     }
 
     /// Evaluates an expression over the entries in `reads`.

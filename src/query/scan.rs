@@ -219,8 +219,7 @@ impl Scan {
     pub unsafe fn passes(&mut self, first: usize) -> bool {
         for i in first..self.clauses.len() {
             let clause = &self.clauses[i];
-            let (value, null) = self.rows.eval(clause.state, &clause.reads);
-            if null || value.value() & 0xff == 0 {
+            if !self.rows.holds(clause.state, &clause.reads) {
                 self.removed += 1;
                 return false;
             }
