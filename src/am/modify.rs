@@ -8,7 +8,7 @@ use super::block::{locate, Place};
 use super::bulk;
 use super::fetch::{moved_partitions, raw_xmin};
 use super::slot;
-use crate::columnar::{self, stub};
+use crate::columnar::{self, stub, stub_keys};
 use crate::maintenance;
 use crate::storage::buffer::{rel_name, Change, Pin};
 use crate::storage::rowpage::{self, heap_tuple, is_stub, set_tid, tid_block, InHeap};
@@ -187,10 +187,17 @@ enum NoTarget {
     Invisible,
 }
 
+#[derive(Clone, Copy, PartialEq)]
+enum Purpose {
+    Lock,
+    Change,
+}
+
 unsafe fn target(
     rel: pg_sys::Relation,
     tid: &pg_sys::ItemPointerData,
     cid: u32,
+    purpose: Purpose,
 ) -> Result<Target, NoTarget> {
     if !bulk::idle() {
         bulk::publish_for(rel, std::ptr::null_mut());
@@ -229,6 +236,14 @@ unsafe fn target(
         }
         let mut physical = pg_sys::ItemPointerData::default();
         set_tid(&mut physical, p, offset);
+        if stub
+            && purpose == Purpose::Change
+            && bulk::is_logically_logged(rel)
+            && stub_keys::lacks_identity(rel, tid, &physical, || row_of(rel, tid))
+            && stub_keys::renew(rel, &pin, offset)
+        {
+            continue;
+        }
         return Ok(Target {
             pin,
             physical,
@@ -315,7 +330,7 @@ pub unsafe extern "C-unwind" fn delete(
     changing_partition: bool,
 ) -> pg_sys::TM_Result::Type {
     let logical = *tid;
-    let mut target = match target(rel, &logical, cid) {
+    let mut target = match target(rel, &logical, cid, Purpose::Change) {
         Ok(target) => target,
         Err(none) => return none.report(&logical, tmfd),
     };
@@ -342,6 +357,14 @@ pub unsafe extern "C-unwind" fn delete(
     result
 }
 
+/// The columnar row whose stub a target is.
+fn row_of(rel: pg_sys::Relation, tid: &pg_sys::ItemPointerData) -> columnar::Row {
+    match locate(rel, tid_block(tid)) {
+        Place::Columnar(manifest, at) => columnar::row_at(rel, &manifest.components[at], tid),
+        _ => pgrx::error!("columnar row vanished from relation \"{}\"", rel_name(rel)),
+    }
+}
+
 #[cfg(feature = "pg15")]
 type UpdateIndexes = bool;
 #[cfg(not(feature = "pg15"))]
@@ -362,7 +385,7 @@ pub unsafe extern "C-unwind" fn update(
 ) -> pg_sys::TM_Result::Type {
     let logical = *otid;
     set_update_indexes(update_indexes, false);
-    let mut target = match target(rel, &logical, cid) {
+    let mut target = match target(rel, &logical, cid, Purpose::Change) {
         Ok(target) => target,
         Err(none) => {
             *lockmode = pg_sys::LockTupleMode::LockTupleExclusive;
@@ -373,6 +396,11 @@ pub unsafe extern "C-unwind" fn update(
         *lockmode = pg_sys::LockTupleMode::LockTupleExclusive;
         return report_updated(&logical, tmfd);
     }
+    let row = || row_of(rel, &logical);
+    let keys = target
+        .stub
+        .then(|| stub_keys::pose(rel, &logical, &target.physical, slot, row))
+        .flatten();
     with_heap_tuple(rel, slot, |tuple| {
         let guard = InHeap::enter();
         #[cfg(feature = "pg15")]
@@ -398,7 +426,7 @@ pub unsafe extern "C-unwind" fn update(
             lockmode,
             update_indexes,
         );
-        drop(guard);
+        drop((guard, keys));
         if result != pg_sys::TM_Result::TM_Ok {
             fix_failure(rel, &logical, &target.physical, tmfd);
             return result;
@@ -476,7 +504,7 @@ pub unsafe extern "C-unwind" fn lock(
     (*tmfd).traversed = false;
     loop {
         let logical = *tid;
-        let target = match target(rel, &logical, cid) {
+        let target = match target(rel, &logical, cid, Purpose::Lock) {
             Ok(target) => target,
             Err(none) => return none.report(&logical, tmfd),
         };
@@ -517,13 +545,7 @@ pub unsafe extern "C-unwind" fn lock(
             }
         }
         if target.stub {
-            match locate(rel, tid_block(&logical)) {
-                Place::Columnar(manifest, component) => {
-                    let row = columnar::row_at(rel, &manifest.components[component], &logical);
-                    slot::store_columnar(slot, row, logical, (*rel).rd_id);
-                }
-                _ => pgrx::error!("columnar row vanished from relation \"{}\"", rel_name(rel)),
-            }
+            slot::store_columnar(slot, row_of(rel, &logical), logical, (*rel).rd_id);
         } else {
             tuple.t_tableOid = (*rel).rd_id;
             slot::store_pinned(slot, tuple, logical, pin.into_buffer());

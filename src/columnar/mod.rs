@@ -7,6 +7,7 @@ pub mod origin;
 mod row;
 mod rows;
 pub mod stub;
+pub mod stub_keys;
 mod value;
 pub mod write;
 

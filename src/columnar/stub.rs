@@ -358,6 +358,24 @@ pub fn release(rel: pg_sys::Relation, row: Key, place: (u32, u16)) {
     );
 }
 
+/// Takes idle stubs off their page, under its cleanup lock: rows whose stubs were only locked, or whose changes were rolled back. Nobody can
+/// be about to use them: that takes a pin.
+pub unsafe fn take_off(rel: pg_sys::Relation, pin: &Pin, idle: &[(Key, u16)]) {
+    // The row first: a stub that is gone while its entry is there means that the row is dead.
+    for &(row, offset) in idle {
+        release(rel, row, (pin.block(), offset));
+    }
+    fault("vacuum_released");
+    let mut change = Change::begin(rel);
+    let handle = change.borrowed(pin.buffer());
+    let page = change.raw(handle);
+    for &(_, offset) in idle {
+        rowpage::set_unused(page, offset);
+    }
+    rowpage::free_space_to_lowest(page);
+    change.commit();
+}
+
 /// Empties the entries of a block whose component goes: its rows are nobody's, their stubs inert tuples.
 pub fn forget(rel: pg_sys::Relation, v: u32) {
     let Some(block) = directory_page(rel, v) else {

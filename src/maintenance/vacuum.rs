@@ -254,22 +254,9 @@ impl Vacuum {
                 idle.push((row, offset));
             }
         }
-        if idle.is_empty() {
-            return;
+        if !idle.is_empty() {
+            stub::take_off(self.rel, pin, &idle);
         }
-        // The row first: a stub that is gone while its entry is there means that the row is dead.
-        for &(row, offset) in &idle {
-            stub::release(self.rel, row, (pin.block(), offset));
-        }
-        super::fault("vacuum_released");
-        let mut change = Change::begin(self.rel);
-        let handle = change.borrowed(pin.buffer());
-        let page = change.raw(handle);
-        for &(_, offset) in &idle {
-            rowpage::set_unused(page, offset);
-        }
-        rowpage::free_space_to_lowest(page);
-        change.commit();
     }
 
     unsafe fn count(&mut self, pin: &Pin) {

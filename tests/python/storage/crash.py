@@ -22,6 +22,7 @@ import traceback
 
 import psycopg
 
+import decoding
 import faults
 import xids
 from server import Server
@@ -420,6 +421,7 @@ def main():
                 if not passes(f"{what} at {point}", lambda: faulty.test(point, how)):
                     faulty = faulty.drop()
         passes("more transaction ids than half of all", lambda: xids.run(directory))
+        passes("logical decoding", lambda: decoding.run(directory))
     finally:
         if count[False]:
             shutil.copy(server.log, pathlib.Path(results) / "server.log")

@@ -1,0 +1,77 @@
+"""Logical decoding shows the same changes of both twins, whatever the rows' state and whenever their replica identity was set."""
+
+from server import Server
+from twins import Mismatch, Twins, shorten
+
+IDENTITIES = ["DEFAULT", "FULL", "NOTHING", "USING INDEX t_code"]
+# What is done to rows before the identity is set: what their stubs hold is from then.
+STUBS = ["SELECT FROM t WHERE id % 10 = {n} FOR KEY SHARE", "BEGIN; UPDATE t SET v = v + 1 WHERE id % 10 = {n}; ROLLBACK"]
+CHANGES = ["UPDATE t SET v = v + 1 WHERE id % 10 = {n}", "UPDATE t SET code = code || '!' WHERE id % 10 = {n}",
+           "UPDATE t SET id = id + 100000 WHERE id % 10 = {n}", "DELETE FROM t WHERE id % 10 = {n}"]
+
+
+def run(directory):
+    server = Server(directory, "decoding", ["fsync = off", "autovacuum = off", "wal_level = logical"])
+    server.start()
+    try:
+        twins = Twins(server, "decoding", 1, ["amax.flush_threshold = 0"])
+        changes = sum(history(server, twins, before, identity) for before in ("REPLICA IDENTITY NOTHING", None) for identity in IDENTITIES)
+        in_use(twins)
+        twins.close()
+        if crashes := server.new_crashes():
+            raise Mismatch("the server's log speaks of a crash:\n" + "\n".join(crashes[:5]))
+        return f"{changes} changes"
+    finally:
+        server.remove()
+
+
+def history(server, twins, before, identity):
+    """Stubs made under one identity, or (None) when the table had no key yet; changes decoded under another."""
+    both = twins.both
+    both("DROP TABLE IF EXISTS t")
+    both("CREATE TABLE t (id int NOT NULL, code text NOT NULL, v int, doc jsonb)")
+    if before:
+        both("ALTER TABLE t ADD PRIMARY KEY (id)")
+        both(f"ALTER TABLE t {before}")
+    both("INSERT INTO t SELECT i, 'code ' || i, i, jsonb_build_object('i', i) FROM generate_series(1, 100) i")
+    both("VACUUM t")
+    for n, statement in enumerate(STUBS):
+        for digit in (n, n + 2, n + 4, n + 6):
+            both(statement.format(n=digit))
+    if not before:
+        both("ALTER TABLE t ADD PRIMARY KEY (id)")
+    both("CREATE UNIQUE INDEX t_code ON t (code)")
+    both(f"ALTER TABLE t REPLICA IDENTITY {identity}")
+    slot = "SELECT 'slot' FROM pg_create_logical_replication_slot('decoding', 'test_decoding')"
+    twins.heap.query(slot)
+    for n, statement in enumerate(CHANGES):
+        for digit in (2 * n, 2 * n + 1):
+            both(statement.format(n=digit))
+    twins.heap.query("INSERT INTO t SELECT 1000000, 'end', 0, NULL")
+    decoded = {}
+    for (line,) in twins.heap.query("SELECT data FROM pg_logical_slot_get_changes('decoding', NULL, NULL, 'include-xids', '0')"):
+        for side in ("heap", "amax"):
+            if line.startswith(f"table {side}_side."):
+                decoded.setdefault(side, []).append(line.removeprefix(f"table {side}_side."))
+    twins.heap.query("DELETE FROM t WHERE id = 1000000")
+    twins.heap.query("SELECT pg_drop_replication_slot('decoding')")
+    heap, amax = (sorted(decoded.get(side, [])) for side in ("heap", "amax"))
+    heap = [line for line in heap if "'end'" not in line]
+    if heap != amax or not heap:
+        only = [shorten([line for line in a if line not in b][:3]) for a, b in ((heap, amax), (amax, heap))]
+        raise Mismatch(f"identity {before} -> {identity}: {len(heap)} changes of heap, {len(amax)} of amax; only heap: {only[0]}; only amax: {only[1]}")
+    return len(heap)
+
+
+def in_use(twins):
+    """A row that was locked before its identity came, and still is: the old row cannot be logged, and the change is refused."""
+    amax = twins.amax
+    amax.query("DROP TABLE t; CREATE TABLE t (id int, v int)")
+    amax.query("INSERT INTO t SELECT i, i FROM generate_series(1, 100) i")
+    amax.query("VACUUM t")
+    amax.query("BEGIN; SELECT FROM t WHERE id = 2 FOR KEY SHARE; ALTER TABLE t REPLICA IDENTITY FULL")
+    outcome = amax.run("DELETE FROM t WHERE id = 2")
+    if outcome.error != "55006":
+        raise Mismatch(f"a row whose old version could not be logged: {outcome}")
+    amax.query("ROLLBACK")
+    amax.query("DELETE FROM t WHERE id = 2")
