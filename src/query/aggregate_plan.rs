@@ -185,17 +185,7 @@ unsafe fn path(
     path.parent = output;
     path.pathtarget = (*output).reltarget;
     path.parallel_safe = (*output).consider_parallel && (*child).parallel_safe;
-    let keys = list(wanted.keys.iter().copied());
-    path.rows = match wanted.keys.len() {
-        0 => 1.0,
-        _ => estimate_num_groups(
-            root,
-            keys,
-            (*child).rows,
-            std::ptr::null_mut(),
-            std::ptr::null_mut(),
-        ),
-    };
+    path.rows = super::estimate::groups(root, (*child).parent, (*child).rows, &wanted.keys);
     // No row is handed up: what that takes is most of what a scan of columns costs, however few rows the planner expects.
     let computed = (wanted.keys.len() + wanted.aggregates.len()) as f64;
     let scanned = 0.7 * (*child).total_cost;

@@ -6,6 +6,7 @@ mod compile;
 mod containment;
 mod datum;
 mod entry;
+mod estimate;
 mod explain;
 mod path;
 mod plan;

@@ -273,7 +273,7 @@ pub(crate) fn convert(mut arg: Evaluated<'_>, to: To) -> Evaluated<'_> {
         }
         (Type::Int, To::Float) => map(arg, Type::Float, |_, w| Some((w as f64).to_bits() as i64)),
         (Type::Int, To::Numeric) => {
-            arg.vector.scales = Some(vec![0; arg.vector.words.len()].into());
+            arg.vector.scales = None;
             arg.vector.ty = Type::Numeric;
             arg
         }
@@ -310,6 +310,42 @@ pub(crate) fn convert(mut arg: Evaluated<'_>, to: To) -> Evaluated<'_> {
             }
         }
     }
+}
+
+/// `left / right` of numerics as a float, where the divisor is always the same power of ten and the dividends are integers that a float
+/// holds: PostgreSQL's quotient has all decimals then (at least 16 significant digits, and a float's integers have no more), so it is
+/// the float nearest to the exact one. None otherwise.
+pub(crate) fn quotient_as_float<'a>(
+    left: &Evaluated<'a>,
+    right: &Vector<'_>,
+) -> Option<Evaluated<'a>> {
+    let scale = right.scale(0);
+    if scale == LARGE || !right.is_valid(0) || left.vector.scales.is_some() {
+        return None;
+    }
+    let mut divisor = right.words[0];
+    let mut exponent = -i32::from(scale);
+    while divisor > 1 && divisor % 10 == 0 {
+        divisor /= 10;
+        exponent += 1;
+    }
+    let fits = |w: &i64| w.unsigned_abs() < EXACT_INTEGERS;
+    if divisor != 1 || !(1..=15).contains(&exponent) || !left.vector.words.iter().all(fits) {
+        return None;
+    }
+    let power = 10f64.powi(exponent);
+    let words: Vec<i64> = left
+        .vector
+        .words
+        .iter()
+        .map(|&w| (w as f64 / power).to_bits() as i64)
+        .collect();
+    let mut vector = Vector::of_words(Type::Float, words);
+    vector.valid = left.vector.valid.clone();
+    Some(Evaluated {
+        vector,
+        unsure: left.unsure.clone(),
+    })
 }
 
 /// `left operator right`, both of type `to`.
@@ -504,6 +540,46 @@ mod tests {
         );
         assert_eq!(divide((1, 3), (7, 0)), Some((14_285_714_285_714_286, 20)));
         assert_eq!(divide((1, 0), (0, 0)), None);
+    }
+
+    #[test]
+    fn a_quotient_by_a_power_of_ten_is_the_same_float_by_both_ways() {
+        let number = |word: i64, scale: Option<u16>| {
+            let mut vector = Vector::of_words(Type::Numeric, vec![word]);
+            vector.scales = scale.map(|s| vec![s].into());
+            crate::expr::sure(vector)
+        };
+        let mut word = 1i64;
+        for _ in 0..2000 {
+            word = word.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let dividend = (word >> (word & 63)) % (1 << 53);
+            for exponent in 1..=15u32 {
+                for scale in [0u16, 1, 3] {
+                    let divisor = 10i64.pow(exponent + u32::from(scale));
+                    let right = number(divisor, Some(scale));
+                    let fast = quotient_as_float(&number(dividend, None), &right.vector)
+                        .expect("a power of ten");
+                    let slow = convert(
+                        arithmetic(
+                            Arithmetic::Divide,
+                            To::Numeric,
+                            number(dividend, None),
+                            right,
+                        ),
+                        To::Float,
+                    );
+                    // A quotient of more digits than a word has is unsure.
+                    if slow.unsure.is_empty() {
+                        let both = [&fast, &slow].map(|e| f64::from_bits(e.vector.words[0] as u64));
+                        assert_eq!(both[0], both[1], "{dividend} / 10^{exponent}");
+                    }
+                }
+            }
+        }
+        for (divisor, scale) in [(20, 0), (1, 0), (10, 1), (-10, 0), (0, 0)] {
+            let right = number(divisor, Some(scale));
+            assert!(quotient_as_float(&number(7, None), &right.vector).is_none());
+        }
     }
 
     #[test]

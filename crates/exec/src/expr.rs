@@ -9,7 +9,7 @@ use amax_format::{Dense, Tag};
 use crate::arith::{self, Arithmetic};
 use crate::builder::VectorBuilder;
 use crate::compare::{self, incomparable, with_constant};
-use crate::vector::{Type, Vector};
+use crate::vector::{StringTable, Type, Vector};
 
 /// Where the columns of a batch come from; a column is decoded when it is first asked for.
 pub trait Columns {
@@ -282,6 +282,9 @@ impl<'a> Batch<'a, '_> {
             Expr::Text(input) => self.text(*input, rows),
             Expr::Cast { input, from, to } => self.cast(*input, *from, *to, rows),
             Expr::Convert { arg, to } => {
+                if let (Expr::Arithmetic { .. }, To::Float) = (&**arg, to) {
+                    return self.numeric_as_float(arg, rows);
+                }
                 let arg = self.eval(arg, rows);
                 arith::convert(arg, *to)
             }
@@ -354,19 +357,39 @@ impl<'a> Batch<'a, '_> {
         }
     }
 
+    /// A numeric expression that somebody wants as a float.
+    fn numeric_as_float(&mut self, arg: &Expr, rows: &[u32]) -> Evaluated<'a> {
+        let Expr::Arithmetic {
+            operator,
+            to,
+            left,
+            right,
+        } = arg
+        else {
+            unreachable!("the caller has looked")
+        };
+        let left = self.eval(left, rows);
+        let constant = matches!(**right, Expr::Once { .. }) && *operator == Arithmetic::Divide;
+        if constant && *to == To::Numeric && !rows.is_empty() {
+            let divisor = self.eval(right, &rows[..1]).vector;
+            if let Some(quotient) = arith::quotient_as_float(&left, &divisor) {
+                return quotient;
+            }
+        }
+        let right = self.eval(right, rows);
+        arith::convert(arith::arithmetic(*operator, *to, left, right), To::Float)
+    }
+
     /// Splits `rows` by a condition: those that pass, and those that are unsure. The others are gone.
     pub fn filter(&mut self, condition: &Expr, rows: &[u32], unsure: &mut Vec<u32>) -> Vec<u32> {
-        let mut found = self.eval(condition, rows);
-        let mut passed = Vec::with_capacity(rows.len());
-        if found.unsure.is_empty() && found.vector.valid.is_none() {
-            passed.extend(
-                rows.iter()
-                    .zip(found.vector.words.iter())
-                    .filter(|(_, &w)| w == TRUE)
-                    .map(|(&r, _)| r),
-            );
+        if let Some(passed) = self.filter_by_code(condition, rows) {
             return passed;
         }
+        let mut found = self.eval(condition, rows);
+        if found.unsure.is_empty() && found.vector.valid.is_none() {
+            return select(rows, |i, _| found.vector.words[i] == TRUE);
+        }
+        let mut passed = Vec::with_capacity(rows.len());
         let mut open = std::mem::take(&mut found.unsure).into_iter().peekable();
         for (i, &row) in rows.iter().enumerate() {
             if open.next_if_eq(&(i as u32)).is_some() {
@@ -376,6 +399,48 @@ impl<'a> Batch<'a, '_> {
             }
         }
         passed
+    }
+
+    /// [`Self::filter`] by a comparison of a path's text with constants, decided once per string, where that has few.
+    fn filter_by_code(&mut self, condition: &Expr, rows: &[u32]) -> Option<Vec<u32>> {
+        let (Expr::Compare(_, arg, _) | Expr::Any(arg, _)) = condition else {
+            return None;
+        };
+        let Expr::Text(input) = **arg else {
+            return None;
+        };
+        let constant = |e: &Expr| matches!(e, Expr::Once { .. });
+        let dense = self.columns.dense(input);
+        let strings = dense.strings();
+        if !dense.is_dictionary() || strings.len() > rows.len() || strings.is_empty() {
+            return None;
+        }
+        let codes: Vec<i64> = (0..strings.len() as i64).collect();
+        let table = StringTable::new(strings.ends, strings.data);
+        let codes = sure(Vector::of_codes(codes, table));
+        let found = match condition {
+            Expr::Compare(comparison, _, to) if constant(to) => {
+                self.compare_with_constant(*comparison, codes, to, rows[0])
+            }
+            Expr::Any(_, list) if list.iter().all(constant) => self.any_of(codes, list, rows[0]),
+            _ => return None,
+        };
+        let holds: Vec<bool> = (0..strings.len())
+            .map(|code| found.vector.is_valid(code) && found.vector.words[code] == TRUE)
+            .collect();
+        let words = dense.words();
+        let of_word = |word: i64| holds.get(word as usize).copied().unwrap_or(false);
+        if dense.uniform() == Some(Tag::String) {
+            return Some(select(rows, |_, row| of_word(words[row as usize])));
+        }
+        let is_text = |tag| matches!(tag, Tag::String | Tag::Missing | Tag::Null);
+        if !rows.iter().all(|&row| is_text(dense.tag(row as usize))) {
+            return None;
+        }
+        Some(select(rows, |_, row| {
+            let row = row as usize;
+            dense.tag(row) == Tag::String && of_word(words[row])
+        }))
     }
 
     fn column(&mut self, input: usize, ty: Type, rows: &[u32]) -> Evaluated<'a> {
@@ -433,26 +498,33 @@ impl<'a> Batch<'a, '_> {
     }
 
     fn any(&mut self, arg: &Expr, list: &[Expr], rows: &[u32]) -> Evaluated<'a> {
-        let mut arg = self.eval(arg, rows);
-        let mut result = vec![FALSE; rows.len()];
+        let arg = self.eval(arg, rows);
+        match rows.first() {
+            Some(&row) => self.any_of(arg, list, row),
+            None => sure(Vector::of_words(Type::Bool, Vec::new())),
+        }
+    }
+
+    /// `arg = ANY (list)`; `row` is any.
+    fn any_of(&mut self, mut arg: Evaluated<'a>, list: &[Expr], row: u32) -> Evaluated<'a> {
+        let rows = arg.vector.len();
+        let mut result = vec![FALSE; rows];
         let mut null_in_list = false;
-        if !rows.is_empty() {
-            for element in list {
-                let element = self.eval(element, &rows[..1]).vector;
-                if !element.is_valid(0) {
-                    null_in_list = true;
-                    continue;
-                }
-                let equal = with_constant(Comparison::Equal, &arg.vector, &element);
-                result
-                    .iter_mut()
-                    .zip(equal)
-                    .for_each(|(r, e)| *r |= i64::from(e));
-                arg.unsure = union(arg.unsure, incomparable(&arg.vector, &element));
+        for element in list {
+            let element = self.eval(element, &[row]).vector;
+            if !element.is_valid(0) {
+                null_in_list = true;
+                continue;
             }
+            let equal = with_constant(Comparison::Equal, &arg.vector, &element);
+            result
+                .iter_mut()
+                .zip(equal)
+                .for_each(|(r, e)| *r |= i64::from(e));
+            arg.unsure = union(arg.unsure, incomparable(&arg.vector, &element));
         }
         let valid = (arg.vector.valid.is_some() || null_in_list).then(|| {
-            (0..rows.len())
+            (0..rows)
                 .map(|i| {
                     if list.is_empty() {
                         true
@@ -481,25 +553,9 @@ impl<'a> Batch<'a, '_> {
         if matches!(left, Expr::Once { .. }) && !matches!(right, Expr::Once { .. }) {
             return self.compare(comparison.flip(), right, left, rows);
         }
-        let mut a = self.eval(left, rows);
-        if let (Expr::Once { .. }, false) = (right, rows.is_empty()) {
-            let constant = self.eval(right, &rows[..1]).vector;
-            if !constant.is_valid(0) {
-                let mut vector = Vector::of_words(Type::Bool, vec![FALSE; rows.len()]);
-                vector.valid = Some(vec![false; rows.len()].into());
-                return Evaluated {
-                    vector,
-                    unsure: a.unsure,
-                };
-            }
-            let words: Vec<i64> = with_constant(comparison, &a.vector, &constant)
-                .into_iter()
-                .map(i64::from)
-                .collect();
-            let mut vector = Vector::of_words(Type::Bool, words);
-            vector.valid = a.vector.valid.take();
-            let unsure = union(a.unsure, incomparable(&a.vector, &constant));
-            return Evaluated { vector, unsure };
+        let a = self.eval(left, rows);
+        if let (Expr::Once { .. }, Some(&row)) = (right, rows.first()) {
+            return self.compare_with_constant(comparison, a, right, row);
         }
         let b = self.eval(right, rows);
         let mut vector =
@@ -509,6 +565,34 @@ impl<'a> Batch<'a, '_> {
             incomparable(&a.vector, &b.vector),
             union(a.unsure, b.unsure),
         );
+        Evaluated { vector, unsure }
+    }
+
+    /// `a comparison constant`; `row` is any.
+    fn compare_with_constant(
+        &mut self,
+        comparison: Comparison,
+        mut a: Evaluated<'a>,
+        constant: &Expr,
+        row: u32,
+    ) -> Evaluated<'a> {
+        let constant = self.eval(constant, &[row]).vector;
+        if !constant.is_valid(0) {
+            let rows = a.vector.len();
+            let mut vector = Vector::of_words(Type::Bool, vec![FALSE; rows]);
+            vector.valid = Some(vec![false; rows].into());
+            return Evaluated {
+                vector,
+                unsure: a.unsure,
+            };
+        }
+        let words: Vec<i64> = with_constant(comparison, &a.vector, &constant)
+            .into_iter()
+            .map(i64::from)
+            .collect();
+        let mut vector = Vector::of_words(Type::Bool, words);
+        vector.valid = a.vector.valid.take();
+        let unsure = union(a.unsure, incomparable(&a.vector, &constant));
         Evaluated { vector, unsure }
     }
 
@@ -562,6 +646,19 @@ impl<'a> Batch<'a, '_> {
             .for_each(|&row| self.external.row(id, row, &mut out));
         sure(out.finish())
     }
+}
+
+/// The rows that pass, given their positions in the selection and in the leaf.
+fn select(rows: &[u32], passes: impl Fn(usize, u32) -> bool) -> Vec<u32> {
+    let mut passed = vec![0; rows.len()];
+    let mut n = 0;
+    // Without a branch: conditions are hard to predict.
+    for (i, &row) in rows.iter().enumerate() {
+        passed[n] = row;
+        n += usize::from(passes(i, row));
+    }
+    passed.truncate(n);
+    passed
 }
 
 /// An expression's value is known in all rows.

@@ -1,0 +1,160 @@
+//! How many groups there are: PostgreSQL has no statistics on paths, but a leaf's column is a sample.
+
+use super::entry::collect;
+use super::path::path_of;
+use super::tree::{is_a, list};
+use crate::columnar;
+use crate::storage::manifest;
+use amax_format::{Dense, Tag};
+use pgrx::pg_sys::*;
+use std::collections::HashMap;
+
+/// Values met in a sample.
+struct Sample {
+    /// Whether there are NULLs; they are no values.
+    nulls: bool,
+    values: f64,
+    distinct: f64,
+    /// Those met once.
+    once: f64,
+}
+
+/// Groups by `keys` among `rows` rows that a scan of `rel` hands up; as estimate_num_groups() of selfuncs.c, which is asked for what is
+/// not made of paths.
+pub unsafe fn groups(
+    root: *mut PlannerInfo,
+    rel: *mut RelOptInfo,
+    rows: f64,
+    keys: &[*mut Node],
+) -> f64 {
+    let tuples = (*rel).tuples.max(1.0);
+    let mut groups = 1.0;
+    let mut known: Vec<*mut Node> = Vec::new();
+    for &key in keys {
+        let before = known.len();
+        collect(key, (*rel).relid, &mut known);
+        groups *= match &known[before..] {
+            new if new.iter().all(|&node| !is_a(node, NodeTag::T_Var)) => new
+                .iter()
+                .map(|&path| distinct(root, rel, path))
+                .product::<f64>()
+                .min(domain(key)),
+            _ => estimate_num_groups(
+                root,
+                list([key]),
+                tuples,
+                std::ptr::null_mut(),
+                std::ptr::null_mut(),
+            ),
+        };
+    }
+    groups = groups.clamp(1.0, tuples);
+    if rows < tuples {
+        groups *= 1.0 - ((tuples - rows) / tuples).powf(tuples / groups);
+    }
+    groups.clamp(1.0, rows.max(1.0)).ceil()
+}
+
+/// How many values an expression can have at most, as far as its function tells.
+unsafe fn domain(key: *mut Node) -> f64 {
+    let call = &*(key as *mut FuncExpr);
+    if !is_a(key, NodeTag::T_FuncExpr) {
+        return f64::INFINITY;
+    }
+    let field = nodes_of(call)
+        .first()
+        .copied()
+        .unwrap_or(std::ptr::null_mut()) as *mut Const;
+    let is_extract = matches!(
+        call.funcid.to_u32(),
+        F_EXTRACT_TEXT_DATE
+            | F_EXTRACT_TEXT_TIME
+            | F_EXTRACT_TEXT_TIMESTAMP
+            | F_EXTRACT_TEXT_TIMESTAMPTZ
+            | F_DATE_PART_TEXT_DATE
+            | F_DATE_PART_TEXT_TIMESTAMP
+            | F_DATE_PART_TEXT_TIMESTAMPTZ
+    );
+    if !is_extract || !is_a(field as *mut Node, NodeTag::T_Const) || (*field).constisnull {
+        return f64::INFINITY;
+    }
+    match super::datum::varlena((*field).constvalue) {
+        b"quarter" => 4.0,
+        b"dow" | b"isodow" => 7.0,
+        b"month" => 12.0,
+        b"hour" => 24.0,
+        b"day" => 31.0,
+        b"week" => 53.0,
+        b"minute" => 60.0,
+        b"doy" => 366.0,
+        _ => f64::INFINITY,
+    }
+}
+
+unsafe fn nodes_of(call: &FuncExpr) -> Vec<*mut Node> {
+    super::tree::nodes(call.args)
+}
+
+/// Distinct values of a path, NULL among them (Haas and Stokes's estimator, as ANALYZE uses it).
+unsafe fn distinct(root: *mut PlannerInfo, rel: *mut RelOptInfo, path: *mut Node) -> f64 {
+    let tuples = (*rel).tuples.max(1.0);
+    let Some(sample) = sample(root, rel, path) else {
+        return tuples;
+    };
+    let Sample {
+        nulls,
+        values,
+        distinct,
+        once,
+    } = sample;
+    let null = if nulls { 1.0 } else { 0.0 };
+    if once == 0.0 || values >= tuples {
+        return distinct + null;
+    }
+    let estimate = values * distinct / (values - once + once * values / tuples);
+    estimate.clamp(distinct, tuples) + null
+}
+
+/// A leaf in the middle of the largest component.
+unsafe fn sample(root: *mut PlannerInfo, rel: *mut RelOptInfo, path: *mut Node) -> Option<Sample> {
+    let path = path_of(path, &|_| true)?;
+    let rte = *(*root).simple_rte_array.add((*rel).relid as usize);
+    let table = table_open((*rte).relid, NoLock as i32);
+    let components = manifest::current(table);
+    let sample = components
+        .components
+        .iter()
+        .max_by_key(|component| component.rows)
+        .and_then(|component| {
+            let leaves = manifest::directory(table, component).leaves.len();
+            let leaf = columnar::open_leaf(table, component, leaves / 2);
+            let attribute = path.attribute as usize - 1;
+            (attribute < leaf.width()).then(|| of_column(&leaf.path(attribute, &path.steps).dense))
+        });
+    table_close(table, NoLock as i32);
+    sample
+}
+
+/// Rows that are looked at.
+const ROWS: usize = 4096;
+
+fn of_column(dense: &Dense) -> Sample {
+    let all = 0..dense.len().min(ROWS);
+    let strings = dense.strings();
+    let mut seen: HashMap<_, u32> = HashMap::new();
+    let rows = all.clone().filter(|&row| dense.tag(row) != Tag::Missing);
+    for row in rows {
+        let word = dense.words()[row];
+        let value = match dense.tag(row) {
+            Tag::String => (Tag::String as u8, 0, strings.get(word as usize)),
+            tag => (tag as u8, word, None),
+        };
+        *seen.entry(value).or_default() += 1;
+    }
+    Sample {
+        nulls: all.len() > seen.values().map(|&n| n as usize).sum(),
+        values: seen.values().map(|&n| f64::from(n)).sum(),
+        distinct: seen.len() as f64,
+        once: seen.values().filter(|&&n| n == 1).count() as f64,
+    }
+}
