@@ -1,8 +1,10 @@
 //! Planning aggregates over one scan: an upper path that takes the place of PostgreSQL's Agg node.
 
+use super::aggregate_parallel::PIECE;
 use super::compile::is_pure;
 use super::datum::type_of;
 use super::entry::target_list;
+use super::estimate::groups;
 use super::plan::{PathMethods, ScanMethods, PATH};
 use super::tree::{equal, is_a, list, make, nodes, walk};
 use crate::guc;
@@ -47,17 +49,26 @@ pub unsafe extern "C-unwind" fn add_paths(
     {
         return;
     }
-    let Some(child) = scan_of(input) else { return };
-    if let Some(path) =
-        wanted_of(root, output).and_then(|wanted| path(root, output, child, &wanted))
-    {
+    let Some(wanted) = wanted_of(root, output) else {
+        return;
+    };
+    let mut paths = Vec::new();
+    if let Some(child) = scan_of((*input).pathlist) {
+        paths.extend(path(root, output, child, &wanted));
+    }
+    if let Some(child) = scan_of((*input).partial_pathlist) {
+        if (*output).consider_parallel && wanted.is_parallel_safe(root) {
+            paths.extend(parallel_path(root, output, child, &wanted));
+        }
+    }
+    for path in paths {
         add_path(output, path as *mut Path);
     }
 }
 
-/// Our scan among a relation's paths.
-unsafe fn scan_of(rel: *mut RelOptInfo) -> Option<*mut Path> {
-    nodes((*rel).pathlist).into_iter().find_map(|path| {
+/// Our scan among paths.
+unsafe fn scan_of(paths: *mut List) -> Option<*mut Path> {
+    nodes(paths).into_iter().find_map(|path| {
         let path = match (*path).type_ {
             NodeTag::T_ProjectionPath => (*(path as *mut ProjectionPath)).subpath,
             _ => path as *mut Path,
@@ -73,6 +84,14 @@ unsafe fn scan_of(rel: *mut RelOptInfo) -> Option<*mut Path> {
 struct Wanted {
     keys: Vec<*mut Node>,
     aggregates: Vec<*mut Node>,
+}
+
+impl Wanted {
+    /// Whether workers may compute it.
+    unsafe fn is_parallel_safe(&self, root: *mut PlannerInfo) -> bool {
+        let mut all = self.keys.iter().chain(&self.aggregates);
+        all.all(|&node| is_parallel_safe(root, node))
+    }
 }
 
 /// None if some of it is not for us.
@@ -172,6 +191,67 @@ pub unsafe fn function_of(aggregate: &Aggref) -> Option<(Function, Option<Type>)
 /// Groups that take more passes than this are better hashed by PostgreSQL, which spills them.
 const MOST_PASSES: f64 = 4.0;
 
+/// The node by itself, or one of the two parts of a parallel aggregate, below and above a Gather node.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    Whole,
+    Lower,
+    Upper,
+}
+
+/// A node above `child`, which hands up `rows` of `target`.
+unsafe fn node(
+    output: *mut RelOptInfo,
+    child: *mut Path,
+    wanted: &Wanted,
+    part: Part,
+    target: *mut PathTarget,
+    rows: f64,
+) -> *mut CustomPath {
+    let custom = make::<CustomPath>(NodeTag::T_CustomPath);
+    let path = &mut (*custom).path;
+    path.pathtype = NodeTag::T_CustomScan;
+    path.parent = output;
+    path.pathtarget = target;
+    path.parallel_safe = (*output).consider_parallel && (*child).parallel_safe;
+    path.parallel_workers = (*child).parallel_workers;
+    path.rows = rows;
+    (*custom).flags = CUSTOMPATH_SUPPORT_PROJECTION;
+    (*custom).custom_paths = list([child]);
+    (*custom).custom_private = list([
+        list(wanted.keys.iter().copied()) as *mut Node,
+        list(wanted.aggregates.iter().copied()) as *mut Node,
+        makeInteger(part as i32) as *mut Node,
+    ]);
+    (*custom).methods = &AGGREGATE_PATH.0;
+    custom
+}
+
+impl Wanted {
+    fn computed(&self) -> f64 {
+        (self.keys.len() + self.aggregates.len()) as f64
+    }
+
+    /// Bytes of a group.
+    fn width(&self) -> f64 {
+        32.0 * self.computed() + 32.0
+    }
+
+    /// No row is handed up: what that takes is most of what a scan of columns costs, however few rows the planner expects.
+    unsafe fn cost_of_rows(&self, child: *mut Path) -> f64 {
+        0.7 * (*child).total_cost + 0.1 * cpu_operator_cost * self.computed() * (*child).rows
+    }
+
+    /// Of handing out a group.
+    unsafe fn cost_of_group(&self) -> f64 {
+        cpu_tuple_cost + cpu_operator_cost * self.computed()
+    }
+
+    unsafe fn fits(&self, groups: f64) -> bool {
+        groups * self.width() < MOST_PASSES * get_hash_memory_limit() as f64
+    }
+}
+
 /// None if memory is too short for it.
 unsafe fn path(
     root: *mut PlannerInfo,
@@ -179,28 +259,58 @@ unsafe fn path(
     child: *mut Path,
     wanted: &Wanted,
 ) -> Option<*mut CustomPath> {
-    let custom = make::<CustomPath>(NodeTag::T_CustomPath);
+    let groups = groups(root, (*child).parent, (*child).rows, &wanted.keys);
+    let target = (*output).reltarget;
+    let custom = node(output, child, wanted, Part::Whole, target, groups);
     let path = &mut (*custom).path;
-    path.pathtype = NodeTag::T_CustomScan;
-    path.parent = output;
-    path.pathtarget = (*output).reltarget;
-    path.parallel_safe = (*output).consider_parallel && (*child).parallel_safe;
-    path.rows = super::estimate::groups(root, (*child).parent, (*child).rows, &wanted.keys);
-    // No row is handed up: what that takes is most of what a scan of columns costs, however few rows the planner expects.
-    let computed = (wanted.keys.len() + wanted.aggregates.len()) as f64;
-    let scanned = 0.7 * (*child).total_cost;
-    path.startup_cost = scanned + 0.1 * cpu_operator_cost * computed * (*child).rows;
-    path.total_cost =
-        path.startup_cost + path.rows * (cpu_tuple_cost + cpu_operator_cost * computed);
-    (*custom).flags = CUSTOMPATH_SUPPORT_PROJECTION;
-    (*custom).custom_paths = list([child]);
-    (*custom).custom_private = list([
-        list(wanted.keys.iter().copied()),
-        list(wanted.aggregates.iter().copied()),
-    ]);
-    (*custom).methods = &AGGREGATE_PATH.0;
-    let group = 32.0 * computed + 32.0;
-    (path.rows * group < MOST_PASSES * get_hash_memory_limit() as f64).then_some(custom)
+    path.startup_cost = wanted.cost_of_rows(child);
+    path.total_cost = path.startup_cost + groups * wanted.cost_of_group();
+    wanted.fits(groups).then_some(custom)
+}
+
+/// Both parts and the Gather node over a parallel scan; None if memory is too short for it.
+unsafe fn parallel_path(
+    root: *mut PlannerInfo,
+    output: *mut RelOptInfo,
+    child: *mut Path,
+    wanted: &Wanted,
+) -> Option<*mut CustomPath> {
+    let rel = (*child).parent;
+    let sent = groups(root, rel, (*child).rows, &wanted.keys);
+    let pieces = (sent * wanted.width() / PIECE as f64).ceil().max(1.0);
+    let target = create_empty_pathtarget();
+    add_column_to_pathtarget(target, piece(), 0);
+    (*target).width = PIECE as i32;
+    let lower = node(output, child, wanted, Part::Lower, target, pieces);
+    let path = &mut (*lower).path;
+    path.startup_cost = wanted.cost_of_rows(child);
+    // As bytes, one after the other.
+    path.total_cost = path.startup_cost + sent * cpu_operator_cost;
+    let workers = f64::from((*child).parallel_workers);
+    let mut rows = pieces * workers;
+    let gather = create_gather_path(root, output, path, target, std::ptr::null_mut(), &mut rows)
+        as *mut Path;
+    let all = groups(root, rel, (*rel).rows, &wanted.keys);
+    let target = (*output).reltarget;
+    let upper = node(output, gather, wanted, Part::Upper, target, all);
+    let path = &mut (*upper).path;
+    path.parallel_workers = 0;
+    path.startup_cost = (*gather).total_cost + sent * workers * cpu_operator_cost;
+    path.total_cost = path.startup_cost + all * wanted.cost_of_group();
+    wanted.fits(all).then_some(upper)
+}
+
+/// The lower part's output, in plans: bytes, as an expression that PostgreSQL finds again in both nodes' target lists (a constant or a
+/// variable it would not).
+unsafe fn piece() -> *mut Expr {
+    let null = makeConst(BYTEAOID, -1, InvalidOid, -1, Datum::null(), true, false);
+    makeRelabelType(
+        null as *mut Expr,
+        BYTEAOID,
+        -1,
+        InvalidOid,
+        CoercionForm::COERCE_EXPLICIT_CAST,
+    ) as *mut Expr
 }
 
 #[pg_guard]
@@ -212,21 +322,36 @@ unsafe extern "C-unwind" fn plan_path(
     _clauses: *mut List,
     plans: *mut List,
 ) -> *mut Plan {
-    let [keys, aggregates] = [0, 1].map(|i| nodes(nodes((*best).custom_private)[i] as *mut List));
+    let private = nodes((*best).custom_private);
+    let [keys, aggregates] = [0, 1].map(|i| nodes(private[i] as *mut List));
+    let part = private[2] as *mut Integer;
     let scan = make::<CustomScan>(NodeTag::T_CustomScan);
     let plan = &mut (*scan).scan.plan;
     plan.targetlist = tlist;
-    plan.qual = (*(*root).parse).havingQual as *mut List;
+    if (*part).ival != Part::Lower as i32 {
+        plan.qual = (*(*root).parse).havingQual as *mut List;
+    }
     (*scan).flags = (*best).flags;
     (*scan).custom_plans = plans;
-    let both: Vec<*mut Node> = keys.iter().chain(&aggregates).copied().collect();
-    (*scan).custom_scan_tlist = target_list(&both);
-    (*scan).custom_private = list([makeInteger(keys.len() as i32)]);
+    if (*part).ival != Part::Upper as i32 {
+        super::plan::want_all_rows(nodes(plans)[0] as *mut CustomScan);
+    }
+    let mut entries: Vec<*mut Node> = keys.iter().chain(&aggregates).copied().collect();
+    if (*part).ival == Part::Lower as i32 {
+        entries.push(piece() as *mut Node);
+    }
+    (*scan).custom_scan_tlist = target_list(&entries);
+    (*scan).custom_private = list([makeInteger(keys.len() as i32), part]);
     (*scan).methods = &AGGREGATE_SCAN.0;
     plan
 }
 
-/// How many of the node's entries are keys; the others are aggregates.
+/// How many of the node's entries are keys; the others are aggregates, and the lower part's last one is its output.
 pub unsafe fn number_of_keys(plan: *mut CustomScan) -> usize {
     (*(nodes((*plan).custom_private)[0] as *mut Integer)).ival as usize
+}
+
+pub unsafe fn part_of(plan: *mut CustomScan) -> Part {
+    let part = nodes((*plan).custom_private)[1] as *mut Integer;
+    [Part::Whole, Part::Lower, Part::Upper][(*part).ival as usize]
 }

@@ -68,6 +68,6 @@ pub unsafe extern "C-unwind" fn scan(
         number(c"Leaves Read", met.leaves - met.skipped, es);
         number(c"Leaves Skipped", met.skipped, es);
         number(c"Row Pages Read", met.pages, es);
-        number(c"Rows Removed by Filter", scan.removed, es);
+        number(c"Rows Removed by Filter", met.removed, es);
     }
 }

@@ -1,7 +1,9 @@
 //! Custom scans: columns and JSON paths instead of documents. See README.md.
 
 mod aggregate;
+mod aggregate_parallel;
 mod aggregate_plan;
+mod aggregate_rows;
 mod compile;
 mod containment;
 mod datum;

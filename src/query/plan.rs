@@ -64,23 +64,18 @@ pub unsafe extern "C-unwind" fn add_paths(
     let Some(columnar) = columnar_share((*rte).relid) else {
         return;
     };
-    pg_sys::add_path(
-        rel,
-        path(root, rel, sequential, columnar, 0) as *mut pg_sys::Path,
-    );
-    if (*rel).consider_parallel {
-        let workers = pg_sys::compute_parallel_worker(
-            rel,
-            f64::from((*rel).pages),
-            -1.0,
-            pg_sys::max_parallel_workers_per_gather,
-        );
-        if workers > 0 {
-            pg_sys::add_partial_path(
-                rel,
-                path(root, rel, sequential, columnar, workers) as *mut pg_sys::Path,
-            );
-        }
+    let workers = if (*rel).consider_parallel {
+        let most = pg_sys::max_parallel_workers_per_gather;
+        pg_sys::compute_parallel_worker(rel, f64::from((*rel).pages), -1.0, most)
+    } else {
+        0
+    };
+    // Both before one is added: that may free the sequential path.
+    let serial = path(root, rel, sequential, columnar, 0);
+    let parallel = (workers > 0).then(|| path(root, rel, sequential, columnar, workers));
+    pg_sys::add_path(rel, serial as *mut pg_sys::Path);
+    if let Some(parallel) = parallel {
+        pg_sys::add_partial_path(rel, parallel as *mut pg_sys::Path);
     }
 }
 
@@ -270,6 +265,11 @@ unsafe fn translated(
         node = pg_sys::adjust_appendrel_attrs(root, node, 1, &mut info);
     }
     node
+}
+
+/// Whoever reads it reads it to its end.
+pub unsafe fn want_all_rows(plan: *mut pg_sys::CustomScan) {
+    (*plan).custom_private = list([pg_sys::makeInteger(1)]);
 }
 
 pub unsafe fn wants_all_rows(plan: *mut pg_sys::CustomScan) -> bool {

@@ -13,7 +13,7 @@ use pgrx::pg_sys;
 use pgrx::prelude::*;
 use pgrx::PgMemoryContexts;
 use std::rc::Rc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// The node's state, begun as PostgreSQL's.
 #[repr(C)]
@@ -47,9 +47,9 @@ pub struct Scan {
     current: Current,
     /// The one handed out last; before the first, or after the last, of a unit just begun.
     at: isize,
-    /// Rows that the conditions took out.
-    pub removed: u64,
     parallel: bool,
+    /// What workers share, as long as it is there.
+    shared: *mut Shared,
 }
 
 impl Drop for Scan {
@@ -113,8 +113,8 @@ impl Scan {
             output,
             current: Current::None,
             at: -1,
-            removed: 0,
             parallel: false,
+            shared: std::ptr::null_mut(),
         }
     }
 
@@ -158,7 +158,7 @@ impl Scan {
         let columns = Rc::new(LeafColumns::new(leaf, origin, &self.rows.entries));
         let all = rows.len();
         let (passed, open) = self.filter(&columns, rows);
-        self.removed += (all - passed.len() - open.len()) as u64;
+        self.source.met.removed += (all - passed.len() - open.len()) as u64;
         Some(Selected::Leaf(columns, passed, open))
     }
 
@@ -220,7 +220,7 @@ impl Scan {
         for i in first..self.clauses.len() {
             let clause = &self.clauses[i];
             if !self.rows.holds(clause.state, &clause.reads) {
-                self.removed += 1;
+                self.source.met.removed += 1;
                 return false;
             }
         }
@@ -308,7 +308,7 @@ pub static METHODS: super::Methods = super::Methods(pg_sys::CustomExecMethods {
     InitializeDSMCustomScan: Some(initialize_dsm),
     ReInitializeDSMCustomScan: Some(reinitialize_dsm),
     InitializeWorkerCustomScan: Some(initialize_worker),
-    ShutdownCustomScan: None,
+    ShutdownCustomScan: Some(shutdown),
     ExplainCustomScan: Some(super::explain::scan),
 });
 
@@ -432,6 +432,8 @@ pub unsafe fn restart(scan: &mut Scan) {
 struct Shared {
     next: AtomicU32,
     end: u32,
+    /// What workers that are done have met.
+    met: [AtomicU64; 4],
 }
 
 #[pg_guard]
@@ -452,6 +454,7 @@ unsafe extern "C-unwind" fn initialize_dsm(
     shared.write(Shared {
         next: AtomicU32::new(0),
         end: logical_blocks((*node).ss.ss_currentRelation),
+        met: Default::default(),
     });
     join(of(node), shared);
 }
@@ -479,11 +482,38 @@ unsafe extern "C-unwind" fn initialize_worker(
 
 unsafe fn join(scan: &mut Scan, shared: *mut Shared) {
     scan.parallel = true;
-    let snapshot = scan.source.snapshot;
+    scan.shared = shared;
+    let (snapshot, met) = (scan.source.snapshot, scan.source.met);
     scan.source = Source::new(
         scan.rows.rel,
         snapshot,
         (*shared).end,
         Position::Shared(&(*shared).next),
     );
+    scan.source.met = met;
+}
+
+/// Before the shared memory goes: workers leave what they have met there, and the leader takes it.
+#[pg_guard]
+unsafe extern "C-unwind" fn shutdown(node: *mut pg_sys::CustomScanState) {
+    let scan = of(node);
+    let Some(shared) = scan.shared.as_ref() else {
+        return;
+    };
+    scan.shared = std::ptr::null_mut();
+    let [leaves, skipped, pages, removed] = &shared.met;
+    let met = &mut scan.source.met;
+    if pg_sys::ParallelWorkerNumber >= 0 {
+        leaves.fetch_add(met.leaves, Ordering::SeqCst);
+        skipped.fetch_add(met.skipped, Ordering::SeqCst);
+        pages.fetch_add(met.pages, Ordering::SeqCst);
+        removed.fetch_add(met.removed, Ordering::SeqCst);
+    } else {
+        *met += Met {
+            leaves: leaves.swap(0, Ordering::SeqCst),
+            skipped: skipped.swap(0, Ordering::SeqCst),
+            pages: pages.swap(0, Ordering::SeqCst),
+            removed: removed.swap(0, Ordering::SeqCst),
+        };
+    }
 }

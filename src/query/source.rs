@@ -29,6 +29,17 @@ pub struct Met {
     pub leaves: u64,
     pub skipped: u64,
     pub pages: u64,
+    /// Rows that the conditions took out.
+    pub removed: u64,
+}
+
+impl std::ops::AddAssign for Met {
+    fn add_assign(&mut self, other: Met) {
+        self.leaves += other.leaves;
+        self.skipped += other.skipped;
+        self.pages += other.pages;
+        self.removed += other.removed;
+    }
 }
 
 pub struct Source {

@@ -106,6 +106,15 @@ pub unsafe fn eval(
     (value, null)
 }
 
+/// ExecProcNode() (executor.h).
+pub unsafe fn next_row(node: *mut pg_sys::PlanState) -> *mut pg_sys::TupleTableSlot {
+    if !(*node).chgParam.is_null() {
+        pg_sys::ExecReScan(node);
+    }
+    let function = (*node).ExecProcNode.expect("every node can be executed");
+    pg_sys::ffi::pg_guard_ffi_boundary(|| function(node))
+}
+
 /// Whether a condition holds: not false, not NULL.
 pub unsafe fn holds(state: *mut pg_sys::ExprState, econtext: *mut pg_sys::ExprContext) -> bool {
     let (value, null) = eval(state, econtext);

@@ -1,24 +1,11 @@
 //! Grouping and aggregates in bounded memory.
 
-use serde::{Deserialize, Serialize};
-
 use crate::aggregate::{Aggregate, Function};
 use crate::error::{Error, Result};
 use crate::group::Grouping;
 use crate::range::Range;
 use crate::state::Output;
 use crate::vector::{Type, Vector};
-
-/// What one pass over the rows does, for workers to do the same.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Pass {
-    /// Of the hashes of groups.
-    groups: Range,
-    /// Of the hashes of values to count distinct ones of.
-    values: Range,
-    /// Whether the groups have had a pass, and only distinct values remain to be counted.
-    again: bool,
-}
 
 /// An aggregate of a batch.
 #[derive(Clone, Copy, Debug, Default)]
@@ -194,125 +181,91 @@ impl Aggregator {
     pub fn next_pass(&mut self) -> bool {
         let next = self.grouping.range().next();
         if let Some(groups) = next {
-            self.start(Pass {
-                groups,
-                ..Pass::default()
-            });
+            self.start(groups);
         }
         next.is_some()
     }
 
-    /// What this pass does; it becomes less when memory gets short.
-    pub fn pass(&self) -> Pass {
-        Pass {
-            groups: self.grouping.range(),
-            values: self.values().map_or(Range::ALL, |(_, range)| range),
-            again: self.again,
-        }
+    /// Begins anew with no groups, as for the first pass.
+    pub fn restart(&mut self) {
+        self.start(Range::ALL);
     }
 
-    /// Begins with no groups, for a pass that another aggregator is at the start of.
-    pub fn start(&mut self, pass: Pass) {
-        self.grouping.restart(pass.groups);
+    fn start(&mut self, groups: Range) {
+        self.grouping.restart(groups);
         for aggregate in &mut self.aggregates {
-            aggregate.restart(pass.values);
+            aggregate.restart(Range::ALL);
         }
-        self.again = pass.again;
+        self.again = false;
         self.resize();
     }
 
-    /// Adds what another like this has made of other rows in the same pass.
+    /// Adds what a worker has made of other rows. What is not of this pass is left out, as rows are.
     ///
     /// # Errors
     /// Any [`Error`]; the aggregator is then of no use.
-    pub fn merge(&mut self, other: &Self) -> Result<()> {
-        let (ours, theirs) = (self.pass(), other.pass());
-        let alike = ours.again == theirs.again && self.aggregates.len() == other.aggregates.len();
-        let groups = ours.groups.join(&theirs.groups);
-        let values = ours.values.join(&theirs.values);
-        let (true, Some(groups), Some(values)) = (alike, groups, values) else {
-            return Err(Error::Corrupt("aggregates to merge are not of one pass"));
-        };
-        if groups != ours.groups {
-            self.narrow_groups(groups)?;
-        }
-        if values != ours.values {
-            self.narrow_values(values)?;
+    pub fn merge(&mut self, sent: &Sent) -> Result<()> {
+        let other = &sent.0;
+        if self.keys != other.keys || self.aggregates.len() != other.aggregates.len() {
+            return Err(Error::Corrupt("aggregates to merge differ"));
         }
         let keys: Vec<Vector<'_>> = (0..other.keys.len())
             .map(|column| other.grouping.keys(column))
             .collect();
-        let mut numbers = Vec::new();
+        let mut groups = std::mem::take(&mut self.groups);
         self.grouping
-            .assign(&keys, other.grouping.len(), &mut numbers)?;
+            .assign(&keys, other.grouping.len(), &mut groups)?;
         self.resize();
         for (aggregate, other) in self.aggregates.iter_mut().zip(&other.aggregates) {
-            aggregate.merge(other, &numbers)?;
+            if !self.again || aggregate.distinct().is_some() {
+                aggregate.merge(other, &groups)?;
+            }
         }
+        self.groups = groups;
         self.shrink()
     }
 
-    /// All groups and states of this pass, for [`Aggregator::deserialize`].
+    /// All groups and states of a worker, which has no limit, for [`Aggregator::deserialize`].
+    ///
+    /// # Panics
+    /// If groups were left out.
     pub fn serialize(&self) -> Vec<u8> {
-        let mut out = self.grouping.serialize(self.pass().serialize());
+        let values = self.values().is_none_or(|(_, range)| range.is_all());
+        assert!(self.grouping.range().is_all() && values && !self.again);
+        let mut out = self.grouping.serialize(Vec::new());
         for aggregate in &self.aggregates {
             out = aggregate.serialize(out);
         }
         out
     }
 
-    /// The aggregator, with the keys and functions of this one, that another process serialized; to be merged.
+    /// What a worker with the keys and functions of this one has serialized.
     ///
     /// # Errors
     /// [`Error::Corrupt`] if `bytes` are not that.
-    pub fn deserialize(&self, bytes: &[u8]) -> Result<Self> {
-        let (pass, mut rest) = Pass::take(bytes)?;
-        let grouping = Grouping::deserialize(&self.keys, pass.groups, &mut rest)?;
+    pub fn deserialize(&self, bytes: &[u8]) -> Result<Sent> {
+        let mut rest = bytes;
+        let grouping = Grouping::deserialize(&self.keys, &mut rest)?;
         let aggregates: Result<Vec<Aggregate>> = self
             .aggregates
             .iter()
             .map(|aggregate| aggregate.deserialize(grouping.len(), &mut rest))
             .collect();
-        let mut aggregates = aggregates?;
+        let aggregates = aggregates?;
         if !rest.is_empty() {
-            return Err(DAMAGED);
+            return Err(Error::Corrupt("serialized aggregates are damaged"));
         }
-        for distinct in aggregates.iter_mut().filter_map(Aggregate::distinct) {
-            distinct.set_range(pass.values);
-        }
-        Ok(Self {
+        Ok(Sent(Self {
             keys: self.keys.clone(),
             grouping,
             aggregates,
-            again: pass.again,
+            again: false,
             limit: self.limit,
             groups: Vec::new(),
-        })
+        }))
     }
 }
 
-const DAMAGED: Error = Error::Corrupt("serialized aggregates are damaged");
-
-impl Pass {
-    /// For [`Pass::deserialize`] in another process.
-    pub fn serialize(&self) -> Vec<u8> {
-        postcard::to_extend(self, Vec::new()).expect("memory does not refuse bytes")
-    }
-
-    /// # Errors
-    /// [`Error::Corrupt`] if `bytes` are not a pass.
-    pub fn deserialize(bytes: &[u8]) -> Result<Self> {
-        match Self::take(bytes)? {
-            (pass, []) => Ok(pass),
-            _ => Err(DAMAGED),
-        }
-    }
-
-    fn take(bytes: &[u8]) -> Result<(Self, &[u8])> {
-        let (pass, rest): (Self, _) = postcard::take_from_bytes(bytes).map_err(|_| DAMAGED)?;
-        if pass.groups.is_sound() && pass.values.is_sound() {
-            return Ok((pass, rest));
-        }
-        Err(DAMAGED)
-    }
-}
+/// What a worker sent: only to be merged, since nothing can be looked up in it.
+#[derive(Clone, Debug)]
+pub struct Sent(Aggregator);

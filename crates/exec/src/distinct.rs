@@ -54,11 +54,6 @@ impl Distinct {
         self.range
     }
 
-    /// Of one that is to be merged: what its values were counted of.
-    pub(crate) fn set_range(&mut self, range: Range) {
-        self.range = range;
-    }
-
     pub(crate) fn output(&self, group: usize) -> Output {
         Output::Count(self.counts[group])
     }
@@ -150,17 +145,25 @@ impl Distinct {
         Ok(())
     }
 
-    /// Adds the pairs of another, whose group `g` is `groups[g]` here; its values were counted in a range with
-    /// the start of this one's.
+    /// Adds the pairs of another, whose group `g` is `groups[g]` here.
     pub(crate) fn merge(&mut self, other: &Self, groups: &[u32]) -> Result<()> {
         let vector = other.values.vector();
-        let mut numbers = vec![0; other.values.len()];
         let before = self.values.len();
-        self.values
-            .numbers(&vector.view(), &mut self.range, &mut numbers)?;
         let Some(pairs) = &other.pairs else {
+            let mut numbers = vec![0; other.values.len()];
+            self.values
+                .numbers(&vector.view(), &mut self.range, &mut numbers)?;
             return self.add_pairs(&[], &[], before);
         };
+        // Values of other groups alone are not ours to keep.
+        let mut numbers = vec![NONE; other.values.len()];
+        for pair in pairs.members().chunks_exact(2) {
+            if groups[pair[0] as usize] != NONE {
+                numbers[pair[1] as usize] = 0;
+            }
+        }
+        self.values
+            .numbers(&vector.view(), &mut self.range, &mut numbers)?;
         let (mut to_groups, mut to_values) = (Vec::new(), Vec::new());
         for pair in pairs.members().chunks_exact(2) {
             let (group, value) = (groups[pair[0] as usize], numbers[pair[1] as usize]);
@@ -242,7 +245,7 @@ impl Distinct {
             .expect("memory does not refuse bytes")
     }
 
-    /// What [`Distinct::serialize`] wrote of one like this, which is new, of so many groups.
+    /// What [`Distinct::serialize`] wrote of one like this, of so many groups; only to be merged.
     pub(crate) fn deserialize(&self, groups: usize, from: &mut &[u8]) -> Result<Self> {
         let values = Values::deserialize(self.values.ty(), from)?;
         let (members, rest): (Vec<u32>, _) = postcard::take_from_bytes(from)
@@ -253,16 +256,11 @@ impl Distinct {
             None => [0, 0],
         };
         check_members(&members, &limits)?;
-        let mut counts = vec![0; groups];
-        match self.pairs {
-            Some(_) => members
-                .chunks_exact(2)
-                .for_each(|pair| counts[pair[0] as usize] += 1),
-            None => counts[0] = values.len() as i64,
-        }
         Ok(Self {
-            pairs: self.pairs.as_ref().map(|_| Tuples::of_members(2, members)),
-            counts,
+            pairs: self
+                .pairs
+                .as_ref()
+                .map(|_| Tuples::without_table(2, members)),
             values,
             ..Self::new(self.values.ty(), false)
         })

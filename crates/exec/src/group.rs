@@ -310,8 +310,8 @@ impl Grouping {
         postcard::to_extend(&sent, out).expect("memory does not refuse bytes")
     }
 
-    /// What [`Grouping::serialize`] wrote of groups by these keys.
-    pub(crate) fn deserialize(keys: &[Type], range: Range, from: &mut &[u8]) -> Result<Self> {
+    /// What [`Grouping::serialize`] wrote of groups by these keys; nothing is found in it.
+    pub(crate) fn deserialize(keys: &[Type], from: &mut &[u8]) -> Result<Self> {
         let columns: Result<Vec<Values>> = keys
             .iter()
             .map(|&key| Values::deserialize(key, from))
@@ -328,7 +328,7 @@ impl Grouping {
                 check_members(&members, &limits)?;
             }
         }
-        let tuples = Tuples::of_members(keys.len().max(1), members);
+        let tuples = Tuples::without_table(keys.len().max(1), members);
         let grouping = Self::of(columns, tuples);
         let mut pairs = shown.iter().zip(&grouping.shown);
         if shown.len() != grouping.shown.len()
@@ -344,11 +344,7 @@ impl Grouping {
                 }
             }
         }
-        Ok(Self {
-            range,
-            shown,
-            ..grouping
-        })
+        Ok(Self { shown, ..grouping })
     }
 }
 

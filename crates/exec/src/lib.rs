@@ -29,7 +29,7 @@ mod values;
 pub mod vector;
 
 pub use aggregate::{Aggregate, Function};
-pub use aggregator::{Aggregator, Input, Pass};
+pub use aggregator::{Aggregator, Input, Sent};
 pub use arith::Arithmetic;
 pub use builder::VectorBuilder;
 pub use decimal::Decimal;

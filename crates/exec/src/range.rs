@@ -1,10 +1,8 @@
 //! Ranges of hash values, so that what does not fit memory is done in several passes.
 
-use serde::{Deserialize, Serialize};
-
 /// The hashes whose first `bits` bits are those of `prefix`. Ranges are halved from their left and gone through
 /// from left to right, so where they start is enough to know what has been done.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Range {
     bits: u32,
     prefix: u64,
@@ -25,11 +23,6 @@ impl Range {
 
     pub(crate) fn is_all(&self) -> bool {
         self.bits == 0
-    }
-
-    /// Whether it can be one, if another process sent it.
-    pub(crate) fn is_sound(&self) -> bool {
-        self.bits <= Self::MAX_BITS && self.prefix & (u64::MAX >> self.bits) == 0
     }
 
     /// Whether a hash is in the range. One that is not makes its range worth a pass.

@@ -199,7 +199,21 @@ impl Store for Floats {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Strings {
     ends: Vec<u32>,
+    #[serde(with = "bytes")]
     data: Vec<u8>,
+}
+
+/// Bytes as such, not as a sequence of small numbers.
+mod bytes {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_bytes(bytes)
+    }
+
+    pub(super) fn deserialize<'a, D: Deserializer<'a>>(from: D) -> Result<Vec<u8>, D::Error> {
+        <&[u8]>::deserialize(from).map(<[u8]>::to_vec)
+    }
 }
 
 impl Strings {

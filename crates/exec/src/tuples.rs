@@ -79,6 +79,15 @@ impl Tuples {
         }
     }
 
+    /// As [`Tuples::of_members`]; none of them is found.
+    pub(crate) fn without_table(width: usize, members: Vec<u32>) -> Self {
+        Self {
+            width,
+            members,
+            table: Table::default(),
+        }
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.members.len() / self.width
     }

@@ -79,17 +79,22 @@ impl<S: Store> Keys for Batch<'_, '_, S> {
 }
 
 impl<S: Store> Hashed<S> {
-    /// Of a store that another process sent.
-    fn of_store(ty: Type, store: S, null: Option<u32>) -> Result<Self> {
+    fn of_store(store: S, null: Option<u32>) -> Self {
+        let table = Table::of_hashes(
+            (0..store.len())
+                .map(|number| (null != Some(number as u32)).then(|| S::hash(store.get(number)))),
+        );
+        Self { store, table }
+    }
+
+    /// Of a store that another process sent; nothing is found in it.
+    fn without_table(ty: Type, store: S, null: Option<u32>) -> Result<Self> {
         store.check(ty)?;
         if null.is_some_and(|null| null as usize >= store.len()) || store.len() >= UNKNOWN as usize
         {
             return Err(Error::Corrupt("serialized values are damaged"));
         }
-        let table = Table::of_hashes(
-            (0..store.len())
-                .map(|number| (null != Some(number as u32)).then(|| S::hash(store.get(number)))),
-        );
+        let table = Table::default();
         Ok(Self { store, table })
     }
 
@@ -109,7 +114,7 @@ impl<S: Store> Hashed<S> {
     }
 
     /// As [`Values::retain`].
-    fn retain(&mut self, ty: Type, null: &mut Option<u32>, keep: &[bool]) -> Result<Vec<u32>> {
+    fn retain(&mut self, null: &mut Option<u32>, keep: &[bool]) -> Result<Vec<u32>> {
         let old = std::mem::take(&mut self.store);
         let mut kept_null = None;
         let mut moved = vec![NONE; old.len()];
@@ -125,7 +130,7 @@ impl<S: Store> Hashed<S> {
         }
         *null = kept_null;
         let store = std::mem::take(&mut self.store);
-        *self = Self::of_store(ty, store, kept_null)?;
+        *self = Self::of_store(store, kept_null);
         Ok(moved)
     }
 }
@@ -298,7 +303,7 @@ impl Values {
     /// [`NONE`] for those that are gone.
     pub(crate) fn retain(&mut self, keep: &[bool]) -> Result<Vec<u32>> {
         let null = &mut self.null;
-        with!(&mut self.any, hashed => hashed.retain(self.ty, null, keep))
+        with!(&mut self.any, hashed => hashed.retain(null, keep))
     }
 }
 
@@ -317,7 +322,7 @@ impl Values {
         with!(&self.any, hashed => to(self.null, &hashed.store, out))
     }
 
-    /// What [`Values::serialize`] wrote of values of this type, from the start of `from`.
+    /// What [`Values::serialize`] wrote of values of this type, from the start of `from`; nothing is found in it.
     ///
     /// # Errors
     /// [`Error::Corrupt`].
@@ -329,7 +334,7 @@ impl Values {
             let (sent, rest): (Sent<S>, _) = postcard::take_from_bytes(from)
                 .map_err(|_| Error::Corrupt("serialized values are damaged"))?;
             *from = rest;
-            Ok((Hashed::of_store(ty, sent.store, sent.null)?, sent.null))
+            Ok((Hashed::without_table(ty, sent.store, sent.null)?, sent.null))
         }
         let (any, null) = match ty {
             Type::Bool | Type::Int => of(ty, from).map(|(hashed, null)| (Any::Words(hashed), null)),

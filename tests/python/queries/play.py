@@ -26,8 +26,10 @@ class Finding(Exception):
 def settings(rng, world, risky):
     """Statements that set a batch of cases apart: settings, a role, an open transaction with changes of its own."""
     values = {}
-    if rng.random() < 0.12:
+    if rng.random() < 0.35:
         values |= PARALLEL
+        if rng.random() < 0.15:
+            values |= {"parallel_leader_participation": "off"}
     elif rng.random() < 0.05:
         values |= {"force_parallel_mode": "on"}
     for name, choices, share in (

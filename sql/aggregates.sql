@@ -1,0 +1,98 @@
+-- Aggregates by parallel workers: the same answers as heap, whatever the workers do.
+\getenv abs_srcdir PG_ABS_SRCDIR
+\set include :abs_srcdir '/sql/include/twins.sql'
+\i :include
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+SET max_parallel_workers_per_gather = 2;
+SET amax.rows_per_leaf = 500;
+
+SELECT twice($$CREATE TABLE t (id int, doc jsonb)$$) \gexec
+SELECT twice($$INSERT INTO t SELECT i, jsonb_build_object('k', 'k' || i % 5, 'u', 'user ' || i * 7919 % 4000, 'n', i % 1000, 'p', (i % 7 + 0.5) * i, 'f', i / 8.0::float8, 'b', i % 3 = 0,
+                                                          'at', to_timestamp(1700000000 + i * 60), 'bad', CASE WHEN i = 7777 THEN 'x' ELSE i::text END) FROM generate_series(1, 12000) i$$) \gexec
+VACUUM t;
+SELECT twice($$INSERT INTO t SELECT i, jsonb_build_object('k', 'hot', 'n', i) FROM generate_series(1, 50) i$$) \gexec
+SELECT twice($$DELETE FROM t WHERE id % 100 = 3$$) \gexec
+SELECT twice($$ANALYZE t$$) \gexec
+
+-- Both parts of the node, around a Gather.
+EXPLAIN (COSTS OFF, VERBOSE) SELECT doc->>'k', count(*), count(DISTINCT doc->>'u') FROM t GROUP BY 1 HAVING count(*) > 100;
+SELECT * FROM compare($$SELECT doc->>'k', count(*), count(DISTINCT doc->>'u') FROM t GROUP BY 1 HAVING count(*) > 100$$);
+SELECT * FROM compare($$SELECT doc->>'k' AS k, (doc->>'b')::bool, count(*), count(doc->>'u'), sum((doc->>'n')::int), sum((doc->>'n')::bigint), avg((doc->>'n')::int),
+                               sum((doc->>'p')::numeric), avg((doc->>'p')::numeric), sum((doc->>'f')::float8), avg((doc->>'f')::float8), min((doc->>'n')::int), max((doc->>'p')::numeric),
+                               min((doc->>'at')::timestamptz), max(doc->>'u' COLLATE "C"), bool_and((doc->>'b')::bool), bool_or((doc->>'b')::bool),
+                               count(*) FILTER (WHERE id % 2 = 0), count(DISTINCT (doc->>'p')::numeric) FILTER (WHERE (doc->>'n')::int > 500)
+                        FROM t GROUP BY 1, 2$$);
+-- Without GROUP BY, also of no rows; groups of no rows.
+SELECT * FROM compare($$SELECT count(*), count(DISTINCT doc->>'u'), sum((doc->>'n')::int), max((doc->>'p')::numeric) FROM t$$);
+SELECT * FROM compare($$SELECT count(*), count(DISTINCT doc->>'u'), sum((doc->>'n')::int), max((doc->>'p')::numeric) FROM t WHERE doc->>'k' = 'none'$$);
+SELECT * FROM compare($$SELECT doc->>'u', count(*) FROM t WHERE doc->>'k' = 'none' GROUP BY 1$$);
+-- Expressions over groups, sorted groups, groups in a subquery that is read again for each row.
+SELECT * FROM compare($$SELECT upper(doc->>'k') || count(*), sum((doc->>'n')::int) / count(*) FROM t GROUP BY doc->>'k' ORDER BY 2 LIMIT 3$$);
+SELECT * FROM compare($$SELECT o.i, s.k, s.n FROM generate_series(1, 3) AS o (i), LATERAL (SELECT doc->>'k' AS k, count(*) + o.i AS n FROM t WHERE id > o.i * 1000 GROUP BY 1 OFFSET 0) AS s$$);
+SET enable_material = off;
+SELECT * FROM compare($$SELECT o.i, s.k, s.n FROM generate_series(1, 3) AS o (i) LEFT JOIN (SELECT doc->>'k' AS k, count(*) AS n FROM t GROUP BY 1) AS s ON s.n > o.i * 1000$$);
+RESET enable_material;
+
+-- More than memory holds: workers send their groups more than once, the leader takes passes; the values of one group too.
+SET work_mem = '64kB';
+SET hash_mem_multiplier = 1;
+SET enable_hashagg = off;
+SET enable_sort = off;
+CREATE FUNCTION passes(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE line text;
+BEGIN
+    FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query LOOP
+        IF line ~ 'Passes' THEN RETURN CASE WHEN line ~ 'Passes: 1$' THEN 'one pass' ELSE 'passes' END; END IF;
+    END LOOP;
+END $$;
+SELECT passes($$SELECT count(DISTINCT doc->>'u'), count(DISTINCT doc->>'k') FROM t$$);
+SELECT * FROM compare($$SELECT count(*), count(DISTINCT doc->>'u'), count(DISTINCT doc->>'k'), sum((doc->>'n')::int) FROM t$$);
+SELECT passes($$SELECT doc->>'k', count(DISTINCT doc->>'u') FROM t GROUP BY 1$$);
+SELECT * FROM compare($$SELECT doc->>'k', count(DISTINCT doc->>'u'), sum((doc->>'p')::numeric) FROM t GROUP BY 1$$);
+SELECT * FROM compare($$SELECT (doc->>'b')::bool, doc->>'k', count(*), count(DISTINCT doc->>'u') FROM t WHERE id % 2 = 0 GROUP BY 1, 2$$);
+RESET enable_sort;
+RESET enable_hashagg;
+RESET hash_mem_multiplier;
+RESET work_mem;
+
+-- The leader only gathers, or there is no worker after all.
+SET parallel_leader_participation = off;
+SELECT * FROM compare($$SELECT doc->>'k', count(*), count(DISTINCT doc->>'u') FROM t GROUP BY 1$$);
+RESET parallel_leader_participation;
+SET max_parallel_workers = 0;
+SELECT * FROM compare($$SELECT doc->>'k', count(*), count(DISTINCT doc->>'u') FROM t GROUP BY 1$$);
+RESET max_parallel_workers;
+-- In a worker as a whole.
+SET max_parallel_workers_per_gather = 0;
+SET force_parallel_mode = on;
+SELECT * FROM compare($$SELECT doc->>'k', count(*), count(DISTINCT doc->>'u') FROM t GROUP BY 1$$);
+RESET force_parallel_mode;
+SET max_parallel_workers_per_gather = 2;
+
+-- Errors come from workers as they are; what may not run in workers does not.
+\set VERBOSITY terse
+SELECT sum((doc->>'bad')::int) FROM t;
+\set VERBOSITY default
+CREATE FUNCTION public.restricted(text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL RESTRICTED AS 'SELECT upper($1)';
+CREATE FUNCTION parts(query text) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE line text; n bigint = 0;
+BEGIN
+    FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
+        n = n + (line ~ 'AmaxAggregate')::int;
+    END LOOP;
+    RETURN n;
+END $$;
+SELECT parts($$SELECT doc->>'k', count(*) FROM t GROUP BY 1$$);
+ALTER FUNCTION public.restricted SET search_path = public; -- not inlined
+SELECT parts($$SELECT doc->>'k', count(*) FROM t WHERE restricted(doc->>'k') = 'K1' GROUP BY 1$$);
+SELECT * FROM compare($$SELECT doc->>'k', count(*) FROM t WHERE restricted(doc->>'k') = 'K1' GROUP BY 1$$);
+-- Rows of the same transaction, loaded in bulk and not.
+SET amax.bulk_threshold = 100;
+BEGIN;
+SELECT twice($$INSERT INTO t SELECT i, jsonb_build_object('k', 'new', 'u', i) FROM generate_series(1, 2000) i$$) \gexec
+SELECT twice($$UPDATE t SET doc = doc || '{"k": "changed"}' WHERE id % 50 = 1$$) \gexec
+SELECT * FROM compare($$SELECT doc->>'k', count(*), count(DISTINCT doc->>'u') FROM t GROUP BY 1$$);
+COMMIT;
+DROP FUNCTION passes, parts, public.restricted;

@@ -1,0 +1,332 @@
+//! What the aggregate node computes of a scan's rows: keys and arguments as vectors, for the aggregator.
+
+use super::aggregate_plan::{argument, function_of};
+use super::datum;
+use super::entry::{expressions, over_entries};
+use super::rows::{LeafColumns, Postgres, Rows};
+use super::scan::{self, Scan, Selected};
+use amax_exec::{
+    Aggregator, Batch, Error, Evaluated, Expr, Function, Input, Type, Vector, VectorBuilder,
+};
+use pgrx::pg_sys;
+use pgrx::prelude::*;
+use std::rc::Rc;
+
+/// An expression over the scan's entries, in both forms.
+pub struct Computed {
+    vector: Expr,
+    state: *mut pg_sys::ExprState,
+    pub reads: Vec<usize>,
+    /// SQL type and vectors' type.
+    pub sql: pg_sys::Oid,
+    pub ty: Type,
+}
+
+/// An aggregate.
+pub struct Wanted {
+    argument: Option<Computed>,
+    filter: Option<Computed>,
+    pub function: u32,
+    /// SQL type of the result.
+    pub result: pg_sys::Oid,
+}
+
+/// All that is computed.
+pub struct Inputs {
+    pub keys: Vec<Computed>,
+    pub aggregates: Vec<Wanted>,
+    functions: Vec<(Function, Option<Type>)>,
+}
+
+/// Expressions over the table's row as [`Computed`] ones over the child's entries.
+unsafe fn compute(
+    child: *mut pg_sys::CustomScanState,
+    wanted: &[*mut pg_sys::Node],
+) -> Vec<Computed> {
+    let plan = (*child).ss.ps.plan as *mut pg_sys::CustomScan;
+    let entries = expressions((*plan).custom_scan_tlist);
+    let wanted: Vec<*mut pg_sys::Node> =
+        wanted.iter().map(|&e| over_entries(e, &entries)).collect();
+    let vectors = scan::of(child).compile(child, &wanted);
+    wanted
+        .into_iter()
+        .zip(vectors)
+        .map(|(node, vector)| {
+            let sql = pg_sys::exprType(node);
+            let vector = vector.expect("the planner chose what has vectors");
+            Computed {
+                vector,
+                state: pg_sys::ExecInitExpr(node as *mut pg_sys::Expr, &mut (*child).ss.ps),
+                reads: super::compile::reads(node),
+                sql,
+                ty: datum::type_of(sql, pg_sys::exprCollation(node))
+                    .expect("the planner chose what has vectors"),
+            }
+        })
+        .collect()
+}
+
+/// Raises what the aggregation found as PostgreSQL's error.
+pub fn raise(error: Error) -> ! {
+    let code = match error {
+        Error::FloatOverflow | Error::NumericOverflow => {
+            PgSqlErrorCode::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE
+        }
+        Error::Limit(_) => PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
+        _ => PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
+    };
+    ereport!(ERROR, code, error.to_string());
+}
+
+impl Inputs {
+    /// Of keys and Aggrefs over the table's row, above a scan, which will read what they need.
+    pub unsafe fn new(
+        child: *mut pg_sys::CustomScanState,
+        keys: &[*mut pg_sys::Node],
+        aggregates: &[*mut pg_sys::Node],
+    ) -> Inputs {
+        let keys = compute(child, keys);
+        let mut functions = Vec::new();
+        let aggregates: Vec<Wanted> = aggregates
+            .iter()
+            .map(|&aggregate| {
+                let aggregate = &*(aggregate as *mut pg_sys::Aggref);
+                functions.push(function_of(aggregate).expect("the planner chose what we have"));
+                let filter = aggregate.aggfilter as *mut pg_sys::Node;
+                Wanted {
+                    argument: argument(aggregate).and_then(|a| compute(child, &[a]).pop()),
+                    filter: if filter.is_null() {
+                        None
+                    } else {
+                        compute(child, &[filter]).pop()
+                    },
+                    function: aggregate.aggfnoid.to_u32(),
+                    result: aggregate.aggtype,
+                }
+            })
+            .collect();
+        let computed = aggregates
+            .iter()
+            .flat_map(|a| a.argument.iter().chain(&a.filter))
+            .chain(&keys);
+        scan::of(child).output = computed.flat_map(|c| c.reads.iter().copied()).collect();
+        Inputs {
+            keys,
+            aggregates,
+            functions,
+        }
+    }
+
+    /// For these, with a limit of memory.
+    pub fn aggregator(&self, limit: usize) -> Aggregator {
+        let types: Vec<Type> = self.keys.iter().map(|key| key.ty).collect();
+        Aggregator::new(&types, &self.functions, limit).expect("the planner chose what we have")
+    }
+
+    /// Adds the scan's next unit of rows; false at its end. The scan's time and rows are its own in EXPLAIN, with what we compute of them.
+    pub unsafe fn next_unit(
+        &self,
+        child: *mut pg_sys::CustomScanState,
+        aggregator: &mut Aggregator,
+    ) -> bool {
+        let scan = scan::of(child);
+        let instrument = (*child).ss.ps.instrument;
+        if !instrument.is_null() {
+            pg_sys::InstrStartNode(instrument);
+        }
+        let unit = scan.next_unit(true);
+        let found = unit.is_some();
+        let passed = match unit {
+            Some(Selected::Page) => self.page(scan, aggregator),
+            Some(Selected::Leaf(columns, rows, open)) => {
+                let rows = decide(scan, &columns, rows, open);
+                if !rows.is_empty() {
+                    self.leaf(&mut scan.rows, &columns, &rows, aggregator);
+                }
+                rows.len()
+            }
+            None => {
+                scan.rows.clear();
+                0
+            }
+        };
+        if !instrument.is_null() {
+            pg_sys::InstrStopNode(instrument, passed as f64);
+        }
+        found
+    }
+
+    unsafe fn leaf(
+        &self,
+        scan: &mut Rows,
+        columns: &Rc<LeafColumns>,
+        rows: &[u32],
+        aggregator: &mut Aggregator,
+    ) {
+        let keys: Vec<Vector> = self
+            .keys
+            .iter()
+            .map(|key| vector(scan, columns, rows, key))
+            .collect();
+        let mut arguments: Vec<Option<Vector>> = Vec::new();
+        let mut filters: Vec<Option<Vec<bool>>> = Vec::new();
+        for aggregate in &self.aggregates {
+            let filter = aggregate
+                .filter
+                .as_ref()
+                .map(|filter| truths(&vector(scan, columns, rows, filter)));
+            arguments.push(aggregate.argument.as_ref().map(|argument| match &filter {
+                None => vector(scan, columns, rows, argument),
+                // Nothing is evaluated for rows that FILTER leaves out.
+                Some(filter) => {
+                    let kept: Vec<u32> = rows
+                        .iter()
+                        .zip(filter)
+                        .filter(|(_, &keep)| keep)
+                        .map(|(&row, _)| row)
+                        .collect();
+                    vector(scan, columns, &kept, argument).spread(filter)
+                }
+            }));
+            filters.push(filter);
+        }
+        update(aggregator, rows.len(), &keys, &arguments, &filters);
+    }
+
+    /// The rows of a row page, evaluated by PostgreSQL.
+    unsafe fn page(&self, scan: &mut Scan, aggregator: &mut Aggregator) -> usize {
+        let builder = |computed: &Computed| VectorBuilder::new(computed.ty);
+        let mut keys: Vec<VectorBuilder> = self.keys.iter().map(builder).collect();
+        let mut arguments: Vec<Option<VectorBuilder>> = self
+            .aggregates
+            .iter()
+            .map(|a| a.argument.as_ref().map(builder))
+            .collect();
+        let mut filters: Vec<Option<Vec<bool>>> = self
+            .aggregates
+            .iter()
+            .map(|a| a.filter.as_ref().map(|_| Vec::new()))
+            .collect();
+        let mut n = 0;
+        for row in 0..scan.source.block.len() {
+            scan.rows.set_page(&scan.source.block, row);
+            if !scan.passes(0) {
+                continue;
+            }
+            n += 1;
+            for (key, out) in self.keys.iter().zip(&mut keys) {
+                push(&mut scan.rows, key, out);
+            }
+            for (i, aggregate) in self.aggregates.iter().enumerate() {
+                let kept = match (&aggregate.filter, &mut filters[i]) {
+                    (Some(filter), Some(out)) => {
+                        let kept = scan.rows.holds(filter.state, &filter.reads);
+                        out.push(kept);
+                        kept
+                    }
+                    _ => true,
+                };
+                if let (Some(argument), Some(out)) = (&aggregate.argument, &mut arguments[i]) {
+                    if kept {
+                        push(&mut scan.rows, argument, out);
+                    } else {
+                        out.push_null();
+                    }
+                }
+            }
+        }
+        let keys: Vec<Vector> = keys.into_iter().map(VectorBuilder::finish).collect();
+        let arguments: Vec<Option<Vector>> = arguments
+            .into_iter()
+            .map(|a| a.map(VectorBuilder::finish))
+            .collect();
+        if n > 0 {
+            update(aggregator, n, &keys, &arguments, &filters);
+        }
+        n
+    }
+}
+
+fn update(
+    aggregator: &mut Aggregator,
+    n: usize,
+    keys: &[Vector],
+    arguments: &[Option<Vector>],
+    filters: &[Option<Vec<bool>>],
+) {
+    let inputs: Vec<Input> = arguments
+        .iter()
+        .zip(filters)
+        .map(|(argument, filter)| Input {
+            argument: argument.as_ref(),
+            filter: filter.as_deref(),
+        })
+        .collect();
+    aggregator
+        .update(n, keys, &inputs)
+        .unwrap_or_else(|e| raise(e));
+}
+
+/// Rows of a leaf that pass all conditions, in order.
+unsafe fn decide(
+    scan: &mut Scan,
+    columns: &Rc<LeafColumns>,
+    rows: Vec<u32>,
+    open: Vec<(u32, usize)>,
+) -> Vec<u32> {
+    let first = scan.vectorized();
+    if open.is_empty() && first == scan.conditions() {
+        return rows;
+    }
+    scan::merge(rows, open, first)
+        .into_iter()
+        .filter(|&(row, first)| {
+            scan.rows.set_leaf(columns, row);
+            scan.passes(first)
+        })
+        .map(|(row, _)| row)
+        .collect()
+}
+
+/// The values of an expression for rows of a leaf; PostgreSQL evaluates those that vectors are unsure of.
+unsafe fn vector<'a>(
+    scan: &mut Rows,
+    columns: &'a Rc<LeafColumns>,
+    rows: &[u32],
+    wanted: &Computed,
+) -> Vector<'a> {
+    let mut external = Postgres {
+        rows: scan,
+        columns: columns.clone(),
+    };
+    let mut batch = Batch {
+        columns: &**columns,
+        external: &mut external,
+    };
+    let Evaluated { vector, unsure } = batch.eval(&wanted.vector, rows);
+    if unsure.is_empty() {
+        return vector;
+    }
+    let mut out = VectorBuilder::new(wanted.ty);
+    let mut unsure = unsure.into_iter().peekable();
+    for (i, &row) in rows.iter().enumerate() {
+        if unsure.next_if_eq(&(i as u32)).is_some() {
+            scan.set_leaf(columns, row);
+            push(scan, wanted, &mut out);
+        } else {
+            out.push_from(&vector, i);
+        }
+    }
+    out.finish()
+}
+
+unsafe fn push(rows: &mut Rows, wanted: &Computed, out: &mut VectorBuilder) {
+    let (value, null) = rows.eval(wanted.state, &wanted.reads);
+    datum::push(out, wanted.sql, value, null);
+}
+
+fn truths(vector: &Vector) -> Vec<bool> {
+    (0..vector.len())
+        .map(|i| vector.is_valid(i) && vector.words[i] != 0)
+        .collect()
+}
