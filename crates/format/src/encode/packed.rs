@@ -3,7 +3,7 @@
 //! Snappy and LZ4 have no entropy coding and leave digests as they are; this takes what every value starts
 //! and ends with once, and the characters between at the width of their alphabet.
 
-use super::bitpack::{pack, packed_len, unpack, width_of};
+use super::bitpack::{pack, packed_len, width_of};
 use super::ints;
 use crate::bytes::{put_bytes, Reader};
 use crate::error::{corrupt, Result};
@@ -179,38 +179,82 @@ pub(crate) fn decode(reader: &mut Reader<'_>, n: usize, limit: usize) -> Result<
     let Some(size) = size.filter(|&size| size <= limit) else {
         return corrupt("strings exceed the memory limit");
     };
-    let mut middles = Vec::with_capacity(total);
-    unpack(packed, total, width, |code| {
-        middles.push(characters[code as usize % characters.len()])
-    })?;
-    if affixes == 0 {
-        let mut out = ByteVec {
-            ends: Vec::with_capacity(n),
-            data: middles,
-        };
-        let mut end = 0;
-        for length in lengths {
-            end += length as u64;
-            // `limit` has been checked; the data may still exceed what offsets count.
-            out.ends
-                .push(u32::try_from(end).map_or_else(|_| corrupt("strings exceed 4 GiB"), Ok)?);
-        }
-        return Ok(out);
-    }
+    let pairs = Pairs::new(&characters, width);
     let mut out = ByteVec {
         ends: Vec::with_capacity(n),
-        data: Vec::with_capacity(size),
+        data: vec![0; size],
     };
-    let mut rest = middles.as_slice();
+    let (mut rest, mut end, mut bit) = (out.data.as_mut_slice(), 0, 0);
     for length in lengths {
-        let (middle, tail) = rest.split_at(length as usize);
+        let length = length as usize;
+        let (value, tail) = rest.split_at_mut(length + affixes);
         rest = tail;
-        out.data.extend_from_slice(prefix);
-        out.data.extend_from_slice(middle);
-        out.data.extend_from_slice(suffix);
-        out.end()?;
+        let (start, middle) = value.split_at_mut(prefix.len());
+        let (middle, last) = middle.split_at_mut(length);
+        start.copy_from_slice(prefix);
+        pairs.expand(packed, bit, middle);
+        last.copy_from_slice(suffix);
+        bit += length * width as usize;
+        end += length + affixes;
+        // `limit` has been checked; the data may still exceed what offsets count.
+        out.ends
+            .push(u32::try_from(end).or_else(|_| corrupt("strings exceed 4 GiB"))?);
     }
     Ok(out)
+}
+
+/// Characters by two codes, so that one look-up gives two of them.
+struct Pairs {
+    width: usize,
+    characters: Box<[[u8; 2]; 1 << (2 * MAX_WIDTH)]>,
+}
+
+impl Pairs {
+    fn new(characters: &[u8; 1 << MAX_WIDTH], width: u32) -> Self {
+        let mut pairs = Box::new([[0; 2]; 1 << (2 * MAX_WIDTH)]);
+        for (code, pair) in pairs.iter_mut().enumerate().take(1 << (2 * width)) {
+            *pair = [
+                characters[code % (1 << width)],
+                characters[(code >> width) % characters.len()],
+            ];
+        }
+        Self {
+            width: width as usize,
+            characters: pairs,
+        }
+    }
+
+    #[inline]
+    fn get(&self, codes: u64) -> [u8; 2] {
+        let codes = codes as usize & ((1 << (2 * self.width)) - 1);
+        self.characters[codes % self.characters.len()]
+    }
+
+    /// The characters of the codes that begin at `bit`.
+    fn expand(&self, packed: &[u8], mut bit: usize, out: &mut [u8]) {
+        // Eight codes of at most six bits lie in the eight bytes from the first one's byte.
+        for out in out.chunks_mut(8) {
+            let rest = packed.get(bit / 8..).unwrap_or_default();
+            let word = match rest.first_chunk() {
+                Some(word) => u64::from_le_bytes(*word),
+                None => {
+                    let mut word = [0; 8];
+                    word[..rest.len()].copy_from_slice(rest);
+                    u64::from_le_bytes(word)
+                }
+            };
+            let word = word >> (bit % 8);
+            let mut eight = [0; 8];
+            for (i, pair) in eight.as_chunks_mut::<2>().0.iter_mut().enumerate() {
+                *pair = self.get(word >> (2 * i * self.width));
+            }
+            match out.first_chunk_mut() {
+                Some(out) => *out = eight,
+                None => out.copy_from_slice(&eight[..out.len()]),
+            }
+            bit += 8 * self.width;
+        }
+    }
 }
 
 #[cfg(test)]
