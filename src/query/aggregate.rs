@@ -93,7 +93,7 @@ unsafe extern "C-unwind" fn begin(
     let limit = if lower && aggregate_parallel::is_worker() {
         usize::MAX
     } else {
-        pg_sys::get_hash_memory_limit() as usize
+        inputs.limit()
     };
     let mut context = PgMemoryContexts::For((*estate).es_query_cxt);
     (*(node as *mut Node)).state = context.leak_and_drop_on_delete(State {

@@ -148,7 +148,7 @@ pub unsafe fn send(node: *mut pg_sys::CustomScanState) -> *mut pg_sys::TupleTabl
 unsafe fn next_piece(node: *mut pg_sys::CustomScanState) -> Option<Vec<u8>> {
     let state = of(node);
     // The leader holds them twice while it merges them, as bytes and as values.
-    let limit = pg_sys::get_hash_memory_limit() as usize / 2;
+    let limit = state.inputs.limit() / 2;
     loop {
         let piece = state.outbox.next();
         if piece.is_some() || state.outbox.done {

@@ -5,6 +5,7 @@ use super::datum;
 use super::entry::{expressions, over_entries};
 use super::rows::{LeafColumns, Postgres, Rows};
 use super::scan::{self, Scan, Selected};
+use super::tree::equal;
 use amax_exec::{
     Aggregator, Batch, Error, Evaluated, Expr, Function, Input, Type, Vector, VectorBuilder,
 };
@@ -24,16 +25,25 @@ pub struct Computed {
 
 /// An aggregate.
 pub struct Wanted {
-    argument: Option<Computed>,
+    /// Which of the arguments.
+    argument: Option<usize>,
     filter: Option<Computed>,
     pub function: u32,
     /// SQL type of the result.
     pub result: pg_sys::Oid,
 }
 
+struct Argument {
+    node: *mut pg_sys::Node,
+    computed: Computed,
+    /// The aggregate whose FILTER says of which rows it is computed; others do not share it.
+    filter: Option<usize>,
+}
+
 /// All that is computed.
 pub struct Inputs {
     pub keys: Vec<Computed>,
+    arguments: Vec<Argument>,
     pub aggregates: Vec<Wanted>,
     functions: Vec<(Function, Option<Type>)>,
 }
@@ -86,35 +96,55 @@ impl Inputs {
         aggregates: &[*mut pg_sys::Node],
     ) -> Inputs {
         let keys = compute(child, keys);
+        let one = |node| compute(child, &[node]).pop().expect("one of one");
         let mut functions = Vec::new();
+        let mut arguments: Vec<Argument> = Vec::new();
         let aggregates: Vec<Wanted> = aggregates
             .iter()
-            .map(|&aggregate| {
+            .enumerate()
+            .map(|(i, &aggregate)| {
                 let aggregate = &*(aggregate as *mut pg_sys::Aggref);
                 functions.push(function_of(aggregate).expect("the planner chose what we have"));
                 let filter = aggregate.aggfilter as *mut pg_sys::Node;
+                let filter = (!filter.is_null()).then(|| one(filter));
+                let argument = argument(aggregate).map(|node| {
+                    let same = |a: &Argument| a.filter.is_none() && equal(a.node, node);
+                    let known = arguments.iter().position(same).filter(|_| filter.is_none());
+                    known.unwrap_or_else(|| {
+                        arguments.push(Argument {
+                            node,
+                            computed: one(node),
+                            filter: filter.is_some().then_some(i),
+                        });
+                        arguments.len() - 1
+                    })
+                });
                 Wanted {
-                    argument: argument(aggregate).and_then(|a| compute(child, &[a]).pop()),
-                    filter: if filter.is_null() {
-                        None
-                    } else {
-                        compute(child, &[filter]).pop()
-                    },
+                    argument,
+                    filter,
                     function: aggregate.aggfnoid.to_u32(),
                     result: aggregate.aggtype,
                 }
             })
             .collect();
-        let computed = aggregates
-            .iter()
-            .flat_map(|a| a.argument.iter().chain(&a.filter))
+        let computed = aggregates.iter().flat_map(|a| &a.filter);
+        let computed = computed
+            .chain(arguments.iter().map(|a| &a.computed))
             .chain(&keys);
         scan::of(child).output = computed.flat_map(|c| c.reads.iter().copied()).collect();
         Inputs {
             keys,
+            arguments,
             aggregates,
             functions,
         }
+    }
+
+    /// Bytes they may take. PostgreSQL gives each DISTINCT aggregate a sort of its own.
+    pub unsafe fn limit(&self) -> usize {
+        let distinct = |(function, _): &&(Function, _)| *function == Function::CountDistinct;
+        let tables = 1 + self.functions.iter().filter(distinct).count();
+        (pg_sys::get_hash_memory_limit() as usize).saturating_mul(tables)
     }
 
     /// For these, with a limit of memory.
@@ -168,39 +198,42 @@ impl Inputs {
             .iter()
             .map(|key| vector(scan, columns, rows, key))
             .collect();
-        let mut arguments: Vec<Option<Vector>> = Vec::new();
-        let mut filters: Vec<Option<Vec<bool>>> = Vec::new();
-        for aggregate in &self.aggregates {
-            let filter = aggregate
-                .filter
-                .as_ref()
-                .map(|filter| truths(&vector(scan, columns, rows, filter)));
-            arguments.push(aggregate.argument.as_ref().map(|argument| match &filter {
-                None => vector(scan, columns, rows, argument),
+        let filters: Vec<Option<Vec<bool>>> = self
+            .aggregates
+            .iter()
+            .map(|aggregate| {
+                let filter = aggregate.filter.as_ref()?;
+                Some(truths(&vector(scan, columns, rows, filter)))
+            })
+            .collect();
+        let arguments: Vec<Vector> = self
+            .arguments
+            .iter()
+            .map(|argument| {
+                let Some(filter) = argument.filter.and_then(|at| filters[at].as_ref()) else {
+                    return vector(scan, columns, rows, &argument.computed);
+                };
                 // Nothing is evaluated for rows that FILTER leaves out.
-                Some(filter) => {
-                    let kept: Vec<u32> = rows
-                        .iter()
-                        .zip(filter)
-                        .filter(|(_, &keep)| keep)
-                        .map(|(&row, _)| row)
-                        .collect();
-                    vector(scan, columns, &kept, argument).spread(filter)
-                }
-            }));
-            filters.push(filter);
-        }
-        update(aggregator, rows.len(), &keys, &arguments, &filters);
+                let kept: Vec<u32> = rows
+                    .iter()
+                    .zip(filter)
+                    .filter(|(_, &keep)| keep)
+                    .map(|(&row, _)| row)
+                    .collect();
+                vector(scan, columns, &kept, &argument.computed).spread(filter)
+            })
+            .collect();
+        self.update(aggregator, rows.len(), &keys, &arguments, &filters);
     }
 
     /// The rows of a row page, evaluated by PostgreSQL.
     unsafe fn page(&self, scan: &mut Scan, aggregator: &mut Aggregator) -> usize {
         let builder = |computed: &Computed| VectorBuilder::new(computed.ty);
         let mut keys: Vec<VectorBuilder> = self.keys.iter().map(builder).collect();
-        let mut arguments: Vec<Option<VectorBuilder>> = self
-            .aggregates
+        let mut arguments: Vec<VectorBuilder> = self
+            .arguments
             .iter()
-            .map(|a| a.argument.as_ref().map(builder))
+            .map(|argument| builder(&argument.computed))
             .collect();
         let mut filters: Vec<Option<Vec<bool>>> = self
             .aggregates
@@ -217,54 +250,49 @@ impl Inputs {
             for (key, out) in self.keys.iter().zip(&mut keys) {
                 push(&mut scan.rows, key, out);
             }
-            for (i, aggregate) in self.aggregates.iter().enumerate() {
-                let kept = match (&aggregate.filter, &mut filters[i]) {
-                    (Some(filter), Some(out)) => {
-                        let kept = scan.rows.holds(filter.state, &filter.reads);
-                        out.push(kept);
-                        kept
-                    }
-                    _ => true,
-                };
-                if let (Some(argument), Some(out)) = (&aggregate.argument, &mut arguments[i]) {
-                    if kept {
-                        push(&mut scan.rows, argument, out);
-                    } else {
-                        out.push_null();
-                    }
+            for (aggregate, out) in self.aggregates.iter().zip(&mut filters) {
+                if let (Some(filter), Some(out)) = (&aggregate.filter, out) {
+                    out.push(scan.rows.holds(filter.state, &filter.reads));
+                }
+            }
+            for (argument, out) in self.arguments.iter().zip(&mut arguments) {
+                let filter = argument.filter.and_then(|at| filters[at].as_ref());
+                if filter.is_none_or(|filter| filter.last() == Some(&true)) {
+                    push(&mut scan.rows, &argument.computed, out);
+                } else {
+                    out.push_null();
                 }
             }
         }
         let keys: Vec<Vector> = keys.into_iter().map(VectorBuilder::finish).collect();
-        let arguments: Vec<Option<Vector>> = arguments
-            .into_iter()
-            .map(|a| a.map(VectorBuilder::finish))
-            .collect();
+        let arguments: Vec<Vector> = arguments.into_iter().map(VectorBuilder::finish).collect();
         if n > 0 {
-            update(aggregator, n, &keys, &arguments, &filters);
+            self.update(aggregator, n, &keys, &arguments, &filters);
         }
         n
     }
-}
 
-fn update(
-    aggregator: &mut Aggregator,
-    n: usize,
-    keys: &[Vector],
-    arguments: &[Option<Vector>],
-    filters: &[Option<Vec<bool>>],
-) {
-    let inputs: Vec<Input> = arguments
-        .iter()
-        .zip(filters)
-        .map(|(argument, filter)| Input {
-            argument: argument.as_ref(),
-            filter: filter.as_deref(),
-        })
-        .collect();
-    aggregator
-        .update(n, keys, &inputs)
-        .unwrap_or_else(|e| raise(e));
+    fn update(
+        &self,
+        aggregator: &mut Aggregator,
+        n: usize,
+        keys: &[Vector],
+        arguments: &[Vector],
+        filters: &[Option<Vec<bool>>],
+    ) {
+        let inputs: Vec<Input> = self
+            .aggregates
+            .iter()
+            .zip(filters)
+            .map(|(aggregate, filter)| Input {
+                argument: aggregate.argument.map(|at| &arguments[at]),
+                filter: filter.as_deref(),
+            })
+            .collect();
+        aggregator
+            .update(n, keys, &inputs)
+            .unwrap_or_else(|e| raise(e));
+    }
 }
 
 /// Rows of a leaf that pass all conditions, in order.

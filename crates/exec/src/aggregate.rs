@@ -271,7 +271,7 @@ impl Aggregate {
     /// Of the states; what is kept for a batch is not counted.
     pub fn bytes_used(&self) -> usize {
         fn used<S>(column: &Column<S>) -> usize {
-            column.states.capacity() * size_of::<S>() + column.heap
+            column.states.len() * size_of::<S>() + column.heap
         }
         with!(&self.states, column => used(column), distinct => distinct.bytes_used())
     }

@@ -98,7 +98,8 @@ impl Aggregator {
         self.aggregates[aggregate].output(group)
     }
 
-    /// Of all groups and states; what is kept for a batch is not counted.
+    /// Of all groups and states; what is kept for a batch is not counted, nor what vectors have allocated beyond their ends, which
+    /// nothing has touched yet.
     pub fn bytes_used(&self) -> usize {
         let aggregates = self.aggregates.iter().map(Aggregate::bytes_used);
         self.grouping.bytes_used() + aggregates.sum::<usize>()

@@ -9,11 +9,11 @@ use crate::tuples::{check_members, Tuples};
 use crate::values::Values;
 use crate::vector::{Type, View};
 
-/// The pairs of a group and a value of it, counted by group. Without grouping the values are enough.
+/// The pairs of a group and a value of it, counted by group.
 #[derive(Clone, Debug)]
 pub(crate) struct Distinct {
     values: Values,
-    pairs: Option<Tuples>,
+    pairs: Pairs,
     counts: Vec<i64>,
     /// Of the hashes of values that are counted in this pass.
     range: Range,
@@ -23,11 +23,86 @@ pub(crate) struct Distinct {
     rows: Vec<u32>,
 }
 
+#[derive(Clone, Debug)]
+enum Pairs {
+    /// Without grouping every value makes one.
+    Values,
+    /// The groups of each value as bits, as long as there are few groups.
+    Masks(Vec<u64>),
+    Tuples(Tuples),
+}
+
+/// Groups that masks have bits for.
+const BITS: usize = u64::BITS as usize;
+
+/// The bits of a mask that are set.
+fn bits(mut mask: u64) -> impl Iterator<Item = u32> {
+    std::iter::from_fn(move || {
+        let bit = (mask != 0).then(|| mask.trailing_zeros());
+        mask &= mask.wrapping_sub(1);
+        bit
+    })
+}
+
+impl Pairs {
+    fn new(grouped: bool) -> Self {
+        if grouped {
+            Self::Masks(Vec::new())
+        } else {
+            Self::Values
+        }
+    }
+
+    fn heap_bytes(&self) -> usize {
+        match self {
+            Self::Values => 0,
+            Self::Masks(masks) => masks.len() * 8,
+            Self::Tuples(tuples) => tuples.heap_bytes(),
+        }
+    }
+
+    /// Calls `visit` with every group and value.
+    fn each(&self, mut visit: impl FnMut(u32, u32)) {
+        match self {
+            Self::Values => {}
+            Self::Masks(masks) => {
+                for (value, &mask) in masks.iter().enumerate() {
+                    bits(mask).for_each(|group| visit(group, value as u32));
+                }
+            }
+            Self::Tuples(tuples) => {
+                let pairs = tuples.members().chunks_exact(2);
+                pairs.for_each(|pair| visit(pair[0], pair[1]));
+            }
+        }
+    }
+
+    /// Groups or values are numbered anew, or gone, which is [`NONE`].
+    fn renumber(&mut self, groups: impl Fn(u32) -> u32, values: &[u32]) {
+        match self {
+            Self::Values => {}
+            Self::Masks(masks) => {
+                let kept = masks.iter().zip(values).filter(|&(_, &to)| to != NONE);
+                let moved = kept.map(|(&mask, _)| {
+                    let groups = bits(mask).map(&groups).filter(|&group| group != NONE);
+                    groups.fold(0, |mask, group| mask | 1 << group)
+                });
+                *masks = moved.collect();
+            }
+            Self::Tuples(tuples) => tuples.retain(|pair| {
+                let (group, value) = (groups(pair[0]), values[pair[1] as usize]);
+                pair.copy_from_slice(&[group, value]);
+                group != NONE && value != NONE
+            }),
+        }
+    }
+}
+
 impl Distinct {
     pub(crate) fn new(ty: Type, grouped: bool) -> Self {
         Self {
             values: Values::new(ty),
-            pairs: grouped.then(|| Tuples::new(2)),
+            pairs: Pairs::new(grouped),
             counts: Vec::new(),
             range: Range::ALL,
             seen: Vec::new(),
@@ -39,11 +114,16 @@ impl Distinct {
 
     pub(crate) fn resize(&mut self, groups: usize) {
         self.counts.resize(groups, 0);
+        if groups > BITS && matches!(self.pairs, Pairs::Masks(_)) {
+            let mut members = Vec::new();
+            self.pairs
+                .each(|group, value| members.extend([group, value]));
+            self.pairs = Pairs::Tuples(Tuples::of_members(2, members));
+        }
     }
 
     pub(crate) fn bytes_used(&self) -> usize {
-        let pairs = self.pairs.as_ref().map_or(0, Tuples::heap_bytes);
-        self.values.heap_bytes() + pairs + self.counts.capacity() * 8
+        self.values.heap_bytes() + self.pairs.heap_bytes() + self.counts.len() * 8
     }
 
     pub(crate) fn values(&self) -> usize {
@@ -84,18 +164,29 @@ impl Distinct {
 
     /// Adds pairs of groups and the numbers of values, of which there were `before`.
     fn add_pairs(&mut self, groups: &[u32], numbers: &[u32], before: usize) -> Result<()> {
-        let Some(pairs) = &mut self.pairs else {
-            self.counts[0] += (self.values.len() - before) as i64;
-            return Ok(());
-        };
-        let before = pairs.len();
-        let rows = (0..numbers.len() as u32).filter(|&row| numbers[row as usize] != NONE);
-        self.rows.clear();
-        self.rows.extend(rows);
-        self.numbered.resize(numbers.len(), 0);
-        pairs.numbers(&[groups, numbers], &self.rows, &mut self.numbered)?;
-        for pair in before..pairs.len() {
-            self.counts[pairs.get(pair)[0] as usize] += 1;
+        match &mut self.pairs {
+            Pairs::Values => self.counts[0] += (self.values.len() - before) as i64,
+            Pairs::Masks(masks) => {
+                masks.resize(self.values.len(), 0);
+                for (&group, &number) in groups.iter().zip(numbers) {
+                    if let Some(mask) = masks.get_mut(number as usize) {
+                        let bit = 1 << group;
+                        self.counts[group as usize] += i64::from(*mask & bit == 0);
+                        *mask |= bit;
+                    }
+                }
+            }
+            Pairs::Tuples(pairs) => {
+                let before = pairs.len();
+                let rows = (0..numbers.len() as u32).filter(|&row| numbers[row as usize] != NONE);
+                self.rows.clear();
+                self.rows.extend(rows);
+                self.numbered.resize(numbers.len(), 0);
+                pairs.numbers(&[groups, numbers], &self.rows, &mut self.numbered)?;
+                for pair in before..pairs.len() {
+                    self.counts[pairs.get(pair)[0] as usize] += 1;
+                }
+            }
         }
         Ok(())
     }
@@ -133,45 +224,36 @@ impl Distinct {
         }
         let before = self.values.len();
         let number = self.values.number(view, row)?;
-        let added = match &mut self.pairs {
-            None => self.values.len() - before,
-            Some(pairs) => {
-                let before = pairs.len();
-                pairs.number(&[group, number])?;
-                pairs.len() - before
-            }
-        };
-        self.counts[group as usize] += added as i64;
-        Ok(())
+        self.add_pairs(&[group], &[number], before)
     }
 
     /// Adds the pairs of another, whose group `g` is `groups[g]` here.
     pub(crate) fn merge(&mut self, other: &Self, groups: &[u32]) -> Result<()> {
         let vector = other.values.vector();
         let before = self.values.len();
-        let Some(pairs) = &other.pairs else {
+        if matches!(other.pairs, Pairs::Values) {
             let mut numbers = vec![0; other.values.len()];
             self.values
                 .numbers(&vector.view(), &mut self.range, &mut numbers)?;
             return self.add_pairs(&[], &[], before);
-        };
+        }
         // Values of other groups alone are not ours to keep.
         let mut numbers = vec![NONE; other.values.len()];
-        for pair in pairs.members().chunks_exact(2) {
-            if groups[pair[0] as usize] != NONE {
-                numbers[pair[1] as usize] = 0;
+        other.pairs.each(|group, value| {
+            if groups[group as usize] != NONE {
+                numbers[value as usize] = 0;
             }
-        }
+        });
         self.values
             .numbers(&vector.view(), &mut self.range, &mut numbers)?;
         let (mut to_groups, mut to_values) = (Vec::new(), Vec::new());
-        for pair in pairs.members().chunks_exact(2) {
-            let (group, value) = (groups[pair[0] as usize], numbers[pair[1] as usize]);
+        other.pairs.each(|group, value| {
+            let (group, value) = (groups[group as usize], numbers[value as usize]);
             if group != NONE && value != NONE {
                 to_groups.push(group);
                 to_values.push(value);
             }
-        }
+        });
         self.add_pairs(&to_groups, &to_values, before)
     }
 
@@ -189,26 +271,11 @@ impl Distinct {
         let mut kept = keep.iter();
         self.counts.retain(|_| kept.next() == Some(&true));
         self.counts.shrink_to_fit();
-        let Some(pairs) = &mut self.pairs else {
-            return Ok(());
-        };
-        let mut used = vec![false; self.values.len()];
-        pairs.retain(|pair| {
-            pair[0] = moved[pair[0] as usize];
-            used[pair[1] as usize] |= pair[0] != NONE;
-            pair[0] != NONE
-        });
-        self.retain_values(&used)
-    }
-
-    fn retain_values(&mut self, keep: &[bool]) -> Result<()> {
-        let moved = self.values.retain(keep)?;
-        if let Some(pairs) = &mut self.pairs {
-            pairs.retain(|pair| {
-                pair[1] = moved[pair[1] as usize];
-                pair[1] != NONE
-            });
-        }
+        let mut used = vec![matches!(self.pairs, Pairs::Values); self.values.len()];
+        self.pairs
+            .each(|group, value| used[value as usize] |= keep[group as usize]);
+        let values = self.values.retain(&used)?;
+        self.pairs.renumber(|group| moved[group as usize], &values);
         Ok(())
     }
 
@@ -218,19 +285,21 @@ impl Distinct {
         let hashes = (0..self.values.len()).map(|value| self.values.hash(value as u32));
         let keep: Vec<bool> = hashes.map(|hash| self.range.admit(hash)).collect();
         match &self.pairs {
-            None => self.counts[0] -= keep.iter().filter(|&&keep| !keep).count() as i64,
-            Some(pairs) => {
-                for pair in pairs.members().chunks_exact(2) {
-                    self.counts[pair[0] as usize] -= i64::from(!keep[pair[1] as usize]);
-                }
+            Pairs::Values => {
+                self.counts[0] -= keep.iter().filter(|&&keep| !keep).count() as i64;
             }
+            pairs => pairs.each(|group, value| {
+                self.counts[group as usize] -= i64::from(!keep[value as usize]);
+            }),
         }
-        self.retain_values(&keep)
+        let values = self.values.retain(&keep)?;
+        self.pairs.renumber(|group| group, &values);
+        Ok(())
     }
 
     /// Goes on to count the values of another range.
     pub(crate) fn restart(&mut self, range: Range) {
-        let fresh = Self::new(self.values.ty(), self.pairs.is_some());
+        let fresh = Self::new(self.values.ty(), !matches!(self.pairs, Pairs::Values));
         let counts = std::mem::take(&mut self.counts);
         *self = Self {
             counts,
@@ -240,29 +309,38 @@ impl Distinct {
     }
 
     pub(crate) fn serialize(&self, out: Vec<u8>) -> Vec<u8> {
-        let members = self.pairs.as_ref().map_or(&[][..], Tuples::members);
-        postcard::to_extend(members, self.values.serialize(out))
+        let (masks, members) = match &self.pairs {
+            Pairs::Values => (&[][..], &[][..]),
+            Pairs::Masks(masks) => (&masks[..], &[][..]),
+            Pairs::Tuples(tuples) => (&[][..], tuples.members()),
+        };
+        postcard::to_extend(&(masks, members), self.values.serialize(out))
             .expect("memory does not refuse bytes")
     }
 
     /// What [`Distinct::serialize`] wrote of one like this, of so many groups; only to be merged.
     pub(crate) fn deserialize(&self, groups: usize, from: &mut &[u8]) -> Result<Self> {
         let values = Values::deserialize(self.values.ty(), from)?;
-        let (members, rest): (Vec<u32>, _) = postcard::take_from_bytes(from)
-            .map_err(|_| Error::Corrupt("serialized distinct values are damaged"))?;
+        type Sent = (Vec<u64>, Vec<u32>);
+        let ((masks, members), rest): (Sent, _) =
+            postcard::take_from_bytes(from).map_err(|_| DAMAGED)?;
         *from = rest;
-        let limits = match self.pairs {
-            Some(_) => [groups, values.len()],
-            None => [0, 0],
+        check_members(&members, &[groups, values.len()])?;
+        let beyond = u64::MAX.checked_shl(groups as u32).unwrap_or(0);
+        if masks.len() > values.len() || masks.iter().any(|mask| mask & beyond != 0) {
+            return Err(DAMAGED);
+        }
+        let pairs = match &self.pairs {
+            Pairs::Values => Pairs::Values,
+            _ if members.is_empty() => Pairs::Masks(masks),
+            _ => Pairs::Tuples(Tuples::without_table(2, members)),
         };
-        check_members(&members, &limits)?;
         Ok(Self {
-            pairs: self
-                .pairs
-                .as_ref()
-                .map(|_| Tuples::without_table(2, members)),
+            pairs,
             values,
             ..Self::new(self.values.ty(), false)
         })
     }
 }
+
+const DAMAGED: Error = Error::Corrupt("serialized distinct values are damaged");

@@ -98,7 +98,7 @@ impl Store for Words {
     }
 
     fn heap_bytes(&self) -> usize {
-        self.0.capacity() * 8
+        self.0.len() * 8
     }
 
     fn scalar(&self, number: usize, ty: Type) -> Scalar<'_> {
@@ -285,7 +285,7 @@ impl Store for Strings {
     }
 
     fn heap_bytes(&self) -> usize {
-        self.ends.capacity() * 4 + self.data.capacity()
+        self.ends.len() * 4 + self.data.len()
     }
 
     fn scalar(&self, number: usize, _: Type) -> Scalar<'_> {
@@ -431,7 +431,7 @@ impl Store for Numbers {
     }
 
     fn heap_bytes(&self) -> usize {
-        self.words.capacity() * 8 + self.scales.capacity() * 2 + self.large.heap_bytes()
+        self.words.len() * 8 + self.scales.len() * 2 + self.large.heap_bytes()
     }
 
     fn scalar(&self, number: usize, ty: Type) -> Scalar<'_> {

@@ -93,7 +93,7 @@ impl Tuples {
     }
 
     pub(crate) fn heap_bytes(&self) -> usize {
-        self.members.capacity() * 4 + self.table.heap_bytes()
+        self.members.len() * 4 + self.table.heap_bytes()
     }
 
     /// All tuples, back to back.
