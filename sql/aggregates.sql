@@ -47,15 +47,33 @@ BEGIN
         IF line ~ 'Passes' THEN RETURN CASE WHEN line ~ 'Passes: 1$' THEN 'one pass' ELSE 'passes' END; END IF;
     END LOOP;
 END $$;
-SELECT passes($$SELECT count(DISTINCT doc->>'u'), count(DISTINCT doc->>'k') FROM t$$);
-SELECT * FROM compare($$SELECT count(*), count(DISTINCT doc->>'u'), count(DISTINCT doc->>'k'), sum((doc->>'n')::int) FROM t$$);
-SELECT passes($$SELECT doc->>'k', count(DISTINCT doc->>'u') FROM t GROUP BY 1$$);
-SELECT * FROM compare($$SELECT doc->>'k', count(DISTINCT doc->>'u'), sum((doc->>'p')::numeric) FROM t GROUP BY 1$$);
+SELECT passes($$SELECT count(DISTINCT doc->>'bad'), count(DISTINCT doc->>'k') FROM t$$);
+SELECT * FROM compare($$SELECT count(*), count(DISTINCT doc->>'bad'), count(DISTINCT doc->>'k'), sum((doc->>'n')::int) FROM t$$);
+SELECT passes($$SELECT doc->>'k', count(DISTINCT doc->>'bad') FROM t GROUP BY 1$$);
+SELECT * FROM compare($$SELECT doc->>'k', count(DISTINCT doc->>'bad'), sum((doc->>'p')::numeric) FROM t GROUP BY 1$$);
 SELECT * FROM compare($$SELECT (doc->>'b')::bool, doc->>'k', count(*), count(DISTINCT doc->>'u') FROM t WHERE id % 2 = 0 GROUP BY 1, 2$$);
 RESET enable_sort;
 RESET enable_hashagg;
 RESET hash_mem_multiplier;
 RESET work_mem;
+
+-- Groups beyond what masks have bits for.
+SELECT * FROM compare($$SELECT (doc->>'n')::int % 100, count(DISTINCT doc->>'u'), count(DISTINCT doc->>'k') FROM t GROUP BY 1$$);
+
+-- The best groups only, with all that are equal to the last of them.
+SET enable_hashagg = off;
+EXPLAIN (COSTS OFF) SELECT doc->>'u', count(*) FROM t GROUP BY 1 ORDER BY 2 DESC LIMIT 3;
+SELECT * FROM compare($$SELECT doc->>'u', count(*), min((doc->>'n')::int) FROM t GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 5 OFFSET 2$$);
+SELECT * FROM compare($$SELECT doc->>'u', min((doc->>'at')::timestamptz) FROM t WHERE id % 7 = 0 GROUP BY 1 ORDER BY 2, 1 LIMIT 5$$);
+SELECT * FROM compare($$SELECT doc->>'u', max((doc->>'at')::timestamptz) - min((doc->>'at')::timestamptz) FROM t GROUP BY 1 ORDER BY 2 DESC NULLS LAST, 1 LIMIT 5$$);
+SELECT * FROM compare($$SELECT doc->>'u', max((doc->>'n')::int) FILTER (WHERE id > 11000) FROM t GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 5$$);
+SELECT * FROM compare($$SELECT doc->>'u', max((doc->>'n')::int) FILTER (WHERE id > 11000) FROM t GROUP BY 1 ORDER BY 2 NULLS FIRST, 1 LIMIT 5$$);
+SELECT * FROM compare($$SELECT (doc->>'n')::int AS n, count(*) FROM t GROUP BY 1 ORDER BY 1 DESC LIMIT 4$$);
+SELECT * FROM compare($$SELECT count(*) FROM t GROUP BY doc->>'u' ORDER BY 1 DESC FETCH FIRST 2 ROWS WITH TIES$$);
+-- Not with HAVING, nor where a group that is left out may raise an error.
+EXPLAIN (COSTS OFF) SELECT doc->>'u', count(*) FROM t GROUP BY 1 HAVING count(*) > 1 ORDER BY 2 DESC LIMIT 3;
+SELECT 1 / (count(*) - 3), count(*) FROM t GROUP BY doc->>'u' ORDER BY 2 DESC LIMIT 1;
+RESET enable_hashagg;
 
 -- The leader only gathers, or there is no worker after all.
 SET parallel_leader_participation = off;

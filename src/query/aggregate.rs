@@ -1,7 +1,7 @@
 //! The aggregate node: keys and arguments are computed as vectors of the scan's leaves, and grouped as such.
 
 use super::aggregate_parallel::{self, Inbox, Outbox};
-use super::aggregate_plan::{number_of_keys, part_of, Part};
+use super::aggregate_plan::{number_of_keys, part_of, top_of, Part};
 use super::aggregate_rows::{raise, Inputs, Wanted};
 use super::datum;
 use super::entry::expressions;
@@ -24,6 +24,8 @@ pub struct State {
     pub aggregator: Aggregator,
     /// The next group to hand out; None before the rows have been read.
     next: Option<usize>,
+    /// Those that are handed out, if not all are.
+    best: Option<Vec<u32>>,
     passes: u64,
     peak: usize,
     pub outbox: Outbox,
@@ -100,6 +102,7 @@ unsafe extern "C-unwind" fn begin(
         aggregator: inputs.aggregator(limit),
         inputs,
         next: None,
+        best: None,
         passes: 0,
         peak: 0,
         outbox: Outbox::default(),
@@ -201,10 +204,16 @@ unsafe fn read_again(node: *mut pg_sys::CustomScanState) {
 /// The next group of what has been read, or of what there is to read; None after the last.
 unsafe fn next_group(node: *mut pg_sys::CustomScanState) -> Option<usize> {
     loop {
-        match of(node).next {
-            Some(group) if group < of(node).aggregator.grouping().len() => {
-                of(node).next = Some(group + 1);
-                return Some(group);
+        let state = of(node);
+        let groups = match &state.best {
+            Some(best) => best.len(),
+            None => state.aggregator.grouping().len(),
+        };
+        match state.next {
+            Some(next) if next < groups => {
+                state.next = Some(next + 1);
+                let best = state.best.as_ref();
+                return Some(best.map_or(next, |best| best[next] as usize));
             }
             None => read(node),
             Some(_) if of(node).aggregator.next_pass() => read_again(node),
@@ -213,7 +222,10 @@ unsafe fn next_group(node: *mut pg_sys::CustomScanState) -> Option<usize> {
         while of(node).aggregator.scan_again() {
             read_again(node);
         }
-        of(node).next = Some(0);
+        let top = top_of((*node).ss.ps.plan as *mut pg_sys::CustomScan);
+        let state = of(node);
+        state.best = top.and_then(|top| top.best(&state.aggregator));
+        state.next = Some(0);
     }
 }
 
@@ -283,7 +295,13 @@ unsafe extern "C-unwind" fn explain(
     _ancestors: *mut pg_sys::List,
     es: *mut pg_sys::ExplainState,
 ) {
-    if !(*es).analyze || part(node) == Part::Lower {
+    if part(node) == Part::Lower {
+        return;
+    }
+    if let Some(top) = top_of((*node).ss.ps.plan as *mut pg_sys::CustomScan) {
+        super::explain::number(c"Best Groups", top.count as u64, es);
+    }
+    if !(*es).analyze {
         return;
     }
     let state = of(node);

@@ -1,6 +1,7 @@
 //! Planning aggregates over one scan: an upper path that takes the place of PostgreSQL's Agg node.
 
 use super::aggregate_parallel::PIECE;
+use super::aggregate_top::Top;
 use super::compile::is_pure;
 use super::datum::type_of;
 use super::entry::target_list;
@@ -341,7 +342,14 @@ unsafe extern "C-unwind" fn plan_path(
         entries.push(piece() as *mut Node);
     }
     (*scan).custom_scan_tlist = target_list(&entries);
-    (*scan).custom_private = list([makeInteger(keys.len() as i32), part]);
+    let top =
+        Top::of_query(root, &keys, &aggregates).filter(|_| (*part).ival != Part::Lower as i32);
+    let top = top.map_or(std::ptr::null_mut(), |top| top.to_list());
+    (*scan).custom_private = list([
+        makeInteger(keys.len() as i32) as *mut Node,
+        part as *mut Node,
+        top as *mut Node,
+    ]);
     (*scan).methods = &AGGREGATE_SCAN.0;
     plan
 }
@@ -349,6 +357,10 @@ unsafe extern "C-unwind" fn plan_path(
 /// How many of the node's entries are keys; the others are aggregates, and the lower part's last one is its output.
 pub unsafe fn number_of_keys(plan: *mut CustomScan) -> usize {
     (*(nodes((*plan).custom_private)[0] as *mut Integer)).ival as usize
+}
+
+pub unsafe fn top_of(plan: *mut CustomScan) -> Option<Top> {
+    Top::of_list(nodes((*plan).custom_private)[2] as *mut List)
 }
 
 pub unsafe fn part_of(plan: *mut CustomScan) -> Part {

@@ -4,6 +4,7 @@ mod aggregate;
 mod aggregate_parallel;
 mod aggregate_plan;
 mod aggregate_rows;
+mod aggregate_top;
 mod compile;
 mod containment;
 mod datum;
