@@ -57,6 +57,7 @@ run_own_isolation() {
     cp -r "$AMAX_ROOT/isolation/specs" "$work/input/"
     cp "$AMAX_ROOT"/isolation/expected/*.out "$work/input/expected/" 2>/dev/null || true
     expect_all "$work/input/expected" "${specs[@]}"
+    settings+=$'\nmax_prepared_transactions = 10'
     run_pg_regress "$(test_programs "$PG_CONFIG")/isolation/pg_isolation_regress" "$PG_BIN" "$work" "$settings" "${specs[@]}" || {
         tail -20 "$work/regress.txt"
         failed "$name could not run"

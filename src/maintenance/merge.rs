@@ -27,29 +27,62 @@ const DEAD: f64 = 0.2;
 /// Merges what the policy says. The caller holds the maintenance lock, and is the table's only VACUUM.
 pub unsafe fn merge(rel: pg_sys::Relation) -> Merged {
     let options = Options::of(rel);
-    let policy = Policy {
-        ratio: options.merge_ratio,
-        max_components: options.max_components as usize,
-        dead: DEAD,
-    };
     let current = manifest::current(rel);
-    let settled: Vec<usize> = (0..current.components.len())
-        .filter(|&at| current.components[at].origin.is_none())
-        .collect();
+    let settled = settled(&current);
     let gone = gone_rows(rel, &current);
     let candidates: Vec<Candidate> = settled
         .iter()
         .map(|&at| candidate(&current.components[at], gone[at]))
         .collect();
     let mut merged = Merged::default();
-    for chosen in policy.choose(&candidates) {
-        let inputs: Vec<&Component> = settled[chosen]
-            .iter()
-            .map(|&at| &current.components[at])
-            .collect();
-        merge_components(rel, options, &inputs, &mut merged);
+    for chosen in policy(&options).choose(&candidates) {
+        merge_components(rel, options, &current, &settled[chosen], &mut merged);
     }
     merged
+}
+
+/// Merges the youngest components as long as they fit one leaf together: work that is bounded, for a commit. What is dead is not looked
+/// for. The caller holds the maintenance lock, and what keeps VACUUM from running, which relies on nobody else to remove components.
+pub unsafe fn merge_small(rel: pg_sys::Relation) {
+    let options = Options::of(rel);
+    let current = manifest::current(rel);
+    let settled = settled(&current);
+    let (mut rows, mut bytes) = (0, 0);
+    let of_a_leaf = settled.iter().rev().take_while(|&&at| {
+        let component = &current.components[at];
+        rows += component.rows;
+        bytes += component.pages * u64::from(pg_sys::BLCKSZ);
+        rows <= options.rows_per_leaf as u64 && bytes <= options.leaf_bytes as u64
+    });
+    let small = &settled[settled.len() - of_a_leaf.count()..];
+    let candidates: Vec<Candidate> = small
+        .iter()
+        .map(|&at| candidate(&current.components[at], 0))
+        .collect();
+    for chosen in policy(&options).choose(&candidates) {
+        merge_components(
+            rel,
+            options,
+            &current,
+            &small[chosen],
+            &mut Merged::default(),
+        );
+    }
+}
+
+fn policy(options: &Options) -> Policy {
+    Policy {
+        ratio: options.merge_ratio,
+        max_components: options.max_components as usize,
+        dead: DEAD,
+    }
+}
+
+/// The components that may be merged, oldest first.
+fn settled(manifest: &Manifest) -> Vec<usize> {
+    let components = manifest.components.iter().enumerate();
+    let settled = components.filter(|(_, component)| component.origin.is_none());
+    settled.map(|(at, _)| at).collect()
 }
 
 /// Per component, how many rows are marked gone.
@@ -76,11 +109,13 @@ fn candidate(component: &Component, gone: u64) -> Candidate {
 unsafe fn merge_components(
     rel: pg_sys::Relation,
     options: Options,
-    inputs: &[&Component],
+    current: &Manifest,
+    inputs: &[usize],
     merged: &mut Merged,
 ) {
+    let inputs: Vec<&Component> = inputs.iter().map(|&at| &current.components[at]).collect();
     let free = manifest::take_free(rel);
-    let output = Merge::new(rel, options, inputs, free).run(|| super::fault("merge_leaf"));
+    let output = Merge::new(rel, options, &inputs, free).run(|| super::fault("merge_leaf"));
     super::fault("merge_written");
     merged.inputs += inputs.len() as u64;
     merged.rows += output.component.rows;
@@ -104,9 +139,10 @@ unsafe fn merge_components(
             safexid: UNKNOWN_XID,
             rows: left_out,
         });
-        manifest
-            .components
-            .insert(place.expect("only VACUUM removes components"), component);
+        manifest.components.insert(
+            place.expect("whoever removes components has the lock"),
+            component,
+        );
     });
     super::fault("merge_published");
 }

@@ -228,6 +228,13 @@ impl Change {
         handle
     }
 
+    /// Formats a free page (pinned and locked by the caller, who hands it over) as an empty row page.
+    pub fn format_rows(&mut self, buffer: pg_sys::Buffer) {
+        let handle = self.register(buffer, pg_sys::GENERIC_XLOG_FULL_IMAGE as i32);
+        let image = self.images[handle] as pg_sys::Page;
+        unsafe { pg_sys::PageInit(image, pg_sys::BLCKSZ as usize, 0) };
+    }
+
     /// [`Change::format`] for a page that the caller has locked exclusively and keeps.
     pub fn format_borrowed(&mut self, buffer: pg_sys::Buffer, kind: Kind) -> usize {
         let handle = self.format(buffer, kind);

@@ -46,6 +46,12 @@ CREATE INDEX t_v ON t (v);
 CREATE INDEX t_doc ON t USING gin (doc jsonb_path_ops);
 CREATE TABLE batch (client int, number int, n int, doc jsonb);
 CREATE INDEX batch_number ON batch (client, number);
+-- Wide rows that VACUUM seldom sees: commits flush them.
+CREATE TABLE trail (client int, number int, n int, doc jsonb, wide text, PRIMARY KEY (client, number, n));
+ALTER TABLE trail SET (autovacuum_enabled = off);
+CREATE FUNCTION wide(number int, n int) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+  SELECT string_agg(md5(number || ' ' || n || ' ' || i), '') FROM generate_series(1, 55) i
+$$;
 CREATE TABLE shared (id int PRIMARY KEY, n int NOT NULL);
 INSERT INTO shared SELECT i, 0 FROM generate_series(1, {SHARED}) i;
 CREATE UNLOGGED TABLE fleeting (id int PRIMARY KEY, doc jsonb);
@@ -180,12 +186,16 @@ class Client:
             raise Mismatch(f"client {self.number}: {done} rows instead of {count} in: {statement[:300]}")
 
     def load_batch(self):
-        """COPY or INSERT … SELECT of a batch, which is there whole or not at all; some are rolled back."""
+        """COPY or INSERT … SELECT of a batch, which is there whole or not at all; some are rolled back. Odd ones go to `trail`."""
         rng = self.rng
         number, count = self.next_batch, rng.choice([5, 120, 400])
         self.next_batch += 1
         self.execute("BEGIN")
-        if rng.random() < 0.5:
+        if number % 2:
+            count = 40
+            self.execute(f"INSERT INTO trail SELECT {self.number}, {number}, n, jsonb_build_object('n', n, 'of', jsonb_build_array({self.number}, {number})), "
+                         f"wide({number}, n) FROM generate_series(0, {count - 1}) n")
+        elif rng.random() < 0.5:
             try:
                 with self.connection.cursor() as cursor, cursor.copy("COPY batch (client, number, n, doc) FROM STDIN") as copy:
                     for n in range(count):
@@ -222,7 +232,7 @@ class Client:
             # Only shared rows differ, if anything does.
             self.unsure = [a + b for a, b in zip(self.unsure, self.unsure_now)]
         self.pending = self.prepared = None
-        batches = dict(control.execute("SELECT number, count(*) FROM batch WHERE client = %s GROUP BY 1", [self.number]).fetchall())
+        batches = dict(control.execute("SELECT number, count(*) FROM (TABLE batch UNION ALL SELECT client, number, n, doc FROM trail) x WHERE client = %s GROUP BY 1", [self.number]).fetchall())
         wrong = {n: c for n, c in batches.items() if self.batches.get(n, self.maybe.get(n)) != c}
         missing = [n for n in self.batches if n not in batches]
         if wrong or missing:
@@ -265,7 +275,7 @@ class Load:
         try:
             connection = self.server.connect("load", prepare_threshold=None)
             while not stop.is_set():
-                statement = rng.choice(["VACUUM t"] * 5 + ["VACUUM batch"] * 2 + ["VACUUM shared", "VACUUM (FREEZE) t", "VACUUM fleeting", "CHECKPOINT",
+                statement = rng.choice(["VACUUM t"] * 5 + ["VACUUM batch"] * 2 + ["VACUUM shared", "VACUUM trail", "VACUUM (FREEZE) t", "VACUUM fleeting", "CHECKPOINT",
                                        "ANALYZE t", "REINDEX INDEX t_v", "INSERT INTO fleeting SELECT coalesce(max(id), 0) + 1, '{\"a\": [1]}' FROM fleeting"])
                 connection.execute(statement)
                 time.sleep(rng.random() * 0.02)
@@ -345,6 +355,10 @@ class Load:
             bad = control.execute("SELECT count(*) FROM batch WHERE doc IS DISTINCT FROM jsonb_build_object('n', n, 'of', jsonb_build_array(client, number))").fetchone()[0]
             if bad:
                 raise Mismatch(f"{bad} documents of batches are not those that were loaded")
+            bad = control.execute("SELECT count(*) FROM trail WHERE doc IS DISTINCT FROM jsonb_build_object('n', n, 'of', jsonb_build_array(client, number)) "
+                                  "OR wide IS DISTINCT FROM wide(number, n)").fetchone()[0]
+            if bad:
+                raise Mismatch(f"{bad} wide rows are not those that were inserted")
             for row, n in control.execute("SELECT id, n FROM shared ORDER BY id").fetchall():
                 low = sum(c.sure[row] for c in self.clients)
                 high = low + sum(c.unsure[row] for c in self.clients)
@@ -354,18 +368,19 @@ class Load:
             if crash and fleeting:
                 raise Mismatch(f"{fleeting} rows of an unlogged table survived a crash")
             self.check_indexes(control, everything)
-            for table in ("t", "batch", "shared", "fleeting"):
+            for table in ("t", "batch", "trail", "shared", "fleeting"):
                 problems = control.execute(f"SELECT * FROM amax.verify('{table}')").fetchall()
                 if problems:
                     raise Mismatch(f"amax.verify({table}): {shorten(problems)}")
-            if not control.execute("SELECT count(*) FROM amax.components('t')").fetchone()[0]:
-                raise Mismatch("no row of t is columnar: nothing was tested")
+            for table in ("t",) if crash else ("t", "trail"):
+                if not control.execute(f"SELECT count(*) FROM amax.components('{table}')").fetchone()[0]:
+                    raise Mismatch(f"no row of {table} is columnar: nothing was tested")
             # Still a table.
             control.execute("INSERT INTO fleeting VALUES (-1, '{}'); UPDATE fleeting SET doc = '[]' WHERE id = -1; DELETE FROM fleeting")
             control.execute("BEGIN; UPDATE t SET v = v + 1; DELETE FROM t; DELETE FROM batch; ROLLBACK")
 
     def check_indexes(self, control, everything):
-        for index in ("t_pkey", "t_v", "batch_number", "shared_pkey", "fleeting_pkey"):
+        for index in ("t_pkey", "t_v", "batch_number", "trail_pkey", "shared_pkey", "fleeting_pkey"):
             control.execute(f"SELECT bt_index_parent_check('{index}', true)")
         for plan in ("enable_indexscan", "enable_bitmapscan"):
             control.execute(f"SET enable_seqscan = off; SET {plan} = on")

@@ -20,6 +20,7 @@ import bank
 import histories
 import schedule
 import schemas
+import trickle
 from server import Server
 from single import Single
 from twins import Mismatch
@@ -58,6 +59,9 @@ def scenarios():
         def run(server, database, seed, mode, seconds, order=order):
             return schedule.run(server, database, seed, mode, MODES[mode], seconds, order)
         found[f"schedule-{order}"] = run
+    def run_trickle(server, database, seed, mode, seconds):
+        return trickle.run(server, database, seed, mode, MODES[mode], seconds)
+    found["trickle"] = run_trickle
     for level in bank.LEVELS:
         def run(server, database, seed, mode, seconds, level=level):
             return bank.run(server, database, seed, MODES[mode], seconds, level)

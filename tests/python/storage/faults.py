@@ -18,6 +18,8 @@ TABLES = ("t", "loaded")
 CHECKPOINTER = "SELECT backend_start FROM pg_stat_activity WHERE backend_type = 'checkpointer'"
 FLUSH = "VACUUM {amax}t"
 KEEP = "VACUUM (TRUNCATE off) {amax}t"
+WIDE = ("INSERT INTO {table} SELECT {first} - i, 0, jsonb_build_object('wide', (SELECT string_agg(md5(i || ' ' || n), '') FROM generate_series(1, 50) n)) "
+        "FROM generate_series(1, {count}) i")
 PASS = "INSERT INTO loaded VALUES (-1, '{}')"
 # What is done first, on both sides or ({amax} in it) on one, and the statement that meets the point.
 RECIPES = {
@@ -32,6 +34,8 @@ RECIPES = {
     "stub": ([FLUSH], "UPDATE {amax}t SET v = v + 1 WHERE id % 13 = 3"),
     "update": ([FLUSH], "UPDATE {amax}t SET v = v + 1 WHERE id % 13 = 4"),
     "insert": ([], "INSERT INTO {amax}t VALUES (-1, 0, '{}')"),
+    # So many row pages that the next transaction flushes; those of the flush before become row pages again.
+    "inline": ([FLUSH, WIDE.format(table="t", first=-1, count=400)], WIDE.format(table="{amax}t", first=-1000, count=60)),
     "load": ([], "INSERT INTO {amax}loaded SELECT i, '{}' FROM generate_series(1, 300) i"),
 }
 
