@@ -14,6 +14,7 @@ mod compat;
 mod guc;
 mod inspect;
 mod maintenance;
+mod memory;
 mod options;
 mod query;
 mod storage;
@@ -35,6 +36,7 @@ pub unsafe extern "C-unwind" fn _PG_init() {
             "Set it to -1 and restart the server."
         );
     }
+    memory::init();
     guc::init();
     options::init();
     storage::cache::init();
