@@ -60,9 +60,9 @@ impl Table {
         self.slots.len() * 8
     }
 
-    /// Makes room for `len` keys at a load of at most two thirds.
+    /// Makes room for `len` keys at a load of at most three quarters.
     fn resize(&mut self, len: usize) {
-        let slots = (len + len / 2).max(16).next_power_of_two();
+        let slots = (len + len / 3 + 1).max(16).next_power_of_two();
         let old = std::mem::replace(&mut self.slots, vec![EMPTY; slots]);
         for old in old.into_iter().filter(|&slot| slot != EMPTY) {
             self.place(old);
@@ -80,8 +80,8 @@ impl Table {
 
     /// Adds a key that is not in the table as the next number.
     fn add(&mut self, hash: u64) {
-        if (self.len + 1) * 3 > self.slots.len() * 2 {
-            self.resize((self.len + 1) * 2);
+        if (self.len + 1) * 4 > self.slots.len() * 3 {
+            self.resize(self.len + 1);
         }
         self.place(slot(hash, self.len as u32));
         self.len += 1;
