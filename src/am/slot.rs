@@ -135,8 +135,9 @@ pub unsafe fn heap_tuple(
         .then_some((s.base.base.tuple, s.base.buffer))
 }
 
+/// The columnar row in a slot of any kind, if it holds one.
 pub unsafe fn columnar_row<'a>(slot: *mut pg_sys::TupleTableSlot) -> Option<&'a Row> {
-    row_of(slot)
+    is_ours(slot).then(|| row_of(slot)).flatten()
 }
 
 #[pg_guard]
@@ -255,11 +256,9 @@ unsafe extern "C-unwind" fn copyslot(
     dst: *mut pg_sys::TupleTableSlot,
     src: *mut pg_sys::TupleTableSlot,
 ) {
-    if is_ours(src) {
-        if let Some(row) = row_of(src) {
-            store_columnar(dst, row.clone(), (*src).tts_tid, (*src).tts_tableOid);
-            return;
-        }
+    if let Some(row) = columnar_row(src) {
+        store_columnar(dst, row.clone(), (*src).tts_tid, (*src).tts_tableOid);
+        return;
     }
     crate::compat::clear_slot(dst);
     heap_ops().copyslot.unwrap()(dst, src);

@@ -5,7 +5,7 @@ use crate::guc;
 use crate::storage::buffer::{corrupt, rel_name};
 use crate::storage::cache::{file_id, FileId};
 use crate::storage::{blob, manifest};
-use amax_format::{Column, Dense, Error, Leaf, PathColumn, PathStep, ReadAt};
+use amax_format::{forget_blocks, Column, Dense, Error, Leaf, PathColumn, PathStep, ReadAt};
 use amax_lsm::{Blob, Component, LeafEntry};
 use pgrx::pg_sys;
 use std::cell::{Cell, OnceCell, RefCell};
@@ -23,8 +23,14 @@ pub struct Pages {
 
 impl ReadAt for Pages {
     fn read_at(&self, offset: u64, len: usize) -> Result<Vec<u8>, Error> {
-        let rel = Borrowed::open(self.relid);
-        if file_id(rel.0) != self.file {
+        let (rel, _borrowed) = match AT_HAND.get() {
+            Some((relid, rel)) if relid == self.relid => (rel, None),
+            _ => {
+                let borrowed = Borrowed::open(self.relid);
+                (borrowed.0, Some(borrowed))
+            }
+        };
+        if file_id(rel) != self.file {
             return Err(Error::Io("the relation was rewritten".into()));
         }
         if offset
@@ -33,7 +39,7 @@ impl ReadAt for Pages {
         {
             return Err(Error::Corrupt("leaf image is truncated".into()));
         }
-        Ok(blob::read(rel.0, &self.image, offset, len))
+        Ok(blob::read_checked(rel, &self.image, offset, len))
     }
 }
 
@@ -59,8 +65,31 @@ impl Drop for Borrowed {
     }
 }
 
-/// Columns of paths, by attribute and steps.
-type Paths = HashMap<(usize, Vec<PathStep>), Rc<Path>>;
+thread_local! {
+    static AT_HAND: Cell<Option<(pg_sys::Oid, pg_sys::Relation)>> = const { Cell::new(None) };
+}
+
+/// A relation looked up once for all reads of its leaves while this lives.
+pub struct AtHand {
+    _rel: Borrowed,
+}
+
+impl AtHand {
+    pub fn open(relid: pg_sys::Oid) -> AtHand {
+        let rel = Borrowed::open(relid);
+        AT_HAND.set(Some((relid, rel.0)));
+        AtHand { _rel: rel }
+    }
+}
+
+impl Drop for AtHand {
+    fn drop(&mut self) {
+        AT_HAND.set(None);
+    }
+}
+
+/// What there is of the paths of an attribute, by their steps.
+type Paths<T> = RefCell<HashMap<Vec<PathStep>, T>>;
 
 /// A leaf in use.
 pub struct OpenLeaf {
@@ -69,9 +98,11 @@ pub struct OpenLeaf {
     leaf: Leaf<Pages>,
     columns: Vec<OnceCell<Rc<Column>>>,
     dense: Vec<OnceCell<Rc<Dense>>>,
-    paths: RefCell<Paths>,
+    paths: Vec<Paths<Rc<Path>>>,
     /// For reading few rows.
     lazy: Vec<OnceCell<Rc<Column>>>,
+    /// The same, with the reads so far.
+    lazy_paths: Vec<Paths<(Rc<PathColumn>, usize)>>,
     bytes: Cell<usize>,
     /// Lazy reads so far.
     reads: Cell<usize>,
@@ -81,11 +112,13 @@ pub struct OpenLeaf {
 pub struct Path {
     pub dense: Dense,
     /// For rows whose value is of no simple form.
-    pub column: PathColumn,
+    pub column: Rc<PathColumn>,
 }
 
-/// Lazy reads of a leaf that cost about as much as decoding it.
+/// Lazy reads of a leaf's columns that cost about as much as decoding them.
 const READS: usize = 200;
+/// The same, of a path.
+const PATH_READS: usize = 20;
 
 impl OpenLeaf {
     pub fn keys(&self) -> &[u64] {
@@ -116,19 +149,51 @@ impl OpenLeaf {
 
     /// A path of document column `at`.
     pub fn path(&self, at: usize, steps: &[PathStep]) -> Rc<Path> {
-        let wanted = (at, steps.to_vec());
-        if let Some(known) = self.paths.borrow().get(&wanted) {
+        if let Some(known) = self.paths[at].borrow().get(steps) {
             return known.clone();
         }
         let decode = || {
-            let column = self.leaf.path(at, steps)?;
+            let column = Rc::new(self.leaf.path(at, steps)?);
             let dense = column.dense()?;
             Ok(Rc::new(Path { dense, column }))
         };
         let path = decode().unwrap_or_else(|e| super::raise(e));
         self.count(path.dense.bytes_used() + path.column.bytes_used());
-        self.paths.borrow_mut().insert(wanted, path.clone());
+        let known = &mut *self.paths[at].borrow_mut();
+        known.insert(steps.to_vec(), path.clone());
         path
+    }
+
+    /// A path of which few rows are read; see [`OpenLeaf::lazy_column`].
+    pub fn lazy_path(&self, at: usize, steps: &[PathStep]) -> Rc<PathColumn> {
+        if let Some(known) = self.paths[at].borrow().get(steps) {
+            return known.column.clone();
+        }
+        let known = self.lazy_paths[at]
+            .borrow_mut()
+            .get_mut(steps)
+            .map(|(path, reads)| {
+                *reads += 1;
+                (path.clone(), *reads)
+            });
+        let column = match known {
+            Some((_, PATH_READS)) if self.has_room(self.leaf.path_bytes(at, steps)) => {
+                self.leaf.path(at, steps)
+            }
+            Some((path, _)) => return path,
+            None => self.leaf.lazy_path(at, steps),
+        };
+        let column = Rc::new(column.unwrap_or_else(|e| super::raise(e)));
+        self.count(column.bytes_used());
+        let reads = known.map_or(0, |(_, reads)| reads);
+        let paths = &mut *self.lazy_paths[at].borrow_mut();
+        paths.insert(steps.to_vec(), (column.clone(), reads));
+        column
+    }
+
+    /// Whether so many bytes more need no other leaf to go.
+    fn has_room(&self, bytes: usize) -> bool {
+        held() + bytes < guc::decode_cache_bytes()
     }
 
     fn count(&self, bytes: usize) {
@@ -143,9 +208,7 @@ impl OpenLeaf {
         }
         let reads = self.reads.get() + 1;
         self.reads.set(reads);
-        if reads.is_multiple_of(READS)
-            && held() + self.leaf.column_bytes(at) < guc::decode_cache_bytes()
-        {
+        if reads.is_multiple_of(READS) && self.has_room(self.leaf.column_bytes(at)) {
             return self.column(at);
         }
         self.lazy[at]
@@ -157,14 +220,6 @@ impl OpenLeaf {
         let column = column.unwrap_or_else(|e| super::raise(e));
         self.count(column.bytes_used());
         Rc::new(column)
-    }
-
-    /// Lets go of the blocks read last. They are worth keeping for the next row only, and there may be many leaves.
-    fn forget_blocks(&self) {
-        self.lazy
-            .iter()
-            .filter_map(OnceCell::get)
-            .for_each(|column| column.forget_blocks());
     }
 
     pub fn leaf(&self) -> &Leaf<Pages> {
@@ -229,7 +284,8 @@ pub fn open(rel: pg_sys::Relation, component: &Component, at: usize) -> Rc<OpenL
             .iter()
             .rposition(|c| c.at == at && c.component == component.id && c.file == file)?;
         if i + 1 < cache.len() {
-            cache.last()?.leaf.forget_blocks();
+            // They are worth keeping for the next row only, and there may be many leaves.
+            forget_blocks();
         }
         let hit = cache.remove(i);
         let leaf = hit.leaf.clone();
@@ -257,14 +313,13 @@ pub fn open(rel: pg_sys::Relation, component: &Component, at: usize) -> Rc<OpenL
         leaf,
         columns: (0..width).map(|_| OnceCell::new()).collect(),
         dense: (0..width).map(|_| OnceCell::new()).collect(),
-        paths: RefCell::default(),
+        paths: (0..width).map(|_| Paths::default()).collect(),
         lazy: (0..width).map(|_| OnceCell::new()).collect(),
+        lazy_paths: (0..width).map(|_| Paths::default()).collect(),
     });
     CACHE.with(|cache| {
         let mut cache = cache.borrow_mut();
-        if let Some(last) = cache.last() {
-            last.leaf.forget_blocks();
-        }
+        forget_blocks();
         let bound = guc::decode_cache_bytes();
         let mut held: usize = cache.iter().map(|c| c.leaf.bytes.get()).sum();
         while held > bound && !cache.is_empty() {

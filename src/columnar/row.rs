@@ -1,10 +1,11 @@
 //! A columnar row, undecoded.
 
-use super::leaf::{Borrowed, OpenLeaf};
+use super::leaf::{AtHand, Borrowed, OpenLeaf};
 use super::stub::{self, State};
 use super::value::to_datum;
 use crate::storage::rowpage;
 use crate::types::attribute;
+use amax_format::{PathStep, Scalar};
 use amax_lsm::{tid, Origin};
 use pgrx::pg_sys;
 use std::cell::RefCell;
@@ -22,6 +23,18 @@ pub struct Row {
 thread_local! {
     /// Where documents are assembled.
     static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+fn with_scratch<R>(f: impl FnOnce(&mut Vec<u8>) -> R) -> R {
+    SCRATCH.with(|kept| {
+        // Taken: PostgreSQL may come back here.
+        let mut scratch = kept.take();
+        let result = f(&mut scratch);
+        if scratch.capacity() <= 1 << 20 {
+            kept.replace(scratch);
+        }
+        result
+    })
 }
 
 impl Row {
@@ -58,20 +71,32 @@ impl Row {
             let value = pg_sys::getmissingattr(desc, at as i32 + 1, &mut null);
             return (value, null);
         }
-        let column = if self.alone {
-            self.leaf.lazy_column(at)
+        let (column, _rel) = if self.alone {
+            let rel = AtHand::open(self.leaf.relid);
+            (self.leaf.lazy_column(at), Some(rel))
         } else {
-            self.leaf.column(at)
+            (self.leaf.column(at), None)
         };
-        SCRATCH.with(|scratch| {
-            let mut scratch = scratch.borrow_mut();
-            if scratch.capacity() > 1 << 20 {
-                *scratch = Vec::new();
-            }
-            match column.get(self.index as usize, &mut scratch) {
-                Ok(value) => to_datum(value, att),
+        with_scratch(|scratch| match column.get(self.index as usize, scratch) {
+            Ok(value) => to_datum(value, att),
+            Err(e) => super::raise(e),
+        })
+    }
+
+    /// Hands the value at a path of document attribute `at` (from 0) to `f`, from the columns of the path alone. None if the leaf is older
+    /// than the attribute.
+    pub fn path<R>(
+        &self,
+        at: usize,
+        steps: &[PathStep],
+        f: impl FnOnce(Option<Scalar>) -> R,
+    ) -> Option<R> {
+        (at < self.leaf.width()).then(|| {
+            let path = self.leaf.lazy_path(at, steps);
+            with_scratch(|scratch| match path.get(self.index as usize, scratch) {
+                Ok(value) => f(value),
                 Err(e) => super::raise(e),
-            }
+            })
         })
     }
 

@@ -31,19 +31,17 @@ fn path_name(steps: &[PathStep]) -> String {
     name
 }
 
-/// The columns a scan reads, and what became of its leaves.
-#[pg_guard]
-pub unsafe extern "C-unwind" fn scan(
+/// The columns a node reads: of its entries, those in `reads`.
+unsafe fn columns(
     node: *mut pg_sys::CustomScanState,
-    _ancestors: *mut pg_sys::List,
+    reads: Vec<usize>,
     es: *mut pg_sys::ExplainState,
 ) {
     let plan = (*node).ss.ps.plan as *mut pg_sys::CustomScan;
     let desc = (*(*node).ss.ss_currentRelation).rd_att;
     let mut columns: Vec<String> = Vec::new();
-    let scan = of(node);
     let entries = expressions((*plan).custom_scan_tlist);
-    for expression in scan.reads().into_iter().map(|at| entries[at]) {
+    for expression in reads.into_iter().map(|at| entries[at]) {
         let name = |attribute: i16| {
             let att = crate::types::attribute(desc, attribute as usize - 1);
             pgrx::name_data_to_str(&(*att).attname).to_string()
@@ -60,6 +58,27 @@ pub unsafe extern "C-unwind" fn scan(
     if !columns.is_empty() {
         text(c"Columns", &columns.join(", "), es);
     }
+}
+
+/// What a fetch reads of the rows found below it.
+#[pg_guard]
+pub unsafe extern "C-unwind" fn fetch(
+    node: *mut pg_sys::CustomScanState,
+    _ancestors: *mut pg_sys::List,
+    es: *mut pg_sys::ExplainState,
+) {
+    columns(node, super::fetch::of(node).reads(), es);
+}
+
+/// The columns a scan reads, and what became of its leaves.
+#[pg_guard]
+pub unsafe extern "C-unwind" fn scan(
+    node: *mut pg_sys::CustomScanState,
+    _ancestors: *mut pg_sys::List,
+    es: *mut pg_sys::ExplainState,
+) {
+    let scan = of(node);
+    columns(node, scan.reads(), es);
     if scan.vectorized() > 0 {
         number(c"Vectorized Conditions", scan.vectorized() as u64, es);
     }

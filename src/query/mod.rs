@@ -11,6 +11,8 @@ mod datum;
 mod entry;
 mod estimate;
 mod explain;
+mod fetch;
+mod fetch_plan;
 mod path;
 mod plan;
 mod pushdown;
@@ -28,6 +30,7 @@ unsafe impl Sync for Methods {}
 pub fn init() {
     unsafe {
         pg_sys::RegisterCustomScanMethods(&plan::SCAN.0);
+        pg_sys::RegisterCustomScanMethods(&fetch_plan::SCAN.0);
         pg_sys::RegisterCustomScanMethods(&aggregate_plan::AGGREGATE_SCAN.0);
         aggregate_plan::NEXT_UPPER = pg_sys::create_upper_paths_hook;
         pg_sys::create_upper_paths_hook = Some(aggregate_plan::add_paths);

@@ -54,28 +54,34 @@ pub unsafe extern "C-unwind" fn add_paths(
     if !scannable {
         return;
     }
-    let Some(sequential) = nodes((*rel).pathlist)
-        .into_iter()
-        .map(|path| path as *mut pg_sys::Path)
-        .find(|&path| (*path).pathtype == NodeTag::T_SeqScan && (*path).param_info.is_null())
-    else {
-        return;
-    };
     let Some(columnar) = columnar_share((*rte).relid) else {
         return;
     };
-    let workers = if (*rel).consider_parallel {
-        let most = pg_sys::max_parallel_workers_per_gather;
-        pg_sys::compute_parallel_worker(rel, f64::from((*rel).pages), -1.0, most)
-    } else {
-        0
-    };
-    // Both before one is added: that may free the sequential path.
-    let serial = path(root, rel, sequential, columnar, 0);
-    let parallel = (workers > 0).then(|| path(root, rel, sequential, columnar, workers));
-    pg_sys::add_path(rel, serial as *mut pg_sys::Path);
-    if let Some(parallel) = parallel {
-        pg_sys::add_partial_path(rel, parallel as *mut pg_sys::Path);
+    // All before one is added: that may free others.
+    let fetches = super::fetch_plan::paths(root, rel, columnar);
+    let sequential = nodes((*rel).pathlist)
+        .into_iter()
+        .map(|path| path as *mut pg_sys::Path)
+        .find(|&path| (*path).pathtype == NodeTag::T_SeqScan && (*path).param_info.is_null());
+    let scans = sequential.map(|sequential| {
+        let workers = if (*rel).consider_parallel {
+            let most = pg_sys::max_parallel_workers_per_gather;
+            pg_sys::compute_parallel_worker(rel, f64::from((*rel).pages), -1.0, most)
+        } else {
+            0
+        };
+        let serial = path(root, rel, sequential, columnar, 0);
+        let parallel = (workers > 0).then(|| path(root, rel, sequential, columnar, workers));
+        (serial, parallel)
+    });
+    for fetch in fetches {
+        pg_sys::add_path(rel, fetch as *mut pg_sys::Path);
+    }
+    if let Some((serial, parallel)) = scans {
+        pg_sys::add_path(rel, serial as *mut pg_sys::Path);
+        if let Some(parallel) = parallel {
+            pg_sys::add_partial_path(rel, parallel as *mut pg_sys::Path);
+        }
     }
 }
 
@@ -153,7 +159,7 @@ unsafe fn path(
 }
 
 /// Paths and variables of `rel` that some part of the query reads.
-unsafe fn wanted_of(
+pub unsafe fn wanted_of(
     root: *mut pg_sys::PlannerInfo,
     rel: *mut pg_sys::RelOptInfo,
     found: &mut Vec<*mut pg_sys::Node>,
@@ -198,7 +204,7 @@ unsafe fn wanted_of(
 }
 
 /// From the topmost parent down to `relid`, the links of an inheritance tree.
-unsafe fn ancestry(
+pub unsafe fn ancestry(
     root: *mut pg_sys::PlannerInfo,
     relid: pg_sys::Index,
 ) -> Vec<*mut pg_sys::AppendRelInfo> {
@@ -255,7 +261,7 @@ unsafe extern "C-unwind" fn plan_path(
 }
 
 /// An expression over the topmost parent as one over its descendant.
-unsafe fn translated(
+pub unsafe fn translated(
     root: *mut pg_sys::PlannerInfo,
     mut node: *mut pg_sys::Node,
     chain: &[*mut pg_sys::AppendRelInfo],

@@ -76,8 +76,8 @@ impl Columns for LeafColumns {
 enum At {
     None,
     Leaf(Rc<LeafColumns>, u32),
-    /// In the row slot.
-    Slot,
+    /// In a slot: the row slot, or that of a node below.
+    Slot(*mut pg_sys::TupleTableSlot),
 }
 
 pub struct Rows {
@@ -150,13 +150,13 @@ impl Rows {
     /// Row `row` of the row page in `block`.
     pub unsafe fn set_page(&mut self, block: &Block, row: usize) {
         block.store(self.rel, row, self.row_slot);
-        self.set_slot();
+        self.set_slot(self.row_slot);
     }
 
-    /// The row that is in the row slot.
-    pub unsafe fn set_slot(&mut self) {
-        self.begin(At::Slot);
-        (*self.scan_slot).tts_tid = (*self.row_slot).tts_tid;
+    /// The row of the table that is in `slot`.
+    pub unsafe fn set_slot(&mut self, slot: *mut pg_sys::TupleTableSlot) {
+        self.begin(At::Slot(slot));
+        (*self.scan_slot).tts_tid = (*slot).tts_tid;
     }
 
     pub fn zones<'a>(&self, leaf: &'a OpenLeaf) -> LeafZones<'a> {
@@ -209,6 +209,26 @@ impl Rows {
                 slot::store_columnar(self.row_slot, whole, own, (*self.rel).rd_id);
             }
         }
+        let slot = match self.at {
+            At::Slot(slot) => slot,
+            _ => self.row_slot,
+        };
+        if let Some(row) = slot::columnar_row(slot) {
+            let old = pg_sys::MemoryContextSwitchTo((*self.econtext).ecxt_per_tuple_memory);
+            let found = match &self.entries[entry] {
+                Entry::Path(json) => row.path(json.attribute as usize - 1, &json.steps, |found| {
+                    datum_of(found, json.text)
+                }),
+                // By itself: the slot decodes those before it, too.
+                Entry::Attribute(at) => Some(row.attribute((*self.rel).rd_att, *at as usize - 1)),
+                Entry::Expression => None,
+            };
+            pg_sys::MemoryContextSwitchTo(old);
+            if let Some(found) = found {
+                return found;
+            }
+        }
+        (*self.row_econtext).ecxt_scantuple = slot;
         eval(self.states[entry], self.row_econtext)
     }
 
@@ -329,28 +349,34 @@ unsafe fn path_value(path: &Path, row: usize, text: bool) -> (pg_sys::Datum, boo
         }
         _ => {}
     }
-    SCRATCH.with(|scratch| {
-        let mut scratch = scratch.take();
+    SCRATCH.with(|kept| {
+        let mut scratch = kept.take();
         let found = path
             .column
             .get(row, &mut scratch)
             .unwrap_or_else(|e| crate::columnar::raise(e));
-        let value = match found {
-            None => None,
-            Some(Scalar::Null) if text => None,
-            Some(Scalar::String(string)) if text => Some(datum::of_bytes(string)),
-            Some(Scalar::Payload(payload)) => {
-                let json = datum::of_bytes(payload);
-                Some(if text { text_of_json(json) } else { json })
-            }
-            Some(scalar) if text => Some(datum::of_bytes(text_of(scalar).as_bytes())),
-            Some(scalar) => Some(datum::of_bytes(&payload_of(scalar))),
-        };
+        let value = datum_of(found, text);
         if scratch.capacity() <= 1 << 20 {
-            SCRATCH.with(|kept| kept.replace(scratch));
+            kept.replace(scratch);
         }
-        (value.unwrap_or(pg_sys::Datum::null()), value.is_none())
+        value
     })
+}
+
+/// What was found at a path, as jsonb or as text, in the current memory context.
+unsafe fn datum_of(found: Option<Scalar<'_>>, text: bool) -> (pg_sys::Datum, bool) {
+    let value = match found {
+        None => None,
+        Some(Scalar::Null) if text => None,
+        Some(Scalar::String(string)) if text => Some(datum::of_bytes(string)),
+        Some(Scalar::Payload(payload)) => {
+            let json = datum::of_bytes(payload);
+            Some(if text { text_of_json(json) } else { json })
+        }
+        Some(scalar) if text => Some(datum::of_bytes(text_of(scalar).as_bytes())),
+        Some(scalar) => Some(datum::of_bytes(&payload_of(scalar))),
+    };
+    (value.unwrap_or(pg_sys::Datum::null()), value.is_none())
 }
 
 /// A boolean or a number as `->>` shows it.

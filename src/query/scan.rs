@@ -401,7 +401,7 @@ unsafe fn recheck(node: *mut pg_sys::CustomScanState, epq: *mut pg_sys::EPQState
         // Not a relation that is being rechecked: scanned as ever.
         return scan.advance(true);
     }
-    scan.rows.set_slot();
+    scan.rows.set_slot(scan.rows.row_slot);
     scan.passes(0)
 }
 

@@ -3,6 +3,7 @@
 use super::buffer::{corrupt, Change, Kind, Pin, PAYLOAD};
 use amax_lsm::{Blob, Extent, FreeSpace};
 use pgrx::pg_sys;
+use std::ops::Range;
 
 /// Pages logged by one generic WAL record.
 const PER_RECORD: usize = 4;
@@ -47,6 +48,26 @@ pub fn write(rel: pg_sys::Relation, free: &mut FreeSpace, bytes: &[u8]) -> Blob 
 
 /// Bytes `offset..offset + len` of a blob.
 pub fn read(rel: pg_sys::Relation, blob: &Blob, offset: u64, len: usize) -> Vec<u8> {
+    pieces(rel, blob, offset, len, |pin, part, bytes| {
+        bytes.extend_from_slice(&pin.share().payload(rel, Kind::Blob)[part])
+    })
+}
+
+/// The same for bytes that have a checksum of their own: they do not change while anybody may read them, so a pin is enough.
+pub fn read_checked(rel: pg_sys::Relation, blob: &Blob, offset: u64, len: usize) -> Vec<u8> {
+    pieces(rel, blob, offset, len, |pin, part, bytes| {
+        // SAFETY: nobody changes the page (above).
+        bytes.extend_from_slice(unsafe { &pin.payload_unlocked()[part] })
+    })
+}
+
+fn pieces(
+    rel: pg_sys::Relation,
+    blob: &Blob,
+    offset: u64,
+    len: usize,
+    take_part: impl Fn(&Pin, Range<usize>, &mut Vec<u8>),
+) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(len);
     let mut at = offset;
     while bytes.len() < len {
@@ -59,8 +80,7 @@ pub fn read(rel: pg_sys::Relation, blob: &Blob, offset: u64, len: usize) -> Vec<
         };
         let start = (at % PAYLOAD as u64) as usize;
         let take = (PAYLOAD - start).min(len - bytes.len());
-        let pin = Pin::read(rel, block);
-        bytes.extend_from_slice(&pin.share().payload(rel, Kind::Blob)[start..start + take]);
+        take_part(&Pin::read(rel, block), start..start + take, &mut bytes);
         at += take as u64;
     }
     bytes

@@ -65,6 +65,12 @@ impl Pin {
         unsafe { pg_sys::BufferGetPage(self.0) }
     }
 
+    /// The payload of one of our pages that nobody changes while the pin is held.
+    pub unsafe fn payload_unlocked(&self) -> &[u8] {
+        let start = (self.page() as *const u8).add(PAYLOAD_START);
+        std::slice::from_raw_parts(start, PAYLOAD)
+    }
+
     pub fn share(&self) -> Lock<'_> {
         unsafe { pg_sys::LockBuffer(self.0, pg_sys::BUFFER_LOCK_SHARE as i32) };
         Lock(self)

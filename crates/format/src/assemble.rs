@@ -147,9 +147,7 @@ impl Tree {
         let node = &self.nodes[node as usize];
         match &node.body {
             Body::Leaf(values) => match &**values {
-                Values::Lazy(lazy) => {
-                    sink.scalar(leaf(node.kind, &lazy.value(instance as usize)?, 0))
-                }
+                Values::Lazy(lazy) => lazy.visit(instance as usize, |scalar| sink.scalar(scalar)),
                 values => sink.scalar(leaf(node.kind, values, instance as usize)),
             },
             Body::Array {
@@ -235,12 +233,20 @@ pub(crate) fn leaf(kind: Kind, values: &Values, i: usize) -> Scalar<'_> {
             mantissa: mantissa[i],
             scale: scale[i],
         },
-        (Kind::Numeric, v) => Scalar::Numeric(v.bytes(i)),
-        (Kind::Bytes, v) => Scalar::String(v.bytes(i)),
-        (Kind::Raw, v) => Scalar::Payload(v.bytes(i)),
+        (Kind::Numeric | Kind::Bytes | Kind::Raw, v) => of_bytes(kind, v.bytes(i)),
         (Kind::EmptyObject, _) => Scalar::Payload(EMPTY_OBJECT),
         (Kind::EmptyArray, _) => Scalar::Payload(EMPTY_ARRAY),
         _ => Scalar::Null,
+    }
+}
+
+/// The scalar of a kind that is a byte string.
+#[inline]
+pub(crate) fn of_bytes(kind: Kind, bytes: &[u8]) -> Scalar<'_> {
+    match kind {
+        Kind::Numeric => Scalar::Numeric(bytes),
+        Kind::Raw => Scalar::Payload(bytes),
+        _ => Scalar::String(bytes),
     }
 }
 

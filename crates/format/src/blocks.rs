@@ -2,9 +2,12 @@
 //!
 //! A column whose values have a dictionary stays whole: the dictionary is what the values have in common, and its codes are small.
 
+use std::borrow::Cow;
+use std::cell::RefCell;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::assemble::{leaf, of_bytes, Scalar};
 use crate::encode::compress::Codec;
 use crate::encode::values as value_codec;
 use crate::error::{corrupt, Error, Result};
@@ -18,7 +21,7 @@ use crate::Compression;
 /// Values of a block at most: what decoding one of them for a single row costs.
 const VALUES: usize = 1024;
 /// Bytes of a block's strings, about; compressors find little more in longer ones.
-const BYTES: usize = 16 << 10;
+const BYTES: usize = 4 << 10;
 
 /// Where the blocks of a column are.
 #[derive(Clone, Debug, Default)]
@@ -135,12 +138,12 @@ impl Blocks {
                 return corrupt("block outside its column");
             };
             let mut raw = Budget(budget.0);
-            let raw = unpack(stored.to_vec(), blob, &mut raw, lenient)?;
-            let values = value_codec::decode(&raw, kind, self.count(at, count), budget.0)?;
+            let raw = unpack(Cow::Borrowed(stored), blob, &mut raw, lenient)?;
+            let count = self.count(at, count);
             match &mut all {
-                None => all = Some(values),
+                None => all = Some(value_codec::decode(&raw, kind, count, budget.0)?),
                 Some(all) => {
-                    all.append(&values)?;
+                    value_codec::append(all, &raw, kind, count, budget.0)?;
                     if all.heap_bytes() > budget.0 {
                         return Err(Error::Limit("memory to decode a column"));
                     }
@@ -151,21 +154,43 @@ impl Blocks {
     }
 }
 
-/// The values of a column that are read a block at a time. The last block read is kept, as encoded, until
-/// [`Lazy::forget`].
+/// The values of a column that are read a block at a time. The last block read is kept until
+/// [`forget_blocks`].
 #[derive(Clone)]
 pub(crate) struct Lazy(Arc<Inner>);
 
 struct Inner {
     source: Arc<dyn ReadAt + Send + Sync>,
-    blocks: Blocks,
+    blocks: Arc<Blocks>,
     /// Of the megapage.
     offset: u64,
     kind: Kind,
     count: usize,
     limit: usize,
     lenient: bool,
-    last: Mutex<Option<(usize, Arc<Vec<u8>>)>>,
+    last: Mutex<Option<Arc<Block>>>,
+}
+
+/// A block as encoded, and what makes its values quick to find.
+struct Block {
+    at: usize,
+    /// Values.
+    count: usize,
+    raw: Vec<u8>,
+    /// Of plain strings: where the first begins in `raw`, and where from there each ends.
+    strings: Option<(usize, Vec<u32>)>,
+}
+
+thread_local! {
+    /// Columns that have kept a block.
+    static RECENT: RefCell<Vec<Lazy>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Lets go of the blocks that this thread's lazy columns have read last.
+pub fn forget_blocks() {
+    for lazy in RECENT.take() {
+        *lazy.0.last.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
 }
 
 impl fmt::Debug for Lazy {
@@ -177,7 +202,7 @@ impl fmt::Debug for Lazy {
 impl Lazy {
     pub(crate) fn new(
         source: Arc<dyn ReadAt + Send + Sync>,
-        blocks: Blocks,
+        blocks: Arc<Blocks>,
         offset: u64,
         kind: Kind,
         count: usize,
@@ -199,27 +224,51 @@ impl Lazy {
     /// Value `i` by itself.
     pub(crate) fn value(&self, i: usize) -> Result<Values> {
         let this = &*self.0;
-        let per = this.blocks.values as usize;
-        let at = i / per;
-        let count = this.blocks.count(at, this.count);
-        // A reader that panicked left nothing behind.
-        let last = this
-            .last
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone();
-        let raw = match last {
-            Some((known, raw)) if known == at => raw,
-            _ => {
-                let raw = Arc::new(self.read(at)?);
-                *this.last.lock().unwrap_or_else(PoisonError::into_inner) = Some((at, raw.clone()));
-                raw
-            }
-        };
-        value_codec::decode_at(&raw, this.kind, count, i % per, this.limit)
+        let (block, i) = self.block(i)?;
+        value_codec::decode_at(&block.raw, this.kind, block.count, i, this.limit)
     }
 
-    fn read(&self, at: usize) -> Result<Vec<u8>> {
+    /// Passes value `i`, of a document, to `f`.
+    pub(crate) fn visit<T>(&self, i: usize, f: impl FnOnce(Scalar<'_>) -> Result<T>) -> Result<T> {
+        let this = &*self.0;
+        let (block, i) = self.block(i)?;
+        let Some((start, ends)) = &block.strings else {
+            let one = value_codec::decode_at(&block.raw, this.kind, block.count, i, this.limit)?;
+            return f(leaf(this.kind, &one, 0));
+        };
+        let from = i.checked_sub(1).map_or(0, |before| ends[before]);
+        match block
+            .raw
+            .get(start + from as usize..start + ends[i] as usize)
+        {
+            Some(bytes) => f(of_bytes(this.kind, bytes)),
+            None => corrupt("string past the end of its block"),
+        }
+    }
+
+    /// The block that value `i` is in, and where.
+    fn block(&self, i: usize) -> Result<(Arc<Block>, usize)> {
+        let this = &*self.0;
+        let per = this.blocks.values as usize;
+        let (at, within) = (i / per, i % per);
+        // A reader that panicked left nothing behind.
+        let mut last = this.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let block = match &*last {
+            Some(known) if known.at == at => known.clone(),
+            known => {
+                if known.is_none() {
+                    RECENT.with_borrow_mut(|recent| recent.push(self.clone()));
+                }
+                last.insert(Arc::new(self.read(at)?)).clone()
+            }
+        };
+        if within >= block.count {
+            return corrupt("value past the end of its block");
+        }
+        Ok((block, within))
+    }
+
+    fn read(&self, at: usize) -> Result<Block> {
         let this = &*self.0;
         let Some(blob) = this.blocks.list.get(at) else {
             return corrupt("value past the blocks of its column");
@@ -227,15 +276,19 @@ impl Lazy {
         let stored = this
             .source
             .read_at(this.offset + blob.offset, blob.stored_len as usize)?;
-        unpack(stored, blob, &mut Budget(this.limit), this.lenient)
-    }
-
-    pub(crate) fn forget(&self) {
-        *self.0.last.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        let raw = unpack(stored.into(), blob, &mut Budget(this.limit), this.lenient)?.into_owned();
+        let count = this.blocks.count(at, this.count);
+        let strings = value_codec::plain_strings(&raw, this.kind, count, this.limit)?;
+        Ok(Block {
+            at,
+            count,
+            raw,
+            strings,
+        })
     }
 
     pub(crate) fn heap_bytes(&self) -> usize {
-        std::mem::size_of::<Inner>() + self.0.blocks.list.len() * std::mem::size_of::<Blob>()
+        std::mem::size_of::<Inner>()
     }
 }
 
@@ -284,7 +337,7 @@ impl Values {
     }
 
     /// Puts more values of the same kind behind these.
-    fn append(&mut self, more: &Self) -> Result<()> {
+    pub(crate) fn append(&mut self, more: &Self) -> Result<()> {
         match (self, more) {
             (Self::Int(v), Self::Int(more)) => v.extend_from_slice(more),
             (Self::Float4(v), Self::Float4(more)) => v.extend_from_slice(more),

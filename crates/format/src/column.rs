@@ -107,17 +107,6 @@ impl Column {
             scalar => owned(scalar, numeric_column, buf),
         }
     }
-
-    /// Lets go of the blocks read last, if the column is a lazy one.
-    pub fn forget_blocks(&self) {
-        for node in &self.tree.nodes {
-            if let Body::Leaf(values) = &node.body {
-                if let Values::Lazy(lazy) = &**values {
-                    lazy.forget();
-                }
-            }
-        }
-    }
 }
 
 /// A scalar as a value that borrows from nothing but `buf`.

@@ -1,6 +1,7 @@
 //! From a shredded SQL column to its schema and megapages.
 
 use std::hash::BuildHasher;
+use std::sync::Arc;
 
 use crate::blocks::{self, Encoded};
 use crate::bytes::{put_bytes, put_varint};
@@ -298,7 +299,7 @@ impl Writer {
         let entry = &mut self.entries[entry];
         entry.levels = levels;
         entry.blob = blob;
-        entry.blocks = encoded.blocks;
+        entry.blocks = encoded.blocks.map(Arc::new);
         Ok(())
     }
 }

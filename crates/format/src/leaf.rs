@@ -151,18 +151,26 @@ impl<R: ReadAt> Leaf<R> {
 
     /// About how much memory [`Leaf::column`] of a column takes.
     pub fn column_bytes(&self, col: usize) -> usize {
-        let Ok((_, schema)) = self.sql_column(col) else {
-            return 0;
-        };
-        let entries = schema
-            .columns
-            .clone()
-            .filter_map(|c| self.page0.entries.get(c as usize));
-        entries
+        self.sql_column(col)
+            .map_or(0, |(_, schema)| self.bytes_of(schema.columns.clone()))
+    }
+
+    /// About how much memory [`Leaf::path`] takes.
+    pub fn path_bytes(&self, col: usize, path: &[PathStep]) -> usize {
+        let mut wanted = Vec::new();
+        if let Ok((_, schema)) = self.sql_column(col) {
+            path::wanted(&schema.roots, path, 0, &mut wanted);
+        }
+        self.bytes_of(wanted.iter().map(|w| w.column))
+    }
+
+    fn bytes_of(&self, columns: impl Iterator<Item = u32>) -> usize {
+        columns
+            .filter_map(|c| self.page0.entries.get(c as usize))
             .map(|entry| {
                 let raw = entry
                     .blocks
-                    .as_ref()
+                    .as_deref()
                     .map_or(u64::from(entry.blob.raw_len), Blocks::raw_len);
                 // Packed strings grow most.
                 2 * raw as usize + 8 * entry.count as usize
@@ -192,13 +200,34 @@ impl<R: ReadAt> Leaf<R> {
     /// # Errors
     /// As [`Leaf::column`]; [`Error::Misuse`] if the column is not [`ColumnType::Json`].
     pub fn path(&self, col: usize, path: &[PathStep]) -> Result<PathColumn> {
+        self.decode_path(col, path, None)
+    }
+
+    /// [`Leaf::path`] for reading few rows, as [`Leaf::lazy_column`].
+    ///
+    /// # Errors
+    /// As [`Leaf::path`].
+    pub fn lazy_path(&self, col: usize, path: &[PathStep]) -> Result<PathColumn>
+    where
+        R: Clone + Send + Sync + 'static,
+    {
+        let source: Arc<dyn ReadAt + Send + Sync> = Arc::new(self.source.clone());
+        self.decode_path(col, path, Some(&source))
+    }
+
+    fn decode_path(
+        &self,
+        col: usize,
+        path: &[PathStep],
+        lazy: Option<&Arc<dyn ReadAt + Send + Sync>>,
+    ) -> Result<PathColumn> {
         let (column_type, schema) = self.sql_column(col)?;
         if column_type != ColumnType::Json {
             return Err(Error::Misuse("path into a column that is not jsonb"));
         }
         let mut wanted = Vec::new();
         path::wanted(&schema.roots, path, 0, &mut wanted);
-        let tree = self.tree(schema, &wanted, None)?;
+        let tree = self.tree(schema, &wanted, lazy)?;
         Ok(PathColumn::new(self.rows() as u32, tree, path))
     }
 

@@ -35,6 +35,7 @@ mod verify;
 mod zone;
 
 pub use assemble::Scalar;
+pub use blocks::forget_blocks;
 pub use builder::{ColumnBuilder, LeafBuilder, VerticalBuilder};
 pub use column::Column;
 pub use dense::{Dense, Tag};

@@ -1,5 +1,6 @@
 //! Reading megapages: fetch, check, decompress, decode, within a memory limit.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use hashbrown::HashMap;
@@ -202,7 +203,7 @@ fn fetch<R: ReadAt + ?Sized>(
                 budget.take(stored.len())?;
                 stored.to_vec()
             } else {
-                unpack(stored.to_vec(), &blob, budget, lenient)?
+                unpack(stored.into(), &blob, budget, lenient)?.into_owned()
             };
             match shared {
                 Some(id) => raw.shared.insert(id, page),
@@ -215,12 +216,12 @@ fn fetch<R: ReadAt + ?Sized>(
 }
 
 /// The raw bytes of a stored megapage.
-pub(crate) fn unpack(
-    stored: Vec<u8>,
+pub(crate) fn unpack<'a>(
+    stored: Cow<'a, [u8]>,
     blob: &Blob,
     budget: &mut Budget,
     lenient: bool,
-) -> Result<Vec<u8>> {
+) -> Result<Cow<'a, [u8]>> {
     if crc32c::crc32c(&stored) != blob.crc && !lenient {
         return corrupt("checksum of a megapage differs");
     }

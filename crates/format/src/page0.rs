@@ -15,6 +15,8 @@
 //! 44     body: keys | anti-matter levels | SQL columns with their schemas | directory
 //! ```
 
+use std::sync::Arc;
+
 use crate::blocks::Blocks;
 use crate::bytes::{put_varint, Reader};
 use crate::encode::compress::{compress, decompress, Codec};
@@ -116,7 +118,7 @@ pub(crate) struct Entry {
     pub(crate) encoding: u8,
     pub(crate) blob: Blob,
     /// If the megapage is a sequence of blocks: their own codecs and checksums stand for its.
-    pub(crate) blocks: Option<Blocks>,
+    pub(crate) blocks: Option<Arc<Blocks>>,
 }
 
 /// What Page 0 says.
@@ -288,7 +290,7 @@ pub(crate) fn read(bytes: &[u8], image_len: u64, memory: usize, lenient: bool) -
     if rows > MAX_ROWS || body_len > MAX_BODY.min(memory / EXPANSION) {
         return corrupt("Page 0 exceeds its limits");
     }
-    let body = decompress(header.rest().to_vec(), codec, body_len)?;
+    let body = decompress(header.rest().into(), codec, body_len)?;
     let mut reader = Reader::new(&body);
     let keys: Vec<u64> = ints::decode(&mut reader, rows)?
         .into_iter()
@@ -333,7 +335,7 @@ pub(crate) fn read(bytes: &[u8], image_len: u64, memory: usize, lenient: bool) -
         let encoding = reader.u8()?;
         let blocks = match flags & 8 {
             0 => None,
-            _ => Some(read_blocks(&mut reader, count)?),
+            _ => Some(Arc::new(read_blocks(&mut reader, count)?)),
         };
         entries.push(Entry {
             levels,

@@ -208,17 +208,30 @@ impl PathColumn {
         };
         let node = &self.tree.nodes[hop.node as usize];
         match (&hop.then, &node.body) {
-            (Then::End, Body::Leaf(values)) => Ok(Some(leaf(node.kind, values, instance as usize))),
+            (Then::End, Body::Leaf(values)) => Ok(Some(match &**values {
+                Values::Lazy(lazy) => {
+                    lazy.visit(instance as usize, |scalar| Ok(kept(scalar, buf)))?
+                }
+                values => leaf(node.kind, values, instance as usize),
+            })),
             (Then::End, _) => {
                 build(buf, self.tree.max_values, |sink| {
                     self.tree.emit(hop.node, place, instance, sink)
                 })?;
                 Ok(Some(Scalar::Payload(buf)))
             }
-            (Then::Inside, Body::Leaf(values)) => inside(
-                amax_jsonb::root(values.bytes(instance as usize))?,
-                &self.steps[depth..],
-            ),
+            (Then::Inside, Body::Leaf(values)) => {
+                let payload = match &**values {
+                    Values::Lazy(lazy) => {
+                        let one = lazy.value(instance as usize)?;
+                        buf.clear();
+                        buf.extend_from_slice(one.bytes(0));
+                        &*buf
+                    }
+                    values => values.bytes(instance as usize),
+                };
+                inside(amax_jsonb::root(payload)?, &self.steps[depth..])
+            }
             (Then::Element(index, next), Body::Array { starts, .. }) => {
                 let (start, end) = (
                     i64::from(starts[instance as usize]),
@@ -248,6 +261,32 @@ impl PathColumn {
                 self.follow(next, depth + 1, place, buf)
             }
             _ => corrupt("path and structure differ"),
+        }
+    }
+}
+
+/// The scalar with what it borrows in `buf`.
+fn kept<'a>(scalar: Scalar<'_>, buf: &'a mut Vec<u8>) -> Scalar<'a> {
+    let mut keep = |bytes: &[u8]| {
+        buf.clear();
+        buf.extend_from_slice(bytes);
+    };
+    match scalar {
+        Scalar::Null => Scalar::Null,
+        Scalar::Bool(v) => Scalar::Bool(v),
+        Scalar::Int(v) => Scalar::Int(v),
+        Scalar::Decimal { mantissa, scale } => Scalar::Decimal { mantissa, scale },
+        Scalar::Numeric(v) => {
+            keep(v);
+            Scalar::Numeric(buf)
+        }
+        Scalar::String(v) => {
+            keep(v);
+            Scalar::String(buf)
+        }
+        Scalar::Payload(v) => {
+            keep(v);
+            Scalar::Payload(buf)
         }
     }
 }

@@ -38,7 +38,7 @@ impl<R: ReadAt> Leaf<R> {
             return Ok(());
         }
         let stored = self.source.read_at(blob.offset, blob.stored_len as usize)?;
-        unpack(stored, blob, budget, !self.options.checksums).map(|_| ())
+        unpack(stored.into(), blob, budget, !self.options.checksums).map(|_| ())
     }
 
     fn verify_column(&self, col: usize, problems: &mut Problems) {

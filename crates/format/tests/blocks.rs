@@ -77,6 +77,26 @@ fn a_row_read_alone_is_the_same() {
                 assert_eq!(whole, lazy, "column {col}, row {i}");
             }
         }
+        for steps in [
+            "id", "digest", "price", "text", "list", "list 0 a", "list -1", "none",
+        ] {
+            let step = |step: &str| match step.parse() {
+                Ok(index) => PathStep::Index(index),
+                Err(_) => PathStep::Key(step.into()),
+            };
+            let path: Vec<PathStep> = steps.split(' ').map(step).collect();
+            let (whole, lazy) = (
+                leaf.path(0, &path).unwrap(),
+                leaf.lazy_path(0, &path).unwrap(),
+            );
+            let mut found = 0;
+            for i in (0..ROWS).map(|i| (i * 1009 % ROWS) as usize) {
+                let (whole, lazy) = (whole.get(i, &mut a).unwrap(), lazy.get(i, &mut b).unwrap());
+                assert_eq!(whole, lazy, "{steps}, row {i}");
+                found += usize::from(whole.is_some());
+            }
+            assert_eq!(found == 0, steps == "none", "{steps}");
+        }
     }
 }
 
@@ -110,7 +130,7 @@ fn a_row_read_alone_reads_little() {
         0,
         "the blocks are still there"
     );
-    column.forget_blocks();
+    forget_blocks();
     column.get(3000, &mut buf).unwrap();
     assert_eq!(source.0 .1.load(Ordering::Relaxed), first);
 }

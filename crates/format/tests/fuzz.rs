@@ -253,12 +253,11 @@ fn exercise(image: &[u8], rng: &mut fastrand::Rng, options: ReadOptions) -> bool
         }
     }
     let shared = std::sync::Arc::new(image.to_vec());
-    if let Ok(leaf) = Leaf::open_with(shared, image.len() as u64, options) {
-        for col in 0..columns.min(8) {
-            if let Ok(column) = leaf.lazy_column(col) {
-                for _ in 0..100.min(column.len()) {
-                    let _ = column.get(rng.usize(0..column.len()), &mut buf);
-                }
+    let lazy = Leaf::open_with(shared, image.len() as u64, options).expect("opened above");
+    for col in 0..columns.min(8) {
+        if let Ok(column) = lazy.lazy_column(col) {
+            for _ in 0..100.min(column.len()) {
+                let _ = column.get(rng.usize(0..column.len()), &mut buf);
             }
         }
     }
@@ -275,6 +274,11 @@ fn exercise(image: &[u8], rng: &mut fastrand::Rng, options: ReadOptions) -> bool
             touch(column.vector());
             for row in 0..column.len().min(400) {
                 let _ = column.get(row, &mut buf);
+            }
+        }
+        if let Ok(column) = lazy.lazy_path(0, &path) {
+            for _ in 0..20.min(column.len()) {
+                let _ = column.get(rng.usize(0..column.len()), &mut buf);
             }
         }
     }

@@ -101,7 +101,16 @@ class Shapes:
 
     def where(self, make, most=2):
         count = self.rng.choice([0, 1, 1, 1, most])
-        return List([make.condition() for _ in range(count)], " AND ", " WHERE ")
+        return List(self.few(make) + [make.condition() for _ in range(count)], " AND ", " WHERE ")
+
+    def few(self, make):
+        """Where there are indexes, often a condition that one may answer."""
+        rng = self.rng
+        keys = [key for key in make.scope.keys if key.endswith(".id")]
+        if not (self.world.indexes and keys and rng.random() < 0.4):
+            return []
+        key, low = rng.choice(keys), rng.randint(0, 300)
+        return [Node("bool", rng.choice([f"{key} = {low}", f"{key} BETWEEN {low} AND {low + rng.choice([5, 50])}", f"{key} IN ({low}, {low // 2}, {low + 7})"]))]
 
     def items(self, make, most=4):
         rng = self.rng

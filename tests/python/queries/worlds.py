@@ -40,7 +40,7 @@ class World:
         self.aliases = 0
         # What makes the world: ("sql", text), ("copy", table, rows), ("other", text); rows are (id, line).
         self.steps = []
-        self.indexes = rng.random() < 0.35
+        self.indexes = rng.random() < 0.5
         self.locked = rng.random() < 0.3  # another transaction has changed rows and does not end
         self.settings = {
             "amax.rows_per_leaf": rng.choice([30, 100, 100, 300]),
@@ -159,7 +159,7 @@ class World:
 
     def index(self, table):
         self.sql(f"CREATE INDEX ON {table} " + self.rng.choice([
-            "(id)", "(i)", "((doc ->> 's'))", "((doc ->> 'u'), id)", "USING gin (doc)", "USING gin (doc jsonb_path_ops)", "(d, i)", "((doc -> 'n'))",
+            "(id)", "(id)", "(i)", "(i)", "((doc ->> 's'))", "((doc ->> 'u'), id)", "USING gin (doc)", "USING gin (doc jsonb_path_ops)", "(d, i)", "((doc -> 'n'))",
             "(tx) WHERE bo", "USING gin ((doc -> 'objs'))", "(jsonb_typeof(doc -> 'mix'))"]))
 
     def change(self, table, rng):

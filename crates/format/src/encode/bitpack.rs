@@ -34,6 +34,17 @@ pub(crate) fn pack(out: &mut Vec<u8>, values: impl Iterator<Item = u64>, width: 
     }
 }
 
+/// Value `i` of those of `width` bits, at most 64, in `bytes`; `None` past their end.
+pub(crate) fn unpack_at(bytes: &[u8], i: usize, width: u32) -> Option<u64> {
+    let bit = i.checked_mul(width as usize)?;
+    let end = bit.checked_add(width as usize)?.div_ceil(8);
+    let mut word = [0; 16];
+    let held = bytes.get(bit / 8..end)?;
+    word[..held.len()].copy_from_slice(held);
+    let mask = u64::MAX.checked_shr(64 - width).unwrap_or(0);
+    Some((u128::from_le_bytes(word) >> (bit % 8)) as u64 & mask)
+}
+
 /// Calls `f` with each of the `n` values of `width` bits in `bytes`.
 ///
 /// # Errors

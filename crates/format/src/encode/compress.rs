@@ -1,5 +1,6 @@
 //! General compression of one megapage.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 
 use crate::error::{corrupt, Error, Result};
@@ -81,7 +82,11 @@ pub(crate) fn compress(raw: &[u8], compression: Compression) -> Result<(Codec, V
 }
 
 /// Decompresses into exactly `raw_len` bytes, which the caller has checked against its limits.
-pub(crate) fn decompress(stored: Vec<u8>, codec: Codec, raw_len: usize) -> Result<Vec<u8>> {
+pub(crate) fn decompress(
+    stored: Cow<'_, [u8]>,
+    codec: Codec,
+    raw_len: usize,
+) -> Result<Cow<'_, [u8]>> {
     if codec == Codec::Plain {
         return if stored.len() == raw_len {
             Ok(stored)
@@ -108,5 +113,5 @@ pub(crate) fn decompress(stored: Vec<u8>, codec: Codec, raw_len: usize) -> Resul
     if n != raw_len {
         return corrupt("decompressed length differs from the directory's");
     }
-    Ok(raw)
+    Ok(raw.into())
 }

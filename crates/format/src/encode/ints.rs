@@ -1,6 +1,6 @@
 //! 64-bit integers: the smallest of constant, frame of reference, delta and dictionary.
 
-use super::bitpack::{pack, packed_len, unpack, width_of};
+use super::bitpack::{pack, packed_len, unpack, unpack_at, width_of};
 use super::{delta, hybrid};
 use crate::bytes::{put_varint, put_zigzag, Reader};
 use crate::error::{corrupt, Result};
@@ -161,6 +161,27 @@ pub(crate) fn decode(reader: &mut Reader<'_>, n: usize) -> Result<Vec<i64>> {
     }
 }
 
+/// Decodes value `i` of `n`.
+pub(crate) fn decode_at(reader: &mut Reader<'_>, n: usize, i: usize) -> Result<i64> {
+    let mut ahead = *reader;
+    if ahead.u8()? == FRAME {
+        let min = ahead.zigzag()?;
+        let width = u32::from(ahead.u8()?);
+        if width > 64 {
+            return corrupt("bit width exceeds 64");
+        }
+        let bytes = ahead.bytes(packed_len(n, width))?;
+        return match unpack_at(bytes, i, width) {
+            Some(v) => Ok(min.wrapping_add(v as i64)),
+            None => corrupt("value past the end of its block"),
+        };
+    }
+    match decode(reader, n)?.get(i) {
+        Some(&v) => Ok(v),
+        None => corrupt("value past the end of its block"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -177,6 +198,9 @@ mod tests {
             let mut out = Vec::new();
             encode(&mut out, &values, aligned);
             let mut reader = Reader::new(&out);
+            for (i, &value) in values.iter().enumerate() {
+                prop_assert_eq!(decode_at(&mut Reader::new(&out), values.len(), i).unwrap(), value);
+            }
             prop_assert_eq!(decode(&mut reader, values.len()).unwrap(), values);
             prop_assert!(reader.is_empty());
         }
@@ -184,6 +208,7 @@ mod tests {
         #[test]
         fn hostile(bytes in prop::collection::vec(any::<u8>(), 0..80), n in 0usize..300) {
             let _ = decode(&mut Reader::new(&bytes), n);
+            let _ = decode_at(&mut Reader::new(&bytes), n, n / 2);
         }
     }
 }

@@ -6,7 +6,7 @@ use std::hash::BuildHasher;
 
 use super::{bitpack::width_of, compress, hybrid, ints, packed};
 use crate::bytes::{put_varint, Reader};
-use crate::error::{corrupt, Result};
+use crate::error::{corrupt, Error, Result};
 use crate::values::{ByteVec, Values};
 use crate::Compression;
 
@@ -202,23 +202,47 @@ pub(crate) fn decode_at(
 ) -> Result<Vec<u8>> {
     let mut ahead = *reader;
     match ahead.u8()? {
-        PLAIN => {
-            let lengths = ints::decode(&mut ahead, n)?;
-            let (ends, total) = ends_of(&lengths, limit)?;
-            let data = ahead.bytes(total)?;
-            match ends.get(i) {
-                Some(&end) => {
-                    Ok(data[(i64::from(end) - lengths[i]) as usize..end as usize].to_vec())
-                }
-                None => corrupt("string past the end of its block"),
-            }
-        }
         PACKED => packed::decode_at(&mut ahead, n, i, limit),
         _ => match decode(reader, n, limit)? {
             values if i < n => Ok(values.bytes(i).to_vec()),
             _ => corrupt("string past the end of its block"),
         },
     }
+}
+
+/// Where the `n` plain strings of a stream begin, and where from there each ends; `None` if they are encoded otherwise.
+pub(crate) fn plain(bytes: &[u8], n: usize, limit: usize) -> Result<Option<(usize, Vec<u32>)>> {
+    let mut reader = Reader::new(bytes);
+    if reader.u8()? != PLAIN {
+        return Ok(None);
+    }
+    let (ends, total) = ends_of(&ints::decode(&mut reader, n)?, limit)?;
+    let start = bytes.len() - reader.rest().len();
+    reader.bytes(total)?;
+    Ok(Some((start, ends)))
+}
+
+/// Decodes exactly `n` strings behind `out`, and advances `reader`, if they are plain; else leaves both.
+pub(crate) fn append_plain(
+    reader: &mut Reader<'_>,
+    n: usize,
+    limit: usize,
+    out: &mut ByteVec,
+) -> Result<bool> {
+    let mut ahead = *reader;
+    if ahead.u8()? != PLAIN {
+        return Ok(false);
+    }
+    let (ends, total) = ends_of(&ints::decode(&mut ahead, n)?, limit)?;
+    let base = out.data.len();
+    if u32::try_from(base + total).is_err() {
+        return Err(Error::Limit("4 GiB of values in one column"));
+    }
+    out.data.extend_from_slice(ahead.bytes(total)?);
+    out.ends
+        .extend(ends.into_iter().map(|end| end + base as u32));
+    *reader = ahead;
+    Ok(true)
 }
 
 /// Decodes exactly `n` strings that are not in a dictionary.

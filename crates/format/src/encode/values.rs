@@ -160,6 +160,39 @@ pub(crate) fn decode(bytes: &[u8], kind: Kind, n: usize, limit: usize) -> Result
     Ok(values)
 }
 
+/// Decodes `n` values of a column of `kind`, a block, behind those of the blocks before.
+pub(crate) fn append(
+    all: &mut Values,
+    bytes: &[u8],
+    kind: Kind,
+    n: usize,
+    limit: usize,
+) -> Result<()> {
+    if let Values::Bytes(all) = all {
+        let mut reader = Reader::new(bytes);
+        if strings::append_plain(&mut reader, n, limit, all)? {
+            return match reader.is_empty() {
+                true => Ok(()),
+                false => corrupt("bytes after the values of a column"),
+            };
+        }
+    }
+    all.append(&decode(bytes, kind, n, limit)?)
+}
+
+/// Where the strings of a block of `n` begin, and where from there each ends, if they are stored as they are.
+pub(crate) fn plain_strings(
+    bytes: &[u8],
+    kind: Kind,
+    n: usize,
+    limit: usize,
+) -> Result<Option<(usize, Vec<u32>)>> {
+    match kind {
+        Kind::Numeric | Kind::Bytes | Kind::Raw => strings::plain(bytes, n, limit),
+        _ => Ok(None),
+    }
+}
+
 /// Decodes value `i` of `n` alone.
 pub(crate) fn decode_at(
     bytes: &[u8],
@@ -176,6 +209,11 @@ pub(crate) fn decode_at(
             Ok(Values::Bytes(one))
         }
         _ if i >= n => corrupt("value past the end of its block"),
+        Kind::Int => Ok(Values::Int(vec![ints::decode_at(
+            &mut Reader::new(bytes),
+            n,
+            i,
+        )?])),
         _ => Ok(decode(bytes, kind, n, limit)?.slice(i..i + 1)),
     }
 }
