@@ -5,7 +5,9 @@ use crate::guc;
 use crate::storage::buffer::{corrupt, rel_name};
 use crate::storage::cache::{file_id, FileId};
 use crate::storage::{blob, manifest};
-use amax_format::{forget_blocks, Column, Dense, Error, Leaf, PathColumn, PathStep, ReadAt};
+use amax_format::{
+    forget_blocks, Column, Dense, Elements, Error, Leaf, PathColumn, PathStep, ReadAt, Unnest,
+};
 use amax_lsm::{Blob, Component, LeafEntry};
 use pgrx::pg_sys;
 use std::cell::{Cell, OnceCell, RefCell};
@@ -91,6 +93,25 @@ impl Drop for AtHand {
 /// What there is of the paths of an attribute, by their steps.
 type Paths<T> = RefCell<HashMap<Vec<PathStep>, T>>;
 
+/// The elements of arrays by attribute.
+type Unnested = HashMap<(usize, Vec<Unnest>), Rc<Vec<Level>>>;
+
+/// The elements of the arrays of one level of an unnesting.
+pub struct Level {
+    pub elements: Elements,
+    dense: Vec<OnceCell<Dense>>,
+}
+
+impl Level {
+    /// Wanted path `at` with one place per element.
+    pub fn dense(&self, at: usize) -> &Dense {
+        self.dense[at].get_or_init(|| {
+            let dense = self.elements.paths[at].dense();
+            dense.unwrap_or_else(|e| super::raise(e))
+        })
+    }
+}
+
 /// A leaf in use.
 pub struct OpenLeaf {
     pub relid: pg_sys::Oid,
@@ -99,6 +120,7 @@ pub struct OpenLeaf {
     columns: Vec<OnceCell<Rc<Column>>>,
     dense: Vec<OnceCell<Rc<Dense>>>,
     paths: Vec<Paths<Rc<Path>>>,
+    unnested: RefCell<Unnested>,
     /// For reading few rows.
     lazy: Vec<OnceCell<Rc<Column>>>,
     /// The same, with the reads so far.
@@ -194,6 +216,37 @@ impl OpenLeaf {
     /// Whether so many bytes more need no other leaf to go.
     fn has_room(&self, bytes: usize) -> bool {
         held() + bytes < guc::decode_cache_bytes()
+    }
+
+    /// The elements of arrays of document column `at`, level by level.
+    pub fn unnest(&self, at: usize, arrays: &[Unnest]) -> Rc<Vec<Level>> {
+        let wanted = (at, arrays.to_vec());
+        if let Some(known) = self.unnested.borrow().get(&wanted) {
+            return known.clone();
+        }
+        let levels = self.leaf.unnest(at, arrays);
+        let levels: Vec<Level> = levels
+            .unwrap_or_else(|e| super::raise(e))
+            .into_iter()
+            .map(|elements| Level {
+                dense: elements.paths.iter().map(|_| OnceCell::new()).collect(),
+                elements,
+            })
+            .collect();
+        // The columns are shared; each path may get one place per element beside them.
+        let paths = |level: &Level| {
+            let elements = level.elements.paths.first().map_or(0, |path| path.len());
+            level.elements.bytes_used() + 9 * elements * level.dense.len()
+        };
+        let columns = levels
+            .iter()
+            .flat_map(|level| &level.elements.paths)
+            .map(PathColumn::bytes_used)
+            .max();
+        self.count(columns.unwrap_or(0) + levels.iter().map(paths).sum::<usize>());
+        let levels = Rc::new(levels);
+        self.unnested.borrow_mut().insert(wanted, levels.clone());
+        levels
     }
 
     fn count(&self, bytes: usize) {
@@ -314,6 +367,7 @@ pub fn open(rel: pg_sys::Relation, component: &Component, at: usize) -> Rc<OpenL
         columns: (0..width).map(|_| OnceCell::new()).collect(),
         dense: (0..width).map(|_| OnceCell::new()).collect(),
         paths: (0..width).map(|_| Paths::default()).collect(),
+        unnested: RefCell::default(),
         lazy: (0..width).map(|_| OnceCell::new()).collect(),
         lazy_paths: (0..width).map(|_| Paths::default()).collect(),
     });

@@ -6,8 +6,8 @@ use super::compile::is_pure;
 use super::datum::type_of;
 use super::entry::target_list;
 use super::estimate::groups;
-use super::plan::{PathMethods, ScanMethods, PATH};
-use super::tree::{equal, is_a, list, make, nodes, walk};
+use super::plan::{scan_of, PathMethods, ScanMethods};
+use super::tree::{equal, list, make, nodes, walk};
 use crate::guc;
 use amax_exec::{Aggregate, Function, Type};
 use pgrx::pg_sys::*;
@@ -42,8 +42,7 @@ pub unsafe extern "C-unwind" fn add_paths(
         return;
     }
     let parse = &*(*root).parse;
-    if (*input).reloptkind != RelOptKind::RELOPT_BASEREL
-        || !parse.groupingSets.is_null()
+    if !parse.groupingSets.is_null()
         || parse.hasTargetSRFs
         // They would put a node between ours and the scan.
         || (*root).hasPseudoConstantQuals
@@ -65,20 +64,6 @@ pub unsafe extern "C-unwind" fn add_paths(
     for path in paths {
         add_path(output, path as *mut Path);
     }
-}
-
-/// Our scan among paths.
-unsafe fn scan_of(paths: *mut List) -> Option<*mut Path> {
-    nodes(paths).into_iter().find_map(|path| {
-        let path = match (*path).type_ {
-            NodeTag::T_ProjectionPath => (*(path as *mut ProjectionPath)).subpath,
-            _ => path as *mut Path,
-        };
-        let custom = path as *mut CustomPath;
-        let ours = is_a(path as *mut Node, NodeTag::T_CustomPath)
-            && std::ptr::eq((*custom).methods, &PATH.0);
-        (ours && (*path).param_info.is_null()).then_some(path)
-    })
 }
 
 /// The grouping keys, then the aggregates, that the query's target list and HAVING are made of.

@@ -4,7 +4,7 @@ use super::aggregate_plan::{argument, function_of};
 use super::datum;
 use super::entry::{expressions, over_entries};
 use super::rows::{LeafColumns, Postgres, Rows};
-use super::scan::{self, Scan, Selected};
+use super::scan::{self, Run};
 use super::tree::equal;
 use amax_exec::{
     Aggregator, Batch, Error, Evaluated, Expr, Function, Input, Type, Vector, VectorBuilder,
@@ -153,7 +153,7 @@ impl Inputs {
         Aggregator::new(&types, &self.functions, limit).expect("the planner chose what we have")
     }
 
-    /// Adds the scan's next unit of rows; false at its end. The scan's time and rows are its own in EXPLAIN, with what we compute of them.
+    /// Adds the scan's next rows; false at its end. The scan's time and rows are its own in EXPLAIN, with what we compute of them.
     pub unsafe fn next_unit(
         &self,
         child: *mut pg_sys::CustomScanState,
@@ -164,22 +164,27 @@ impl Inputs {
         if !instrument.is_null() {
             pg_sys::InstrStartNode(instrument);
         }
-        let unit = scan.next_unit(true);
-        let found = unit.is_some();
-        let passed = match unit {
-            Some(Selected::Page) => self.page(scan, aggregator),
-            Some(Selected::Leaf(columns, rows, open)) => {
-                let rows = decide(scan, &columns, rows, open);
-                if !rows.is_empty() {
+        let mut single = Single::new(self);
+        let mut passed = 0;
+        let mut found = true;
+        while single.rows < SINGLE_ROWS {
+            match scan.next_run() {
+                Some(Run::One) => single.push(self, &mut scan.rows),
+                Some(Run::Leaf(columns, rows)) => {
+                    // In the order of rows.
+                    let before = std::mem::replace(&mut single, Single::new(self));
+                    passed += before.update(self, aggregator) + rows.len();
                     self.leaf(&mut scan.rows, &columns, &rows, aggregator);
+                    break;
                 }
-                rows.len()
+                None => {
+                    scan.rows.clear();
+                    found = false;
+                    break;
+                }
             }
-            None => {
-                scan.rows.clear();
-                0
-            }
-        };
+        }
+        passed += single.update(self, aggregator);
         if !instrument.is_null() {
             pg_sys::InstrStopNode(instrument, passed as f64);
         }
@@ -226,52 +231,6 @@ impl Inputs {
         self.update(aggregator, rows.len(), &keys, &arguments, &filters);
     }
 
-    /// The rows of a row page, evaluated by PostgreSQL.
-    unsafe fn page(&self, scan: &mut Scan, aggregator: &mut Aggregator) -> usize {
-        let builder = |computed: &Computed| VectorBuilder::new(computed.ty);
-        let mut keys: Vec<VectorBuilder> = self.keys.iter().map(builder).collect();
-        let mut arguments: Vec<VectorBuilder> = self
-            .arguments
-            .iter()
-            .map(|argument| builder(&argument.computed))
-            .collect();
-        let mut filters: Vec<Option<Vec<bool>>> = self
-            .aggregates
-            .iter()
-            .map(|a| a.filter.as_ref().map(|_| Vec::new()))
-            .collect();
-        let mut n = 0;
-        for row in 0..scan.source.block.len() {
-            scan.rows.set_page(&scan.source.block, row);
-            if !scan.passes(0) {
-                continue;
-            }
-            n += 1;
-            for (key, out) in self.keys.iter().zip(&mut keys) {
-                push(&mut scan.rows, key, out);
-            }
-            for (aggregate, out) in self.aggregates.iter().zip(&mut filters) {
-                if let (Some(filter), Some(out)) = (&aggregate.filter, out) {
-                    out.push(scan.rows.holds(filter.state, &filter.reads));
-                }
-            }
-            for (argument, out) in self.arguments.iter().zip(&mut arguments) {
-                let filter = argument.filter.and_then(|at| filters[at].as_ref());
-                if filter.is_none_or(|filter| filter.last() == Some(&true)) {
-                    push(&mut scan.rows, &argument.computed, out);
-                } else {
-                    out.push_null();
-                }
-            }
-        }
-        let keys: Vec<Vector> = keys.into_iter().map(VectorBuilder::finish).collect();
-        let arguments: Vec<Vector> = arguments.into_iter().map(VectorBuilder::finish).collect();
-        if n > 0 {
-            self.update(aggregator, n, &keys, &arguments, &filters);
-        }
-        n
-    }
-
     fn update(
         &self,
         aggregator: &mut Aggregator,
@@ -295,25 +254,62 @@ impl Inputs {
     }
 }
 
-/// Rows of a leaf that pass all conditions, in order.
-unsafe fn decide(
-    scan: &mut Scan,
-    columns: &Rc<LeafColumns>,
-    rows: Vec<u32>,
-    open: Vec<(u32, usize)>,
-) -> Vec<u32> {
-    let first = scan.vectorized();
-    if open.is_empty() && first == scan.conditions() {
-        return rows;
+/// So many rows by themselves are aggregated at a time.
+const SINGLE_ROWS: usize = 1024;
+
+/// Rows that are in no batch, evaluated by PostgreSQL.
+struct Single {
+    keys: Vec<VectorBuilder>,
+    arguments: Vec<VectorBuilder>,
+    filters: Vec<Option<Vec<bool>>>,
+    rows: usize,
+}
+
+impl Single {
+    fn new(inputs: &Inputs) -> Single {
+        let builder = |computed: &Computed| VectorBuilder::new(computed.ty);
+        let argument = |argument: &Argument| builder(&argument.computed);
+        let filter = |a: &Wanted| a.filter.as_ref().map(|_| Vec::new());
+        Single {
+            keys: inputs.keys.iter().map(builder).collect(),
+            arguments: inputs.arguments.iter().map(argument).collect(),
+            filters: inputs.aggregates.iter().map(filter).collect(),
+            rows: 0,
+        }
     }
-    scan::merge(rows, open, first)
-        .into_iter()
-        .filter(|&(row, first)| {
-            scan.rows.set_leaf(columns, row);
-            scan.passes(first)
-        })
-        .map(|(row, _)| row)
-        .collect()
+
+    /// The row that the scan is at.
+    unsafe fn push(&mut self, inputs: &Inputs, rows: &mut Rows) {
+        self.rows += 1;
+        for (key, out) in inputs.keys.iter().zip(&mut self.keys) {
+            push(rows, key, out);
+        }
+        for (aggregate, out) in inputs.aggregates.iter().zip(&mut self.filters) {
+            if let (Some(filter), Some(out)) = (&aggregate.filter, out) {
+                out.push(rows.holds(filter.state, &filter.reads));
+            }
+        }
+        for (argument, out) in inputs.arguments.iter().zip(&mut self.arguments) {
+            let filter = argument.filter.and_then(|at| self.filters[at].as_ref());
+            if filter.is_none_or(|filter| filter.last() == Some(&true)) {
+                push(rows, &argument.computed, out);
+            } else {
+                out.push_null();
+            }
+        }
+    }
+
+    /// Adds them; how many.
+    fn update(self, inputs: &Inputs, aggregator: &mut Aggregator) -> usize {
+        if self.rows > 0 {
+            let finish = |out: Vec<VectorBuilder>| -> Vec<Vector<'static>> {
+                out.into_iter().map(VectorBuilder::finish).collect()
+            };
+            let (keys, arguments) = (finish(self.keys), finish(self.arguments));
+            inputs.update(aggregator, self.rows, &keys, &arguments, &self.filters);
+        }
+        self.rows
+    }
 }
 
 /// The values of an expression for rows of a leaf; PostgreSQL evaluates those that vectors are unsure of.

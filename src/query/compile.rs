@@ -105,6 +105,7 @@ impl Compiler<'_> {
         if let Some((input, entry)) = self.entry(node) {
             return match entry {
                 Entry::Attribute(_) => Some(Expr::Column(input, ty)),
+                Entry::Ordinality(_) => Some(Expr::Column(input, ty)),
                 Entry::Path(path) if path.text => Some(Expr::Text(input)),
                 _ => None,
             };

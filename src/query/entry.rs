@@ -4,6 +4,7 @@ use super::path::{path_of, JsonPath};
 use super::tree::{equal, is_a, nodes, walk};
 use pgrx::pg_sys;
 use pgrx::pg_sys::NodeTag;
+use std::cell::Cell;
 
 /// How an entry's value is found in a row of the table.
 pub enum Entry {
@@ -11,17 +12,52 @@ pub enum Entry {
     Path(JsonPath),
     /// An attribute, from 1.
     Attribute(i16),
+    /// An element's number in its array, from 1; of the arrays unnested at a level, from 1.
+    Ordinality(usize),
     /// Evaluated over the row: system columns, whole rows.
     Expression,
 }
 
-pub unsafe fn entry_of(expression: *mut pg_sys::Node) -> Entry {
-    if let Some(path) = path_of(expression, &|_| true) {
-        return Entry::Path(path);
+impl Entry {
+    /// 0: of the row. n: of an element of the n-th arrays that the scan unnests.
+    pub fn level(&self) -> usize {
+        match self {
+            Entry::Path(path) => path.level,
+            Entry::Ordinality(level) => *level,
+            Entry::Attribute(_) | Entry::Expression => 0,
+        }
+    }
+}
+
+/// The entry that an expression is, given the relations of the functions that unnest.
+pub unsafe fn entry_of(expression: *mut pg_sys::Node, functions: &[pg_sys::Index]) -> Entry {
+    let level_of = |var: &pg_sys::Var| {
+        let at = functions
+            .iter()
+            .position(|&f| f == var.varno as pg_sys::Index);
+        at.map_or(0, |at| at + 1)
+    };
+    let level = Cell::new(0);
+    let note = |var: &pg_sys::Var| {
+        level.set(level_of(var));
+        true
+    };
+    if let Some(path) = path_of(expression, &note) {
+        let level = level.get();
+        return Entry::Path(JsonPath { level, ..path });
     }
     let var = expression as *mut pg_sys::Var;
     if is_a(expression, NodeTag::T_Var) && (*var).varattno > 0 {
-        return Entry::Attribute((*var).varattno);
+        return match (level_of(&*var), (*var).varattno) {
+            (0, attribute) => Entry::Attribute(attribute),
+            (level, 1) => Entry::Path(JsonPath {
+                attribute: 1,
+                steps: Vec::new(),
+                text: (*var).vartype == pg_sys::TEXTOID,
+                level,
+            }),
+            (level, _) => Entry::Ordinality(level),
+        };
     }
     Entry::Expression
 }

@@ -20,13 +20,17 @@ struct Sample {
 }
 
 /// Groups by `keys` among `rows` rows that a scan of `rel` hands up; as estimate_num_groups() of selfuncs.c, which is asked for what is
-/// not made of paths.
+/// not made of paths, and of elements of arrays.
 pub unsafe fn groups(
     root: *mut PlannerInfo,
     rel: *mut RelOptInfo,
     rows: f64,
     keys: &[*mut Node],
 ) -> f64 {
+    if (*rel).reloptkind != RelOptKind::RELOPT_BASEREL {
+        let (keys, none) = (list(keys.iter().copied()), std::ptr::null_mut());
+        return estimate_num_groups(root, keys, rows, none, std::ptr::null_mut()).max(1.0);
+    }
     let tuples = (*rel).tuples.max(1.0);
     let mut groups = 1.0;
     let mut known: Vec<*mut Node> = Vec::new();

@@ -1,6 +1,7 @@
 //! EXPLAIN of our nodes.
 
-use super::entry::{entry_of, expressions, Entry};
+use super::entry::Entry;
+use super::rows::Rows;
 use super::scan::of;
 use amax_format::PathStep;
 use pgrx::pg_sys;
@@ -31,25 +32,49 @@ fn path_name(steps: &[PathStep]) -> String {
     name
 }
 
-/// The columns a node reads: of its entries, those in `reads`.
+/// The arrays a node unnests, and the columns it reads: of its entries, those in `reads`.
 unsafe fn columns(
-    node: *mut pg_sys::CustomScanState,
+    rows: &Rows,
+    outer_joins: &[bool],
     reads: Vec<usize>,
     es: *mut pg_sys::ExplainState,
 ) {
-    let plan = (*node).ss.ps.plan as *mut pg_sys::CustomScan;
-    let desc = (*(*node).ss.ss_currentRelation).rd_att;
+    let desc = (*rows.rel).rd_att;
+    let name = |attribute: i16| {
+        let att = crate::types::attribute(desc, attribute as usize - 1);
+        pgrx::name_data_to_str(&(*att).attname).to_string()
+    };
+    // The name of what each level unnests, after that of the level before.
+    let mut arrays: Vec<String> = Vec::new();
+    let named = |entry: &Entry, arrays: &[String]| match entry {
+        Entry::Path(path) if path.level > 0 => {
+            Some(arrays[path.level - 1].clone() + &path_name(&path.steps))
+        }
+        Entry::Path(path) => Some(name(path.attribute) + &path_name(&path.steps)),
+        Entry::Attribute(attribute) => Some(name(*attribute)),
+        Entry::Ordinality(_) | Entry::Expression => None,
+    };
+    for function in &rows.functions {
+        let array = named(&rows.entries[function.array], &arrays);
+        arrays.push(array.unwrap_or_default() + "[*]");
+    }
+    if !arrays.is_empty() {
+        // A join's node does not say what it scans.
+        let table = pgrx::name_data_to_str(&(*(*rows.rel).rd_rel).relname);
+        text(c"Relation", table, es);
+        let joined = arrays.iter().zip(outer_joins);
+        let joined = joined.map(|(array, outer)| match outer {
+            true => format!("{array} (outer)"),
+            false => array.clone(),
+        });
+        text(c"Arrays", &joined.collect::<Vec<_>>().join(", "), es);
+    }
     let mut columns: Vec<String> = Vec::new();
-    let entries = expressions((*plan).custom_scan_tlist);
-    for expression in reads.into_iter().map(|at| entries[at]) {
-        let name = |attribute: i16| {
-            let att = crate::types::attribute(desc, attribute as usize - 1);
-            pgrx::name_data_to_str(&(*att).attname).to_string()
-        };
-        let column = match entry_of(expression) {
-            Entry::Path(path) => format!("{}{}", name(path.attribute), path_name(&path.steps)),
-            Entry::Attribute(attribute) => name(attribute),
-            Entry::Expression => continue,
+    for at in reads {
+        let is_array = rows.functions.iter().any(|f| f.array == at);
+        let entry = Some(&rows.entries[at]).filter(|_| !is_array);
+        let Some(column) = entry.and_then(|entry| named(entry, &arrays)) else {
+            continue;
         };
         if !columns.contains(&column) {
             columns.push(column);
@@ -67,7 +92,8 @@ pub unsafe extern "C-unwind" fn fetch(
     _ancestors: *mut pg_sys::List,
     es: *mut pg_sys::ExplainState,
 ) {
-    columns(node, super::fetch::of(node).reads(), es);
+    let fetch = super::fetch::of(node);
+    columns(&fetch.rows, &[], fetch.reads(), es);
 }
 
 /// The columns a scan reads, and what became of its leaves.
@@ -78,7 +104,7 @@ pub unsafe extern "C-unwind" fn scan(
     es: *mut pg_sys::ExplainState,
 ) {
     let scan = of(node);
-    columns(node, scan.reads(), es);
+    columns(&scan.rows, &scan.outer_joins(), scan.reads(), es);
     if scan.vectorized() > 0 {
         number(c"Vectorized Conditions", scan.vectorized() as u64, es);
     }

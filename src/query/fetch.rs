@@ -19,7 +19,7 @@ struct Node {
 }
 
 pub struct Fetch {
-    rows: Rows,
+    pub rows: Rows,
     below: *mut pg_sys::PlanState,
     /// Conditions with the entries they read.
     conditions: Vec<(*mut pg_sys::ExprState, Vec<usize>)>,
@@ -36,13 +36,18 @@ impl Fetch {
         let plan = (*node).ss.ps.plan as *mut pg_sys::CustomScan;
         let parent = &mut (*node).ss.ps as *mut pg_sys::PlanState;
         let tlist = expressions((*plan).custom_scan_tlist);
-        let entries: Rc<[Entry]> = tlist.iter().map(|&e| entry_of(e)).collect();
+        let entries: Rc<[Entry]> = tlist.iter().map(|&e| entry_of(e, &[])).collect();
         let condition = |&clause: &*mut pg_sys::Node| {
             let state = pg_sys::ExecInitExpr(clause as *mut pg_sys::Expr, parent);
             (state, reads(clause))
         };
         Fetch {
-            rows: Rows::new(&mut (*node).ss, &tlist, entries),
+            rows: Rows::new(
+                &mut (*node).ss,
+                (*node).ss.ss_currentRelation,
+                &tlist,
+                entries,
+            ),
             below,
             conditions: nodes((*plan).scan.plan.qual)
                 .iter()

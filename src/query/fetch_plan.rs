@@ -121,7 +121,7 @@ unsafe fn saves(
             }
         }
     }
-    let entries: Vec<Entry> = read.into_iter().map(|e| entry_of(e)).collect();
+    let entries: Vec<Entry> = read.into_iter().map(|e| entry_of(e, &[])).collect();
     entries.iter().any(|entry| match entry {
         Entry::Path(path) => !entries
             .iter()

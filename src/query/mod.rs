@@ -20,6 +20,8 @@ mod rows;
 mod scan;
 mod source;
 mod tree;
+mod unnest;
+mod unnest_plan;
 
 use pgrx::pg_sys;
 
@@ -32,10 +34,13 @@ pub fn init() {
         pg_sys::RegisterCustomScanMethods(&plan::SCAN.0);
         pg_sys::RegisterCustomScanMethods(&fetch_plan::SCAN.0);
         pg_sys::RegisterCustomScanMethods(&aggregate_plan::AGGREGATE_SCAN.0);
+        pg_sys::RegisterCustomScanMethods(&unnest_plan::SCAN.0);
         aggregate_plan::NEXT_UPPER = pg_sys::create_upper_paths_hook;
         pg_sys::create_upper_paths_hook = Some(aggregate_plan::add_paths);
         pushdown::NEXT_INFO = pg_sys::get_relation_info_hook;
         pg_sys::get_relation_info_hook = Some(pushdown::relation_info);
+        unnest_plan::NEXT_JOIN = pg_sys::set_join_pathlist_hook;
+        pg_sys::set_join_pathlist_hook = Some(unnest_plan::add_paths);
         plan::NEXT_PATHS = pg_sys::set_rel_pathlist_hook;
         pg_sys::set_rel_pathlist_hook = Some(plan::add_paths);
     }

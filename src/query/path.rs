@@ -13,6 +13,8 @@ pub struct JsonPath {
     pub steps: Vec<PathStep>,
     /// By `->>` or `#>>`: as text.
     pub text: bool,
+    /// 0: from the row. n: from an element of the n-th arrays that the scan unnests.
+    pub level: usize,
 }
 
 /// The path that an expression over a jsonb attribute is, if it is one: chains of `->`, `->>`, `#>`, `#>>` and subscripts with
@@ -26,6 +28,7 @@ pub unsafe fn path_of(
         attribute: 0,
         steps: Vec::new(),
         text: false,
+        level: 0,
     };
     let base = follow(node, &mut path, true)?;
     let var = &*(base as *mut pg_sys::Var);

@@ -3,6 +3,7 @@
 use super::containment::split;
 use super::entry::{collect, target_list, variables};
 use super::tree::{equal, is_a, list, make, nodes};
+use super::unnest_plan;
 use crate::am;
 use crate::guc;
 use crate::storage::manifest;
@@ -275,10 +276,29 @@ pub unsafe fn translated(
 
 /// Whoever reads it reads it to its end.
 pub unsafe fn want_all_rows(plan: *mut pg_sys::CustomScan) {
-    (*plan).custom_private = list([pg_sys::makeInteger(1)]);
+    let all = nodes((*plan).custom_private)[0] as *mut pg_sys::Integer;
+    (*all).ival = 1;
 }
 
-pub unsafe fn wants_all_rows(plan: *mut pg_sys::CustomScan) -> bool {
-    let flag = nodes((*plan).custom_private)[0] as *mut pg_sys::Integer;
-    (*flag).ival != 0
+/// Whether a plan is one of our scans.
+pub unsafe fn is_ours(plan: *mut pg_sys::Node) -> bool {
+    let methods = (*(plan as *mut pg_sys::CustomScan)).methods;
+    is_a(plan, NodeTag::T_CustomScan)
+        && (std::ptr::eq(methods, &SCAN.0) || std::ptr::eq(methods, &unnest_plan::SCAN.0))
+}
+
+/// Our scan among paths, if it needs nothing of other relations.
+pub unsafe fn scan_of(paths: *mut pg_sys::List) -> Option<*mut pg_sys::Path> {
+    nodes(paths).into_iter().find_map(|path| {
+        let path = match (*path).type_ {
+            NodeTag::T_ProjectionPath => (*(path as *mut pg_sys::ProjectionPath)).subpath,
+            _ => path as *mut pg_sys::Path,
+        };
+        if !is_a(path as *mut pg_sys::Node, NodeTag::T_CustomPath) {
+            return None;
+        }
+        let methods = (*(path as *mut pg_sys::CustomPath)).methods;
+        let ours = std::ptr::eq(methods, &PATH.0) || std::ptr::eq(methods, &unnest_plan::PATH.0);
+        (ours && (*path).param_info.is_null()).then_some(path)
+    })
 }

@@ -6,6 +6,7 @@
 use super::path::{path_of, JsonPath};
 use super::plan::columnar_share;
 use super::tree::{equal, is_a, make, nodes, rewrite, walk};
+use super::unnest_plan::unnesting;
 use crate::guc;
 use pgrx::pg_sys;
 use pgrx::pg_sys::NodeTag;
@@ -37,21 +38,11 @@ pub unsafe extern "C-unwind" fn relation_info(
     if !scanned || columnar_share(table).is_none() {
         return;
     }
-    let mut wrapper = Wrapper {
-        root,
-        relid: (*rel).relid,
-        indexed: indexed_paths(rel),
-        known: Vec::new(),
-    };
-    (*root).processed_tlist =
-        wrapper.wrap((*root).processed_tlist as *mut pg_sys::Node) as *mut pg_sys::List;
-    (*parse).havingQual = wrapper.wrap((*parse).havingQual);
-    wrapper.wrap_joins((*parse).jointree as *mut pg_sys::Node);
-    for rte in nodes((*parse).rtable) {
-        let rte = &mut *(rte as *mut pg_sys::RangeTblEntry);
-        if rte.lateral && rte.rtekind == pg_sys::RTEKind::RTE_FUNCTION {
-            rte.functions = wrapper.wrap(rte.functions as *mut pg_sys::Node) as *mut pg_sys::List;
-        }
+    // The elements of its documents' arrays are read by the scan as well.
+    let elements = unnesting(root, (*rel).relid);
+    Wrapper::new(root, (*rel).relid, indexed_paths(rel)).wrap_query();
+    for function in elements {
+        Wrapper::new(root, function, Vec::new()).wrap_query();
     }
 }
 
@@ -65,6 +56,33 @@ struct Wrapper {
 }
 
 impl Wrapper {
+    fn new(
+        root: *mut pg_sys::PlannerInfo,
+        relid: pg_sys::Index,
+        indexed: Vec<JsonPath>,
+    ) -> Wrapper {
+        Wrapper {
+            root,
+            relid,
+            indexed,
+            known: Vec::new(),
+        }
+    }
+
+    unsafe fn wrap_query(&mut self) {
+        let (root, parse) = (self.root, (*self.root).parse);
+        (*root).processed_tlist =
+            self.wrap((*root).processed_tlist as *mut pg_sys::Node) as *mut pg_sys::List;
+        (*parse).havingQual = self.wrap((*parse).havingQual);
+        self.wrap_joins((*parse).jointree as *mut pg_sys::Node);
+        for rte in nodes((*parse).rtable) {
+            let rte = &mut *(rte as *mut pg_sys::RangeTblEntry);
+            if rte.lateral && rte.rtekind == pg_sys::RTEKind::RTE_FUNCTION {
+                rte.functions = self.wrap(rte.functions as *mut pg_sys::Node) as *mut pg_sys::List;
+            }
+        }
+    }
+
     unsafe fn wrap(&mut self, node: *mut pg_sys::Node) -> *mut pg_sys::Node {
         let relid = self.relid;
         rewrite(node, &mut |node| {

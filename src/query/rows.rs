@@ -4,28 +4,36 @@ use super::compile::Outside;
 use super::datum;
 use super::entry::Entry;
 use super::tree::{eval, holds};
+use super::unnest::{Arrays, Elements, Function};
 use crate::am::block::Block;
 use crate::am::slot;
-use crate::columnar::{OpenLeaf, Path, Row};
+use crate::columnar::{Level, OpenLeaf, Path, Row};
 use crate::storage::rowpage::set_tid;
 use amax_exec::{Columns, External, VectorBuilder, Zones};
-use amax_format::{Dense, Scalar, Tag, Zone};
+use amax_format::{Dense, PathColumn, Scalar, Tag, Zone};
 use amax_lsm::{tid, Origin};
 use pgrx::pg_sys;
 use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
 
-/// The entries of a scan as columns of one leaf, decoded when they are first asked for.
+/// The entries of a scan as columns of one leaf, decoded when they are first asked for. Rows are the leaf's, or elements of arrays.
 pub struct LeafColumns {
     pub leaf: Rc<OpenLeaf>,
     pub origin: Option<Origin>,
     entries: Rc<[Entry]>,
     inputs: Vec<OnceCell<Input>>,
+    elements: Option<Elements>,
+    /// The elements of arrays in the leaf.
+    levels: OnceCell<Option<Rc<Vec<Level>>>>,
 }
 
 enum Input {
     Path(Rc<Path>),
     Column(Rc<Dense>),
+    /// A path from elements: the levels it is in, and which of the wanted paths of its level.
+    Element(Rc<Vec<Level>>, usize, Dense),
+    /// Of the rows that the elements belong to, or elements' numbers.
+    Made(Dense),
     /// Not in the leaf: rows have to be looked at one by one.
     Unknown(Dense),
 }
@@ -37,15 +45,95 @@ impl LeafColumns {
             origin,
             entries: entries.clone(),
             inputs: entries.iter().map(|_| OnceCell::new()).collect(),
+            elements: None,
+            levels: OnceCell::new(),
+        }
+    }
+
+    /// The elements of the next arrays of some rows; see [`Elements::new`].
+    pub fn unnest(self: &Rc<Self>, arrays: &Rc<Arrays>, rows: &[u32], outer: bool) -> LeafColumns {
+        let levels = self.levels(arrays).expect("only others are in no column");
+        LeafColumns {
+            elements: Some(Elements::new(self, arrays, levels, rows, outer)),
+            ..Self::new(self.leaf.clone(), self.origin, &self.entries)
+        }
+    }
+
+    /// None if the leaf is older than the documents' attribute.
+    fn levels(&self, arrays: &Arrays) -> Option<Rc<Vec<Level>>> {
+        let levels = self.levels.get_or_init(|| match &self.elements {
+            Some(elements) => Some(elements.levels.clone()),
+            None => (arrays.attribute < self.leaf.width())
+                .then(|| self.leaf.unnest(arrays.attribute, &arrays.levels)),
+        });
+        levels.clone()
+    }
+
+    /// The rows of which PostgreSQL's function has to say what elements they have.
+    pub fn others(&self, arrays: &Arrays) -> Others {
+        Others(self.levels(arrays), self.level())
+    }
+
+    /// Rows.
+    pub fn len(&self) -> usize {
+        let elements = self.elements.as_ref();
+        elements.map_or(self.leaf.keys().len(), |e| e.parents.len())
+    }
+
+    pub fn elements(&self) -> Option<&Elements> {
+        self.elements.as_ref()
+    }
+
+    /// What its rows are: 0: the leaf's rows. n: elements of the n-th arrays.
+    pub fn level(&self) -> usize {
+        self.elements.as_ref().map_or(0, |elements| elements.level)
+    }
+
+    /// A row's number in the leaf, among those of its level.
+    pub fn place(&self, row: u32) -> Option<u32> {
+        match &self.elements {
+            None => Some(row),
+            Some(elements) => elements.place(row),
+        }
+    }
+
+    /// The row of the leaf.
+    fn root(&self, row: u32) -> u32 {
+        match &self.elements {
+            None => row,
+            Some(elements) => elements.parent.root(elements.parents[row as usize]),
+        }
+    }
+
+    fn element_input(&self, elements: &Elements, entry: &Entry, at: usize) -> Input {
+        if entry.level() < elements.level {
+            return match elements.parent.knows(at) {
+                true => Input::Made(elements.parent.dense(at).take(&elements.parents)),
+                false => Input::Unknown(Dense::filled(elements.parents.len(), Tag::Other)),
+            };
+        }
+        match entry {
+            Entry::Path(path) if path.level == elements.level => {
+                let (levels, at) = elements.levels_of(&self.leaf, &path.steps);
+                let dense = levels[path.level - 1].dense(at).take(&elements.elements);
+                Input::Element(levels, at, dense)
+            }
+            Entry::Ordinality(level) if *level == elements.level => {
+                Input::Made(elements.ordinality())
+            }
+            _ => unreachable!("elements of later arrays are in no column here"),
         }
     }
 
     fn input(&self, at: usize) -> &Input {
         self.inputs[at].get_or_init(|| {
+            if let Some(elements) = &self.elements {
+                return self.element_input(elements, &self.entries[at], at);
+            }
             let attribute = match &self.entries[at] {
                 Entry::Path(path) => path.attribute as usize - 1,
                 Entry::Attribute(attribute) => *attribute as usize - 1,
-                Entry::Expression => usize::MAX,
+                Entry::Ordinality(_) | Entry::Expression => usize::MAX,
             };
             if attribute >= self.leaf.width() {
                 return Input::Unknown(Dense::filled(self.leaf.keys().len(), Tag::Other));
@@ -63,12 +151,25 @@ impl Columns for LeafColumns {
         match self.input(input) {
             Input::Path(path) => &path.dense,
             Input::Column(dense) => dense,
-            Input::Unknown(dense) => dense,
+            Input::Element(_, _, dense) | Input::Made(dense) | Input::Unknown(dense) => dense,
         }
     }
 
     fn knows(&self, input: usize) -> bool {
         !matches!(self.input(input), Input::Unknown(_))
+    }
+}
+
+/// Rows of a batch that PostgreSQL's function is called for.
+pub struct Others(Option<Rc<Vec<Level>>>, usize);
+
+impl Others {
+    pub fn has(&self, place: Option<u32>) -> bool {
+        match (&self.0, place) {
+            (Some(levels), Some(place)) => levels[self.1].elements.is_other(place),
+            (Some(_), None) => false,
+            (None, _) => true,
+        }
     }
 }
 
@@ -92,6 +193,8 @@ pub struct Rows {
     pub row_slot: *mut pg_sys::TupleTableSlot,
     row_econtext: *mut pg_sys::ExprContext,
     pub outside: Vec<Outside>,
+    /// Those that unnest, for what is not read from columns.
+    pub functions: Vec<Function>,
     at: At,
     filled: Vec<bool>,
 }
@@ -100,11 +203,11 @@ impl Rows {
     /// Of a scan with a relation and an expression context.
     pub unsafe fn new(
         scan: *mut pg_sys::ScanState,
+        rel: pg_sys::Relation,
         expressions: &[*mut pg_sys::Node],
         entries: Rc<[Entry]>,
     ) -> Rows {
         let estate = (*scan).ps.state;
-        let rel = (*scan).ss_currentRelation;
         let row_slot = pg_sys::ExecInitExtraTupleSlot(estate, (*rel).rd_att, slot::ops());
         let row_econtext = pg_sys::CreateExprContext(estate);
         (*row_econtext).ecxt_scantuple = row_slot;
@@ -124,17 +227,23 @@ impl Rows {
             row_slot,
             row_econtext,
             outside: Vec::new(),
+            functions: Vec::new(),
             at: At::None,
         }
     }
 
     /// Another row begins.
     unsafe fn begin(&mut self, at: At) {
+        self.at = at;
+        self.empty();
+    }
+
+    /// No entry has been computed.
+    unsafe fn empty(&mut self) {
         pg_sys::MemoryContextReset((*self.econtext).ecxt_per_tuple_memory);
         pg_sys::MemoryContextReset((*self.row_econtext).ecxt_per_tuple_memory);
         crate::compat::clear_slot(self.scan_slot);
         self.filled.fill(false);
-        self.at = at;
         pg_sys::ExecStoreVirtualTuple(self.scan_slot);
         // WHERE CURRENT OF asks for these two (execCurrent.c).
         (*self.scan_slot).tts_tableOid = (*self.rel).rd_id;
@@ -159,6 +268,24 @@ impl Rows {
         (*self.scan_slot).tts_tid = (*slot).tts_tid;
     }
 
+    /// Calls the function that unnests at a level for the row it is about.
+    pub unsafe fn call(&mut self, level: usize) {
+        let array = self.functions[level - 1].array;
+        self.fill(&[array]);
+        self.functions[level - 1].call();
+    }
+
+    /// The row with the function's next element, or (for an outer join) without one; false after the last.
+    pub unsafe fn next_element(&mut self, level: usize) -> bool {
+        self.empty();
+        self.functions[level - 1].next()
+    }
+
+    pub unsafe fn no_element(&mut self, level: usize) {
+        self.empty();
+        self.functions[level - 1].none();
+    }
+
     pub fn zones<'a>(&self, leaf: &'a OpenLeaf) -> LeafZones<'a> {
         LeafZones {
             leaf,
@@ -171,6 +298,9 @@ impl Rows {
         self.at = At::None;
         crate::compat::clear_slot(self.scan_slot);
         crate::compat::clear_slot(self.row_slot);
+        for function in &mut self.functions {
+            function.clear();
+        }
     }
 
     /// Computes the entries in `which` unless they have been.
@@ -186,13 +316,41 @@ impl Rows {
     }
 
     unsafe fn value(&mut self, entry: usize) -> (pg_sys::Datum, bool) {
+        let level = self.entries[entry].level();
+        let in_columns = match &self.at {
+            At::Leaf(columns, _) => columns.level(),
+            _ => 0,
+        };
+        if level > in_columns {
+            let function = &self.functions[level - 1];
+            return match (&self.entries[entry], function.ordinality) {
+                (Entry::Ordinality(_), Some(n)) => (pg_sys::Datum::from(n), false),
+                (Entry::Ordinality(_), None) => (pg_sys::Datum::null(), true),
+                _ => eval(self.states[entry], function.element_econtext),
+            };
+        }
         if let At::Leaf(columns, row) = &self.at {
-            let (columns, row) = (columns.clone(), *row);
+            // The batch that has the entry's rows.
+            let (mut columns, mut row) = (columns.clone(), *row);
+            while let Some(elements) = columns.elements().filter(|e| e.level > level) {
+                row = elements.parents[row as usize];
+                columns = elements.parent.clone();
+            }
             let old = pg_sys::MemoryContextSwitchTo((*self.econtext).ecxt_per_tuple_memory);
             let found = match (&self.entries[entry], columns.input(entry)) {
                 (Entry::Path(json), Input::Path(path)) => {
-                    Some(path_value(path, row as usize, json.text))
+                    let row = row as usize;
+                    Some(path_value(&path.dense, row, &path.column, row, json.text))
                 }
+                (Entry::Path(json), Input::Element(levels, at, dense)) => {
+                    let column = &levels[level - 1].elements.paths[*at];
+                    let place = columns.place(row).unwrap_or(0) as usize;
+                    Some(path_value(dense, row as usize, column, place, json.text))
+                }
+                (Entry::Ordinality(_), Input::Made(dense)) => Some((
+                    pg_sys::Datum::from(dense.words()[row as usize]),
+                    dense.tag(row as usize) == Tag::Missing,
+                )),
                 (Entry::Attribute(at), Input::Column(_)) => Some(
                     Row::new(columns.leaf.clone(), row as usize, columns.origin)
                         .attribute((*self.rel).rd_att, *at as usize - 1),
@@ -221,7 +379,7 @@ impl Rows {
                 }),
                 // By itself: the slot decodes those before it, too.
                 Entry::Attribute(at) => Some(row.attribute((*self.rel).rd_att, *at as usize - 1)),
-                Entry::Expression => None,
+                Entry::Ordinality(_) | Entry::Expression => None,
             };
             pg_sys::MemoryContextSwitchTo(old);
             if let Some(found) = found {
@@ -264,7 +422,7 @@ impl Rows {
 }
 
 fn own_tid(columns: &LeafColumns, row: u32) -> pg_sys::ItemPointerData {
-    let key = columns.leaf.keys()[row as usize];
+    let key = columns.leaf.keys()[columns.root(row) as usize];
     let mut own = pg_sys::ItemPointerData::default();
     set_tid(&mut own, tid::block(key), tid::offset(key));
     own
@@ -297,9 +455,10 @@ impl Zones for LeafZones<'_> {
     fn zone(&self, input: usize) -> Option<Zone> {
         let leaf = self.leaf.leaf();
         match &self.entries[input] {
+            Entry::Path(path) if path.level > 0 => None,
             Entry::Path(path) => leaf.path_zone(path.attribute as usize - 1, &path.steps),
             Entry::Attribute(attribute) => leaf.zone(*attribute as usize - 1),
-            Entry::Expression => None,
+            Entry::Ordinality(_) | Entry::Expression => None,
         }
     }
 }
@@ -337,9 +496,14 @@ thread_local! {
     static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The value at a path in a row, as jsonb or as text, in the current memory context.
-unsafe fn path_value(path: &Path, row: usize, text: bool) -> (pg_sys::Datum, bool) {
-    let dense = &path.dense;
+/// The value at a path in a row, as jsonb or as text, in the current memory context; `place` is the row's place in the path's column.
+unsafe fn path_value(
+    dense: &Dense,
+    row: usize,
+    column: &PathColumn,
+    place: usize,
+    text: bool,
+) -> (pg_sys::Datum, bool) {
     let word = dense.words()[row];
     match dense.tag(row) {
         Tag::Missing => return (pg_sys::Datum::null(), true),
@@ -351,9 +515,8 @@ unsafe fn path_value(path: &Path, row: usize, text: bool) -> (pg_sys::Datum, boo
     }
     SCRATCH.with(|kept| {
         let mut scratch = kept.take();
-        let found = path
-            .column
-            .get(row, &mut scratch)
+        let found = column
+            .get(place, &mut scratch)
             .unwrap_or_else(|e| crate::columnar::raise(e));
         let value = datum_of(found, text);
         if scratch.capacity() <= 1 << 20 {

@@ -5,6 +5,8 @@ use super::entry::{entry_of, expressions, Entry};
 use super::rows::{Constants, LeafColumns, Postgres, Rows};
 use super::source::{Met, Position, Source, Unit};
 use super::tree::nodes;
+use super::unnest::{Arrays, Function};
+use super::unnest_plan::Shape;
 use crate::am::bulk;
 use crate::am::scan::predicate_lock;
 use crate::storage::meta::logical_blocks;
@@ -30,23 +32,92 @@ struct Clause {
     vector: Option<Expr>,
 }
 
-/// The rows being handed out.
+/// The rows of a stage that are being handed out.
 enum Current {
     None,
-    /// Rows of a leaf, each with the first condition that is still to be looked at.
-    Leaf(Rc<LeafColumns>, Vec<(u32, usize)>),
+    /// Rows of a leaf, or elements of their arrays.
+    Leaf(Rc<LeafColumns>, Picked),
+    /// The page in the source's block.
     Page,
+    /// What a function returns that PostgreSQL calls for the row of the stage before.
+    Call,
+}
+
+/// Rows that may pass, ascending.
+enum Picked {
+    /// That pass.
+    Decided(Vec<u32>),
+    /// Each with the first condition that is still to be looked at.
+    Open(Vec<(u32, usize)>),
+}
+
+impl Picked {
+    fn len(&self) -> usize {
+        match self {
+            Picked::Decided(rows) => rows.len(),
+            Picked::Open(rows) => rows.len(),
+        }
+    }
+
+    /// `conditions` are all there are.
+    fn get(&self, at: usize, conditions: usize) -> Option<(u32, usize)> {
+        match self {
+            Picked::Decided(rows) => rows.get(at).map(|&row| (row, conditions)),
+            Picked::Open(rows) => rows.get(at).copied(),
+        }
+    }
+}
+
+/// In place of a condition, for an outer join's row without element: it is there only if no element matches.
+const UNLESS_MATCHED: usize = usize::MAX;
+
+/// The table's rows, or the elements of their arrays: each stage takes rows of the one before.
+struct Stage {
+    clauses: Vec<Clause>,
+    /// How many of the conditions say whether an element matches; the others come after an outer join.
+    matching: usize,
+    /// Whether rows without a matching element stay.
+    outer: bool,
+    current: Current,
+    /// The one handed out last; before the first, or after the last, of what is just begun.
+    at: isize,
+    /// The row of the stage before that an element matched last, in `current`.
+    matched: Option<u32>,
+}
+
+impl Stage {
+    fn new(clauses: Vec<Clause>, matching: usize, outer: bool) -> Stage {
+        Stage {
+            clauses,
+            matching,
+            outer,
+            current: Current::None,
+            at: -1,
+            matched: None,
+        }
+    }
+
+    /// The first condition that vectors do not decide.
+    fn vectorized(&self) -> usize {
+        let vectors = self.clauses.iter().take_while(|c| c.vector.is_some());
+        vectors.count().min(self.matching)
+    }
+}
+
+/// Rows that passed all conditions.
+pub enum Run {
+    Leaf(Rc<LeafColumns>, Vec<u32>),
+    /// The one it is about.
+    One,
 }
 
 pub struct Scan {
     pub rows: Rows,
     pub source: Source,
-    clauses: Vec<Clause>,
+    stages: Vec<Stage>,
+    arrays: Option<Rc<Arrays>>,
     /// Entries that the node's own target list reads, or whoever drives it.
     pub output: Vec<usize>,
-    current: Current,
-    /// The one handed out last; before the first, or after the last, of a unit just begun.
-    at: isize,
     parallel: bool,
     /// What workers share, as long as it is there.
     shared: *mut Shared,
@@ -67,34 +138,51 @@ pub unsafe fn of<'a>(node: *mut pg_sys::CustomScanState) -> &'a mut Scan {
 impl Scan {
     /// The filters that leaves pass through as vectors come first; they stop at one that PostgreSQL has to see row by row, since it may
     /// raise an error that a row not asked for must not raise. `all` says that all rows are asked for.
-    unsafe fn new(node: *mut pg_sys::CustomScanState, all: bool) -> Scan {
+    unsafe fn new(node: *mut pg_sys::CustomScanState, rel: pg_sys::Relation) -> Scan {
         let plan = (*node).ss.ps.plan as *mut pg_sys::CustomScan;
+        let shape = Shape::of(plan);
         let tlist = expressions((*plan).custom_scan_tlist);
-        let entries: Rc<[Entry]> = tlist.iter().map(|&e| entry_of(e)).collect();
-        let mut rows = Rows::new(&mut (*node).ss, &tlist, entries.clone());
+        let functions = shape.functions();
+        let entries: Rc<[Entry]> = tlist.iter().map(|&e| entry_of(e, &functions)).collect();
+        let mut rows = Rows::new(&mut (*node).ss, rel, &tlist, entries.clone());
         let parent = &mut (*node).ss.ps as *mut pg_sys::PlanState;
         let mut compiler = Compiler {
             entries: &entries,
             parent,
             outside: Vec::new(),
         };
-        let mut vectors = true;
-        let mut clauses = Vec::new();
-        for clause in nodes((*plan).scan.plan.qual) {
-            let vector = if vectors {
-                compiler.compile(clause).filter(|v| all || !v.calls_out())
-            } else {
-                None
+        let mut clauses = nodes((*plan).scan.plan.qual).into_iter();
+        let mut stage = |matching: usize, others: usize, outer: bool| {
+            let mut vectors = true;
+            let clause = |clause: *mut pg_sys::Node| {
+                let vector = if vectors {
+                    let vector = compiler.compile(clause);
+                    vector.filter(|v| shape.all || !v.calls_out())
+                } else {
+                    None
+                };
+                vectors = vector.is_some();
+                Clause {
+                    state: pg_sys::ExecInitExpr(clause as *mut pg_sys::Expr, parent),
+                    reads: reads(clause),
+                    vector,
+                }
             };
-            vectors = vector.is_some();
-            clauses.push(Clause {
-                state: pg_sys::ExecInitExpr(clause as *mut pg_sys::Expr, parent),
-                reads: reads(clause),
-                vector,
-            });
+            let clauses = clauses.by_ref().take(matching + others).map(clause);
+            Stage::new(clauses.collect(), matching, outer)
+        };
+        let mut stages = vec![stage(shape.conditions, 0, false)];
+        for level in &shape.levels {
+            stages.push(stage(level.matching, level.others, level.outer));
         }
         rows.outside = std::mem::take(&mut compiler.outside);
-        let rel = (*node).ss.ss_currentRelation;
+        for call in nodes((*plan).custom_exprs) {
+            let array = reads(call)[0];
+            let call = call as *mut pg_sys::FuncExpr;
+            let function = Function::new(&mut (*node).ss, call, array);
+            rows.functions.push(function);
+        }
+        let arrays: Vec<usize> = rows.functions.iter().map(|f| f.array).collect();
         let estate = (*node).ss.ps.state;
         if !bulk::idle() {
             bulk::publish_for(rel, (*estate).es_snapshot);
@@ -109,10 +197,9 @@ impl Scan {
                 logical_blocks(rel),
                 Position::Own(0..0),
             ),
-            clauses,
+            stages,
+            arrays: Arrays::new(&entries, &arrays).map(Rc::new),
             output,
-            current: Current::None,
-            at: -1,
             parallel: false,
             shared: std::ptr::null_mut(),
         }
@@ -144,31 +231,35 @@ impl Scan {
         found
     }
 
-    /// The next unit: rows of a leaf that pass the vectorized conditions, each with the condition to go on with; or a page.
-    pub unsafe fn next_unit(&mut self, forward: bool) -> Option<Selected> {
-        let (rows, clauses) = (&mut self.rows, &self.clauses);
+    /// Rows of the next leaf that pass the vectorized conditions, each with the condition to go on with; or a page.
+    unsafe fn unit(&mut self, forward: bool) -> Current {
+        let (rows, clauses) = (&mut self.rows, &self.stages[0].clauses);
         let unit = self.source.next(forward, &mut |leaf| {
             let zones = rows.zones(leaf);
             let vectors = clauses.iter().map_while(|clause| clause.vector.as_ref());
             passes_none(vectors, &zones, &mut Constants(rows))
-        })?;
-        let Unit::Leaf(leaf, origin, rows) = unit else {
-            return Some(Selected::Page);
-        };
-        let columns = Rc::new(LeafColumns::new(leaf, origin, &self.rows.entries));
-        let all = rows.len();
-        let (passed, open) = self.filter(&columns, rows);
-        self.source.met.removed += (all - passed.len() - open.len()) as u64;
-        Some(Selected::Leaf(columns, passed, open))
+        });
+        match unit {
+            None => Current::None,
+            Some(Unit::Page) => Current::Page,
+            Some(Unit::Leaf(leaf, origin, rows)) => {
+                let columns = Rc::new(LeafColumns::new(leaf, origin, &self.rows.entries));
+                let picked = self.filter(0, &columns, rows);
+                Current::Leaf(columns, picked)
+            }
+        }
     }
 
-    /// Rows that pass all vectorized conditions, and those of which one could not be told, with its number.
+    /// Rows that may pass a stage's conditions.
     unsafe fn filter(
         &mut self,
+        stage: usize,
         columns: &Rc<LeafColumns>,
         mut rows: Vec<u32>,
-    ) -> (Vec<u32>, Vec<(u32, usize)>) {
-        let mut open = Vec::new();
+    ) -> Picked {
+        let stage = &self.stages[stage];
+        let all = rows.len();
+        let mut picked: Vec<(u32, usize)> = Vec::new();
         let mut external = Postgres {
             rows: &mut self.rows,
             columns: columns.clone(),
@@ -177,123 +268,278 @@ impl Scan {
             columns: &**columns,
             external: &mut external,
         };
-        for (i, clause) in self.clauses.iter().enumerate() {
+        let vectorized = stage.vectorized();
+        for (i, clause) in stage.clauses[..vectorized].iter().enumerate() {
             let Some(vector) = &clause.vector else { break };
             if rows.is_empty() {
                 break;
             }
             let mut unsure = Vec::new();
             rows = batch.filter(vector, &rows, &mut unsure);
-            open.extend(unsure.into_iter().map(|row| (row, i)));
+            picked.extend(unsure.into_iter().map(|row| (row, i)));
         }
-        (rows, open)
+        self.source.met.removed += (all - rows.len() - picked.len()) as u64;
+        if picked.is_empty() && vectorized == stage.clauses.len() {
+            return Picked::Decided(rows);
+        }
+        let open = !picked.is_empty();
+        picked.extend(rows.into_iter().map(|row| (row, vectorized)));
+        if open {
+            picked.sort_unstable();
+        }
+        Picked::Open(picked)
     }
 
-    /// The first condition that vectors do not decide.
+    /// The elements of the arrays of some rows of the stage before.
+    unsafe fn elements(
+        &mut self,
+        stage: usize,
+        columns: &Rc<LeafColumns>,
+        rows: &[u32],
+    ) -> Current {
+        let arrays = self.arrays.clone().expect("a stage unnests something");
+        let Stage {
+            outer, matching, ..
+        } = self.stages[stage];
+        let batch = Rc::new(columns.unnest(&arrays, rows, outer));
+        let (elements, without): (Vec<u32>, Vec<u32>) =
+            (0..batch.len() as u32).partition(|&row| batch.place(row).is_some());
+        let mut picked = self.filter(stage, &batch, elements);
+        if outer {
+            let conditions = self.stages[stage].clauses.len();
+            let parent = |row: u32| batch.elements().map(|e| e.parents[row as usize]);
+            let mut at = 0;
+            let mut kept = Vec::new();
+            for row in without {
+                // Those of the same row of the stage before come before it.
+                let (mut sure, mut open) = (false, false);
+                while let Some((element, first)) = picked.get(at, conditions).filter(|p| p.0 < row)
+                {
+                    if parent(element) == parent(row) {
+                        sure |= first == matching;
+                        open = true;
+                    }
+                    at += 1;
+                }
+                if !sure {
+                    kept.push((row, if open { UNLESS_MATCHED } else { matching }));
+                }
+            }
+            kept.extend((0..picked.len()).filter_map(|at| picked.get(at, conditions)));
+            kept.sort_unstable();
+            picked = Picked::Open(kept);
+        }
+        Current::Leaf(batch, picked)
+    }
+
+    /// What a stage has to look at next; false at the end.
+    unsafe fn begin(&mut self, stage: usize, forward: bool, eager: bool) -> bool {
+        self.stages[stage].current = Current::None;
+        let current = if stage == 0 {
+            self.rows.clear();
+            self.unit(forward)
+        } else {
+            match self.run(stage - 1, eager) {
+                None => Current::None,
+                Some(Run::Leaf(columns, rows)) => self.elements(stage, &columns, &rows),
+                Some(Run::One) => {
+                    self.rows.call(stage);
+                    Current::Call
+                }
+            }
+        };
+        let page = self.source.block.len() as isize;
+        let stage = &mut self.stages[stage];
+        stage.matched = None;
+        stage.at = match &current {
+            _ if forward => -1,
+            Current::Leaf(_, picked) => picked.len() as isize,
+            _ => page,
+        };
+        stage.current = current;
+        !matches!(stage.current, Current::None)
+    }
+
+    /// What vectors decide of all stages' conditions.
     pub fn vectorized(&self) -> usize {
-        self.clauses
-            .iter()
-            .take_while(|c| c.vector.is_some())
-            .count()
+        self.stages.iter().map(Stage::vectorized).sum()
+    }
+
+    /// Of each level of unnesting, whether rows without a matching element stay.
+    pub fn outer_joins(&self) -> Vec<bool> {
+        self.stages[1..].iter().map(|stage| stage.outer).collect()
     }
 
     /// Entries that are read.
     pub fn reads(&self) -> Vec<usize> {
-        let mut all: Vec<usize> = self
-            .clauses
-            .iter()
+        let clauses = self.stages.iter().flat_map(|stage| &stage.clauses);
+        let arrays = self.rows.functions.iter().map(|f| f.array);
+        let mut all: Vec<usize> = clauses
             .flat_map(|c| &c.reads)
             .chain(&self.output)
             .copied()
+            .chain(arrays)
             .collect();
         all.sort_unstable();
         all.dedup();
         all
     }
 
-    pub fn conditions(&self) -> usize {
-        self.clauses.len()
-    }
-
-    /// Whether the row it is about passes the conditions from `first` on.
-    pub unsafe fn passes(&mut self, first: usize) -> bool {
-        for i in first..self.clauses.len() {
-            let clause = &self.clauses[i];
+    /// Whether the row it is about passes a stage's conditions from `first` on.
+    unsafe fn passes(&mut self, stage: usize, first: usize, parent: u32) -> bool {
+        let found = &mut self.stages[stage];
+        for i in first..found.clauses.len() {
+            if i == found.matching {
+                found.matched = Some(parent);
+            }
+            let clause = &found.clauses[i];
             if !self.rows.holds(clause.state, &clause.reads) {
                 self.source.met.removed += 1;
                 return false;
             }
         }
+        if found.clauses.len() == found.matching {
+            found.matched = Some(parent);
+        }
         true
     }
 
-    /// Moves to the next row that passes, in the given direction; false at the end.
-    unsafe fn advance(&mut self, forward: bool) -> bool {
-        let step = if forward { 1 } else { -1 };
-        loop {
-            let at = self.at + step;
-            let first = match &self.current {
-                Current::None => None,
-                Current::Leaf(columns, picked) => usize::try_from(at)
-                    .ok()
-                    .and_then(|at| picked.get(at))
-                    .map(|&(row, first)| {
-                        self.rows.set_leaf(columns, row);
-                        first
-                    }),
-                Current::Page => usize::try_from(at)
-                    .ok()
-                    .filter(|&at| at < self.source.block.len())
-                    .map(|at| {
-                        self.rows.set_page(&self.source.block, at);
-                        0
-                    }),
-            };
-            if let Some(first) = first {
-                self.at = at;
-                if self.passes(first) {
-                    return true;
-                }
-                continue;
+    /// Whether a row of a stage's batch passes the conditions that are left.
+    unsafe fn looks_good(
+        &mut self,
+        stage: usize,
+        columns: &Rc<LeafColumns>,
+        (row, mut first): (u32, usize),
+    ) -> bool {
+        let parent = columns.elements().map_or(0, |e| e.parents[row as usize]);
+        if first == UNLESS_MATCHED {
+            if self.stages[stage].matched == Some(parent) {
+                return false;
             }
-            self.rows.clear();
-            self.current = Current::None;
-            self.current = match self.next_unit(forward) {
-                None => return false,
-                Some(Selected::Page) => Current::Page,
-                Some(Selected::Leaf(columns, passed, open)) => {
-                    Current::Leaf(columns, merge(passed, open, self.vectorized()))
+            first = self.stages[stage].matching;
+        }
+        self.rows.set_leaf(columns, row);
+        self.passes(stage, first, parent)
+    }
+
+    /// Moves to the next row of the last stage that passes, in the given direction; false at the end.
+    unsafe fn advance(&mut self, forward: bool) -> bool {
+        self.advance_stage(self.stages.len() - 1, forward, false)
+    }
+
+    unsafe fn advance_stage(&mut self, stage: usize, forward: bool, eager: bool) -> bool {
+        loop {
+            let found = &mut self.stages[stage];
+            let at = found.at + if forward { 1 } else { -1 };
+            let passed = match &found.current {
+                Current::None => None,
+                Current::Leaf(columns, picked) => {
+                    let at = usize::try_from(at).ok();
+                    let next = at.and_then(|at| picked.get(at, found.clauses.len()));
+                    let columns = columns.clone();
+                    next.map(|next| self.looks_good(stage, &columns, next))
+                }
+                Current::Page => {
+                    let row = usize::try_from(at).ok();
+                    row.filter(|&row| row < self.source.block.len()).map(|row| {
+                        self.rows.set_page(&self.source.block, row);
+                        self.passes(stage, 0, 0)
+                    })
+                }
+                Current::Call => {
+                    let (outer, matching) = (found.outer, found.matching);
+                    if self.rows.next_element(stage) {
+                        Some(self.passes(stage, 0, 0))
+                    } else if outer && found.matched.is_none() {
+                        found.matched = Some(0);
+                        self.rows.no_element(stage);
+                        Some(self.passes(stage, matching, 0))
+                    } else {
+                        None
+                    }
                 }
             };
-            self.at = match &self.current {
-                _ if forward => -1,
-                Current::Leaf(_, picked) => picked.len() as isize,
-                _ => self.source.block.len() as isize,
-            };
+            match passed {
+                Some(passed) => {
+                    self.stages[stage].at = at;
+                    if passed {
+                        return true;
+                    }
+                }
+                None if self.begin(stage, forward, eager) => {}
+                None => return false,
+            }
         }
+    }
+
+    /// The next rows of a stage that pass. All of a batch if `eager`: then rows are looked at before they are asked for.
+    unsafe fn run(&mut self, stage: usize, eager: bool) -> Option<Run> {
+        if !self.advance_stage(stage, true, eager) {
+            return None;
+        }
+        let last = stage + 1 == self.stages.len();
+        let found = &mut self.stages[stage];
+        let conditions = found.clauses.len();
+        let Current::Leaf(columns, picked) = &mut found.current else {
+            return Some(Run::One);
+        };
+        let columns = columns.clone();
+        let others = match &self.arrays {
+            Some(arrays) if !last => Some(columns.others(arrays)),
+            _ => None,
+        };
+        let is_other = |row: u32| {
+            let others = others.as_ref();
+            others.is_some_and(|others| others.has(columns.place(row)))
+        };
+        let at = found.at as usize;
+        if let (Picked::Decided(rows), 0) = (&mut *picked, at) {
+            if !rows.iter().any(|&row| is_other(row)) {
+                let rows = std::mem::take(rows);
+                return Some(Run::Leaf(columns, rows));
+            }
+        }
+        let (row, _) = picked.get(at, conditions).expect("the row it is at");
+        if is_other(row) {
+            return Some(Run::One);
+        }
+        let mut rows = vec![row];
+        loop {
+            let found = &mut self.stages[stage];
+            let Current::Leaf(_, picked) = &found.current else {
+                break;
+            };
+            let Some(next) = picked.get(found.at as usize + 1, conditions) else {
+                break;
+            };
+            let decided = next.1 == conditions;
+            if is_other(next.0) || !decided && !eager {
+                break;
+            }
+            found.at += 1;
+            if decided && !found.outer || self.looks_good(stage, &columns, next) {
+                rows.push(next.0);
+            }
+        }
+        Some(Run::Leaf(columns, rows))
+    }
+
+    /// The next rows that pass, of a leaf or one by one; all rows are asked for.
+    pub unsafe fn next_run(&mut self) -> Option<Run> {
+        self.run(self.stages.len() - 1, true)
+    }
+
+    /// Lets go of the rows it is at.
+    unsafe fn forget(&mut self) {
+        for stage in &mut self.stages {
+            stage.current = Current::None;
+        }
+        self.rows.clear();
     }
 
     pub fn met(&self) -> Met {
         self.source.met
     }
-}
-
-/// What [`Scan::next_unit`] finds.
-pub enum Selected {
-    /// Rows that passed; and rows with the first condition that is still open.
-    Leaf(Rc<LeafColumns>, Vec<u32>, Vec<(u32, usize)>),
-    /// The page in the source's block: nothing has been looked at.
-    Page,
-}
-
-/// Both kinds of rows in order.
-pub fn merge(passed: Vec<u32>, open: Vec<(u32, usize)>, first: usize) -> Vec<(u32, usize)> {
-    let mut all: Vec<(u32, usize)> = passed.into_iter().map(|row| (row, first)).collect();
-    if !open.is_empty() {
-        all.extend(open);
-        all.sort_unstable();
-    }
-    all
 }
 
 pub static METHODS: super::Methods = super::Methods(pg_sys::CustomExecMethods {
@@ -325,15 +571,21 @@ unsafe extern "C-unwind" fn begin(
     estate: *mut pg_sys::EState,
     eflags: i32,
 ) {
-    let plan = (*node).ss.ps.plan as *mut pg_sys::CustomScan;
     // We look at the conditions ourselves.
     (*node).ss.ps.qual = std::ptr::null_mut();
-    let all = super::plan::wants_all_rows(plan);
+    let rel = match (*node).ss.ss_currentRelation {
+        // A join's is for us to open.
+        rel if rel.is_null() => {
+            let plan = (*node).ss.ps.plan as *mut pg_sys::CustomScan;
+            pg_sys::ExecOpenScanRelation(estate, Shape::of(plan).table, eflags)
+        }
+        rel => rel,
+    };
     let mut context = PgMemoryContexts::For((*estate).es_query_cxt);
-    let scan = Scan::new(node, all);
+    let scan = Scan::new(node, rel);
     (*(node as *mut Node)).scan = context.leak_and_drop_on_delete(scan);
     if eflags & pg_sys::EXEC_FLAG_EXPLAIN_ONLY as i32 == 0 {
-        predicate_lock((*node).ss.ss_currentRelation, (*estate).es_snapshot);
+        predicate_lock(rel, (*estate).es_snapshot);
     }
 }
 
@@ -344,7 +596,8 @@ unsafe extern "C-unwind" fn exec(
     let scan = of(node);
     let epq = (*(*node).ss.ps.state).es_epq_active;
     let forward = (*(*node).ss.ps.state).es_direction >= 0;
-    let found = if epq.is_null() {
+    // What unnests is in no query whose rows may be rechecked.
+    let found = if epq.is_null() || scan.arrays.is_some() {
         scan.advance(forward)
     } else {
         recheck(node, epq)
@@ -402,14 +655,13 @@ unsafe fn recheck(node: *mut pg_sys::CustomScanState, epq: *mut pg_sys::EPQState
         return scan.advance(true);
     }
     scan.rows.set_slot(scan.rows.row_slot);
-    scan.passes(0)
+    scan.passes(0, 0, 0)
 }
 
 #[pg_guard]
 unsafe extern "C-unwind" fn end(node: *mut pg_sys::CustomScanState) {
     let scan = of(node);
-    scan.current = Current::None;
-    scan.rows.clear();
+    scan.forget();
     scan.source.block.clear();
 }
 
@@ -420,8 +672,7 @@ unsafe extern "C-unwind" fn rescan(node: *mut pg_sys::CustomScanState) {
 
 /// The scan from its start again.
 pub unsafe fn restart(scan: &mut Scan) {
-    scan.current = Current::None;
-    scan.rows.clear();
+    scan.forget();
     if !scan.parallel {
         scan.source.rewind(logical_blocks(scan.rows.rel));
     }
@@ -453,7 +704,7 @@ unsafe extern "C-unwind" fn initialize_dsm(
     let shared = coordinate as *mut Shared;
     shared.write(Shared {
         next: AtomicU32::new(0),
-        end: logical_blocks((*node).ss.ss_currentRelation),
+        end: logical_blocks(of(node).rows.rel),
         met: Default::default(),
     });
     join(of(node), shared);
@@ -467,7 +718,7 @@ unsafe extern "C-unwind" fn reinitialize_dsm(
 ) {
     let shared = coordinate as *mut Shared;
     (*shared).next.store(0, Ordering::SeqCst);
-    (*shared).end = logical_blocks((*node).ss.ss_currentRelation);
+    (*shared).end = logical_blocks(of(node).rows.rel);
     join(of(node), shared);
 }
 

@@ -71,6 +71,48 @@ impl Dense {
         }
     }
 
+    /// Integers.
+    pub fn ints(values: impl Iterator<Item = Option<i64>>) -> Self {
+        let values: Vec<Option<i64>> = values.collect();
+        let mut dense = Self::new(values.len());
+        for (row, value) in values.into_iter().enumerate() {
+            if let Some(value) = value {
+                dense.words[row] = value;
+                dense.tags[row] = Tag::Int;
+            }
+        }
+        dense
+    }
+
+    /// What these places hold, in their order; beyond the last there is nothing.
+    pub fn take(&self, places: &[u32]) -> Self {
+        let held = |&place: &u32| (place as usize) < self.rows;
+        let uniform = self.uniform.filter(|_| places.iter().all(held));
+        let word = |place: &u32| self.words.get(*place as usize).copied().unwrap_or(0);
+        let tag = |place: &u32| {
+            if held(place) {
+                self.tag(*place as usize)
+            } else {
+                Tag::Missing
+            }
+        };
+        let scale = |place: &u32| self.scales.get(*place as usize).copied().unwrap_or(0);
+        Self {
+            rows: places.len(),
+            uniform,
+            tags: match uniform {
+                Some(_) => Vec::new(),
+                None => places.iter().map(tag).collect(),
+            },
+            words: places.iter().map(word).collect(),
+            scales: match self.scales.is_empty() {
+                true => Vec::new(),
+                false => places.iter().map(scale).collect(),
+            },
+            strings: self.strings.clone(),
+        }
+    }
+
     /// Rows.
     pub fn len(&self) -> usize {
         self.rows

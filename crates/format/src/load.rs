@@ -49,6 +49,8 @@ pub(crate) struct Wanted {
     pub(crate) column: u32,
     pub(crate) kind: Kind,
     pub(crate) arrays: usize,
+    /// Whether its values are wanted, or only the levels.
+    pub(crate) values: bool,
 }
 
 /// Raw bytes of megapages, by column number and by level stream.
@@ -101,6 +103,18 @@ pub(crate) fn load<R: ReadAt + ?Sized>(
         };
         if shape.lists.len() != w.arrays || shape.leaf.len() as usize != count {
             return corrupt("levels and values of a column differ in number");
+        }
+        if !w.values {
+            let values = Arc::new(Values::None);
+            loaded.insert(
+                w.column,
+                Loaded {
+                    shape_id,
+                    shape,
+                    values,
+                },
+            );
+            continue;
         }
         let width = match w.kind {
             _ if lazy.is_some() && entry.blocks.is_some() => 0,
@@ -165,7 +179,8 @@ fn fetch<R: ReadAt + ?Sized>(
     let mut blobs: Vec<(Blob, Option<u32>, u32)> = Vec::with_capacity(wanted.len());
     for w in wanted {
         let entry = &page0.entries[w.column as usize];
-        if !(lazy && entry.blocks.is_some()) {
+        let levels_are_apart = !matches!(entry.levels, Levels::Inline);
+        if !(lazy && entry.blocks.is_some() || !w.values && levels_are_apart) {
             blobs.push((entry.blob, None, w.column));
         }
         if let Levels::Shared(id) = entry.levels {

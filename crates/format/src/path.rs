@@ -1,5 +1,7 @@
 //! One path of a document column, from the megapages involved only.
 
+use std::sync::Arc;
+
 use amax_jsonb::Value as Json;
 
 use crate::assemble::{leaf, Scalar};
@@ -17,7 +19,7 @@ use crate::values::Values;
 #[derive(Clone, Debug)]
 pub struct PathColumn {
     pub(crate) rows: u32,
-    pub(crate) tree: Tree,
+    pub(crate) tree: Arc<Tree>,
     pub(crate) bytes_used: usize,
     steps: Vec<PathStep>,
     hops: Vec<Hop>,
@@ -64,6 +66,7 @@ pub(crate) fn wanted(
                         column: *rest,
                         kind: Kind::Rest,
                         arrays,
+                        values: true,
                     });
                 }
             }
@@ -115,6 +118,7 @@ pub(crate) fn everything(node: &SchemaNode, arrays: usize, out: &mut Vec<Wanted>
             column: node.columns.start,
             kind: node.kind,
             arrays,
+            values: true,
         }),
         SchemaBody::Array(elements) => elements
             .iter()
@@ -128,6 +132,7 @@ pub(crate) fn everything(node: &SchemaNode, arrays: usize, out: &mut Vec<Wanted>
                     column: *rest,
                     kind: Kind::Rest,
                     arrays,
+                    values: true,
                 });
             }
         }
@@ -136,7 +141,13 @@ pub(crate) fn everything(node: &SchemaNode, arrays: usize, out: &mut Vec<Wanted>
 
 impl PathColumn {
     pub(crate) fn new(rows: u32, tree: Tree, steps: &[PathStep]) -> Self {
-        let hops = hops(&tree, &tree.roots, steps);
+        let roots = tree.roots.clone();
+        Self::over(rows, Arc::new(tree), &roots, steps)
+    }
+
+    /// The path from `nodes`, the alternatives at `rows` places.
+    pub(crate) fn over(rows: u32, tree: Arc<Tree>, nodes: &[u32], steps: &[PathStep]) -> Self {
+        let hops = hops(&tree, nodes, steps);
         let bytes_used = tree.heap_bytes() + std::mem::size_of::<Self>();
         Self {
             rows,
@@ -381,7 +392,7 @@ fn hops(tree: &Tree, nodes: &[u32], steps: &[PathStep]) -> Vec<Hop> {
     out
 }
 
-fn find(keys: &crate::values::ByteVec, name: &[u8]) -> Option<u32> {
+pub(crate) fn find(keys: &crate::values::ByteVec, name: &[u8]) -> Option<u32> {
     let (mut low, mut high) = (0, keys.len());
     while low < high {
         let middle = low + (high - low) / 2;

@@ -42,7 +42,7 @@ def settings(rng, world, risky):
             values[name] = rng.choice(choices)
     if risky:
         # Which rows a condition meets must not depend on the plan.
-        values |= {"enable_indexscan": "off", "enable_bitmapscan": "off", "enable_indexonlyscan": "off"}
+        values |= {"enable_indexscan": "off", "enable_bitmapscan": "off", "enable_indexonlyscan": "off", "enable_memoize": "off"}
     elif world.indexes and rng.random() < 0.6:
         values |= {"enable_seqscan": "off"}
         if rng.random() < 0.5:

@@ -80,6 +80,7 @@ class Worker:
                     plan = self.stage.explain(case)[1]
                     self.count["custom scans"] += "Custom Scan" in plan
                     self.count["fetches"] += "AmaxFetch" in plan
+                    self.count["unnesting scans"] += "AmaxUnnest" in plan
             except Finding as finding:
                 texts.append(self.report(world, finding))
                 before = None

@@ -280,7 +280,7 @@ class Shapes:
         return Node(None, f"jsonb_path_query(%s, %s) AS {alias}(v)", Node("jsonb", base), make.jsonpath()), Scope([], [(f"{alias}.v", "jsonb")], [])
 
     def unnested(self):
-        """Elements in FROM: comma, CROSS JOIN LATERAL, LEFT JOIN LATERAL ON true; sometimes elements of elements."""
+        """Elements in FROM: comma, CROSS JOIN LATERAL, LEFT JOIN LATERAL; sometimes elements of elements."""
         rng = self.rng
         relation, make = self.one()
         found = self.element(make)
@@ -288,7 +288,10 @@ class Shapes:
             return self.rows()
         item, scope = found
         join = rng.choice([", ", " CROSS JOIN LATERAL ", " CROSS JOIN ", " LEFT JOIN LATERAL "])
-        source = Node(None, f"{relation.sql}{join}%s{' ON true' if 'LEFT' in join else ''}", item)
+        on = Node("bool", "true")
+        if rng.random() < 0.5:
+            on = Expressions(rng, Scope(relation.scope.documents) + scope, self.risky, self.world).condition(1)
+        source = Node(None, f"{relation.sql}{join}%s ON %s", item, on) if "LEFT" in join else Node(None, f"{relation.sql}{join}%s", item)
         scopes = scope + Scope(relation.scope.documents, relation.scope.columns[:6])
         scopes.keys = scope.keys
         if rng.random() < 0.2 and scope.documents and not self.risky:

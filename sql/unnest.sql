@@ -1,0 +1,95 @@
+-- Arrays unnested in a scan: plans, and answers where rows hold something else. Answers at large are tests/parts/25-queries.
+SET amax.eager = off;
+SET amax.rows_per_leaf = 1000;
+SET amax.bulk_threshold = 100;
+SET max_parallel_workers_per_gather = 0;
+CREATE TABLE posts (id int, doc jsonb) USING amax;
+INSERT INTO posts
+    SELECT i, jsonb_strip_nulls(jsonb_build_object('n', i, 'tags', (SELECT jsonb_agg('t' || (i * j) % 7) FROM generate_series(1, i % 4) j),
+        'parts', (SELECT jsonb_agg(jsonb_build_object('x', (i + j) % 10, 'kind', 'k' || j) ||
+                         CASE WHEN j = 2 THEN jsonb_build_object('links', jsonb_build_array(jsonb_build_object('to', i % 5), jsonb_build_object('to', i))) ELSE '{}' END)
+                  FROM generate_series(1, i % 3) j)))
+    FROM generate_series(1, 3000) i;
+-- Of other kinds, of several, empty, and in row pages.
+INSERT INTO posts SELECT 4000 + i, doc FROM generate_series(1, 2) i, (VALUES ('{"parts": []}'::jsonb), ('{}'),
+    ('{"parts": [1, "s", null, [2], {"x": 1.50}, {"x": "7"}, {"x": null}, {}]}'), ('{"parts": [{"links": []}, {"links": [{"to": 5}, 6]}]}')) v(doc);
+UPDATE posts SET doc = doc || '{"seen": true}' WHERE id % 500 = 0;
+ANALYZE posts;
+CREATE TABLE heap_posts (LIKE posts) USING heap;
+INSERT INTO heap_posts SELECT * FROM posts;
+CREATE FUNCTION plan_of(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE line text;
+BEGIN
+    FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP RETURN NEXT line; END LOOP;
+END $$;
+-- Rows that only one of the tables gives; and whether the plan unnests in the scan.
+CREATE FUNCTION differences(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    ours text := replace(query, 'POSTS', 'posts');
+    heaps text := replace(query, 'POSTS', 'heap_posts');
+    n bigint;
+    unnests bool;
+BEGIN
+    EXECUTE format('SELECT count(*) FROM ((%1$s EXCEPT ALL %2$s) UNION ALL (%2$s EXCEPT ALL %1$s)) d', ours, heaps) INTO n;
+    SELECT bool_or(line LIKE '%AmaxUnnest%') INTO unnests FROM plan_of(ours) line;
+    RETURN format('%s, %s', n, CASE WHEN unnests THEN 'in the scan' ELSE 'by a function' END);
+END $$;
+
+-- Aggregates of elements, and of elements of elements.
+SELECT plan_of($$SELECT tag, count(*) FROM posts, jsonb_array_elements_text(doc->'tags') tag GROUP BY 1$$);
+SELECT differences($$SELECT tag, count(*) FROM POSTS, jsonb_array_elements_text(doc->'tags') tag GROUP BY 1$$);
+SELECT plan_of($$SELECT l->>'to', count(*), sum((p->>'x')::int) FROM posts, jsonb_array_elements(doc->'parts') p, jsonb_array_elements(p->'links') l
+                 WHERE p->>'kind' = 'k2' GROUP BY 1$$);
+SELECT differences($$SELECT l->>'to', count(*), sum((p->>'x')::int) FROM POSTS, jsonb_array_elements(doc->'parts') p, jsonb_array_elements(p->'links') l
+                     WHERE p->>'kind' = 'k2' GROUP BY 1$$);
+SELECT differences($$SELECT count(*), max(o), count(p) FROM POSTS, jsonb_array_elements(doc->'parts') WITH ORDINALITY AS e(p, o)$$);
+-- Elements themselves, with what is beside them, in the order of heap.
+SELECT differences($$SELECT id, doc->>'n', p, p->'x', p->>'x', o FROM POSTS, jsonb_array_elements(doc->'parts') WITH ORDINALITY AS e(p, o) WHERE id > 2900$$);
+SELECT differences($$SELECT doc, tag FROM POSTS CROSS JOIN LATERAL jsonb_array_elements_text(doc #> '{tags}') tag WHERE tag = 't3'$$);
+SELECT id, l FROM posts, jsonb_array_elements(doc->'parts') p, jsonb_array_elements(p->'links') l WHERE id > 2990 OR id = 500 LIMIT 9;
+-- Outer joins: a row stays if no element matches.
+SELECT plan_of($$SELECT id, p->>'x' FROM posts LEFT JOIN LATERAL jsonb_array_elements(doc->'parts') p ON p->>'kind' = 'k2'$$);
+SELECT differences($$SELECT id, p->>'x', p FROM POSTS LEFT JOIN LATERAL jsonb_array_elements(doc->'parts') p ON p->>'kind' = 'k2'$$);
+SELECT differences($$SELECT id, p, o FROM POSTS LEFT JOIN LATERAL jsonb_array_elements(doc->'parts') WITH ORDINALITY AS e(p, o) ON p->>'x' LIKE '%1%'$$);
+SELECT differences($$SELECT id FROM POSTS LEFT JOIN LATERAL jsonb_array_elements(doc->'parts') p ON true WHERE p IS NULL$$);
+SELECT differences($$SELECT id, l->>'to' FROM POSTS LEFT JOIN LATERAL jsonb_array_elements(doc->'parts') p ON (p->>'x')::numeric > 3
+                     LEFT JOIN LATERAL jsonb_array_elements(p->'links') l ON l->>'to' <> '3'$$);
+SELECT differences($$SELECT count(*), count(p), sum((p->'x')::numeric) FILTER (WHERE p->>'kind' = 'k1') FROM POSTS
+                     LEFT JOIN LATERAL jsonb_array_elements(doc->'parts') p ON jsonb_typeof(p) = 'object' AND p->>'kind' IS NOT NULL$$);
+-- What is computed of an element below an outer join is NULL above it.
+SELECT differences($$SELECT id, c FROM POSTS LEFT JOIN LATERAL (SELECT coalesce(p->>'x', 'none') AS c FROM jsonb_array_elements(doc->'parts') p) s ON true$$);
+-- Joins, windows and subqueries above.
+SELECT differences($$SELECT a.id, b.id FROM POSTS a, jsonb_array_elements(a.doc->'parts') p, POSTS b WHERE p->>'x' = b.doc->>'n' AND b.id < 5$$);
+SELECT differences($$SELECT id, rank() OVER (PARTITION BY p->>'x' ORDER BY id) FROM POSTS, jsonb_array_elements(doc->'parts') p$$);
+SELECT differences($$SELECT id, (SELECT count(*) FROM POSTS i, jsonb_array_elements_text(i.doc->'tags') t WHERE t = o.doc->'tags'->>0) FROM POSTS o WHERE id < 9$$);
+-- Two arrays side by side: one in the scan, the other by the function.
+SELECT differences($$SELECT id, tag, p->>'x' FROM POSTS, jsonb_array_elements_text(doc->'tags') tag, jsonb_array_elements(doc->'parts') p$$);
+-- Rows that are locked or changed may be rechecked.
+SELECT plan_of('SELECT id FROM posts, jsonb_array_elements(doc->''parts'') p FOR UPDATE OF posts');
+-- What is no array raises an error, if heap would look at it: after the conditions before it, and when its turn comes.
+INSERT INTO posts VALUES (5001, '{"parts": "text"}'), (5002, '{"parts": {"x": 1}}');
+SELECT count(*) FROM posts, jsonb_array_elements(doc->'parts') p;
+SELECT count(*) FROM posts, jsonb_array_elements(doc->'parts') p WHERE id <> 5001;
+SELECT count(*) FROM posts, jsonb_array_elements(doc->'parts') p WHERE id < 5001;
+SELECT p->>'x' FROM posts, jsonb_array_elements(doc->'parts') p LIMIT 2;
+VACUUM posts;
+SELECT count(*) FROM posts, jsonb_array_elements(doc->'parts') p;
+SELECT count(*) FROM posts, jsonb_array_elements(doc->'parts') p WHERE id <> 5001;
+SELECT count(*) FROM posts, jsonb_array_elements_text(doc->'parts') p WHERE id < 5001;
+SELECT p->>'x' FROM posts, jsonb_array_elements(doc->'parts') p LIMIT 2;
+-- A leaf older than the documents.
+CREATE TABLE late (id int) USING amax;
+INSERT INTO late SELECT generate_series(1, 300);
+ALTER TABLE late ADD COLUMN doc jsonb DEFAULT '[1, {"x": 2}]';
+SELECT sum((e->>'x')::int), count(*) FROM late, jsonb_array_elements(doc) e;
+SELECT id, e FROM late, jsonb_array_elements(doc) e LIMIT 3;
+-- By parallel workers.
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+SET max_parallel_workers_per_gather = 2;
+DELETE FROM posts WHERE id > 5000;
+SELECT plan_of($$SELECT p->>'kind', array_agg(DISTINCT p->>'x') FROM posts, jsonb_array_elements(doc->'parts') p GROUP BY 1$$);
+SELECT differences($$SELECT p->>'kind', array_agg(DISTINCT p->>'x') FROM POSTS, jsonb_array_elements(doc->'parts') p GROUP BY 1$$);
+DROP TABLE posts, heap_posts, late;
+DROP FUNCTION plan_of, differences;

@@ -1,0 +1,243 @@
+//! Unnesting in a scan: batches whose rows are elements of arrays, read from the columns below; and PostgreSQL's own function for the
+//! rows whose value at the path the columns do not hold as an array, and for those of row pages.
+
+use super::entry::Entry;
+use super::rows::LeafColumns;
+use crate::columnar::{Level, OpenLeaf};
+use amax_format::{Dense, PathStep, Unnest};
+use pgrx::pg_sys;
+use std::ffi::CStr;
+use std::rc::Rc;
+
+/// In place of an element: the row of an outer join without one.
+const NO_ELEMENT: u32 = u32::MAX;
+
+/// The arrays that a scan unnests, each one in the elements of the one before.
+pub struct Arrays {
+    /// The document, from 0.
+    pub attribute: usize,
+    pub levels: Vec<Unnest>,
+}
+
+impl Arrays {
+    /// Of a scan's entries and the entry of each array; None if there are none.
+    pub fn new(entries: &[Entry], arrays: &[usize]) -> Option<Arrays> {
+        let mut attribute = 0;
+        let levels = arrays.iter().enumerate().map(|(i, &array)| {
+            let steps = match &entries[array] {
+                Entry::Path(path) => path.steps.clone(),
+                _ => Vec::new(),
+            };
+            if i == 0 {
+                attribute = match &entries[array] {
+                    Entry::Path(path) => path.attribute,
+                    Entry::Attribute(attribute) => *attribute,
+                    _ => unreachable!("the planner chose an array of a document"),
+                };
+            }
+            Unnest {
+                array: steps.into_iter().map(key).collect(),
+                wanted: wanted(entries, i + 1, arrays.get(i + 1).copied()),
+            }
+        });
+        let levels: Vec<Unnest> = levels.collect();
+        (!levels.is_empty()).then(|| Arrays {
+            attribute: attribute as usize - 1,
+            levels,
+        })
+    }
+}
+
+fn key(step: PathStep) -> Vec<u8> {
+    match step {
+        PathStep::Key(key) => key,
+        PathStep::Index(_) => unreachable!("the planner chose an array by keys"),
+    }
+}
+
+/// Distinct paths from the elements of a level, but for the next arrays: those are read as such, or not from columns.
+fn wanted(entries: &[Entry], level: usize, next: Option<usize>) -> Vec<Vec<PathStep>> {
+    let mut found: Vec<Vec<PathStep>> = Vec::new();
+    for (i, entry) in entries.iter().enumerate() {
+        if let Entry::Path(path) = entry {
+            if path.level == level && Some(i) != next && !found.contains(&path.steps) {
+                found.push(path.steps.clone());
+            }
+        }
+    }
+    found
+}
+
+/// What makes rows of the batch elements of arrays of another batch's rows.
+pub struct Elements {
+    pub parent: Rc<LeafColumns>,
+    /// From 1.
+    pub level: usize,
+    /// The row of the parent that each row here belongs to, ascending.
+    pub parents: Vec<u32>,
+    /// Its number in the leaf.
+    pub elements: Vec<u32>,
+    pub levels: Rc<Vec<Level>>,
+    arrays: Rc<Arrays>,
+}
+
+impl Elements {
+    /// The elements of arrays of these rows; for an outer join each row's are followed by one without element.
+    pub fn new(
+        parent: &Rc<LeafColumns>,
+        arrays: &Rc<Arrays>,
+        levels: Rc<Vec<Level>>,
+        rows: &[u32],
+        outer: bool,
+    ) -> Self {
+        let level = parent.level() + 1;
+        let known = &levels[level - 1].elements;
+        let (mut parents, mut elements) = (Vec::new(), Vec::new());
+        for &row in rows {
+            if let Some(place) = parent.place(row) {
+                let of = known.of(place as usize);
+                parents.resize(parents.len() + of.len(), row);
+                elements.extend(of);
+            }
+            if outer {
+                parents.push(row);
+                elements.push(NO_ELEMENT);
+            }
+        }
+        Elements {
+            parent: parent.clone(),
+            level,
+            parents,
+            elements,
+            levels,
+            arrays: arrays.clone(),
+        }
+    }
+
+    /// The element's number in the leaf, unless there is none.
+    pub fn place(&self, row: u32) -> Option<u32> {
+        Some(self.elements[row as usize]).filter(|&element| element != NO_ELEMENT)
+    }
+
+    /// The levels that a path from the elements is read of, and which it is of its level's wanted paths. The next arrays are read by
+    /// themselves: only where PostgreSQL's function unnests them.
+    pub fn levels_of(&self, leaf: &OpenLeaf, steps: &[PathStep]) -> (Rc<Vec<Level>>, usize) {
+        let arrays = &self.arrays;
+        let known = arrays.levels[self.level - 1]
+            .wanted
+            .iter()
+            .position(|w| w == steps);
+        if let Some(at) = known {
+            return (self.levels.clone(), at);
+        }
+        let mut alone: Vec<Unnest> = arrays.levels[..self.level].to_vec();
+        alone.iter_mut().for_each(|level| level.wanted.clear());
+        alone[self.level - 1].wanted.push(steps.to_vec());
+        (leaf.unnest(arrays.attribute, &alone), 0)
+    }
+
+    /// Each element's number in its array.
+    pub fn ordinality(&self) -> Dense {
+        let known = &self.levels[self.level - 1].elements;
+        Dense::ints((0..self.elements.len()).map(|row| {
+            let element = self.place(row as u32)?;
+            let place = self.parent.place(self.parents[row])?;
+            Some(i64::from(element - known.of(place as usize).start) + 1)
+        }))
+    }
+}
+
+/// PostgreSQL's function, called for one row at a time, and the element it is at.
+pub struct Function {
+    /// The entry that is its argument.
+    pub array: usize,
+    call: *mut pg_sys::SetExprState,
+    /// For its argument: an entry of the scan.
+    econtext: *mut pg_sys::ExprContext,
+    argument_context: pg_sys::MemoryContext,
+    desc: pg_sys::TupleDesc,
+    results: *mut pg_sys::Tuplestorestate,
+    /// Holds an element, for expressions over it.
+    slot: *mut pg_sys::TupleTableSlot,
+    pub element_econtext: *mut pg_sys::ExprContext,
+    pub ordinality: Option<i64>,
+}
+
+impl Function {
+    pub unsafe fn new(
+        node: *mut pg_sys::ScanState,
+        call: *mut pg_sys::FuncExpr,
+        array: usize,
+    ) -> Function {
+        let estate = (*node).ps.state;
+        let econtext = pg_sys::CreateExprContext(estate);
+        (*econtext).ecxt_scantuple = (*node).ss_ScanTupleSlot;
+        let desc = pg_sys::CreateTemplateTupleDesc(1);
+        let ty = (*call).funcresulttype;
+        pg_sys::TupleDescInitEntry(desc, 1, c"value".as_ptr(), ty, -1, 0);
+        let slot = pg_sys::ExecInitExtraTupleSlot(estate, desc, &pg_sys::TTSOpsMinimalTuple);
+        let element_econtext = pg_sys::CreateExprContext(estate);
+        (*element_econtext).ecxt_scantuple = slot;
+        Function {
+            array,
+            call: pg_sys::ExecInitTableFunctionResult(
+                call as *mut pg_sys::Expr,
+                econtext,
+                &mut (*node).ps,
+            ),
+            econtext,
+            argument_context: context((*estate).es_query_cxt, c"amax unnest arguments"),
+            desc,
+            results: std::ptr::null_mut(),
+            slot,
+            element_econtext,
+            ordinality: None,
+        }
+    }
+
+    /// Calls the function; its argument is in the scan's slot.
+    pub unsafe fn call(&mut self) {
+        self.clear();
+        pg_sys::MemoryContextReset((*self.econtext).ecxt_per_tuple_memory);
+        self.results = pg_sys::ExecMakeTableFunctionResult(
+            self.call,
+            self.econtext,
+            self.argument_context,
+            self.desc,
+            false,
+        );
+        self.ordinality = Some(0);
+    }
+
+    /// The next element; false after the last.
+    pub unsafe fn next(&mut self) -> bool {
+        pg_sys::MemoryContextReset((*self.element_econtext).ecxt_per_tuple_memory);
+        self.ordinality = self.ordinality.map(|n| n + 1);
+        pg_sys::tuplestore_gettupleslot(self.results, true, false, self.slot)
+    }
+
+    /// No element, for an outer join.
+    pub unsafe fn none(&mut self) {
+        self.ordinality = None;
+        pg_sys::ExecStoreAllNullTuple(self.slot);
+    }
+
+    /// Lets go of what the function returned.
+    pub unsafe fn clear(&mut self) {
+        crate::compat::clear_slot(self.slot);
+        if !self.results.is_null() {
+            pg_sys::tuplestore_end(self.results);
+            self.results = std::ptr::null_mut();
+        }
+    }
+}
+
+unsafe fn context(parent: pg_sys::MemoryContext, name: &'static CStr) -> pg_sys::MemoryContext {
+    pg_sys::AllocSetContextCreateInternal(
+        parent,
+        name.as_ptr(),
+        pg_sys::ALLOCSET_DEFAULT_MINSIZE as usize,
+        pg_sys::ALLOCSET_DEFAULT_INITSIZE as usize,
+        pg_sys::ALLOCSET_DEFAULT_MAXSIZE as usize,
+    )
+}

@@ -1,0 +1,412 @@
+//! Planning scans that unnest: a join of our scan and a function in FROM that takes an array of its documents apart, as one node.
+//!
+//! PostgreSQL's own nested loop of the two is planned as well, and its pieces are taken: its conditions, in its order.
+
+use super::entry::{collect, entry_of, target_list, variables, Entry};
+use super::path::path_of;
+use super::plan::{is_ours, scan_of, PathMethods, ScanMethods};
+use super::tree::{is_a, list, make, nodes, rewrite, walk};
+use crate::guc;
+use amax_format::PathStep;
+use pgrx::pg_sys::*;
+use pgrx::prelude::*;
+
+pub static mut NEXT_JOIN: set_join_pathlist_hook_type = None;
+
+pub static PATH: PathMethods = PathMethods(CustomPathMethods {
+    CustomName: c"AmaxUnnest".as_ptr(),
+    PlanCustomPath: Some(plan_path),
+    ReparameterizeCustomPathByChild: None,
+});
+
+pub static SCAN: ScanMethods = ScanMethods(CustomScanMethods {
+    CustomName: c"AmaxUnnest".as_ptr(),
+    CreateCustomScanState: Some(super::scan::create),
+});
+
+/// A level of unnesting.
+pub struct Level {
+    /// The function's relation.
+    pub function: Index,
+    /// Whether rows without a matching element stay.
+    pub outer: bool,
+    /// How many conditions an element has to match, and how many come after an outer join.
+    pub matching: usize,
+    pub others: usize,
+}
+
+/// What a scan's plan is made of, apart from expressions.
+pub struct Shape {
+    /// Whether the query reads the scan to its end.
+    pub all: bool,
+    pub table: Index,
+    /// How many of the conditions are the table's own; those of the levels follow.
+    pub conditions: usize,
+    pub levels: Vec<Level>,
+}
+
+impl Shape {
+    pub unsafe fn of(plan: *mut CustomScan) -> Shape {
+        let words: Vec<i32> = nodes((*plan).custom_private)
+            .into_iter()
+            .map(|word| (*(word as *mut Integer)).ival)
+            .collect();
+        let &[all, ref rest @ ..] = &words[..] else {
+            unreachable!("a scan's plan says whether all rows are read");
+        };
+        let all = all != 0;
+        // Relations are numbered anew after planning: they are told by their order.
+        let relation = |at: i32| {
+            let mut relation = -1;
+            for _ in 0..=at {
+                relation = bms_next_member((*plan).custom_relids, relation);
+            }
+            relation as Index
+        };
+        match rest {
+            &[table, conditions, ref levels @ ..] => Shape {
+                all,
+                table: relation(table),
+                conditions: conditions as usize,
+                levels: levels
+                    .chunks_exact(4)
+                    .map(|level| Level {
+                        function: relation(level[0]),
+                        outer: level[1] != 0,
+                        matching: level[2] as usize,
+                        others: level[3] as usize,
+                    })
+                    .collect(),
+            },
+            _ => Shape {
+                all,
+                table: (*plan).scan.scanrelid,
+                conditions: nodes((*plan).scan.plan.qual).len(),
+                levels: Vec::new(),
+            },
+        }
+    }
+
+    unsafe fn words(&self, relids: Relids) -> *mut List {
+        let place = |relation: Index| bms_member_index(relids, relation as i32);
+        let mut words = vec![
+            i32::from(self.all),
+            place(self.table),
+            self.conditions as i32,
+        ];
+        for level in &self.levels {
+            let (matching, others) = (level.matching as i32, level.others as i32);
+            words.extend([
+                place(level.function),
+                i32::from(level.outer),
+                matching,
+                others,
+            ]);
+        }
+        list(words.into_iter().map(|word| makeInteger(word)))
+    }
+
+    pub fn functions(&self) -> Vec<Index> {
+        self.levels.iter().map(|level| level.function).collect()
+    }
+}
+
+/// The expression without the PlaceHolderVars in it.
+unsafe fn bare(node: *mut Node) -> *mut Node {
+    rewrite(node, &mut |node| {
+        is_a(node, NodeTag::T_PlaceHolderVar)
+            .then(|| bare((*(node as *mut PlaceHolderVar)).phexpr as *mut Node))
+    })
+}
+
+/// The relation of the documents whose array a function in FROM takes apart, if it does no more: jsonb_array_elements[_text] of a path by
+/// keys, or of a whole document or element.
+pub unsafe fn unnests(rte: *mut RangeTblEntry) -> Option<Index> {
+    let &[function] = &nodes((*rte).functions)[..] else {
+        return None;
+    };
+    let call = (*(function as *mut RangeTblFunction)).funcexpr as *mut FuncExpr;
+    if (*rte).rtekind != RTEKind::RTE_FUNCTION
+        || !is_a(call as *mut Node, NodeTag::T_FuncExpr)
+        || !matches!(
+            (*call).funcid.to_u32(),
+            F_JSONB_ARRAY_ELEMENTS | F_JSONB_ARRAY_ELEMENTS_TEXT
+        )
+    {
+        return None;
+    }
+    let array = bare(nodes((*call).args)[0]);
+    let base = std::cell::Cell::new(0);
+    let path = path_of(array, &|var| {
+        base.set(var.varno as Index);
+        true
+    });
+    if let Some(path) = path {
+        let keys = path.steps.iter().all(|s| matches!(s, PathStep::Key(_)));
+        return (keys && !path.text).then(|| base.get());
+    }
+    let var = array as *mut Var;
+    (is_a(array, NodeTag::T_Var)
+        && (*var).varattno > 0
+        && (*var).varlevelsup == 0
+        && (*var).vartype == JSONBOID)
+        .then(|| (*var).varno as Index)
+}
+
+/// The relations whose functions take arrays of relation `table` apart, and those that take apart arrays in their elements.
+pub unsafe fn unnesting(root: *mut PlannerInfo, table: Index) -> Vec<Index> {
+    let mut found = vec![table];
+    for (i, rte) in nodes((*(*root).parse).rtable).into_iter().enumerate() {
+        let base = unnests(rte as *mut RangeTblEntry);
+        if base.is_some_and(|base| found.contains(&base)) {
+            found.push(i as Index + 1);
+        }
+    }
+    found.split_off(1)
+}
+
+/// set_join_pathlist_hook.
+#[pg_guard]
+pub unsafe extern "C-unwind" fn add_paths(
+    root: *mut PlannerInfo,
+    joinrel: *mut RelOptInfo,
+    outer: *mut RelOptInfo,
+    inner: *mut RelOptInfo,
+    jointype: JoinType::Type,
+    extra: *mut JoinPathExtraData,
+) {
+    if let Some(next) = NEXT_JOIN {
+        next(root, joinrel, outer, inner, jointype, extra);
+    }
+    let candidate = guc::custom_scan()
+        && matches!(jointype, JoinType::JOIN_INNER | JoinType::JOIN_LEFT)
+        && (*joinrel).reloptkind == RelOptKind::RELOPT_JOINREL
+        && (*inner).reloptkind == RelOptKind::RELOPT_BASEREL
+        && (*inner).rtekind == RTEKind::RTE_FUNCTION
+        && bms_membership((*joinrel).lateral_relids) == BMS_Membership::BMS_EMPTY_SET
+        // Rows that are locked or changed are rechecked; conditions without variables put a node between.
+        && (*root).rowMarks.is_null()
+        && !(*root).hasPseudoConstantQuals;
+    if !candidate {
+        return;
+    }
+    let function = nodes((*inner).pathlist)
+        .into_iter()
+        .map(|path| path as *mut Path)
+        .find(|&path| (*path).pathtype == NodeTag::T_FunctionScan);
+    let (Some(scan), Some(function)) = (scan_of((*outer).pathlist), function) else {
+        return;
+    };
+    let rte = *(*root).simple_rte_array.add((*inner).relid as usize);
+    let relations = relations(scan);
+    let whole_row = *(*inner).attr_needed.offset(-isize::from((*inner).min_attr));
+    if unnests(rte) != relations.last().copied()
+        || bms_membership(whole_row) != BMS_Membership::BMS_EMPTY_SET
+        || jointype == JoinType::JOIN_LEFT && computes_before_join(joinrel, (*inner).relid, extra)
+    {
+        return;
+    }
+    let mut join = Join {
+        root,
+        joinrel,
+        jointype,
+        extra,
+        function,
+    };
+    add_path(joinrel, join.path(scan) as *mut Path);
+    if let (true, Some(scan)) = (
+        (*joinrel).consider_parallel && (*function).parallel_safe,
+        scan_of((*outer).partial_pathlist),
+    ) {
+        add_partial_path(joinrel, join.path(scan) as *mut Path);
+    }
+}
+
+/// Whether something is computed of elements below the outer join that our node, which computes it above, would not find NULL there.
+/// Paths are strict.
+unsafe fn computes_before_join(
+    joinrel: *mut RelOptInfo,
+    function: Index,
+    extra: *mut JoinPathExtraData,
+) -> bool {
+    let mut found = false;
+    let mut look = |node: *mut Node| {
+        walk(node, &mut |node| {
+            if is_a(node, NodeTag::T_PlaceHolderVar) {
+                let phv = &*(node as *mut PlaceHolderVar);
+                let inner = bare(phv.phexpr as *mut Node);
+                found |= bms_is_member(function as i32, phv.phrels)
+                    && matches!(entry_of(inner, &[function]), Entry::Expression);
+            }
+            true
+        });
+    };
+    nodes((*(*joinrel).reltarget).exprs)
+        .into_iter()
+        .for_each(&mut look);
+    for restriction in nodes((*extra).restrictlist) {
+        look((*(restriction as *mut RestrictInfo)).clause as *mut Node);
+    }
+    found
+}
+
+/// The table that one of our paths scans, and the functions it unnests by.
+unsafe fn relations(path: *mut Path) -> Vec<Index> {
+    let custom = path as *mut CustomPath;
+    if !std::ptr::eq((*custom).methods, &PATH.0) {
+        return vec![(*(*path).parent).relid];
+    }
+    let nest = nodes((*custom).custom_paths)[0] as *mut NestPath;
+    let mut found = relations((*nest).jpath.outerjoinpath);
+    found.push((*(*(*nest).jpath.innerjoinpath).parent).relid);
+    found
+}
+
+struct Join {
+    root: *mut PlannerInfo,
+    joinrel: *mut RelOptInfo,
+    jointype: JoinType::Type,
+    extra: *mut JoinPathExtraData,
+    function: *mut Path,
+}
+
+impl Join {
+    unsafe fn path(&mut self, scan: *mut Path) -> *mut CustomPath {
+        let mut workspace = std::mem::zeroed();
+        initial_cost_nestloop(
+            self.root,
+            &mut workspace,
+            self.jointype,
+            scan,
+            self.function,
+            self.extra,
+        );
+        let nest = create_nestloop_path(
+            self.root,
+            self.joinrel,
+            self.jointype,
+            &mut workspace,
+            self.extra,
+            scan,
+            self.function,
+            (*self.extra).restrictlist,
+            std::ptr::null_mut(),
+            std::ptr::null_mut(),
+        );
+        let nested = &(*nest).jpath.path;
+        let custom = make::<CustomPath>(NodeTag::T_CustomPath);
+        let path = &mut (*custom).path;
+        path.pathtype = NodeTag::T_CustomScan;
+        path.parent = self.joinrel;
+        path.pathtarget = (*self.joinrel).reltarget;
+        path.parallel_aware = (*scan).parallel_aware;
+        path.parallel_safe = nested.parallel_safe;
+        path.parallel_workers = (*scan).parallel_workers;
+        path.rows = nested.rows;
+        path.startup_cost = (*scan).startup_cost;
+        // A function's call for each row is what we spare.
+        let elements = 0.5 * cpu_tuple_cost * nested.rows;
+        path.total_cost = ((*scan).total_cost + elements).min(0.9 * nested.total_cost);
+        (*custom).flags = CUSTOMPATH_SUPPORT_PROJECTION;
+        (*custom).custom_paths = list([nest]);
+        (*custom).methods = &PATH.0;
+        custom
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn plan_path(
+    root: *mut PlannerInfo,
+    rel: *mut RelOptInfo,
+    best: *mut CustomPath,
+    tlist: *mut List,
+    _clauses: *mut List,
+    plans: *mut List,
+) -> *mut Plan {
+    let relations = relations(best as *mut Path);
+    let nest = nodes(plans)[0] as *mut NestLoop;
+    let below = (*nest).join.plan.lefttree as *mut CustomScan;
+    let function = (*nest).join.plan.righttree as *mut FunctionScan;
+    assert!(
+        is_a(nest as *mut Node, NodeTag::T_NestLoop)
+            && is_ours(below as *mut Node)
+            && is_a(function as *mut Node, NodeTag::T_FunctionScan),
+        "a nested loop has what its path has"
+    );
+    // The function's side sees the other's variables as parameters.
+    let restore = |node: *mut Node| {
+        rewrite(node, &mut |node| {
+            let param = node as *mut Param;
+            if !is_a(node, NodeTag::T_Param) || (*param).paramkind != ParamKind::PARAM_EXEC {
+                return None;
+            }
+            let given = nodes((*nest).nestParams)
+                .into_iter()
+                .map(|given| given as *mut NestLoopParam)
+                .find(|&given| (*given).paramno == (*param).paramid)?;
+            Some((*given).paramval as *mut Node)
+        })
+    };
+    let mut conditions = nodes((*below).scan.plan.qual);
+    let mut calls = nodes((*below).custom_exprs);
+    let mut shape = below_shape(below, relations[0]);
+    let before = conditions.len();
+    let own = nodes((*function).scan.plan.qual).into_iter();
+    conditions.extend(own.map(restore));
+    conditions.extend(nodes((*nest).join.joinqual));
+    let matching = conditions.len() - before;
+    conditions.extend(nodes((*nest).join.plan.qual));
+    shape.levels.push(Level {
+        function: relations[relations.len() - 1],
+        outer: (*nest).join.jointype == JoinType::JOIN_LEFT,
+        matching,
+        others: conditions.len() - before - matching,
+    });
+    shape.all = (*root).tuple_fraction == 0.0
+        && (*root).limit_tuples < 0.0
+        && bms_is_subset((*root).all_baserels, (*rel).relids);
+    let called = nodes((*function).functions)[0] as *mut RangeTblFunction;
+    calls.push(bare(restore((*called).funcexpr)));
+
+    let mut wanted = Vec::new();
+    let target = nodes((*(*rel).reltarget).exprs);
+    let mut sources = nodes((*root).processed_tlist);
+    sources.push((*(*root).parse).havingQual);
+    for &relation in &relations {
+        for &source in &sources {
+            collect(source, relation, &mut wanted);
+        }
+    }
+    // A variable counts only if something that is computed here has it by itself.
+    wanted.retain(|&e| !is_a(e, NodeTag::T_Var));
+    let tlist_nodes = nodes(tlist);
+    let computed = tlist_nodes.iter().chain(&conditions).chain(&calls);
+    for &node in computed.chain(&target) {
+        for &relation in &relations {
+            collect(node, relation, &mut wanted);
+        }
+    }
+    // See plan.rs: another target list may come.
+    for &node in &target {
+        for &relation in &relations {
+            variables(node, relation, &mut wanted);
+        }
+    }
+    let scan = make::<CustomScan>(NodeTag::T_CustomScan);
+    let plan = &mut (*scan).scan.plan;
+    plan.targetlist = tlist;
+    plan.qual = list(conditions);
+    (*scan).flags = (*best).flags;
+    (*scan).custom_scan_tlist = target_list(&wanted);
+    (*scan).custom_exprs = list(calls);
+    (*scan).custom_private = shape.words((*rel).relids);
+    (*scan).methods = &SCAN.0;
+    plan
+}
+
+/// The shape of a plan that was made just now: its relations are still numbered as the planner does.
+unsafe fn below_shape(plan: *mut CustomScan, table: Index) -> Shape {
+    let mut shape = Shape::of(plan);
+    shape.table = table;
+    shape
+}
