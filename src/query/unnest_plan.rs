@@ -349,7 +349,7 @@ unsafe extern "C-unwind" fn plan_path(
     };
     let mut conditions = nodes((*below).scan.plan.qual);
     let mut calls = nodes((*below).custom_exprs);
-    let mut shape = below_shape(below, relations[0]);
+    let mut shape = Shape::of(below);
     let before = conditions.len();
     let own = nodes((*function).scan.plan.qual).into_iter();
     conditions.extend(own.map(restore));
@@ -402,11 +402,4 @@ unsafe extern "C-unwind" fn plan_path(
     (*scan).custom_private = shape.words((*rel).relids);
     (*scan).methods = &SCAN.0;
     plan
-}
-
-/// The shape of a plan that was made just now: its relations are still numbered as the planner does.
-unsafe fn below_shape(plan: *mut CustomScan, table: Index) -> Shape {
-    let mut shape = Shape::of(plan);
-    shape.table = table;
-    shape
 }
