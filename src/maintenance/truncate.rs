@@ -1,7 +1,7 @@
 //! Gives pages at the end of the file back to the file system, as lazy_truncate_heap() does (vacuumlazy.c): under an
 //! AccessExclusiveLock, if that can be had. Pages of the maps and of the stub directory move out of the way. A table that holds nothing
-//! loses all of its file, metapage included: it is as new then. What other backends remember of the file is invalidated at commit,
-//! before they get the lock.
+//! loses all of its file, metapage included: it is as new then. What other backends remember of the file is invalidated before they get
+//! the lock, and also if we fail.
 
 use super::lost;
 use crate::storage::buffer::{physical_blocks, Pin};
@@ -31,7 +31,7 @@ pub unsafe fn truncate(rel: pg_sys::Relation, indexed: bool) -> u32 {
     let pages = physical_blocks(rel);
     let end = new_end(rel, pages, indexed);
     if end == 0 {
-        pg_sys::CacheInvalidateRelcache(rel);
+        cache::forget_everywhere(rel);
         pg_sys::RelationTruncate(rel, 0);
         cache::forget(rel);
         return pages;
@@ -146,10 +146,10 @@ unsafe fn give_up(rel: pg_sys::Relation, end: u32, pages: u32) -> bool {
         // Rare, and for a later VACUUM to find: what was free is lost.
         return false;
     }
+    cache::forget_everywhere(rel);
     for (link, to) in moving.into_iter().zip(targets) {
         map::relocate(rel, link, to);
     }
     cache::forget(rel);
-    pg_sys::CacheInvalidateRelcache(rel);
     true
 }

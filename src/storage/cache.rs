@@ -72,6 +72,24 @@ pub fn init() {
     unsafe { pg_sys::CacheRegisterRelcacheCallback(Some(invalidate), pg_sys::Datum::null()) }
 }
 
+/// What is remembered of the file is about to change, under an AccessExclusiveLock: every backend, here and on standbys, is to forget it before
+/// it gets the lock. At once, not when our transaction commits: it may fail after the change.
+pub unsafe fn forget_everywhere(rel: pg_sys::Relation) {
+    let message = pg_sys::SharedInvalidationMessage {
+        rc: pg_sys::SharedInvalRelcacheMsg {
+            id: pg_sys::SHAREDINVALRELCACHE_ID as i8,
+            dbId: pg_sys::MyDatabaseId,
+            relId: (*rel).rd_id,
+        },
+    };
+    pg_sys::SendSharedInvalidMessages(&message, 1);
+    // XLogStandbyInfoActive()
+    if pg_sys::wal_level >= pg_sys::WalLevel::WAL_LEVEL_REPLICA as i32 {
+        pg_sys::LogStandbyInvalidations(1, (&raw const message).cast_mut(), false);
+    }
+    forget(rel);
+}
+
 /// The file was truncated in place: nothing remembered of it holds.
 pub fn forget(rel: pg_sys::Relation) {
     let id = file_id(rel);

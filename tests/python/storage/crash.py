@@ -254,6 +254,7 @@ class Load:
         self.rng = random.Random(f"crash {seed}")
         self.clients = [Client(n, seed) for n in range(1, CLIENTS + 1)]
         self.problem = None
+        self.cancelled = 0
         server.start()
         with server.connect() as control:
             control.execute("CREATE DATABASE load")
@@ -269,28 +270,42 @@ class Load:
             control.execute("VACUUM t")
 
     def maintain(self, stop):
-        """VACUUM and its relatives, one after the other."""
+        """VACUUM and its relatives, one after the other; cancelled and terminated by `disturb`."""
         rng = random.Random(self.rng.random())
-        connection = None
+        statements = (["VACUUM t"] * 5 + ["VACUUM batch"] * 2 + ["VACUUM shared", "VACUUM trail", "VACUUM (FREEZE) t", "VACUUM fleeting", "CHECKPOINT",
+                      "ANALYZE t", "REINDEX INDEX t_v", "INSERT INTO fleeting SELECT coalesce(max(id), 0) + 1, '{\"a\": [1]}' FROM fleeting"])
+        while not stop.is_set():
+            try:
+                with self.server.connect("load", prepare_threshold=None, application_name="maintenance") as connection:
+                    while not stop.is_set():
+                        try:
+                            connection.execute(rng.choice(statements))
+                        except psycopg.errors.QueryCanceled:
+                            self.cancelled += 1
+                        time.sleep(rng.random() * 0.02)
+            except psycopg.Error as error:
+                if error.sqlstate not in (None, "57P01", "57P02", "57P03", "40P01"):
+                    self.problem = Mismatch(f"maintenance: {error.sqlstate} {error}")
+                    return
+                stop.wait(0.05)
+
+    def disturb(self, stop):
+        """Cancels maintenance and autovacuum at random points, and ends them now and then."""
+        rng = random.Random(self.rng.random())
         try:
-            connection = self.server.connect("load", prepare_threshold=None)
-            while not stop.is_set():
-                statement = rng.choice(["VACUUM t"] * 5 + ["VACUUM batch"] * 2 + ["VACUUM shared", "VACUUM trail", "VACUUM (FREEZE) t", "VACUUM fleeting", "CHECKPOINT",
-                                       "ANALYZE t", "REINDEX INDEX t_v", "INSERT INTO fleeting SELECT coalesce(max(id), 0) + 1, '{\"a\": [1]}' FROM fleeting"])
-                connection.execute(statement)
-                time.sleep(rng.random() * 0.02)
-        except psycopg.Error as error:
-            if connection and not connection.closed and error.sqlstate not in (None, "57P01", "57P02", "57P03", "40P01"):
-                self.problem = Mismatch(f"maintenance: {error.sqlstate} {error}")
-        finally:
-            if connection:
-                connection.close()
+            with self.server.connect() as control:
+                while not stop.wait(rng.random() * 0.1):
+                    how = rng.choice(["pg_cancel_backend"] * 4 + ["pg_terminate_backend"])
+                    control.execute(f"SELECT {how}(pid) FROM pg_stat_activity WHERE state = 'active' AND "
+                                    "(application_name = 'maintenance' OR backend_type = 'autovacuum worker')")
+        except psycopg.Error:
+            pass  # the server is gone
 
     def round(self, crash):
         """Load, then crash (None: stop the clients and shut down cleanly), recovery and checks."""
         stop = threading.Event()
         threads = [threading.Thread(target=c.run, args=(self.server, stop)) for c in self.clients]
-        threads.append(threading.Thread(target=self.maintain, args=(stop,)))
+        threads += [threading.Thread(target=job, args=(stop,)) for job in (self.maintain, self.disturb)]
         before = sum(c.commits for c in self.clients)
         for thread in threads:
             thread.start()
@@ -397,6 +412,10 @@ class Load:
         control.execute("RESET ALL")
 
 
+def fail(what):
+    raise Mismatch(what)
+
+
 def main():
     directory, results = sys.argv[1:3]
     rounds = int(os.environ.get("AMAX_CRASH_ROUNDS", "6"))
@@ -429,12 +448,14 @@ def main():
             title = f"round {number}, " + (f"kill -9 of {'a' if crash == 'backend' else 'the'} {crash}" if crash else "clean shutdown, checksums")
             if not passes(title, lambda: f"{load.round(crash)} commits"):
                 break  # what is known of the rows no longer holds
+        passes("maintenance was cancelled", lambda: f"{load.cancelled} times" if load.cancelled else fail("never"))
         faulty = None
         for point in faults.points():
             for how, what in (("", "error"), ("!", "crash")):
                 faulty = faulty or faults.Faults(server)
                 if not passes(f"{what} at {point}", lambda: faulty.test(point, how)):
                     faulty = faulty.drop()
+        passes("a truncation that failed", lambda: faults.truncation(server))
         passes("more transaction ids than half of all", lambda: xids.run(directory))
         passes("logical decoding", lambda: decoding.run(directory))
     finally:

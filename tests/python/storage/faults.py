@@ -53,6 +53,44 @@ def recipe(point):
     return found
 
 
+def truncation(server):
+    """A VACUUM that fails after it moved pages out of the way: other sessions know that they have moved."""
+    with server.connect() as control:
+        control.execute("CREATE DATABASE moved")
+        for setting in SETTINGS:
+            control.execute(f"ALTER DATABASE moved SET {setting}")
+    with server.connect("moved") as one, server.connect("moved") as other:
+        one.execute("CREATE EXTENSION amax; CREATE TABLE far (id int PRIMARY KEY, v int, doc jsonb) USING amax; CREATE TABLE ids (i int)")
+        # So many logical blocks that there are map pages, at the end of what will be free.
+        one.execute(WIDE.format(table="far", first=0, count=2400))
+        for _ in range(4):
+            one.execute("INSERT INTO ids VALUES (1)")
+            one.execute("VACUUM (TRUNCATE off) far")
+            one.execute("INSERT INTO far VALUES ((SELECT coalesce(max(id), 0) + 1 FROM far), 0, '{}')")
+        other.execute("BEGIN; INSERT INTO far VALUES (1000, 0, '{}'); ROLLBACK")
+        for _ in range(3):
+            one.execute("INSERT INTO ids VALUES (1)")
+            one.execute("VACUUM (TRUNCATE off) far")
+        # Remembers where map pages are. What this leaves VACUUM takes away.
+        other.execute("BEGIN; INSERT INTO far VALUES (1000, 0, '{}'); ROLLBACK")
+        one.execute("SET amax.fault_point = 'truncate_published'")
+        try:
+            one.execute("VACUUM far")
+            raise Mismatch("nothing was truncated")
+        except psycopg.Error as error:
+            if "fault injected" not in str(error):
+                raise
+        one.execute("RESET amax.fault_point")
+        other.execute("INSERT INTO far SELECT i, 0, '{}' FROM generate_series(1001, 1100) i")
+        found = [c.execute("SELECT count(*), count(*) FILTER (WHERE id > 1000) FROM far").fetchone() for c in (one, other)]
+        problems = one.execute("SELECT * FROM amax.verify('far')").fetchall()
+        if found != [(2504, 100)] * 2 or problems:
+            raise Mismatch(f"(rows, new ones) of either session: {found}; {problems[:3]}")
+    with server.connect() as control:
+        control.execute("DROP DATABASE moved WITH (FORCE)")
+    return "known to others"
+
+
 class Faults:
     def __init__(self, server):
         self.server = server

@@ -31,6 +31,7 @@ class Session:
         self.pid = connection.info.backend_pid
         self.level = None  # of the open transaction
         self.savepoints = []
+        self.prepared = False
         self.phase = ""
         self.done = threading.Event()
         self.done.set()
@@ -39,6 +40,14 @@ class Session:
         self.note = ""
         self.queue = queue.SimpleQueue()
         threading.Thread(target=self.work, daemon=True).start()
+
+    @property
+    def gid(self):
+        return f"{self.connection.info.dbname} {self.number}"
+
+    def ending(self, how):
+        """COMMIT or ROLLBACK, of what was prepared if anything was."""
+        return f"{how} PREPARED '{self.gid}'" if self.prepared else how
 
     @property
     def busy(self):
@@ -115,6 +124,7 @@ class Session:
     def end(self, how):
         outcome = self.execute(how)
         self.level, self.savepoints = None, []
+        self.prepared = how.startswith("PREPARE")
         if outcome.error:
             raise Mismatch(f"session {self.number}: {outcome.error} {outcome.message} in: {how}")
         return "ok"
@@ -204,10 +214,14 @@ class Schedule:
             # The waiting ones wait for each other: the deadlock detector ends that. Nothing to do but wait.
             return time.sleep(0.02)
         session = rng.choice(free)
+        if session.prepared:
+            return self.do(session, session.end, session.ending(rng.choice(["COMMIT", "COMMIT", "ROLLBACK"])))
         if session.level is None:
             session.level = rng.choice(["READ COMMITTED", "READ COMMITTED", "REPEATABLE READ"])
             return self.do(session, session.plain, f"BEGIN ISOLATION LEVEL {session.level}")
         draw = rng.random()
+        if draw < 0.03:
+            return self.do(session, session.end, f"PREPARE TRANSACTION '{session.gid}'")
         if draw < 0.18:
             return self.do(session, session.end, "COMMIT")
         if draw < 0.24:
@@ -268,9 +282,9 @@ class Schedule:
         deadline = time.monotonic() + PATIENCE
         while True:
             self.settle()
-            free = [s for s in self.sessions if not s.busy and s.level]
+            free = [s for s in self.sessions if not s.busy and (s.level or s.prepared)]
             if free:
-                self.do(free[0], free[0].end, self.rng.choice(["COMMIT", "ROLLBACK"]))
+                self.do(free[0], free[0].end, free[0].ending(self.rng.choice(["COMMIT", "ROLLBACK"])))
             elif not any(s.busy for s in self.everybody):
                 break
             elif time.monotonic() > deadline:
@@ -291,6 +305,14 @@ class Schedule:
                 twins.same_answers(f"SELECT count(*) FROM t WHERE {condition}")
                 for side in twins.sides:
                     side.connection.execute(f"RESET {setting.split()[0]}")
+
+    def rewrite(self):
+        """What needs the table for itself."""
+        if self.rng.random() < 0.5:
+            statement = self.rng.choice(["VACUUM FULL t", "CLUSTER t USING t_pkey", "CLUSTER t USING t_v"])
+            self.log.append(statement)
+            self.twins.amax.query(statement)
+            self.twins.same_rows()
 
     def close(self):
         for session in self.everybody:
@@ -326,6 +348,7 @@ def run(server, database, seed, mode, settings, seconds, order):
             if schedule.steps % 150 == 0:
                 schedule.finish()
                 schedule.check()
+                schedule.rewrite()
         schedule.finish()
         schedule.check()
         return f"{schedule.steps} steps of {len(schedule.sessions)} sessions, {schedule.twins.reached(mode)}"
