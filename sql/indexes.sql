@@ -138,3 +138,26 @@ DROP INDEX amax_side.t_btree, heap_side.t_btree;
 SELECT * FROM through('SELECT * FROM t WHERE id BETWEEN 8500 AND 8600');
 SELECT brin_desummarize_range('amax_side.t_brin', 0);
 SELECT * FROM through('SELECT * FROM t WHERE id BETWEEN 50 AND 8600');
+
+-- a build that fails, or is cancelled, leaves the table what it is: VACUUM and all else in the session are not heap's
+SELECT twice($$CREATE TABLE built (id int, n int)$$) \gexec
+CREATE FUNCTION twins.fails(n int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS $$
+BEGIN
+  RETURN CASE WHEN current_setting('twins.fail', true) = 'on' AND n = 5 THEN 1 / (n - 5) ELSE n END;
+END $$;
+SELECT twice($$CREATE INDEX built_fails ON built (fails(n))$$) \gexec
+SELECT twice($$INSERT INTO built SELECT i, i FROM generate_series(1, 2000) i$$) \gexec
+SET twins.fail = on;
+REINDEX INDEX amax_side.built_fails;
+RESET twins.fail;
+SELECT twice($$DELETE FROM built WHERE n % 2 = 0$$) \gexec
+SET amax.flush_threshold = 0;
+SELECT twice($$VACUUM built$$) \gexec
+RESET amax.flush_threshold;
+SELECT count(*) > 0 AS columnar FROM amax.components('amax_side.built');
+SELECT twice($$INSERT INTO built SELECT i, i FROM generate_series(3001, 5000) i$$) \gexec
+SELECT * FROM compare('SELECT * FROM built');
+SET enable_seqscan = off;
+SELECT * FROM compare('SELECT * FROM built WHERE fails(n) < 4000');
+RESET enable_seqscan;
+SELECT * FROM amax.verify('amax_side.built');

@@ -12,6 +12,7 @@ use crate::storage::buffer::Pin;
 use crate::storage::meta;
 use crate::storage::rowpage::{self, is_stub, set_tid, InHeap};
 use pgrx::pg_sys;
+use pgrx::pg_sys::ffi::pg_guard_ffi_boundary;
 use pgrx::prelude::*;
 
 /// Makes the relation look like a heap table: heap's build scan refuses others.
@@ -70,14 +71,8 @@ unsafe extern "C-unwind" fn translate(
     let heap = (*t.rel).rd_tableam;
     (*t.rel).rd_tableam = t.routine;
     let outside = InHeap::suspend();
-    t.callback.expect("an index build has a callback")(
-        index,
-        &mut logical,
-        values,
-        isnull,
-        alive,
-        t.state,
-    );
+    let callback = t.callback.expect("an index build has a callback");
+    pg_guard_ffi_boundary(|| callback(index, &mut logical, values, isnull, alive, t.state));
     drop(outside);
     (*t.rel).rd_tableam = heap;
 }
@@ -217,19 +212,22 @@ unsafe fn row_page(
     let build = (*(*rel).rd_tableam)
         .index_build_range_scan
         .expect("heap builds indexes");
-    let tuples = build(
-        rel,
-        index,
-        info,
-        true,
-        any_visible,
-        false,
-        0,
-        pg_sys::InvalidBlockNumber,
-        Some(translate),
-        &raw mut translation as *mut _,
-        heap_scan,
-    );
+    // An error, a cancelled build too, must not leave the relation heap's.
+    let tuples = pg_guard_ffi_boundary(|| {
+        build(
+            rel,
+            index,
+            info,
+            true,
+            any_visible,
+            false,
+            0,
+            pg_sys::InvalidBlockNumber,
+            Some(translate),
+            &raw mut translation as *mut _,
+            heap_scan,
+        )
+    });
     drop(as_heap);
     tuples + translation.tuples
 }

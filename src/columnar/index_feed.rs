@@ -9,6 +9,7 @@ use crate::am::{block::Pick, slot};
 use crate::storage::rowpage::set_tid;
 use amax_lsm::Component;
 use pgrx::pg_sys;
+use pgrx::pg_sys::ffi::pg_guard_ffi_boundary;
 
 pub struct IndexFeed {
     rel: pg_sys::Relation,
@@ -120,9 +121,8 @@ impl IndexFeed {
         let mut isnull = [false; pg_sys::INDEX_MAX_KEYS as usize];
         let (values, isnull) = (values.as_mut_ptr(), isnull.as_mut_ptr());
         pg_sys::FormIndexDatum(self.info, self.slot, self.estate, values, isnull);
-        callback.expect("an index build has a callback")(
-            self.index, &mut tid, values, isnull, alive, state,
-        );
+        let callback = callback.expect("an index build has a callback");
+        pg_guard_ffi_boundary(|| callback(self.index, &mut tid, values, isnull, alive, state));
     }
 
     /// For a build under SnapshotAny, as heap's does for a tuple: waits for transactions whose outcome a uniqueness check needs.
