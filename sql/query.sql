@@ -58,6 +58,19 @@ SELECT differences($$SELECT doc FROM EVENTS WHERE (doc->>'n')::int BETWEEN 10 AN
 SELECT plan_of($$SELECT a.doc->>'kind', count(*) FROM events a JOIN events b ON a.doc->>'n' = b.doc->>'n' GROUP BY 1$$);
 SELECT plan_of($$SELECT tag, count(*) FROM events, jsonb_array_elements_text(doc->'tags') tag GROUP BY 1$$);
 SELECT differences($$SELECT tag, count(*) FROM EVENTS, jsonb_array_elements_text(doc->'tags') tag GROUP BY 1$$);
+-- What a path's structure tells, and elements of arrays.
+SELECT plan_of($$SELECT jsonb_typeof(doc->'either'), doc->'tags'->>0, count(*) FROM events WHERE doc ? 'who' GROUP BY 1, 2$$);
+SELECT differences($$SELECT jsonb_typeof(doc->'either'), doc->'tags'->>0, count(*) FROM EVENTS WHERE doc ? 'who' GROUP BY 1, 2$$);
+SELECT plan_of($$SELECT sum(jsonb_array_length(doc->'tags')) FROM events WHERE NOT doc->'tags' ?| ARRAY['b1', NULL]$$);
+SELECT differences($$SELECT sum(jsonb_array_length(doc->'tags')) FROM EVENTS WHERE NOT doc->'tags' ?| ARRAY['b1', NULL]$$);
+SELECT differences($$SELECT id, doc->'n'->0, doc->'n'->>-1, doc #> '{n,0}', doc #>> '{tags,-1}', doc['tags'][1], doc->'tags'->2, doc->'who' ?& '{name}'
+                     FROM EVENTS$$);
+SELECT count(*) FROM events WHERE jsonb_array_length(doc->'either') > 0;
+-- SQL/JSON paths are given what they look at.
+SELECT plan_of($$SELECT count(*) FROM events WHERE doc @? '$.tags[*] ? (@ == "b1" && $.n > 7)' AND NOT doc @@ '$.who.name == "user3"'$$);
+SELECT differences($$SELECT id FROM EVENTS WHERE doc @? '$.tags[*] ? (@ == "b1" && $.n > 7)' AND NOT doc @@ '$.who.name == "user3"'$$);
+SELECT plan_of($$SELECT jsonb_path_query_first(doc, '$.who.name') FROM events WHERE doc @? 'strict $.who' OR doc @? '$.who.keyvalue()'$$);
+SELECT differences($$SELECT jsonb_path_query_first(doc, '$.who.name'), jsonb_path_query_array(doc, '$.none'), doc @@ '$.either > 2' FROM EVENTS$$);
 -- Errors are PostgreSQL's, and only where heap would meet them.
 SELECT sum((doc->>'either')::int) FROM events;
 SELECT count(*) FROM events WHERE doc->>'either' NOT LIKE 'x%' AND (doc->>'either')::int > 0;

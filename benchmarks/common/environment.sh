@@ -23,11 +23,11 @@ needs_server() {
     done
 }
 
-# start_benchmark_server NAME: builds and installs the extension, starts a server as durable as a real one, sets DSN.
+# start_benchmark_server NAME [SETTING...]: builds and installs the extension, starts a server as durable as a real one, sets DSN.
 start_benchmark_server() {
     build_extension
     install_extension "$PG_CONFIG"
     make_run_dir
-    start_server "$1" "fsync = on" "shared_buffers = '1GB'" "max_wal_size = '8GB'"
+    start_server "$1" "fsync = on" "shared_buffers = '1GB'" "max_wal_size = '8GB'" "${@:2}"
     DSN="host=$RUN_DIR user=postgres dbname=postgres"
 }

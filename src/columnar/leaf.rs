@@ -6,7 +6,8 @@ use crate::storage::buffer::{corrupt, rel_name};
 use crate::storage::cache::{file_id, FileId};
 use crate::storage::{blob, manifest};
 use amax_format::{
-    forget_blocks, Column, Dense, Elements, Error, Leaf, PathColumn, PathStep, ReadAt, Unnest,
+    forget_blocks, Column, Dense, Elements, Error, Leaf, Part, PathColumn, PathStep, Question,
+    ReadAt, Unnest,
 };
 use amax_lsm::{Blob, Component, LeafEntry};
 use pgrx::pg_sys;
@@ -112,6 +113,12 @@ impl Level {
     }
 }
 
+/// Answers about the values at paths.
+type Answers = HashMap<(usize, Vec<PathStep>, Question), Rc<Dense>>;
+
+/// Keys from a document's root to what is wanted of it, for each such part.
+pub type Keys = Vec<Vec<Vec<u8>>>;
+
 /// A leaf in use.
 pub struct OpenLeaf {
     pub relid: pg_sys::Oid,
@@ -121,6 +128,8 @@ pub struct OpenLeaf {
     dense: Vec<OnceCell<Rc<Dense>>>,
     paths: Vec<Paths<Rc<Path>>>,
     unnested: RefCell<Unnested>,
+    answers: RefCell<Answers>,
+    parts: RefCell<HashMap<(usize, Keys), Rc<Part>>>,
     /// For reading few rows.
     lazy: Vec<OnceCell<Rc<Column>>>,
     /// The same, with the reads so far.
@@ -249,6 +258,32 @@ impl OpenLeaf {
         levels
     }
 
+    /// Answers about a path of document column `at`.
+    pub fn ask(&self, at: usize, steps: &[PathStep], question: &Question) -> Rc<Dense> {
+        let wanted = (at, steps.to_vec(), question.clone());
+        if let Some(known) = self.answers.borrow().get(&wanted) {
+            return known.clone();
+        }
+        let dense = self.leaf.ask(at, steps, question);
+        let dense = Rc::new(dense.unwrap_or_else(|e| super::raise(e)));
+        self.count(dense.bytes_used());
+        self.answers.borrow_mut().insert(wanted, dense.clone());
+        dense
+    }
+
+    /// The part of the documents of column `at` that lies at some keys.
+    pub fn part(&self, at: usize, keys: &Keys) -> Rc<Part> {
+        let wanted = (at, keys.clone());
+        if let Some(known) = self.parts.borrow().get(&wanted) {
+            return known.clone();
+        }
+        let part = self.leaf.part(at, keys);
+        let part = Rc::new(part.unwrap_or_else(|e| super::raise(e)));
+        self.count(part.bytes_used());
+        self.parts.borrow_mut().insert(wanted, part.clone());
+        part
+    }
+
     fn count(&self, bytes: usize) {
         self.bytes.set(self.bytes.get() + bytes);
     }
@@ -368,6 +403,8 @@ pub fn open(rel: pg_sys::Relation, component: &Component, at: usize) -> Rc<OpenL
         dense: (0..width).map(|_| OnceCell::new()).collect(),
         paths: (0..width).map(|_| Paths::default()).collect(),
         unnested: RefCell::default(),
+        answers: RefCell::default(),
+        parts: RefCell::default(),
         lazy: (0..width).map(|_| OnceCell::new()).collect(),
         lazy_paths: (0..width).map(|_| Paths::default()).collect(),
     });

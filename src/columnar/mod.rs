@@ -12,7 +12,7 @@ mod value;
 pub mod write;
 
 pub use index_feed::IndexFeed;
-pub use leaf::{forget as forget_leaves, open as open_leaf, Level, OpenLeaf, Path};
+pub use leaf::{forget as forget_leaves, open as open_leaf, Keys, Level, OpenLeaf, Path};
 pub use row::{row_for_rewrite, Row};
 pub use rows::{
     fetch, next_version, row_at, row_version, rows_for_analyze, rows_of_block, rows_of_blocks,

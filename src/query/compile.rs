@@ -79,11 +79,13 @@ impl Compiler<'_> {
                 ty,
                 simple: matches!((*node).type_, NodeTag::T_Const | NodeTag::T_Param),
             },
-            [input] if !matches!(self.entries[input], Entry::Expression) => Expr::External {
-                id,
-                input: Some(input),
-                ty,
-            },
+            [input] if !matches!(self.entries[input], Entry::Expression | Entry::Part(..)) => {
+                Expr::External {
+                    id,
+                    input: Some(input),
+                    ty,
+                }
+            }
             _ => Expr::External {
                 id,
                 input: None,
@@ -104,8 +106,9 @@ impl Compiler<'_> {
     unsafe fn native(&mut self, node: *mut Node, ty: Type) -> Option<Expr> {
         if let Some((input, entry)) = self.entry(node) {
             return match entry {
-                Entry::Attribute(_) => Some(Expr::Column(input, ty)),
-                Entry::Ordinality(_) => Some(Expr::Column(input, ty)),
+                Entry::Attribute(_) | Entry::Ordinality(_) | Entry::Answer(..) => {
+                    Some(Expr::Column(input, ty))
+                }
                 Entry::Path(path) if path.text => Some(Expr::Text(input)),
                 _ => None,
             };

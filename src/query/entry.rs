@@ -1,7 +1,10 @@
 //! What a scan hands out: the entries of its custom_scan_tlist, each a column of the leaf where it can be.
 
-use super::path::{path_of, JsonPath};
+use super::jsonpath::jsonpath_of;
+use super::path::{path_of, question_of, JsonPath};
 use super::tree::{equal, is_a, nodes, walk};
+use crate::columnar::Keys;
+use amax_format::Question;
 use pgrx::pg_sys;
 use pgrx::pg_sys::NodeTag;
 use std::cell::Cell;
@@ -10,6 +13,10 @@ use std::cell::Cell;
 pub enum Entry {
     /// In its own columns.
     Path(JsonPath),
+    /// What a path's structure tells.
+    Answer(JsonPath, Question),
+    /// Evaluated over a part of a document.
+    Part(i16, Keys),
     /// An attribute, from 1.
     Attribute(i16),
     /// An element's number in its array, from 1; of the arrays unnested at a level, from 1.
@@ -24,7 +31,7 @@ impl Entry {
         match self {
             Entry::Path(path) => path.level,
             Entry::Ordinality(level) => *level,
-            Entry::Attribute(_) | Entry::Expression => 0,
+            Entry::Answer(..) | Entry::Part(..) | Entry::Attribute(_) | Entry::Expression => 0,
         }
     }
 }
@@ -46,6 +53,12 @@ pub unsafe fn entry_of(expression: *mut pg_sys::Node, functions: &[pg_sys::Index
         let level = level.get();
         return Entry::Path(JsonPath { level, ..path });
     }
+    if let Some((path, question)) = question_of(expression, &|_| true) {
+        return Entry::Answer(path, question);
+    }
+    if let Some((attribute, keys)) = jsonpath_of(expression, &|_| true) {
+        return Entry::Part(attribute, keys);
+    }
     let var = expression as *mut pg_sys::Var;
     if is_a(expression, NodeTag::T_Var) && (*var).varattno > 0 {
         return match (level_of(&*var), (*var).varattno) {
@@ -62,15 +75,36 @@ pub unsafe fn entry_of(expression: *mut pg_sys::Node, functions: &[pg_sys::Index
     Entry::Expression
 }
 
-/// Adds the longest paths and the other variables of relation `relid` in `node` to `found`, each once.
+/// Adds the longest paths, what is asked about paths and the other variables of relation `relid` in `node` to `found`, each once.
 pub unsafe fn collect(
     node: *mut pg_sys::Node,
     relid: pg_sys::Index,
     found: &mut Vec<*mut pg_sys::Node>,
 ) {
+    collect_of(node, relid, true, found);
+}
+
+/// The same of elements' relations, about whose paths nothing can be asked.
+pub unsafe fn collect_elements(
+    node: *mut pg_sys::Node,
+    relid: pg_sys::Index,
+    found: &mut Vec<*mut pg_sys::Node>,
+) {
+    collect_of(node, relid, false, found);
+}
+
+unsafe fn collect_of(
+    node: *mut pg_sys::Node,
+    relid: pg_sys::Index,
+    of_table: bool,
+    found: &mut Vec<*mut pg_sys::Node>,
+) {
     let is_ours = |var: &pg_sys::Var| var.varno as pg_sys::Index == relid && var.varlevelsup == 0;
+    let asks = |node| {
+        of_table && (question_of(node, &is_ours).is_some() || jsonpath_of(node, &is_ours).is_some())
+    };
     walk(node, &mut |node| {
-        let is_path = path_of(node, &is_ours).is_some();
+        let is_path = path_of(node, &is_ours).is_some() || asks(node);
         let is_var = is_a(node, NodeTag::T_Var) && is_ours(&*(node as *mut pg_sys::Var));
         if (is_path || is_var) && !found.iter().any(|&f| equal(f, node)) {
             found.push(node);

@@ -1,7 +1,6 @@
 //! How many groups there are: PostgreSQL has no statistics on paths, but a leaf's column is a sample.
 
-use super::entry::collect;
-use super::path::path_of;
+use super::entry::{collect, entry_of, Entry};
 use super::tree::{is_a, list};
 use crate::columnar;
 use crate::storage::manifest;
@@ -121,7 +120,10 @@ unsafe fn distinct(root: *mut PlannerInfo, rel: *mut RelOptInfo, path: *mut Node
 
 /// A leaf in the middle of the largest component.
 unsafe fn sample(root: *mut PlannerInfo, rel: *mut RelOptInfo, path: *mut Node) -> Option<Sample> {
-    let path = path_of(path, &|_| true)?;
+    let entry = entry_of(path, &[]);
+    let (Entry::Path(path) | Entry::Answer(path, _)) = &entry else {
+        return None;
+    };
     let rte = *(*root).simple_rte_array.add((*rel).relid as usize);
     let table = table_open((*rte).relid, NoLock as i32);
     let components = manifest::current(table);
@@ -133,7 +135,12 @@ unsafe fn sample(root: *mut PlannerInfo, rel: *mut RelOptInfo, path: *mut Node) 
             let leaves = manifest::directory(table, component).leaves.len();
             let leaf = columnar::open_leaf(table, component, leaves / 2);
             let attribute = path.attribute as usize - 1;
-            (attribute < leaf.width()).then(|| of_column(&leaf.path(attribute, &path.steps).dense))
+            (attribute < leaf.width()).then(|| match &entry {
+                Entry::Answer(_, question) => {
+                    of_column(&leaf.ask(attribute, &path.steps, question))
+                }
+                _ => of_column(&leaf.path(attribute, &path.steps).dense),
+            })
         });
     table_close(table, NoLock as i32);
     sample

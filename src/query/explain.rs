@@ -3,7 +3,7 @@
 use super::entry::Entry;
 use super::rows::Rows;
 use super::scan::of;
-use amax_format::PathStep;
+use amax_format::{PathStep, Question};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 use std::ffi::CString;
@@ -26,10 +26,30 @@ fn path_name(steps: &[PathStep]) -> String {
                 name.push('.');
                 name.push_str(&String::from_utf8_lossy(key));
             }
-            PathStep::Index(i) => name.push_str(&format!("[{i}]")),
+            PathStep::Index(i) | PathStep::Item(i) | PathStep::KeyOrIndex(_, i) => {
+                name.push_str(&format!("[{i}]"));
+            }
         }
     }
     name
+}
+
+/// A question about a path, as in SQL.
+fn asked(path: &str, question: &Question) -> String {
+    let list = |keys: &[Vec<u8>]| {
+        let keys: Vec<_> = keys
+            .iter()
+            .map(|key| String::from_utf8_lossy(key))
+            .collect();
+        keys.join(",")
+    };
+    match question {
+        Question::Type => format!("jsonb_typeof({path})"),
+        Question::Length => format!("jsonb_array_length({path})"),
+        Question::HasAny(keys) if keys.len() == 1 => format!("{path} ? {}", list(keys)),
+        Question::HasAny(keys) => format!("{path} ?| {{{}}}", list(keys)),
+        Question::HasAll(keys) => format!("{path} ?& {{{}}}", list(keys)),
+    }
 }
 
 /// The arrays a node unnests, and the columns it reads: of its entries, those in `reads`.
@@ -52,6 +72,17 @@ unsafe fn columns(
         }
         Entry::Path(path) => Some(name(path.attribute) + &path_name(&path.steps)),
         Entry::Attribute(attribute) => Some(name(*attribute)),
+        Entry::Answer(path, question) => {
+            let path = name(path.attribute) + &path_name(&path.steps);
+            Some(asked(&path, question))
+        }
+        Entry::Part(attribute, keys) => {
+            let parts = keys.iter().map(|keys| {
+                let steps: Vec<_> = keys.iter().cloned().map(PathStep::Key).collect();
+                name(*attribute) + &path_name(&steps)
+            });
+            Some(parts.collect::<Vec<_>>().join(", "))
+        }
         Entry::Ordinality(_) | Entry::Expression => None,
     };
     for function in &rows.functions {

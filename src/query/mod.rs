@@ -13,6 +13,7 @@ mod estimate;
 mod explain;
 mod fetch;
 mod fetch_plan;
+mod jsonpath;
 mod path;
 mod plan;
 mod pushdown;

@@ -2,7 +2,7 @@
 
 use super::datum;
 use super::tree::{is_a, nodes};
-use amax_format::PathStep;
+use amax_format::{PathStep, Question};
 use pgrx::pg_sys;
 use pgrx::pg_sys::NodeTag;
 
@@ -17,30 +17,86 @@ pub struct JsonPath {
     pub level: usize,
 }
 
-/// The path that an expression over a jsonb attribute is, if it is one: chains of `->`, `->>`, `#>`, `#>>` and subscripts with
-/// constant keys. Those with whole numbers are left to PostgreSQL: `->` takes them for an array's index even in a scalar, `#>` and
-/// subscripts for an index or a key, whichever the value has.
-pub unsafe fn path_of(
-    node: *mut pg_sys::Node,
-    is_base: &dyn Fn(&pg_sys::Var) -> bool,
-) -> Option<JsonPath> {
-    let mut path = JsonPath {
+impl JsonPath {
+    const EMPTY: JsonPath = JsonPath {
         attribute: 0,
         steps: Vec::new(),
         text: false,
         level: 0,
     };
+
+    /// The path with the variable it starts from.
+    unsafe fn from(
+        mut self,
+        base: *mut pg_sys::Node,
+        is_base: &dyn Fn(&pg_sys::Var) -> bool,
+    ) -> Option<JsonPath> {
+        let var = &*(base as *mut pg_sys::Var);
+        let ours =
+            is_a(base, NodeTag::T_Var) && var.varattno > 0 && var.varlevelsup == 0 && is_base(var);
+        ours.then(|| {
+            self.attribute = var.varattno;
+            self
+        })
+    }
+}
+
+/// The path that an expression over a jsonb attribute is, if it is one: chains of `->`, `->>`, `#>`, `#>>` and subscripts with
+/// constant keys.
+pub unsafe fn path_of(
+    node: *mut pg_sys::Node,
+    is_base: &dyn Fn(&pg_sys::Var) -> bool,
+) -> Option<JsonPath> {
+    let mut path = JsonPath::EMPTY;
     let base = follow(node, &mut path, true)?;
-    let var = &*(base as *mut pg_sys::Var);
-    (is_a(base, NodeTag::T_Var)
-        && var.varattno > 0
-        && var.varlevelsup == 0
-        && !path.steps.is_empty()
-        && is_base(var))
-    .then(|| {
-        path.attribute = var.varattno;
-        path
-    })
+    path.from(base, is_base)
+        .filter(|path| !path.steps.is_empty())
+}
+
+/// The question about a path, or about a whole document, that an expression is, if it is one: jsonb_typeof, jsonb_array_length, `?`,
+/// `?|` and `?&` with constant keys.
+pub unsafe fn question_of(
+    node: *mut pg_sys::Node,
+    is_base: &dyn Fn(&pg_sys::Var) -> bool,
+) -> Option<(JsonPath, Question)> {
+    let (function, args) = call_of(node)?;
+    let strings = |node| {
+        // The operators pass over NULLs.
+        text_array_constant(node).map(|keys| keys.into_iter().flatten().collect())
+    };
+    let question = match (function, &args[..]) {
+        (pg_sys::F_JSONB_TYPEOF, [_]) => Question::Type,
+        (pg_sys::F_JSONB_ARRAY_LENGTH, [_]) => Question::Length,
+        (pg_sys::F_JSONB_EXISTS, &[_, key]) => Question::HasAny(vec![text_constant(key)?]),
+        (pg_sys::F_JSONB_EXISTS_ANY, &[_, keys]) => Question::HasAny(strings(keys)?),
+        (pg_sys::F_JSONB_EXISTS_ALL, &[_, keys]) => Question::HasAll(strings(keys)?),
+        _ => return None,
+    };
+    let mut base = args[0];
+    if is_a(base, NodeTag::T_PlaceHolderVar) {
+        base = (*(base as *mut pg_sys::PlaceHolderVar)).phexpr as *mut pg_sys::Node;
+    }
+    let mut path = JsonPath::EMPTY;
+    let base = follow(base, &mut path, false)?;
+    Some((path.from(base, is_base)?, question))
+}
+
+/// The function that an operator or a call is of, and its arguments.
+pub unsafe fn call_of(node: *mut pg_sys::Node) -> Option<(u32, Vec<*mut pg_sys::Node>)> {
+    if node.is_null() {
+        return None;
+    }
+    match (*node).type_ {
+        NodeTag::T_OpExpr => {
+            let op = &*(node as *mut pg_sys::OpExpr);
+            Some((op.opfuncid.to_u32(), nodes(op.args)))
+        }
+        NodeTag::T_FuncExpr => {
+            let call = &*(node as *mut pg_sys::FuncExpr);
+            Some((call.funcid.to_u32(), nodes(call.args)))
+        }
+        _ => None,
+    }
 }
 
 /// Appends the steps of `node`, first those below it; what they start from.
@@ -52,38 +108,35 @@ unsafe fn follow(
     if node.is_null() {
         return None;
     }
-    let (function, args) = match (*node).type_ {
-        NodeTag::T_OpExpr => {
-            let op = &*(node as *mut pg_sys::OpExpr);
-            (op.opfuncid.to_u32(), nodes(op.args))
+    if is_a(node, NodeTag::T_SubscriptingRef) {
+        let r = &*(node as *mut pg_sys::SubscriptingRef);
+        if r.refcontainertype != pg_sys::JSONBOID
+            || !r.refassgnexpr.is_null()
+            || !r.reflowerindexpr.is_null()
+        {
+            return None;
         }
-        NodeTag::T_FuncExpr => {
-            let call = &*(node as *mut pg_sys::FuncExpr);
-            (call.funcid.to_u32(), nodes(call.args))
+        let base = follow(r.refexpr as *mut pg_sys::Node, path, false)?;
+        for subscript in nodes(r.refupperindexpr) {
+            let key = match constant(subscript, pg_sys::INT4OID) {
+                Some(index) => (index.value() as i32).to_string().into_bytes(),
+                None => text_constant(subscript)?,
+            };
+            path.steps.push(key_of_path(key));
         }
-        NodeTag::T_SubscriptingRef => {
-            let r = &*(node as *mut pg_sys::SubscriptingRef);
-            if r.refcontainertype != pg_sys::JSONBOID
-                || !r.refassgnexpr.is_null()
-                || !r.reflowerindexpr.is_null()
-            {
-                return None;
-            }
-            let base = follow(r.refexpr as *mut pg_sys::Node, path, false)?;
-            for subscript in nodes(r.refupperindexpr) {
-                let key = text_constant(subscript)?;
-                path.steps.push(key_of_path(key)?);
-            }
-            return Some(base);
-        }
-        _ => return (!outermost).then_some(node),
+        return Some(base);
+    }
+    let Some((function, args)) = call_of(node) else {
+        return (!outermost).then_some(node);
     };
     let &[from, key] = &args[..] else {
         return (!outermost).then_some(node);
     };
     let is_text = matches!(
         function,
-        pg_sys::F_JSONB_OBJECT_FIELD_TEXT | pg_sys::F_JSONB_EXTRACT_PATH_TEXT
+        pg_sys::F_JSONB_OBJECT_FIELD_TEXT
+            | pg_sys::F_JSONB_ARRAY_ELEMENT_TEXT
+            | pg_sys::F_JSONB_EXTRACT_PATH_TEXT
     );
     match function {
         pg_sys::F_JSONB_OBJECT_FIELD | pg_sys::F_JSONB_OBJECT_FIELD_TEXT
@@ -94,12 +147,21 @@ unsafe fn follow(
             path.text = is_text;
             Some(base)
         }
+        pg_sys::F_JSONB_ARRAY_ELEMENT | pg_sys::F_JSONB_ARRAY_ELEMENT_TEXT
+            if outermost || !is_text =>
+        {
+            let base = follow(from, path, false)?;
+            let index = constant(key, pg_sys::INT4OID)?;
+            path.steps.push(PathStep::Item(index.value() as i32));
+            path.text = is_text;
+            Some(base)
+        }
         pg_sys::F_JSONB_EXTRACT_PATH | pg_sys::F_JSONB_EXTRACT_PATH_TEXT
             if outermost || !is_text =>
         {
             let base = follow(from, path, false)?;
             for key in text_array_constant(key)? {
-                path.steps.push(key_of_path(key)?);
+                path.steps.push(key_of_path(key?));
             }
             path.text = is_text;
             Some(base)
@@ -108,12 +170,17 @@ unsafe fn follow(
     }
 }
 
-/// A key in `#>` and subscripts, which is an index as well if it looks like one.
-fn key_of_path(key: Vec<u8>) -> Option<PathStep> {
-    let digits = key
-        .iter()
-        .all(|b| b.is_ascii_digit() || b.is_ascii_whitespace() || matches!(b, b'-' | b'+'));
-    (!digits).then_some(PathStep::Key(key))
+/// A key in `#>` and subscripts, which is an index as well if strtoint() reads it as one.
+fn key_of_path(key: Vec<u8>) -> PathStep {
+    let space = |b: &u8| matches!(b, b' ' | b'\t'..=b'\r');
+    let skipped = key.iter().take_while(|b| space(b)).count();
+    let index = std::str::from_utf8(&key[skipped..])
+        .ok()
+        .and_then(|digits| digits.parse().ok());
+    match index {
+        Some(index) => PathStep::KeyOrIndex(key, index),
+        None => PathStep::Key(key),
+    }
 }
 
 unsafe fn constant(node: *mut pg_sys::Node, ty: pg_sys::Oid) -> Option<pg_sys::Datum> {
@@ -125,7 +192,8 @@ unsafe fn text_constant(node: *mut pg_sys::Node) -> Option<Vec<u8>> {
     constant(node, pg_sys::TEXTOID).map(|datum| datum::varlena(datum).to_vec())
 }
 
-unsafe fn text_array_constant(node: *mut pg_sys::Node) -> Option<Vec<Vec<u8>>> {
+/// Elements, each None if NULL.
+unsafe fn text_array_constant(node: *mut pg_sys::Node) -> Option<Vec<Option<Vec<u8>>>> {
     let array = constant(node, pg_sys::TEXTARRAYOID)?;
     let (mut elements, mut nulls, mut n) = (std::ptr::null_mut(), std::ptr::null_mut(), 0);
     pg_sys::deconstruct_array(
@@ -138,7 +206,6 @@ unsafe fn text_array_constant(node: *mut pg_sys::Node) -> Option<Vec<Vec<u8>>> {
         &mut nulls,
         &mut n,
     );
-    (0..n as usize)
-        .map(|i| (!*nulls.add(i)).then(|| datum::varlena(*elements.add(i)).to_vec()))
-        .collect()
+    let element = |i| (!*nulls.add(i)).then(|| datum::varlena(*elements.add(i)).to_vec());
+    Some((0..n as usize).map(element).collect())
 }

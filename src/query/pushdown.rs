@@ -3,11 +3,12 @@
 //! joins, sorts, windows, set-returning functions and aggregates. Paths are strict, so it does not matter on which side of an outer
 //! join they are computed.
 
-use super::path::{path_of, JsonPath};
+use super::path::{path_of, question_of, JsonPath};
 use super::plan::columnar_share;
 use super::tree::{equal, is_a, make, nodes, rewrite, walk};
 use super::unnest_plan::unnesting;
 use crate::guc;
+use amax_format::Question;
 use pgrx::pg_sys;
 use pgrx::pg_sys::NodeTag;
 use pgrx::prelude::*;
@@ -42,13 +43,17 @@ pub unsafe extern "C-unwind" fn relation_info(
     let elements = unnesting(root, (*rel).relid);
     Wrapper::new(root, (*rel).relid, indexed_paths(rel)).wrap_query();
     for function in elements {
-        Wrapper::new(root, function, Vec::new()).wrap_query();
+        let mut wrapper = Wrapper::new(root, function, Vec::new());
+        wrapper.of_table = false;
+        wrapper.wrap_query();
     }
 }
 
 struct Wrapper {
     root: *mut pg_sys::PlannerInfo,
     relid: pg_sys::Index,
+    /// Of elements only paths are wrapped.
+    of_table: bool,
     /// Paths in expressions that are indexed: PostgreSQL has to recognize them.
     indexed: Vec<JsonPath>,
     /// Paths met, and what takes their place.
@@ -64,6 +69,7 @@ impl Wrapper {
         Wrapper {
             root,
             relid,
+            of_table: true,
             indexed,
             known: Vec::new(),
         }
@@ -84,7 +90,7 @@ impl Wrapper {
     }
 
     unsafe fn wrap(&mut self, node: *mut pg_sys::Node) -> *mut pg_sys::Node {
-        let relid = self.relid;
+        let (relid, of_table) = (self.relid, self.of_table);
         rewrite(node, &mut |node| {
             if is_a(node, NodeTag::T_PlaceHolderVar) {
                 // Somebody else's; what is in it is computed where that is.
@@ -98,7 +104,13 @@ impl Wrapper {
                     self.wrap(call.aggfilter as *mut pg_sys::Node) as *mut pg_sys::Expr;
                 return Some(node);
             }
-            let path = path_of(node, &|var| var.varno as pg_sys::Index == relid)?;
+            let is_ours = |var: &pg_sys::Var| var.varno as pg_sys::Index == relid;
+            let path = match question_of(node, &is_ours).filter(|_| of_table) {
+                // It may raise an error, so it stays where the query has it; what it asks about may go.
+                Some((_, Question::Length)) => return None,
+                Some((path, _)) => path,
+                None => path_of(node, &is_ours)?,
+            };
             if self.indexed.contains(&path) {
                 return Some(node);
             }
@@ -178,7 +190,8 @@ unsafe fn indexed_paths(rel: *mut pg_sys::RelOptInfo) -> Vec<JsonPath> {
         let index = &*(index as *mut pg_sys::IndexOptInfo);
         for list in [index.indexprs, index.indpred] {
             walk(list as *mut pg_sys::Node, &mut |node| {
-                let path = path_of(node, &|_| true);
+                let question = || question_of(node, &|_| true).map(|(path, _)| path);
+                let path = path_of(node, &|_| true).or_else(question);
                 let inner = path.is_none();
                 found.extend(path);
                 inner

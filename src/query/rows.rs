@@ -3,14 +3,14 @@
 use super::compile::Outside;
 use super::datum;
 use super::entry::Entry;
-use super::tree::{eval, holds};
+use super::tree::{eval, holds, is_a, make, rewrite};
 use super::unnest::{Arrays, Elements, Function};
 use crate::am::block::Block;
 use crate::am::slot;
-use crate::columnar::{Level, OpenLeaf, Path, Row};
+use crate::columnar::{Keys, Level, OpenLeaf, Path, Row};
 use crate::storage::rowpage::set_tid;
 use amax_exec::{Columns, External, VectorBuilder, Zones};
-use amax_format::{Dense, PathColumn, Scalar, Tag, Zone};
+use amax_format::{Dense, PathColumn, Question, Scalar, Tag, Zone};
 use amax_lsm::{tid, Origin};
 use pgrx::pg_sys;
 use std::cell::{OnceCell, RefCell};
@@ -131,15 +131,18 @@ impl LeafColumns {
                 return self.element_input(elements, &self.entries[at], at);
             }
             let attribute = match &self.entries[at] {
-                Entry::Path(path) => path.attribute as usize - 1,
+                Entry::Path(path) | Entry::Answer(path, _) => path.attribute as usize - 1,
                 Entry::Attribute(attribute) => *attribute as usize - 1,
-                Entry::Ordinality(_) | Entry::Expression => usize::MAX,
+                Entry::Part(..) | Entry::Ordinality(_) | Entry::Expression => usize::MAX,
             };
             if attribute >= self.leaf.width() {
                 return Input::Unknown(Dense::filled(self.leaf.keys().len(), Tag::Other));
             }
             match &self.entries[at] {
                 Entry::Path(path) => Input::Path(self.leaf.path(attribute, &path.steps)),
+                Entry::Answer(path, question) => {
+                    Input::Column(self.leaf.ask(attribute, &path.steps, question))
+                }
                 _ => Input::Column(self.leaf.dense(attribute)),
             }
         })
@@ -186,6 +189,8 @@ pub struct Rows {
     pub entries: Rc<[Entry]>,
     /// The entries' own expressions, over the table's row.
     states: Vec<*mut pg_sys::ExprState>,
+    /// Those of [`Entry::Part`], over a document given as the value of a CASE; others are null.
+    parts: Vec<*mut pg_sys::ExprState>,
     /// Holds the entries' values.
     pub scan_slot: *mut pg_sys::TupleTableSlot,
     pub econtext: *mut pg_sys::ExprContext,
@@ -219,6 +224,14 @@ impl Rows {
             states: expressions
                 .iter()
                 .map(|&e| pg_sys::ExecInitExpr(e as *mut pg_sys::Expr, std::ptr::null_mut()))
+                .collect(),
+            parts: expressions
+                .iter()
+                .zip(&*entries)
+                .map(|(&e, entry)| match entry {
+                    Entry::Part(..) => over_document(e),
+                    _ => std::ptr::null_mut(),
+                })
                 .collect(),
             filled: vec![false; entries.len()],
             entries,
@@ -336,6 +349,18 @@ impl Rows {
                 row = elements.parents[row as usize];
                 columns = elements.parent.clone();
             }
+            if let Entry::Part(attribute, keys) = &self.entries[entry] {
+                let at = *attribute as usize - 1;
+                if at < columns.leaf.width() {
+                    let memory = (*self.econtext).ecxt_per_tuple_memory;
+                    let old = pg_sys::MemoryContextSwitchTo(memory);
+                    let (document, null) = part(&columns.leaf, at, keys, row as usize);
+                    pg_sys::MemoryContextSwitchTo(old);
+                    (*self.econtext).caseValue_datum = document;
+                    (*self.econtext).caseValue_isNull = null;
+                    return eval(self.parts[entry], self.econtext);
+                }
+            }
             let old = pg_sys::MemoryContextSwitchTo((*self.econtext).ecxt_per_tuple_memory);
             let found = match (&self.entries[entry], columns.input(entry)) {
                 (Entry::Path(json), Input::Path(path)) => {
@@ -351,6 +376,7 @@ impl Rows {
                     pg_sys::Datum::from(dense.words()[row as usize]),
                     dense.tag(row as usize) == Tag::Missing,
                 )),
+                (Entry::Answer(..), Input::Column(answers)) => answer(answers, row as usize),
                 (Entry::Attribute(at), Input::Column(_)) => Some(
                     Row::new(columns.leaf.clone(), row as usize, columns.origin)
                         .attribute((*self.rel).rd_att, *at as usize - 1),
@@ -379,7 +405,7 @@ impl Rows {
                 }),
                 // By itself: the slot decodes those before it, too.
                 Entry::Attribute(at) => Some(row.attribute((*self.rel).rd_att, *at as usize - 1)),
-                Entry::Ordinality(_) | Entry::Expression => None,
+                _ => None,
             };
             pg_sys::MemoryContextSwitchTo(old);
             if let Some(found) = found {
@@ -458,7 +484,7 @@ impl Zones for LeafZones<'_> {
             Entry::Path(path) if path.level > 0 => None,
             Entry::Path(path) => leaf.path_zone(path.attribute as usize - 1, &path.steps),
             Entry::Attribute(attribute) => leaf.zone(*attribute as usize - 1),
-            Entry::Ordinality(_) | Entry::Expression => None,
+            _ => None,
         }
     }
 }
@@ -494,6 +520,52 @@ impl External for Postgres<'_> {
 
 thread_local! {
     static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+/// An expression over one document with that as the value of a CASE.
+unsafe fn over_document(expression: *mut pg_sys::Node) -> *mut pg_sys::ExprState {
+    let over = rewrite(expression, &mut |node| {
+        is_a(node, pg_sys::NodeTag::T_Var).then(|| {
+            let case = make::<pg_sys::CaseTestExpr>(pg_sys::NodeTag::T_CaseTestExpr);
+            (*case).typeId = pg_sys::JSONBOID;
+            (*case).typeMod = -1;
+            case as *mut pg_sys::Node
+        })
+    });
+    pg_sys::ExecInitExpr(over as *mut pg_sys::Expr, std::ptr::null_mut())
+}
+
+/// The part of a row's document, in the current memory context; an empty object where a document has nothing of it.
+unsafe fn part(leaf: &OpenLeaf, at: usize, keys: &Keys, row: usize) -> (pg_sys::Datum, bool) {
+    let part = leaf.part(at, keys);
+    let mut buffer = Vec::new();
+    let found = part
+        .get(row, &mut buffer)
+        .unwrap_or_else(|e| crate::columnar::raise(e));
+    if found.is_some() {
+        return datum_of(found, false);
+    }
+    let missing = leaf.ask(at, &[], &Question::Type).tag(row) == Tag::Missing;
+    let mut empty = amax_jsonb::Builder::new();
+    empty.begin_object();
+    empty.end_object();
+    let empty = empty
+        .finish()
+        .unwrap_or_else(|e| crate::columnar::raise(e.into()));
+    (datum::of_bytes(&empty), missing)
+}
+
+/// The answer for a row; None if PostgreSQL has to give it.
+unsafe fn answer(answers: &Dense, row: usize) -> Option<(pg_sys::Datum, bool)> {
+    let word = answers.words()[row];
+    let value = match answers.tag(row) {
+        Tag::Missing => return Some((pg_sys::Datum::null(), true)),
+        Tag::Int => pg_sys::Datum::from(word as i32),
+        Tag::Bool => pg_sys::Datum::from(word != 0),
+        Tag::String => datum::of_bytes(answers.strings().get(word as usize)?),
+        _ => return None,
+    };
+    Some((value, false))
 }
 
 /// The value at a path in a row, as jsonb or as text, in the current memory context; `place` is the row's place in the path's column.

@@ -51,7 +51,7 @@ impl Arrays {
 fn key(step: PathStep) -> Vec<u8> {
     match step {
         PathStep::Key(key) => key,
-        PathStep::Index(_) => unreachable!("the planner chose an array by keys"),
+        _ => unreachable!("the planner chose an array by keys"),
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! PostgreSQL's own nested loop of the two is planned as well, and its pieces are taken: its conditions, in its order.
 
-use super::entry::{collect, entry_of, target_list, variables, Entry};
+use super::entry::{collect, collect_elements, entry_of, target_list, variables, Entry};
 use super::path::path_of;
 use super::plan::{is_ours, scan_of, PathMethods, ScanMethods};
 use super::tree::{is_a, list, make, nodes, rewrite, walk};
@@ -372,6 +372,14 @@ unsafe extern "C-unwind" fn plan_path(
     let target = nodes((*(*rel).reltarget).exprs);
     let mut sources = nodes((*root).processed_tlist);
     sources.push((*(*root).parse).havingQual);
+    let table = relations[0];
+    let collect = |node, relation, found: &mut Vec<*mut Node>| {
+        if relation == table {
+            collect(node, relation, found);
+        } else {
+            collect_elements(node, relation, found);
+        }
+    };
     for &relation in &relations {
         for &source in &sources {
             collect(source, relation, &mut wanted);

@@ -401,12 +401,12 @@ impl<'a> Batch<'a, '_> {
         passed
     }
 
-    /// [`Self::filter`] by a comparison of a path's text with constants, decided once per string, where that has few.
+    /// [`Self::filter`] by a comparison of text with constants, decided once per string, where that has few.
     fn filter_by_code(&mut self, condition: &Expr, rows: &[u32]) -> Option<Vec<u32>> {
         let (Expr::Compare(_, arg, _) | Expr::Any(arg, _)) = condition else {
             return None;
         };
-        let Expr::Text(input) = **arg else {
+        let (Expr::Text(input) | Expr::Column(input, Type::Text)) = **arg else {
             return None;
         };
         let constant = |e: &Expr| matches!(e, Expr::Once { .. });

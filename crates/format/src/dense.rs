@@ -113,6 +113,30 @@ impl Dense {
         }
     }
 
+    /// Rows to be set one by one, whose strings are those.
+    pub(crate) fn of_codes(rows: usize, entries: ByteVec) -> Self {
+        let codes = Vec::new();
+        Self {
+            strings: Some(Arc::new(Values::Dictionary { entries, codes })),
+            ..Self::new(rows)
+        }
+    }
+
+    pub(crate) fn set(&mut self, row: usize, tag: Tag, word: i64) {
+        self.tags[row] = tag;
+        self.words[row] = word;
+    }
+
+    /// After the last row was set: looks whether all hold the same.
+    pub(crate) fn settle(&mut self) {
+        if let Some((&first, rest)) = self.tags.split_first() {
+            if rest.iter().all(|&tag| tag == first) {
+                self.uniform = Some(first);
+                self.tags = Vec::new();
+            }
+        }
+    }
+
     /// Rows.
     pub fn len(&self) -> usize {
         self.rows
@@ -237,10 +261,7 @@ impl Dense {
     fn of(tree: &Tree, rows: usize, nodes: impl Iterator<Item = u32>) -> Self {
         let mut dense = Self::new(rows);
         nodes.for_each(|node| dense.fill(tree, node));
-        if dense.uniform.is_none() && dense.tags.iter().all(|&tag| tag == Tag::Missing) {
-            dense.uniform = Some(Tag::Missing);
-            dense.tags = Vec::new();
-        }
+        dense.settle();
         dense
     }
 }

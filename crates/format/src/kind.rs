@@ -58,6 +58,12 @@ impl Kind {
         }
     }
 
+    /// Whether it is a JSON scalar.
+    pub(crate) fn is_scalar(self) -> bool {
+        use Kind::*;
+        matches!(self, Null | Bool | Int | Decimal | Numeric | Bytes)
+    }
+
     /// The name shown to users.
     pub(crate) fn name(self) -> &'static str {
         match self {

@@ -3,6 +3,7 @@
 //! After Alkowaileet & Carey, *Columnar Formats for Schemaless LSM-based Document Stores* (PVLDB 15(10),
 //! 2022). See `README.md` for the byte layout and where it differs from the paper.
 
+mod ask;
 mod assemble;
 mod blocks;
 mod builder;
@@ -21,6 +22,7 @@ mod levels;
 mod load;
 mod overflow;
 mod page0;
+mod part;
 mod path;
 mod presence;
 mod schema;
@@ -35,6 +37,7 @@ mod vector;
 mod verify;
 mod zone;
 
+pub use ask::Question;
 pub use assemble::Scalar;
 pub use blocks::forget_blocks;
 pub use builder::{ColumnBuilder, LeafBuilder, VerticalBuilder};
@@ -44,6 +47,7 @@ pub use describe::ColumnInfo;
 pub use encode::compress::Compression;
 pub use error::{Error, Result};
 pub use leaf::{Leaf, ReadOptions};
+pub use part::Part;
 pub use path::PathColumn;
 pub use types::{ColumnType, LeafOptions, PathStep, ReadAt, Value};
 pub use unnest::{Elements, Unnest};

@@ -51,15 +51,32 @@ pub(crate) fn wanted(
     arrays: usize,
     out: &mut Vec<Wanted>,
 ) {
+    wanted_until(nodes, steps, arrays, &everything, out);
+}
+
+/// The columns needed for `steps` from a place, and of the nodes where they end what `at_end` says.
+pub(crate) fn wanted_until(
+    nodes: &[SchemaNode],
+    steps: &[PathStep],
+    arrays: usize,
+    at_end: &dyn Fn(&SchemaNode, usize, &mut Vec<Wanted>),
+    out: &mut Vec<Wanted>,
+) {
     for node in nodes {
-        match (steps.split_first(), &node.body) {
-            (None, _) => everything(node, arrays, out),
-            (Some(_), SchemaBody::Leaf) if node.kind == Kind::Raw => everything(node, arrays, out),
-            (Some((PathStep::Key(name), steps)), SchemaBody::Object { keys, rest }) => {
+        let Some((step, steps)) = steps.split_first() else {
+            at_end(node, arrays, out);
+            continue;
+        };
+        match (step.key(), step.index(), &node.body) {
+            (.., SchemaBody::Leaf) if node.kind == Kind::Raw => everything(node, arrays, out),
+            (.., SchemaBody::Leaf) if node.kind.is_scalar() && step.keeps_scalar() => {
+                wanted_until(std::slice::from_ref(node), steps, arrays, at_end, out);
+            }
+            (Some(name), _, SchemaBody::Object { keys, rest }) => {
                 let mut in_rest = true;
                 if let Ok(i) = keys.binary_search_by(|key| key_order(&key.name, name)) {
                     in_rest = keys[i].in_rest;
-                    wanted(&keys[i].alternatives, steps, arrays, out);
+                    wanted_until(&keys[i].alternatives, steps, arrays, at_end, out);
                 }
                 if let (true, Some(rest)) = (in_rest, rest) {
                     out.push(Wanted {
@@ -71,11 +88,9 @@ pub(crate) fn wanted(
                 }
             }
             // Only all columns below together know where an array ends.
-            (Some((PathStep::Index(..0), _)), SchemaBody::Array(_)) => {
-                everything(node, arrays, out)
-            }
-            (Some((PathStep::Index(_), steps)), SchemaBody::Array(elements)) => {
-                wanted(elements, steps, arrays + 1, out);
+            (_, Some(..0), SchemaBody::Array(_)) => everything(node, arrays, out),
+            (_, Some(_), SchemaBody::Array(elements)) => {
+                wanted_until(elements, steps, arrays + 1, at_end, out);
             }
             _ => {}
         }
@@ -90,11 +105,19 @@ pub(crate) fn ends(
     out: &mut Vec<(Kind, u32)>,
 ) -> Option<()> {
     for node in nodes {
-        match (steps.split_first(), &node.body) {
-            (None, SchemaBody::Leaf) => out.push((node.kind, node.columns.start)),
-            (None, _) => return None,
-            (Some(_), SchemaBody::Leaf) if node.kind == Kind::Raw => return None,
-            (Some((PathStep::Key(name), steps)), SchemaBody::Object { keys, rest }) => {
+        let Some((step, steps)) = steps.split_first() else {
+            match node.body {
+                SchemaBody::Leaf => out.push((node.kind, node.columns.start)),
+                _ => return None,
+            }
+            continue;
+        };
+        match (step.key(), step.index(), &node.body) {
+            (.., SchemaBody::Leaf) if node.kind == Kind::Raw => return None,
+            (.., SchemaBody::Leaf) if node.kind.is_scalar() && step.keeps_scalar() => {
+                ends(std::slice::from_ref(node), steps, out)?;
+            }
+            (Some(name), _, SchemaBody::Object { keys, rest }) => {
                 match keys.binary_search_by(|key| key_order(&key.name, name)) {
                     Ok(i) if !keys[i].in_rest => ends(&keys[i].alternatives, steps, out)?,
                     Ok(_) => return None,
@@ -102,9 +125,7 @@ pub(crate) fn ends(
                     Err(_) => {}
                 }
             }
-            (Some((PathStep::Index(_), steps)), SchemaBody::Array(elements)) => {
-                ends(elements, steps, out)?;
-            }
+            (_, Some(_), SchemaBody::Array(elements)) => ends(elements, steps, out)?,
             _ => {}
         }
     }
@@ -194,19 +215,62 @@ impl PathColumn {
     /// # Errors
     /// [`crate::Error::Corrupt`] if the structure proves unsound.
     pub fn get<'a>(&'a self, row: usize, buf: &'a mut Vec<u8>) -> Result<Option<Scalar<'a>>> {
+        let found = match self.find(row, buf)? {
+            None => return Ok(None),
+            Some(found) => found,
+        };
+        let inside = match found {
+            Found::Node {
+                node: at,
+                place,
+                instance,
+            } => {
+                let node = &self.tree.nodes[at as usize];
+                if let Body::Leaf(values) = &node.body {
+                    return Ok(Some(match &**values {
+                        Values::Lazy(lazy) => {
+                            lazy.visit(instance as usize, |scalar| Ok(kept(scalar, buf)))?
+                        }
+                        values => leaf(node.kind, values, instance as usize),
+                    }));
+                }
+                build(buf, self.tree.max_values, |sink| {
+                    self.tree.emit(at, place, instance, sink)
+                })?;
+                return Ok(Some(Scalar::Payload(buf)));
+            }
+            Found::Stored(payload, depth) => inside(payload, &self.steps[depth..])?,
+            Found::Buffered(depth) => inside(buf, &self.steps[depth..])?,
+        };
+        Ok(inside.map(|value| match value {
+            Json::Null => Scalar::Null,
+            Json::Bool(b) => Scalar::Bool(b),
+            Json::Numeric(n) => Scalar::of_numeric(n),
+            Json::String(s) => Scalar::String(s),
+            Json::Array(c) | Json::Object(c) => Scalar::Payload(c.bytes()),
+        }))
+    }
+
+    /// Where the value at the path is in `row`'s document.
+    pub(crate) fn find(&self, row: usize, buf: &mut Vec<u8>) -> Result<Option<Found<'_>>> {
         match u32::try_from(row) {
             Ok(row) if row < self.rows => self.follow(&self.hops, 0, row, buf),
             _ => Ok(None),
         }
     }
 
-    fn follow<'a>(
-        &'a self,
-        hops: &'a [Hop],
+    /// The steps that lead on from a value found after `depth` steps.
+    pub(crate) fn steps_from(&self, depth: usize) -> &[PathStep] {
+        &self.steps[depth..]
+    }
+
+    fn follow(
+        &self,
+        hops: &[Hop],
         depth: usize,
         place: u32,
-        buf: &'a mut Vec<u8>,
-    ) -> Result<Option<Scalar<'a>>> {
+        buf: &mut Vec<u8>,
+    ) -> Result<Option<Found<'_>>> {
         // A place has one kind of value, so at most one hop is present.
         let found = hops.iter().find_map(|hop| {
             self.tree.nodes[hop.node as usize]
@@ -217,32 +281,20 @@ impl PathColumn {
         let Some((hop, instance)) = found else {
             return Ok(None);
         };
-        let node = &self.tree.nodes[hop.node as usize];
-        match (&hop.then, &node.body) {
-            (Then::End, Body::Leaf(values)) => Ok(Some(match &**values {
-                Values::Lazy(lazy) => {
-                    lazy.visit(instance as usize, |scalar| Ok(kept(scalar, buf)))?
-                }
-                values => leaf(node.kind, values, instance as usize),
+        match (&hop.then, &self.tree.nodes[hop.node as usize].body) {
+            (Then::End, _) => Ok(Some(Found::Node {
+                node: hop.node,
+                place,
+                instance,
             })),
-            (Then::End, _) => {
-                build(buf, self.tree.max_values, |sink| {
-                    self.tree.emit(hop.node, place, instance, sink)
-                })?;
-                Ok(Some(Scalar::Payload(buf)))
-            }
-            (Then::Inside, Body::Leaf(values)) => {
-                let payload = match &**values {
-                    Values::Lazy(lazy) => {
-                        let one = lazy.value(instance as usize)?;
-                        buf.clear();
-                        buf.extend_from_slice(one.bytes(0));
-                        &*buf
-                    }
-                    values => values.bytes(instance as usize),
-                };
-                inside(amax_jsonb::root(payload)?, &self.steps[depth..])
-            }
+            (Then::Inside, Body::Leaf(values)) => Ok(Some(match &**values {
+                Values::Lazy(lazy) => {
+                    buf.clear();
+                    buf.extend_from_slice(lazy.value(instance as usize)?.bytes(0));
+                    Found::Buffered(depth)
+                }
+                values => Found::Stored(values.bytes(instance as usize), depth),
+            })),
             (Then::Element(index, next), Body::Array { starts, .. }) => {
                 let (start, end) = (
                     i64::from(starts[instance as usize]),
@@ -265,7 +317,7 @@ impl PathColumn {
                         (rest.presence.get(place), &rest.body)
                     {
                         if overflowing(values, record as usize, *key, self.tree.max_values, buf)? {
-                            return inside(amax_jsonb::root(buf)?, &self.steps[depth + 1..]);
+                            return Ok(Some(Found::Buffered(depth + 1)));
                         }
                     }
                 }
@@ -302,8 +354,22 @@ fn kept<'a>(scalar: Scalar<'_>, buf: &'a mut Vec<u8>) -> Scalar<'a> {
     }
 }
 
+/// Where a path ends in a document.
+pub(crate) enum Found<'a> {
+    /// At an instance of a node.
+    Node {
+        node: u32,
+        place: u32,
+        instance: u32,
+    },
+    /// In a jsonb that a column holds, after so many steps.
+    Stored(&'a [u8], usize),
+    /// The same, but the jsonb is in the buffer.
+    Buffered(usize),
+}
+
 /// Whether `key` is in an overflow record; its value, as jsonb, goes to `out`.
-fn overflowing(
+pub(crate) fn overflowing(
     values: &Values,
     record: usize,
     key: u32,
@@ -327,48 +393,55 @@ fn overflowing(
 }
 
 /// The value at `steps` in a jsonb value.
-fn inside<'a>(mut value: Json<'a>, steps: &[PathStep]) -> Result<Option<Scalar<'a>>> {
+pub(crate) fn inside<'a>(payload: &'a [u8], steps: &[PathStep]) -> Result<Option<Json<'a>>> {
+    let mut value = amax_jsonb::root(payload)?;
     for step in steps {
-        let next = match (step, value) {
-            (PathStep::Key(key), Json::Object(c)) => c.get(key)?,
-            (PathStep::Index(i), Json::Array(c)) => {
-                let at = if *i < 0 {
-                    c.len() as i64 + i64::from(*i)
+        let next = match (step.key(), step.index(), value) {
+            (Some(key), _, Json::Object(c)) => c.get(key)?,
+            (_, Some(i), Json::Array(c)) => {
+                let at = if i < 0 {
+                    c.len() as i64 + i64::from(i)
                 } else {
-                    i64::from(*i)
+                    i64::from(i)
                 };
                 match usize::try_from(at) {
                     Ok(at) => c.get_index(at)?,
                     Err(_) => None,
                 }
             }
-            _ => None,
+            (.., Json::Object(_) | Json::Array(_)) => None,
+            (.., scalar) => step.keeps_scalar().then_some(scalar),
         };
         match next {
             Some(next) => value = next,
             None => return Ok(None),
         }
     }
-    Ok(Some(match value {
-        Json::Null => Scalar::Null,
-        Json::Bool(b) => Scalar::Bool(b),
-        Json::Numeric(n) => Scalar::of_numeric(n),
-        Json::String(s) => Scalar::String(s),
-        Json::Array(c) | Json::Object(c) => Scalar::Payload(c.bytes()),
-    }))
+    Ok(Some(value))
 }
 
 fn hops(tree: &Tree, nodes: &[u32], steps: &[PathStep]) -> Vec<Hop> {
     let mut out = Vec::new();
     for &node in nodes {
-        let then = match (steps.split_first(), &tree.nodes[node as usize].body) {
-            (None, _) => Then::End,
-            (Some(_), Body::Leaf(_)) if tree.nodes[node as usize].kind == Kind::Raw => Then::Inside,
-            (Some((PathStep::Key(name), steps)), Body::Object(object)) => {
+        let Some((step, steps)) = steps.split_first() else {
+            out.push(Hop {
+                node,
+                then: Then::End,
+            });
+            continue;
+        };
+        let kind = tree.nodes[node as usize].kind;
+        let then = match (step.key(), step.index(), &tree.nodes[node as usize].body) {
+            (.., Body::Leaf(_)) if kind == Kind::Raw => Then::Inside,
+            (.., Body::Leaf(_)) if kind.is_scalar() && step.keeps_scalar() => {
+                out.extend(hops(tree, &[node], steps));
+                continue;
+            }
+            (Some(name), _, Body::Object(object)) => {
                 let next: Vec<u32> = object
                     .fields
                     .iter()
-                    .filter(|field| tree.keys.get(field.key as usize) == &name[..])
+                    .filter(|field| tree.keys.get(field.key as usize) == name)
                     .map(|field| field.node)
                     .collect();
                 let rest = object
@@ -382,8 +455,8 @@ fn hops(tree: &Tree, nodes: &[u32], steps: &[PathStep]) -> Vec<Hop> {
                     });
                 Then::Field(hops(tree, &next, steps), rest)
             }
-            (Some((PathStep::Index(i), steps)), Body::Array { alternatives, .. }) => {
-                Then::Element(*i, hops(tree, alternatives, steps))
+            (_, Some(i), Body::Array { alternatives, .. }) => {
+                Then::Element(i, hops(tree, alternatives, steps))
             }
             _ => continue,
         };

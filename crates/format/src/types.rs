@@ -73,6 +73,33 @@ pub enum PathStep {
     Key(Vec<u8>),
     /// An array's element, from zero, or from -1 backwards from its end; missing in anything but an array.
     Index(i32),
+    /// The same, but a scalar counts as an array of itself: PostgreSQL's `-> integer`.
+    Item(i32),
+    /// A key in an object, an element in an array: what `#>` and subscripts make of digits.
+    KeyOrIndex(Vec<u8>, i32),
+}
+
+impl PathStep {
+    /// The key that it looks for in an object.
+    pub(crate) fn key(&self) -> Option<&[u8]> {
+        match self {
+            Self::Key(key) | Self::KeyOrIndex(key, _) => Some(key),
+            _ => None,
+        }
+    }
+
+    /// The element that it looks for in an array.
+    pub(crate) fn index(&self) -> Option<i32> {
+        match self {
+            Self::Index(i) | Self::Item(i) | Self::KeyOrIndex(_, i) => Some(*i),
+            Self::Key(_) => None,
+        }
+    }
+
+    /// Whether it leads from a scalar to itself.
+    pub(crate) fn keeps_scalar(&self) -> bool {
+        matches!(self, Self::Item(0 | -1))
+    }
 }
 
 /// Choices of a leaf's writer.

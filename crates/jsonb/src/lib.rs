@@ -9,12 +9,13 @@
 //! * [`walk()`]: a whole value as a flat stream of events, at any depth.
 //! * [`Builder`]: building from events, with keys in any order.
 //! * [`is_canonical`]: whether bytes are exactly what PostgreSQL would have written.
-//! * [`numeric`]: numbers; [`json`]: text.
+//! * [`numeric`]: numbers; [`json`]: text; [`jsonpath`]: what a path looks at.
 
 mod builder;
 mod canonical;
 mod error;
 pub mod json;
+pub mod jsonpath;
 mod layout;
 pub mod numeric;
 mod reader;
