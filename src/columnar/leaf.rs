@@ -152,6 +152,11 @@ const READS: usize = 200;
 const PATH_READS: usize = 20;
 
 impl OpenLeaf {
+    /// Memory it holds, in bytes.
+    pub fn bytes(&self) -> usize {
+        self.bytes.get()
+    }
+
     pub fn keys(&self) -> &[u64] {
         self.leaf.keys()
     }

@@ -291,8 +291,11 @@ impl Vacuum {
 
     /// Removes the index entries of the dead rows collected, then their line pointers.
     unsafe fn remove_dead(&mut self) {
-        // Stubs among the line pointers to be reused are dead to everyone: the directory must say so before.
+        // Stubs among the line pointers to be reused are dead to everyone: the directory must say so before. A flush at somebody's commit
+        // must not release stubs meanwhile: their places may be taken again.
+        let lock = MaintenanceLock::take(self.rel);
         let columnar = stub::mark_dead(self.rel);
+        drop(lock);
         super::fault("vacuum_marked");
         let manifest = manifest::current(self.rel);
         let left_out = manifest.components.iter().filter_map(|c| c.unswept);

@@ -144,6 +144,8 @@ pub unsafe extern "C-unwind" fn scan(
         number(c"Leaves Read", met.leaves - met.skipped, es);
         number(c"Leaves Skipped", met.skipped, es);
         number(c"Row Pages Read", met.pages, es);
+        number(c"Columnar Rows", met.rows, es);
         number(c"Rows Removed by Filter", met.removed, es);
+        number(c"Decoded kB", met.decoded.div_ceil(1024), es);
     }
 }

@@ -537,7 +537,8 @@ impl Scan {
         self.rows.clear();
     }
 
-    pub fn met(&self) -> Met {
+    pub fn met(&mut self) -> Met {
+        self.source.leave();
         self.source.met
     }
 }
@@ -684,7 +685,7 @@ struct Shared {
     next: AtomicU32,
     end: u32,
     /// What workers that are done have met.
-    met: [AtomicU64; 4],
+    met: [AtomicU64; 6],
 }
 
 #[pg_guard]
@@ -752,19 +753,24 @@ unsafe extern "C-unwind" fn shutdown(node: *mut pg_sys::CustomScanState) {
         return;
     };
     scan.shared = std::ptr::null_mut();
-    let [leaves, skipped, pages, removed] = &shared.met;
+    let [leaves, skipped, pages, rows, removed, decoded] = &shared.met;
+    scan.source.leave();
     let met = &mut scan.source.met;
     if pg_sys::ParallelWorkerNumber >= 0 {
         leaves.fetch_add(met.leaves, Ordering::SeqCst);
         skipped.fetch_add(met.skipped, Ordering::SeqCst);
         pages.fetch_add(met.pages, Ordering::SeqCst);
+        rows.fetch_add(met.rows, Ordering::SeqCst);
         removed.fetch_add(met.removed, Ordering::SeqCst);
+        decoded.fetch_add(met.decoded, Ordering::SeqCst);
     } else {
         *met += Met {
             leaves: leaves.swap(0, Ordering::SeqCst),
             skipped: skipped.swap(0, Ordering::SeqCst),
             pages: pages.swap(0, Ordering::SeqCst),
+            rows: rows.swap(0, Ordering::SeqCst),
             removed: removed.swap(0, Ordering::SeqCst),
+            decoded: decoded.swap(0, Ordering::SeqCst),
         };
     }
 }

@@ -29,8 +29,12 @@ pub struct Met {
     pub leaves: u64,
     pub skipped: u64,
     pub pages: u64,
+    /// Rows of leaves that the snapshot sees.
+    pub rows: u64,
     /// Rows that the conditions took out.
     pub removed: u64,
+    /// Bytes of memory that what was decoded takes.
+    pub decoded: u64,
 }
 
 impl std::ops::AddAssign for Met {
@@ -38,7 +42,9 @@ impl std::ops::AddAssign for Met {
         self.leaves += other.leaves;
         self.skipped += other.skipped;
         self.pages += other.pages;
+        self.rows += other.rows;
         self.removed += other.removed;
+        self.decoded += other.decoded;
     }
 }
 
@@ -50,6 +56,8 @@ pub struct Source {
     /// The row page of [`Unit::Page`].
     pub block: Block,
     pub met: Met,
+    /// The leaf it is at, and the memory that held when it came there.
+    last: Option<(Rc<OpenLeaf>, usize)>,
 }
 
 impl Source {
@@ -66,6 +74,7 @@ impl Source {
             position,
             block: Block::default(),
             met: Met::default(),
+            last: None,
         }
     }
 
@@ -105,12 +114,20 @@ impl Source {
         }
     }
 
+    /// Notes what has been decoded of the leaf it was at.
+    pub fn leave(&mut self) {
+        if let Some((leaf, before)) = self.last.take() {
+            self.met.decoded += leaf.bytes().saturating_sub(before) as u64;
+        }
+    }
+
     /// The next unit with rows the snapshot sees, but for leaves that `skip` says cannot have rows that are wanted.
     pub fn next(&mut self, forward: bool, skip: &mut dyn FnMut(&OpenLeaf) -> bool) -> Option<Unit> {
         let rel = self.rel;
         loop {
             pgrx::check_for_interrupts!();
             self.block.clear();
+            self.leave();
             let Some((blocks, run)) = self.take(forward) else {
                 // Beyond the last unit, or before the first.
                 if let Position::Own(at) = &mut self.position {
@@ -130,7 +147,9 @@ impl Source {
                         self.met.skipped += 1;
                         continue;
                     }
+                    self.last = Some((leaf.clone(), leaf.bytes()));
                     let rows = columnar::rows_of_blocks(rel, &leaf, blocks, self.snapshot);
+                    self.met.rows += rows.len() as u64;
                     if !rows.is_empty() {
                         return Some(Unit::Leaf(leaf, component.origin, rows));
                     }
