@@ -1,7 +1,7 @@
 //! Datums and the format's values.
 
 use crate::types::attribute;
-use amax_format::{ColumnType, Value};
+use amax_format::{ColumnType, Dense, Tag, Value};
 use pgrx::pg_sys;
 
 /// How an attribute is stored: by its type's physical properties, and by its meaning where the format knows better.
@@ -74,6 +74,24 @@ unsafe fn bytes<'a>(len: i16, datum: pg_sys::Datum) -> &'a [u8] {
         -2 => std::ffi::CStr::from_ptr(datum.cast_mut_ptr()).to_bytes_with_nul(),
         len => std::slice::from_raw_parts(datum.cast_mut_ptr::<u8>(), len as usize),
     }
+}
+
+/// A row's value as a Datum, as [`to_datum`]; None if its column has to be asked.
+pub unsafe fn dense_to_datum(
+    dense: &Dense,
+    row: usize,
+    att: *const pg_sys::FormData_pg_attribute,
+) -> Option<(pg_sys::Datum, bool)> {
+    let word = dense.words()[row];
+    let value = match dense.tag(row) {
+        Tag::Missing => Value::Null,
+        Tag::Bool => Value::Bool(word != 0),
+        Tag::Int if (*att).attbyval => Value::Int(word),
+        Tag::Float if (*att).attlen == 8 => Value::Float8(f64::from_bits(word as u64)),
+        Tag::String => Value::Bytes(dense.strings().get(word as usize)?),
+        _ => return None,
+    };
+    Some(to_datum(value, att))
 }
 
 /// A value as a Datum; by-reference ones are allocated in the current memory context.

@@ -41,7 +41,9 @@ pub unsafe extern "C-unwind" fn relation_info(
     }
     // The elements of its documents' arrays are read by the scan as well.
     let elements = unnesting(root, (*rel).relid);
-    Wrapper::new(root, (*rel).relid, indexed_paths(rel)).wrap_query();
+    let mut wrapper = Wrapper::new(root, (*rel).relid, indexed_paths(rel));
+    wrapper.wrap_query();
+    wrapper.keep_statistics(rel);
     for function in elements {
         let mut wrapper = Wrapper::new(root, function, Vec::new());
         wrapper.of_table = false;
@@ -85,6 +87,25 @@ impl Wrapper {
             let rte = &mut *(rte as *mut pg_sys::RangeTblEntry);
             if rte.lateral && rte.rtekind == pg_sys::RTEKind::RTE_FUNCTION {
                 rte.functions = self.wrap(rte.functions as *mut pg_sys::Node) as *mut pg_sys::List;
+            }
+        }
+    }
+
+    /// Extended statistics on expressions are found by the expressions: those of wrapped paths, too.
+    unsafe fn keep_statistics(&self, rel: *mut pg_sys::RelOptInfo) {
+        for known in nodes((*rel).statlist) {
+            let known = known as *mut pg_sys::StatisticExtInfo;
+            let mut changed = false;
+            let expressions = rewrite((*known).exprs as *mut pg_sys::Node, &mut |node| {
+                let (_, wrapped) = self.known.iter().find(|known| equal(known.0, node))?;
+                changed = true;
+                Some(*wrapped)
+            });
+            if changed {
+                let info = make::<pg_sys::StatisticExtInfo>(NodeTag::T_StatisticExtInfo);
+                std::ptr::copy_nonoverlapping(known, info, 1);
+                (*info).exprs = expressions as *mut pg_sys::List;
+                (*rel).statlist = pg_sys::lappend((*rel).statlist, info as *mut _);
             }
         }
     }

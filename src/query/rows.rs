@@ -7,8 +7,9 @@ use super::tree::{eval, holds, is_a, make, rewrite};
 use super::unnest::{Arrays, Elements, Function};
 use crate::am::block::Block;
 use crate::am::slot;
-use crate::columnar::{Keys, Level, OpenLeaf, Path, Row};
+use crate::columnar::{self, Keys, Level, OpenLeaf, Path, Row};
 use crate::storage::rowpage::set_tid;
+use crate::types::attribute as attribute_of;
 use amax_exec::{Columns, External, VectorBuilder, Zones};
 use amax_format::{Dense, PathColumn, Question, Scalar, Tag, Zone};
 use amax_lsm::{tid, Origin};
@@ -253,11 +254,14 @@ impl Rows {
 
     /// No entry has been computed.
     unsafe fn empty(&mut self) {
-        pg_sys::MemoryContextReset((*self.econtext).ecxt_per_tuple_memory);
-        pg_sys::MemoryContextReset((*self.row_econtext).ecxt_per_tuple_memory);
-        crate::compat::clear_slot(self.scan_slot);
+        // PostgreSQL's functions only where there is something to do: this is done for every row.
+        reset((*self.econtext).ecxt_per_tuple_memory);
+        reset((*self.row_econtext).ecxt_per_tuple_memory);
+        clear(self.scan_slot);
         self.filled.fill(false);
-        pg_sys::ExecStoreVirtualTuple(self.scan_slot);
+        // ExecStoreVirtualTuple().
+        (*self.scan_slot).tts_flags &= !(pg_sys::TTS_FLAG_EMPTY as u16);
+        (*self.scan_slot).tts_nvalid = (*(*self.scan_slot).tts_tupleDescriptor).natts as i16;
         // WHERE CURRENT OF asks for these two (execCurrent.c).
         (*self.scan_slot).tts_tableOid = (*self.rel).rd_id;
     }
@@ -265,7 +269,7 @@ impl Rows {
     /// Row `row` of a leaf.
     pub unsafe fn set_leaf(&mut self, columns: &Rc<LeafColumns>, row: u32) {
         self.begin(At::Leaf(columns.clone(), row));
-        crate::compat::clear_slot(self.row_slot);
+        clear(self.row_slot);
         (*self.scan_slot).tts_tid = own_tid(columns, row);
     }
 
@@ -343,6 +347,11 @@ impl Rows {
             };
         }
         if let At::Leaf(columns, row) = &self.at {
+            if level == in_columns {
+                if let Some(found) = self.from_columns(columns, *row, entry) {
+                    return found;
+                }
+            }
             // The batch that has the entry's rows.
             let (mut columns, mut row) = (columns.clone(), *row);
             while let Some(elements) = columns.elements().filter(|e| e.level > level) {
@@ -361,31 +370,10 @@ impl Rows {
                     return eval(self.parts[entry], self.econtext);
                 }
             }
-            let old = pg_sys::MemoryContextSwitchTo((*self.econtext).ecxt_per_tuple_memory);
-            let found = match (&self.entries[entry], columns.input(entry)) {
-                (Entry::Path(json), Input::Path(path)) => {
-                    let row = row as usize;
-                    Some(path_value(&path.dense, row, &path.column, row, json.text))
+            if columns.level() < in_columns {
+                if let Some(found) = self.from_columns(&columns, row, entry) {
+                    return found;
                 }
-                (Entry::Path(json), Input::Element(levels, at, dense)) => {
-                    let column = &levels[level - 1].elements.paths[*at];
-                    let place = columns.place(row).unwrap_or(0) as usize;
-                    Some(path_value(dense, row as usize, column, place, json.text))
-                }
-                (Entry::Ordinality(_), Input::Made(dense)) => Some((
-                    pg_sys::Datum::from(dense.words()[row as usize]),
-                    dense.tag(row as usize) == Tag::Missing,
-                )),
-                (Entry::Answer(..), Input::Column(answers)) => answer(answers, row as usize),
-                (Entry::Attribute(at), Input::Column(_)) => Some(
-                    Row::new(columns.leaf.clone(), row as usize, columns.origin)
-                        .attribute((*self.rel).rd_att, *at as usize - 1),
-                ),
-                _ => None,
-            };
-            pg_sys::MemoryContextSwitchTo(old);
-            if let Some(found) = found {
-                return found;
             }
             if (*self.row_slot).tts_flags & pg_sys::TTS_FLAG_EMPTY as u16 != 0 {
                 let own = own_tid(&columns, row);
@@ -416,6 +404,43 @@ impl Rows {
         eval(self.states[entry], self.row_econtext)
     }
 
+    /// An entry of the rows of `columns`, if it is in a column.
+    unsafe fn from_columns(
+        &self,
+        columns: &LeafColumns,
+        row: u32,
+        entry: usize,
+    ) -> Option<(pg_sys::Datum, bool)> {
+        let old = pg_sys::MemoryContextSwitchTo((*self.econtext).ecxt_per_tuple_memory);
+        let at = row as usize;
+        let found = match (&self.entries[entry], columns.input(entry)) {
+            (Entry::Path(json), Input::Path(path)) => {
+                Some(path_value(&path.dense, at, &path.column, at, json.text))
+            }
+            (Entry::Path(json), Input::Element(levels, path, dense)) => {
+                let column = &levels[columns.level() - 1].elements.paths[*path];
+                let place = columns.place(row).unwrap_or(0) as usize;
+                Some(path_value(dense, at, column, place, json.text))
+            }
+            (Entry::Ordinality(_), Input::Made(dense)) => Some((
+                pg_sys::Datum::from(dense.words()[at]),
+                dense.tag(at) == Tag::Missing,
+            )),
+            (Entry::Answer(..), Input::Column(answers)) => answer(answers, at),
+            (Entry::Attribute(attribute), Input::Column(dense)) => {
+                let number = *attribute as usize - 1;
+                let desc = (*self.rel).rd_att;
+                let plain = columnar::dense_to_datum(dense, at, attribute_of(desc, number));
+                Some(plain.unwrap_or_else(|| {
+                    Row::new(columns.leaf.clone(), at, columns.origin).attribute(desc, number)
+                }))
+            }
+            _ => None,
+        };
+        pg_sys::MemoryContextSwitchTo(old);
+        found
+    }
+
     /// Whether a condition over the entries in `reads` holds.
     pub unsafe fn holds(&mut self, state: *mut pg_sys::ExprState, reads: &[usize]) -> bool {
         self.fill(reads);
@@ -444,6 +469,18 @@ impl Rows {
         self.fill(&reads);
         self.outside[id].reads = reads;
         self.eval_outside(id, out);
+    }
+}
+
+unsafe fn reset(context: pg_sys::MemoryContext) {
+    if !(*context).isReset || !(*context).firstchild.is_null() {
+        pg_sys::MemoryContextReset(context);
+    }
+}
+
+unsafe fn clear(slot: *mut pg_sys::TupleTableSlot) {
+    if (*slot).tts_flags & pg_sys::TTS_FLAG_EMPTY as u16 == 0 {
+        crate::compat::clear_slot(slot);
     }
 }
 
@@ -577,14 +614,23 @@ unsafe fn path_value(
     text: bool,
 ) -> (pg_sys::Datum, bool) {
     let word = dense.words()[row];
-    match dense.tag(row) {
-        Tag::Missing => return (pg_sys::Datum::null(), true),
-        Tag::String if text => {
-            let string = dense.strings().get(word as usize).unwrap_or_default();
-            return (datum::of_bytes(string), false);
-        }
-        _ => {}
-    }
+    let scalar = match dense.tag(row) {
+        Tag::Missing => None,
+        Tag::Null => Some(Scalar::Null),
+        Tag::Bool => Some(Scalar::Bool(word != 0)),
+        Tag::Int => Some(Scalar::Int(word)),
+        Tag::Decimal => Some(Scalar::Decimal {
+            mantissa: word,
+            scale: dense.scales()[row],
+        }),
+        Tag::String => dense.strings().get(word as usize).map(Scalar::String),
+        Tag::Float | Tag::Other => return assembled(column, place, text),
+    };
+    datum_of(scalar, text)
+}
+
+/// The value at a path, from its column.
+unsafe fn assembled(column: &PathColumn, place: usize, text: bool) -> (pg_sys::Datum, bool) {
     SCRATCH.with(|kept| {
         let mut scratch = kept.take();
         let found = column
@@ -603,6 +649,9 @@ unsafe fn datum_of(found: Option<Scalar<'_>>, text: bool) -> (pg_sys::Datum, boo
     let value = match found {
         None => None,
         Some(Scalar::Null) if text => None,
+        Some(Scalar::Int(v)) if text => {
+            Some(datum::of_bytes(itoa::Buffer::new().format(v).as_bytes()))
+        }
         Some(Scalar::String(string)) if text => Some(datum::of_bytes(string)),
         Some(Scalar::Payload(payload)) => {
             let json = datum::of_bytes(payload);
@@ -614,14 +663,13 @@ unsafe fn datum_of(found: Option<Scalar<'_>>, text: bool) -> (pg_sys::Datum, boo
     (value.unwrap_or(pg_sys::Datum::null()), value.is_none())
 }
 
-/// A boolean or a number as `->>` shows it.
+/// A boolean, or a number that is no integer, as `->>` shows it.
 fn text_of(scalar: Scalar<'_>) -> String {
     let number = |payload: &[u8]| {
         amax_jsonb::numeric::to_text(payload).unwrap_or_else(|e| crate::columnar::raise(e.into()))
     };
     match scalar {
         Scalar::Bool(b) => b.to_string(),
-        Scalar::Int(v) => v.to_string(),
         Scalar::Decimal { mantissa, scale } => {
             let mut payload = Vec::new();
             match amax_jsonb::numeric::encode_decimal(mantissa, scale, &mut payload) {
@@ -630,8 +678,8 @@ fn text_of(scalar: Scalar<'_>) -> String {
             }
         }
         Scalar::Numeric(payload) => number(payload),
-        Scalar::Null | Scalar::String(_) | Scalar::Payload(_) => {
-            unreachable!("no scalar of these has a text of its own")
+        Scalar::Null | Scalar::Int(_) | Scalar::String(_) | Scalar::Payload(_) => {
+            unreachable!("these have been seen to")
         }
     }
 }
