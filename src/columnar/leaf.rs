@@ -6,8 +6,8 @@ use crate::storage::buffer::{corrupt, rel_name};
 use crate::storage::cache::{file_id, FileId};
 use crate::storage::{blob, manifest};
 use amax_format::{
-    forget_blocks, Column, Dense, Elements, Error, Leaf, Part, PathColumn, PathStep, Question,
-    ReadAt, Unnest,
+    forget_blocks, Column, ColumnType, Dense, Elements, Error, Leaf, Part, PathColumn, PathStep,
+    Question, ReadAt, Unnest,
 };
 use amax_lsm::{Blob, Component, LeafEntry};
 use pgrx::pg_sys;
@@ -152,6 +152,11 @@ const READS: usize = 200;
 const PATH_READS: usize = 20;
 
 impl OpenLeaf {
+    /// Whether a column is one of documents.
+    pub fn has_documents(&self, at: usize) -> bool {
+        self.leaf.schema().nth(at) == Some(ColumnType::Json)
+    }
+
     /// Memory it holds, in bytes.
     pub fn bytes(&self) -> usize {
         self.bytes.get()

@@ -76,7 +76,7 @@ unsafe fn bytes<'a>(len: i16, datum: pg_sys::Datum) -> &'a [u8] {
     }
 }
 
-/// A row's value as a Datum, as [`to_datum`]; None if its column has to be asked.
+/// A row's value in a column that is not one of documents, as [`to_datum`]; None if the column has to be asked.
 pub unsafe fn dense_to_datum(
     dense: &Dense,
     row: usize,

@@ -31,6 +31,8 @@ pub struct LeafColumns {
 enum Input {
     Path(Rc<Path>),
     Column(Rc<Dense>),
+    /// Documents: which there are; what they are is another matter.
+    Documents(Rc<Dense>),
     /// A path from elements: the levels it is in, and which of the wanted paths of its level.
     Element(Rc<Vec<Level>>, usize, Dense),
     /// Of the rows that the elements belong to, or elements' numbers.
@@ -144,6 +146,9 @@ impl LeafColumns {
                 Entry::Answer(path, question) => {
                     Input::Column(self.leaf.ask(attribute, &path.steps, question))
                 }
+                _ if self.leaf.has_documents(attribute) => {
+                    Input::Documents(self.leaf.dense(attribute))
+                }
                 _ => Input::Column(self.leaf.dense(attribute)),
             }
         })
@@ -154,7 +159,7 @@ impl Columns for LeafColumns {
     fn dense(&self, input: usize) -> &Dense {
         match self.input(input) {
             Input::Path(path) => &path.dense,
-            Input::Column(dense) => dense,
+            Input::Column(dense) | Input::Documents(dense) => dense,
             Input::Element(_, _, dense) | Input::Made(dense) | Input::Unknown(dense) => dense,
         }
     }
@@ -427,10 +432,15 @@ impl Rows {
                 dense.tag(at) == Tag::Missing,
             )),
             (Entry::Answer(..), Input::Column(answers)) => answer(answers, at),
-            (Entry::Attribute(attribute), Input::Column(dense)) => {
+            (Entry::Attribute(attribute), input @ (Input::Column(_) | Input::Documents(_))) => {
                 let number = *attribute as usize - 1;
                 let desc = (*self.rel).rd_att;
-                let plain = columnar::dense_to_datum(dense, at, attribute_of(desc, number));
+                let plain = match input {
+                    Input::Column(dense) => {
+                        columnar::dense_to_datum(dense, at, attribute_of(desc, number))
+                    }
+                    _ => None,
+                };
                 Some(plain.unwrap_or_else(|| {
                     Row::new(columns.leaf.clone(), at, columns.origin).attribute(desc, number)
                 }))
