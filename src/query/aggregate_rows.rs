@@ -1,9 +1,10 @@
 //! What the aggregate node computes of a scan's rows: keys and arguments as vectors, for the aggregator.
 
 use super::aggregate_plan::{argument, function_of};
+use super::columns::LeafColumns;
 use super::datum;
 use super::entry::{expressions, over_entries};
-use super::rows::{LeafColumns, Postgres, Rows};
+use super::rows::{Postgres, Rows};
 use super::scan::{self, Run};
 use super::tree::equal;
 use amax_exec::{

@@ -5,6 +5,7 @@ mod aggregate_parallel;
 mod aggregate_plan;
 mod aggregate_rows;
 mod aggregate_top;
+mod columns;
 mod compile;
 mod containment;
 mod datum;
@@ -23,6 +24,7 @@ mod source;
 mod tree;
 mod unnest;
 mod unnest_plan;
+mod value;
 
 use pgrx::pg_sys;
 

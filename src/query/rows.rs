@@ -1,186 +1,22 @@
 //! Rows as PostgreSQL's expressions see them: a scan's entries, each computed when something asks for it.
 
+use super::columns::{Input, LeafColumns};
 use super::compile::Outside;
 use super::datum;
 use super::entry::Entry;
-use super::tree::{eval, holds, is_a, make, rewrite};
-use super::unnest::{Arrays, Elements, Function};
+use super::tree::{eval, holds};
+use super::unnest::Function;
+use super::value::{answer, datum_of, over_document, part, path_value};
 use crate::am::block::Block;
 use crate::am::slot;
-use crate::columnar::{self, Keys, Level, OpenLeaf, Path, Row};
+use crate::columnar::{self, OpenLeaf, Row};
 use crate::storage::rowpage::set_tid;
 use crate::types::attribute as attribute_of;
-use amax_exec::{Columns, External, VectorBuilder, Zones};
-use amax_format::{Dense, PathColumn, Question, Scalar, Tag, Zone};
-use amax_lsm::{tid, Origin};
+use amax_exec::{External, VectorBuilder, Zones};
+use amax_format::{Tag, Zone};
+use amax_lsm::tid;
 use pgrx::pg_sys;
-use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
-
-/// The entries of a scan as columns of one leaf, decoded when they are first asked for. Rows are the leaf's, or elements of arrays.
-pub struct LeafColumns {
-    pub leaf: Rc<OpenLeaf>,
-    pub origin: Option<Origin>,
-    entries: Rc<[Entry]>,
-    inputs: Vec<OnceCell<Input>>,
-    elements: Option<Elements>,
-    /// The elements of arrays in the leaf.
-    levels: OnceCell<Option<Rc<Vec<Level>>>>,
-}
-
-enum Input {
-    Path(Rc<Path>),
-    Column(Rc<Dense>),
-    /// Documents: which there are; what they are is another matter.
-    Documents(Rc<Dense>),
-    /// A path from elements: the levels it is in, and which of the wanted paths of its level.
-    Element(Rc<Vec<Level>>, usize, Dense),
-    /// Of the rows that the elements belong to, or elements' numbers.
-    Made(Dense),
-    /// Not in the leaf: rows have to be looked at one by one.
-    Unknown(Dense),
-}
-
-impl LeafColumns {
-    pub fn new(leaf: Rc<OpenLeaf>, origin: Option<Origin>, entries: &Rc<[Entry]>) -> LeafColumns {
-        LeafColumns {
-            leaf,
-            origin,
-            entries: entries.clone(),
-            inputs: entries.iter().map(|_| OnceCell::new()).collect(),
-            elements: None,
-            levels: OnceCell::new(),
-        }
-    }
-
-    /// The elements of the next arrays of some rows; see [`Elements::new`].
-    pub fn unnest(self: &Rc<Self>, arrays: &Rc<Arrays>, rows: &[u32], outer: bool) -> LeafColumns {
-        let levels = self.levels(arrays).expect("only others are in no column");
-        LeafColumns {
-            elements: Some(Elements::new(self, arrays, levels, rows, outer)),
-            ..Self::new(self.leaf.clone(), self.origin, &self.entries)
-        }
-    }
-
-    /// None if the leaf is older than the documents' attribute.
-    fn levels(&self, arrays: &Arrays) -> Option<Rc<Vec<Level>>> {
-        let levels = self.levels.get_or_init(|| match &self.elements {
-            Some(elements) => Some(elements.levels.clone()),
-            None => (arrays.attribute < self.leaf.width())
-                .then(|| self.leaf.unnest(arrays.attribute, &arrays.levels)),
-        });
-        levels.clone()
-    }
-
-    /// The rows of which PostgreSQL's function has to say what elements they have.
-    pub fn others(&self, arrays: &Arrays) -> Others {
-        Others(self.levels(arrays), self.level())
-    }
-
-    /// Rows.
-    pub fn len(&self) -> usize {
-        let elements = self.elements.as_ref();
-        elements.map_or(self.leaf.keys().len(), |e| e.parents.len())
-    }
-
-    pub fn elements(&self) -> Option<&Elements> {
-        self.elements.as_ref()
-    }
-
-    /// What its rows are: 0: the leaf's rows. n: elements of the n-th arrays.
-    pub fn level(&self) -> usize {
-        self.elements.as_ref().map_or(0, |elements| elements.level)
-    }
-
-    /// A row's number in the leaf, among those of its level.
-    pub fn place(&self, row: u32) -> Option<u32> {
-        match &self.elements {
-            None => Some(row),
-            Some(elements) => elements.place(row),
-        }
-    }
-
-    /// The row of the leaf.
-    fn root(&self, row: u32) -> u32 {
-        match &self.elements {
-            None => row,
-            Some(elements) => elements.parent.root(elements.parents[row as usize]),
-        }
-    }
-
-    fn element_input(&self, elements: &Elements, entry: &Entry, at: usize) -> Input {
-        if entry.level() < elements.level {
-            return match elements.parent.knows(at) {
-                true => Input::Made(elements.parent.dense(at).take(&elements.parents)),
-                false => Input::Unknown(Dense::filled(elements.parents.len(), Tag::Other)),
-            };
-        }
-        match entry {
-            Entry::Path(path) if path.level == elements.level => {
-                let (levels, at) = elements.levels_of(&self.leaf, &path.steps);
-                let dense = levels[path.level - 1].dense(at).take(&elements.elements);
-                Input::Element(levels, at, dense)
-            }
-            Entry::Ordinality(level) if *level == elements.level => {
-                Input::Made(elements.ordinality())
-            }
-            _ => unreachable!("elements of later arrays are in no column here"),
-        }
-    }
-
-    fn input(&self, at: usize) -> &Input {
-        self.inputs[at].get_or_init(|| {
-            if let Some(elements) = &self.elements {
-                return self.element_input(elements, &self.entries[at], at);
-            }
-            let attribute = match &self.entries[at] {
-                Entry::Path(path) | Entry::Answer(path, _) => path.attribute as usize - 1,
-                Entry::Attribute(attribute) => *attribute as usize - 1,
-                Entry::Part(..) | Entry::Ordinality(_) | Entry::Expression => usize::MAX,
-            };
-            if attribute >= self.leaf.width() {
-                return Input::Unknown(Dense::filled(self.leaf.keys().len(), Tag::Other));
-            }
-            match &self.entries[at] {
-                Entry::Path(path) => Input::Path(self.leaf.path(attribute, &path.steps)),
-                Entry::Answer(path, question) => {
-                    Input::Column(self.leaf.ask(attribute, &path.steps, question))
-                }
-                _ if self.leaf.has_documents(attribute) => {
-                    Input::Documents(self.leaf.dense(attribute))
-                }
-                _ => Input::Column(self.leaf.dense(attribute)),
-            }
-        })
-    }
-}
-
-impl Columns for LeafColumns {
-    fn dense(&self, input: usize) -> &Dense {
-        match self.input(input) {
-            Input::Path(path) => &path.dense,
-            Input::Column(dense) | Input::Documents(dense) => dense,
-            Input::Element(_, _, dense) | Input::Made(dense) | Input::Unknown(dense) => dense,
-        }
-    }
-
-    fn knows(&self, input: usize) -> bool {
-        !matches!(self.input(input), Input::Unknown(_))
-    }
-}
-
-/// Rows of a batch that PostgreSQL's function is called for.
-pub struct Others(Option<Rc<Vec<Level>>>, usize);
-
-impl Others {
-    pub fn has(&self, place: Option<u32>) -> bool {
-        match (&self.0, place) {
-            (Some(levels), Some(place)) => levels[self.1].elements.is_other(place),
-            (Some(_), None) => false,
-            (None, _) => true,
-        }
-    }
-}
 
 /// Which row it is about.
 enum At {
@@ -353,7 +189,7 @@ impl Rows {
         }
         if let At::Leaf(columns, row) = &self.at {
             if level == in_columns {
-                if let Some(found) = self.from_columns(columns, *row, entry) {
+                if let Some(found) = self.column_value(columns, *row, entry) {
                     return found;
                 }
             }
@@ -376,7 +212,7 @@ impl Rows {
                 }
             }
             if columns.level() < in_columns {
-                if let Some(found) = self.from_columns(&columns, row, entry) {
+                if let Some(found) = self.column_value(&columns, row, entry) {
                     return found;
                 }
             }
@@ -410,7 +246,7 @@ impl Rows {
     }
 
     /// An entry of the rows of `columns`, if it is in a column.
-    unsafe fn from_columns(
+    unsafe fn column_value(
         &self,
         columns: &LeafColumns,
         row: u32,
@@ -563,156 +399,4 @@ impl External for Postgres<'_> {
     fn once(&mut self, id: usize, out: &mut VectorBuilder) {
         unsafe { self.rows.eval_outside(id, out) }
     }
-}
-
-thread_local! {
-    static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
-}
-
-/// An expression over one document with that as the value of a CASE.
-unsafe fn over_document(expression: *mut pg_sys::Node) -> *mut pg_sys::ExprState {
-    let over = rewrite(expression, &mut |node| {
-        is_a(node, pg_sys::NodeTag::T_Var).then(|| {
-            let case = make::<pg_sys::CaseTestExpr>(pg_sys::NodeTag::T_CaseTestExpr);
-            (*case).typeId = pg_sys::JSONBOID;
-            (*case).typeMod = -1;
-            case as *mut pg_sys::Node
-        })
-    });
-    pg_sys::ExecInitExpr(over as *mut pg_sys::Expr, std::ptr::null_mut())
-}
-
-/// The part of a row's document, in the current memory context; an empty object where a document has nothing of it.
-unsafe fn part(leaf: &OpenLeaf, at: usize, keys: &Keys, row: usize) -> (pg_sys::Datum, bool) {
-    let part = leaf.part(at, keys);
-    let mut buffer = Vec::new();
-    let found = part
-        .get(row, &mut buffer)
-        .unwrap_or_else(|e| crate::columnar::raise(e));
-    if found.is_some() {
-        return datum_of(found, false);
-    }
-    let missing = leaf.ask(at, &[], &Question::Type).tag(row) == Tag::Missing;
-    let mut empty = amax_jsonb::Builder::new();
-    empty.begin_object();
-    empty.end_object();
-    let empty = empty
-        .finish()
-        .unwrap_or_else(|e| crate::columnar::raise(e.into()));
-    (datum::of_bytes(&empty), missing)
-}
-
-/// The answer for a row; None if PostgreSQL has to give it.
-unsafe fn answer(answers: &Dense, row: usize) -> Option<(pg_sys::Datum, bool)> {
-    let word = answers.words()[row];
-    let value = match answers.tag(row) {
-        Tag::Missing => return Some((pg_sys::Datum::null(), true)),
-        Tag::Int => pg_sys::Datum::from(word as i32),
-        Tag::Bool => pg_sys::Datum::from(word != 0),
-        Tag::String => datum::of_bytes(answers.strings().get(word as usize)?),
-        _ => return None,
-    };
-    Some((value, false))
-}
-
-/// The value at a path in a row, as jsonb or as text, in the current memory context; `place` is the row's place in the path's column.
-unsafe fn path_value(
-    dense: &Dense,
-    row: usize,
-    column: &PathColumn,
-    place: usize,
-    text: bool,
-) -> (pg_sys::Datum, bool) {
-    let word = dense.words()[row];
-    let scalar = match dense.tag(row) {
-        Tag::Missing => None,
-        Tag::Null => Some(Scalar::Null),
-        Tag::Bool => Some(Scalar::Bool(word != 0)),
-        Tag::Int => Some(Scalar::Int(word)),
-        Tag::Decimal => Some(Scalar::Decimal {
-            mantissa: word,
-            scale: dense.scales()[row],
-        }),
-        Tag::String => dense.strings().get(word as usize).map(Scalar::String),
-        Tag::Float | Tag::Other => return assembled(column, place, text),
-    };
-    datum_of(scalar, text)
-}
-
-/// The value at a path, from its column.
-unsafe fn assembled(column: &PathColumn, place: usize, text: bool) -> (pg_sys::Datum, bool) {
-    SCRATCH.with(|kept| {
-        let mut scratch = kept.take();
-        let found = column
-            .get(place, &mut scratch)
-            .unwrap_or_else(|e| crate::columnar::raise(e));
-        let value = datum_of(found, text);
-        if scratch.capacity() <= 1 << 20 {
-            kept.replace(scratch);
-        }
-        value
-    })
-}
-
-/// What was found at a path, as jsonb or as text, in the current memory context.
-unsafe fn datum_of(found: Option<Scalar<'_>>, text: bool) -> (pg_sys::Datum, bool) {
-    let value = match found {
-        None => None,
-        Some(Scalar::Null) if text => None,
-        Some(Scalar::Int(v)) if text => {
-            Some(datum::of_bytes(itoa::Buffer::new().format(v).as_bytes()))
-        }
-        Some(Scalar::String(string)) if text => Some(datum::of_bytes(string)),
-        Some(Scalar::Payload(payload)) => {
-            let json = datum::of_bytes(payload);
-            Some(if text { text_of_json(json) } else { json })
-        }
-        Some(scalar) if text => Some(datum::of_bytes(text_of(scalar).as_bytes())),
-        Some(scalar) => Some(datum::of_bytes(&payload_of(scalar))),
-    };
-    (value.unwrap_or(pg_sys::Datum::null()), value.is_none())
-}
-
-/// A boolean, or a number that is no integer, as `->>` shows it.
-fn text_of(scalar: Scalar<'_>) -> String {
-    let number = |payload: &[u8]| {
-        amax_jsonb::numeric::to_text(payload).unwrap_or_else(|e| crate::columnar::raise(e.into()))
-    };
-    match scalar {
-        Scalar::Bool(b) => b.to_string(),
-        Scalar::Decimal { mantissa, scale } => {
-            let mut payload = Vec::new();
-            match amax_jsonb::numeric::encode_decimal(mantissa, scale, &mut payload) {
-                Ok(()) => number(&payload),
-                Err(e) => crate::columnar::raise(e.into()),
-            }
-        }
-        Scalar::Numeric(payload) => number(payload),
-        Scalar::Null | Scalar::Int(_) | Scalar::String(_) | Scalar::Payload(_) => {
-            unreachable!("these have been seen to")
-        }
-    }
-}
-
-/// jsonb as text.
-unsafe fn text_of_json(json: pg_sys::Datum) -> pg_sys::Datum {
-    let text: &std::ffi::CStr =
-        pgrx::direct_function_call(pg_sys::jsonb_out, &[Some(json)]).expect("jsonb has a text");
-    datum::of_bytes(text.to_bytes())
-}
-
-/// A scalar that is a document by itself.
-fn payload_of(scalar: Scalar<'_>) -> Vec<u8> {
-    let mut builder = amax_jsonb::Builder::new();
-    match scalar {
-        Scalar::Null | Scalar::Payload(_) => builder.null(),
-        Scalar::Bool(b) => builder.bool(b),
-        Scalar::Int(v) => builder.int(v),
-        Scalar::Decimal { mantissa, scale } => builder.decimal(mantissa, scale),
-        Scalar::Numeric(payload) => builder.numeric(payload),
-        Scalar::String(s) => builder.string(s),
-    }
-    builder
-        .finish()
-        .unwrap_or_else(|e| crate::columnar::raise(e.into()))
 }

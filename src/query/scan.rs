@@ -1,8 +1,9 @@
 //! The scan node: vectorized filters over leaves, then the entries of the rows that pass.
 
+use super::columns::LeafColumns;
 use super::compile::{is_pure, reads, Compiler};
 use super::entry::{entry_of, expressions, Entry};
-use super::rows::{Constants, LeafColumns, Postgres, Rows};
+use super::rows::{Constants, Postgres, Rows};
 use super::source::{Met, Position, Source, Unit};
 use super::tree::nodes;
 use super::unnest::{Arrays, Function};

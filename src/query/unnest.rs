@@ -1,8 +1,8 @@
 //! Unnesting in a scan: batches whose rows are elements of arrays, read from the columns below; and PostgreSQL's own function for the
 //! rows whose value at the path the columns do not hold as an array, and for those of row pages.
 
+use super::columns::LeafColumns;
 use super::entry::Entry;
-use super::rows::LeafColumns;
 use crate::columnar::{Level, OpenLeaf};
 use amax_format::{Dense, PathStep, Unnest};
 use pgrx::pg_sys;
