@@ -312,7 +312,8 @@ fn of_json(value: Json<'_>, question: &Question) -> Result<Answer> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{LeafBuilder, LeafOptions, Value};
+    use crate::testing::leaf;
+    use crate::LeafOptions;
 
     #[test]
     fn answers_are_those_of_the_documents() {
@@ -356,21 +357,11 @@ mod tests {
         }
         // With few rows all of it is in overflow columns, with many in columns of its own.
         for copies in [1, 3, 100] {
-            let mut builder = LeafBuilder::new(&[ColumnType::Json], LeafOptions::default());
-            let mut payloads = Vec::new();
-            for document in &documents {
-                for _ in 0..copies {
-                    let payload = amax_jsonb::json::parse(document).expect("JSON");
-                    let number = payloads.len() as u64 + 1;
-                    builder
-                        .push(number, &[Value::Bytes(&payload)])
-                        .expect("row");
-                    payloads.push(payload);
-                }
-            }
-            let image = builder.finish().expect("leaf");
-            let len = image.len() as u64;
-            let leaf = Leaf::open(image, len).expect("opens");
+            let rows = || documents.iter().flat_map(|text| vec![*text; copies]);
+            let payloads: Vec<Vec<u8>> = rows()
+                .map(|text| amax_jsonb::json::parse(text).expect("JSON"))
+                .collect();
+            let leaf = leaf(rows(), LeafOptions::default());
             for (path, question) in paths
                 .iter()
                 .flat_map(|path| questions.iter().map(move |q| (path, q)))

@@ -315,21 +315,8 @@ impl PathColumn {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ColumnType, Leaf, LeafBuilder, LeafOptions, PathStep, Value};
-
-    /// Rows of one document column.
-    fn leaf(documents: &[&str]) -> Leaf<Vec<u8>> {
-        let mut builder = LeafBuilder::new(&[ColumnType::Json], LeafOptions::default());
-        for (i, text) in documents.iter().enumerate() {
-            let payload = amax_jsonb::json::parse(text).expect("JSON");
-            builder
-                .push(i as u64 + 1, &[Value::Bytes(&payload)])
-                .expect("row");
-        }
-        let image = builder.finish().expect("leaf");
-        let len = image.len() as u64;
-        Leaf::open(image, len).expect("opens")
-    }
+    use crate::testing::leaf;
+    use crate::{LeafOptions, PathStep};
 
     #[test]
     fn every_kind_has_its_tag() {
@@ -350,7 +337,7 @@ mod tests {
                 .iter()
                 .flat_map(|d| std::iter::repeat_n(*d, copies))
                 .collect();
-            let leaf = leaf(&many);
+            let leaf = leaf(many.iter().copied(), LeafOptions::default());
             let path = leaf.path(0, &[PathStep::Key(b"a".to_vec())]).expect("path");
             let dense = path.dense().expect("dense");
             use Tag::*;

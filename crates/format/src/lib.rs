@@ -28,6 +28,8 @@ mod presence;
 mod schema;
 mod select;
 mod shred;
+#[cfg(test)]
+mod testing;
 mod tokens;
 mod tree;
 mod types;

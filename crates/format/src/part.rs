@@ -73,7 +73,8 @@ fn wanted(nodes: &[Node], path: &[Vec<u8>], arrays: usize, out: &mut Vec<Wanted>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{LeafBuilder, LeafOptions, Value};
+    use crate::testing::leaf;
+    use crate::LeafOptions;
 
     #[test]
     fn a_part_has_what_is_at_its_paths() {
@@ -89,16 +90,8 @@ mod tests {
             (r#"7"#, Some("7")),
             (r#"{"d":3}"#, None),
         ];
-        let mut builder = LeafBuilder::new(&[ColumnType::Json], LeafOptions::default());
-        for n in 0..documents.len() * 100 {
-            let payload = amax_jsonb::json::parse(documents[n / 100].0).expect("JSON");
-            builder
-                .push(n as u64 + 1, &[Value::Bytes(&payload)])
-                .expect("row");
-        }
-        let image = builder.finish().expect("leaf");
-        let len = image.len() as u64;
-        let leaf = Leaf::open(image, len).expect("opens");
+        let rows = documents.iter().flat_map(|(text, _)| [*text; 100]);
+        let leaf = leaf(rows, LeafOptions::default());
         let path = vec![b"a".to_vec(), b"b".to_vec()];
         // Twice the same, and one below another.
         let paths = [

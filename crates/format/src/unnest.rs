@@ -243,21 +243,8 @@ fn starts(tree: &Tree, array: Option<u32>, places: u32) -> Result<(Vec<u32>, Vec
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{LeafBuilder, LeafOptions, Scalar, Value};
-    use amax_jsonb::json;
-
-    fn leaf(documents: &[&str], options: LeafOptions) -> Leaf<Vec<u8>> {
-        let mut builder = LeafBuilder::new(&[ColumnType::Json], options);
-        for (i, text) in documents.iter().enumerate() {
-            let payload = json::parse(text).expect("JSON");
-            builder
-                .push(i as u64 + 1, &[Value::Bytes(&payload)])
-                .expect("row");
-        }
-        let image = builder.finish().expect("leaf");
-        let len = image.len() as u64;
-        Leaf::open(image, len).expect("opens")
-    }
+    use crate::testing::leaf;
+    use crate::{LeafOptions, Scalar};
 
     fn key(name: &str) -> Vec<PathStep> {
         vec![PathStep::Key(name.as_bytes().to_vec())]
@@ -292,7 +279,7 @@ mod tests {
                 .iter()
                 .flat_map(|d| std::iter::repeat_n(*d, copies))
                 .collect();
-            let leaf = leaf(&documents, LeafOptions::default());
+            let leaf = leaf(documents.iter().copied(), LeafOptions::default());
             let arrays = [
                 Unnest {
                     array: vec![b"a".to_vec()],
