@@ -64,6 +64,27 @@ SELECT differences($$SELECT id, rank() OVER (PARTITION BY p->>'x' ORDER BY id) F
 SELECT differences($$SELECT id, (SELECT count(*) FROM POSTS i, jsonb_array_elements_text(i.doc->'tags') t WHERE t = o.doc->'tags'->>0) FROM POSTS o WHERE id < 9$$);
 -- Two arrays side by side: one in the scan, the other by the function.
 SELECT differences($$SELECT id, tag, p->>'x' FROM POSTS, jsonb_array_elements_text(doc->'tags') tag, jsonb_array_elements(doc->'parts') p$$);
+-- In the select list.
+SELECT plan_of($$SELECT id, jsonb_array_elements(doc->'parts')->>'x' FROM posts WHERE id < 100$$);
+SELECT differences($$SELECT id, jsonb_array_elements(doc->'parts')->>'x' FROM POSTS$$);
+SELECT plan_of($$SELECT jsonb_array_elements_text(doc->'tags'), count(*) FROM posts GROUP BY 1$$);
+SELECT differences($$SELECT jsonb_array_elements_text(doc->'tags'), count(*), max(id) FROM POSTS GROUP BY 1$$);
+SELECT differences($$SELECT id, jsonb_array_elements(jsonb_array_elements(doc->'parts')->'links')->>'to', jsonb_array_elements(doc->'parts') FROM POSTS$$);
+SELECT differences($$SELECT id, jsonb_array_elements(jsonb_array_elements(doc->'parts')->'links') FROM POSTS$$);
+SELECT differences($$SELECT DISTINCT jsonb_array_elements(doc->'parts')->'x' FROM POSTS$$);
+SELECT differences($$SELECT * FROM (SELECT id, jsonb_array_elements(doc->'parts') p FROM POSTS) s WHERE p->>'x' = '4' AND id < 900$$);
+SELECT id, jsonb_array_elements_text(doc->'tags') FROM posts WHERE id < 2500 ORDER BY 2 DESC, 1 LIMIT 3;
+-- Elsewhere: two side by side; after groups, windows and sorts; beside what may fail for a row without elements; of joined rows.
+SELECT differences($$SELECT id, jsonb_array_elements_text(doc->'tags'), jsonb_array_elements(doc->'parts') FROM POSTS$$);
+SELECT differences($$SELECT id, generate_series(1, 2), jsonb_array_elements_text(doc->'tags') FROM POSTS$$);
+SELECT differences($$SELECT id, doc, count(*), jsonb_array_elements_text(doc->'tags') FROM POSTS GROUP BY id, doc$$);
+SELECT differences($$SELECT id, row_number() OVER (ORDER BY id), jsonb_array_elements_text(doc->'tags') FROM POSTS$$);
+SELECT differences($$(SELECT id, jsonb_array_elements_text(doc->'tags') FROM POSTS ORDER BY id)$$);
+SELECT differences($$SELECT (doc->>'n')::int, jsonb_array_elements_text(doc->'tags') FROM POSTS$$);
+SELECT differences($$SELECT a.id, jsonb_array_elements_text(a.doc->'tags') FROM POSTS a JOIN POSTS b ON a.id = b.id + 1$$);
+SELECT (doc->>'parts')::int, jsonb_array_elements_text(doc->'tags') FROM posts WHERE id = 4;
+-- Computed of elements, so not for rows without.
+SELECT differences($$SELECT (doc->>'n')::int, jsonb_array_elements(doc->'parts')->'x' FROM POSTS$$);
 -- Rows that are locked or changed may be rechecked.
 SELECT plan_of('SELECT id FROM posts, jsonb_array_elements(doc->''parts'') p FOR UPDATE OF posts');
 -- What is no array raises an error, if heap would look at it: after the conditions before it, and when its turn comes.
@@ -72,17 +93,23 @@ SELECT count(*) FROM posts, jsonb_array_elements(doc->'parts') p;
 SELECT count(*) FROM posts, jsonb_array_elements(doc->'parts') p WHERE id <> 5001;
 SELECT count(*) FROM posts, jsonb_array_elements(doc->'parts') p WHERE id < 5001;
 SELECT p->>'x' FROM posts, jsonb_array_elements(doc->'parts') p LIMIT 2;
+SELECT jsonb_array_elements(doc->'parts')->>'x', count(*) FROM posts GROUP BY 1;
+SELECT jsonb_array_elements(doc->'parts')->>'x', count(*) FROM posts WHERE id < 1500 GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 2;
+SELECT jsonb_array_elements(doc->'parts')->>'x' FROM posts LIMIT 2;
 VACUUM posts;
 SELECT count(*) FROM posts, jsonb_array_elements(doc->'parts') p;
 SELECT count(*) FROM posts, jsonb_array_elements(doc->'parts') p WHERE id <> 5001;
 SELECT count(*) FROM posts, jsonb_array_elements_text(doc->'parts') p WHERE id < 5001;
 SELECT p->>'x' FROM posts, jsonb_array_elements(doc->'parts') p LIMIT 2;
+SELECT jsonb_array_elements(doc->'parts')->>'x', count(*) FROM posts GROUP BY 1;
+SELECT jsonb_array_elements(doc->'parts')->>'x' FROM posts LIMIT 2;
 -- A leaf older than the documents.
 CREATE TABLE late (id int) USING amax;
 INSERT INTO late SELECT generate_series(1, 300);
 ALTER TABLE late ADD COLUMN doc jsonb DEFAULT '[1, {"x": 2}]';
 SELECT sum((e->>'x')::int), count(*) FROM late, jsonb_array_elements(doc) e;
 SELECT id, e FROM late, jsonb_array_elements(doc) e LIMIT 3;
+SELECT jsonb_array_elements(doc)->>'x', count(*) FROM late GROUP BY 1 ORDER BY 1;
 -- By parallel workers.
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
@@ -91,5 +118,7 @@ SET max_parallel_workers_per_gather = 2;
 DELETE FROM posts WHERE id > 5000;
 SELECT plan_of($$SELECT p->>'kind', array_agg(DISTINCT p->>'x') FROM posts, jsonb_array_elements(doc->'parts') p GROUP BY 1$$);
 SELECT differences($$SELECT p->>'kind', array_agg(DISTINCT p->>'x') FROM POSTS, jsonb_array_elements(doc->'parts') p GROUP BY 1$$);
+SELECT plan_of($$SELECT jsonb_array_elements(doc->'parts')->>'kind' k, count(*) FROM posts GROUP BY 1$$);
+SELECT differences($$SELECT jsonb_array_elements(doc->'parts')->>'kind' k, count(*) FROM POSTS GROUP BY 1$$);
 DROP TABLE posts, heap_posts, late;
 DROP FUNCTION plan_of, differences;

@@ -24,6 +24,7 @@ mod source;
 mod tree;
 mod unnest;
 mod unnest_plan;
+mod unnest_select;
 mod value;
 
 use pgrx::pg_sys;

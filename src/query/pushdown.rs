@@ -7,6 +7,7 @@ use super::path::{path_of, question_of, JsonPath};
 use super::plan::columnar_share;
 use super::tree::{equal, is_a, make, nodes, rewrite, walk};
 use super::unnest_plan::unnesting;
+use super::unnest_select::move_to_from;
 use crate::guc;
 use amax_format::Question;
 use pgrx::pg_sys;
@@ -39,6 +40,7 @@ pub unsafe extern "C-unwind" fn relation_info(
     if !scanned || columnar_share(table).is_none() {
         return;
     }
+    move_to_from(root, (*rel).relid);
     // The elements of its documents' arrays are read by the scan as well.
     let elements = unnesting(root, (*rel).relid);
     let mut wrapper = Wrapper::new(root, (*rel).relid, indexed_paths(rel));

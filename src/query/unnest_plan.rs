@@ -3,7 +3,7 @@
 //! PostgreSQL's own nested loop of the two is planned as well, and its pieces are taken: its conditions, in its order.
 
 use super::entry::{collect, collect_elements, entry_of, target_list, variables, Entry};
-use super::path::path_of;
+use super::path::{call_of, path_of};
 use super::plan::{is_ours, scan_of, PathMethods, ScanMethods};
 use super::tree::{is_a, list, make, nodes, rewrite, walk};
 use crate::guc;
@@ -119,23 +119,27 @@ unsafe fn bare(node: *mut Node) -> *mut Node {
     })
 }
 
-/// The relation of the documents whose array a function in FROM takes apart, if it does no more: jsonb_array_elements[_text] of a path by
-/// keys, or of a whole document or element.
+/// The relation of the documents whose array a function in FROM takes apart, if it does no more.
 pub unsafe fn unnests(rte: *mut RangeTblEntry) -> Option<Index> {
-    let &[function] = &nodes((*rte).functions)[..] else {
-        return None;
-    };
-    let call = (*(function as *mut RangeTblFunction)).funcexpr as *mut FuncExpr;
-    if (*rte).rtekind != RTEKind::RTE_FUNCTION
-        || !is_a(call as *mut Node, NodeTag::T_FuncExpr)
-        || !matches!(
-            (*call).funcid.to_u32(),
-            F_JSONB_ARRAY_ELEMENTS | F_JSONB_ARRAY_ELEMENTS_TEXT
-        )
-    {
+    match nodes((*rte).functions)[..] {
+        [function] if (*rte).rtekind == RTEKind::RTE_FUNCTION => {
+            array_of((*(function as *mut RangeTblFunction)).funcexpr)
+        }
+        _ => None,
+    }
+}
+
+/// The relation of the documents whose array a call takes apart: jsonb_array_elements[_text] of a path by keys, or of a whole document or
+/// element.
+pub unsafe fn array_of(call: *mut Node) -> Option<Index> {
+    let (function, args) = call_of(call)?;
+    if !matches!(
+        function,
+        F_JSONB_ARRAY_ELEMENTS | F_JSONB_ARRAY_ELEMENTS_TEXT
+    ) {
         return None;
     }
-    let array = bare(nodes((*call).args)[0]);
+    let array = bare(args[0]);
     let base = std::cell::Cell::new(0);
     let path = path_of(array, &|var| {
         base.set(var.varno as Index);

@@ -71,7 +71,7 @@ class Shapes:
 
     def case(self):
         rng = self.rng
-        makers = {self.rows: 20, self.aggregates: 20, self.grouped: 18, self.unnested: 12, self.srf: 5, self.combined: 4, self.whole: 3}
+        makers = {self.rows: 20, self.aggregates: 20, self.grouped: 18, self.unnested: 12, self.srf: 8, self.combined: 4, self.whole: 3}
         if not self.world.locked:
             makers[self.change] = 7
         if not self.risky:
@@ -316,21 +316,66 @@ class Shapes:
         tail, ordered = self.ordered(elements, items)
         return Case(Node(None, "SELECT %s FROM %s%s%s", List(items, least=1), source, where, tail), elements, ordered)
 
-    def srf(self):
-        """Set-returning functions in the select list, alone or in a subquery that groups them."""
+    def call(self, make, depth=1):
+        """A set-returning function of something in a document, as it may stand in a select list; (SQL, the documents it gives) or None."""
         rng = self.rng
-        relation, make = self.one()
         found = make.path({ARR} if rng.random() < 0.8 else {OBJ})
         if not found:
+            return None
+        argument = make.json_at(found[0], found[1].steps).sql()
+        if not found[1].kinds & {ARR}:
+            name = rng.choice(["jsonb_object_keys(%s)", "jsonb_each_text(%s)", "jsonb_each(%s)", "(jsonb_each(%s)).key", "(jsonb_each_text(%s)).value", "(jsonb_each(%s)).value"])
+            return name.replace("%s", argument), found[1].values() if name == "(jsonb_each(%s)).value" else None
+        if rng.random() < 0.35:
+            return f"jsonb_array_elements_text({argument})", None
+        call, elements = f"jsonb_array_elements({argument})", found[1].elements()
+        if depth and rng.random() < 0.3:
+            return self.call(Expressions(rng, Scope([(call, elements)]), self.risky, self.world), depth - 1) or (call, elements)
+        return call, elements
+
+    def called(self, call):
+        """The call, or something in what it returns."""
+        rng = self.rng
+        sql, below = call
+        if below and rng.random() < 0.6:
+            field = Expressions(rng, Scope([(sql, below)]), self.risky, self.world).field(rng.choice(["jsonb", "text", "text", "int", "numeric"]))
+            if field:
+                return field[0]
+        return Node(None, sql)
+
+    def srf(self):
+        """Set-returning functions in the select list: of elements of elements, side by side, beside other things; grouped, sorted, in subqueries."""
+        rng = self.rng
+        relation, make = self.one()
+        call = self.call(make)
+        if not call:
             return self.rows()
-        names = ["jsonb_array_elements", "jsonb_array_elements_text"] if found[1].kinds & {ARR} else ["jsonb_object_keys", "jsonb_each_text"]
-        items = [Node(None, f"{rng.choice(names)}(%s) AS x", make.json_at(found[0], found[1].steps))]
-        if rng.random() < 0.6:
-            items.append(make.simple(rng.choice(TYPES)))
-        node = Node(None, f"SELECT %s FROM {relation.sql}%s", List(items, least=1), self.where(make))
-        if rng.random() < 0.5 and "each" not in items[0].text:
-            node = Node(None, rng.choice(["SELECT x, count(*) FROM (%s) q GROUP BY x", "SELECT count(*), count(DISTINCT x) FROM (%s) q", "SELECT DISTINCT x FROM (%s) q"]), node)
-            make.loose = True
+        items = [self.called(call)]
+        for _ in range(rng.choice([0, 0, 1, 2])):
+            items.append(rng.choice([lambda: make.simple(rng.choice(TYPES)), lambda: Node(None, relation.scope.keys[0]) if relation.scope.keys else Node(None, "1"),
+                                     lambda: self.called(call), lambda: self.called(self.call(make) or call)])())
+        rng.shuffle(items)
+        where, draw = self.where(make), rng.random()
+        every = Node(None, ", ".join(str(n + 1) for n in range(len(items))))
+        make.loose = draw < 0.75
+        if draw < 0.25:
+            if rng.random() < 0.2:
+                items[0] = Node(None, "%s, %s", items[0], make.key())
+                every.text += f", {len(items) + 1}"
+            tail = List([every], "", " ORDER BY ") if rng.random() < 0.3 else List([])
+            grouped = Node(None, f"SELECT %s, %s FROM {relation.sql}%s GROUP BY %s%s", List(items, least=len(items)), List([make.aggregate()], least=1), where, every, tail)
+            return Case(grouped, make, bool(tail.kids))
+        if draw < 0.35:
+            return Case(Node(None, f"SELECT DISTINCT %s FROM {relation.sql}%s", List(items, least=1), where), make)
+        if draw < 0.5:
+            limit = self.limit() if rng.random() < 0.6 and not self.risky else List([])
+            return Case(Node(None, f"SELECT %s FROM {relation.sql}%s ORDER BY %s%s", List(items, least=len(items)), where, every, limit), make, True)
+        if draw < 0.6 and make.scope.keys and not self.risky:
+            return Case(Node(None, f"SELECT %s FROM {relation.sql}%s ORDER BY {', '.join(make.scope.keys)}%s", List(items, least=1), where, self.limit()), make, True)
+        node = Node(None, f"SELECT %s FROM {relation.sql}%s", Node(None, "%s AS x" + ", %s" * (len(items) - 1), *items), where)
+        if draw < 0.75:
+            node = Node(None, rng.choice(["SELECT x, count(*) FROM (%s) q GROUP BY x", "SELECT count(*), count(DISTINCT x) FROM (%s) q", "SELECT DISTINCT x FROM (%s) q",
+                                          "SELECT x FROM (%s) q WHERE x IS NOT NULL"]), node)
         return Case(node, make)
 
     def windows(self):

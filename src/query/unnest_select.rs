@@ -1,0 +1,225 @@
+//! A set-returning function in the select list as one in FROM, where the two are the same to the letter: then a scan unnests
+//! (unnest_plan), and what the planner does with a join's rows it does with elements.
+//!
+//! PostgreSQL calls such a function for each row that FROM and WHERE give (ProjectSet), before it groups and sorts if keys are made of its
+//! results, else after. This is done when subqueries have been pulled up and conditions pushed down, so that the function stays as much
+//! of a barrier to them as it was.
+
+use super::path::path_of;
+use super::tree::{equal, is_a, list, make, nodes, rewrite, walk};
+use super::unnest_plan::array_of;
+use pgrx::pg_sys;
+use pgrx::pg_sys::NodeTag;
+
+/// Of a query over one relation, if no row is lost or moved, nor an error, by it.
+pub unsafe fn move_to_from(root: *mut pg_sys::PlannerInfo, relid: pg_sys::Index) {
+    let parse = &mut *(*root).parse;
+    let plain = parse.hasTargetSRFs
+        && parse.commandType == pg_sys::CmdType::CMD_SELECT
+        && !parse.hasWindowFuncs
+        && !parse.hasDistinctOn
+        && parse.groupingSets.is_null()
+        && (*root).rowMarks.is_null()
+        && parse.rowMarks.is_null()
+        && is_alone(parse.jointree as *mut pg_sys::Node, relid);
+    if !plain {
+        return;
+    }
+    let Some(moved) = Moved::of((*root).processed_tlist, relid, nodes(parse.rtable).len()) else {
+        return;
+    };
+    let entries = || {
+        let pairs = nodes((*root).processed_tlist).into_iter();
+        pairs
+            .zip(nodes(moved.target_list))
+            .map(|(old, new)| (Entry::of(old), Entry::of(new)))
+    };
+    let returns_set = |entry: &Entry| pg_sys::expression_returns_set(entry.expression);
+    let groups = !parse.groupClause.is_null() || parse.hasAggs || (*root).hasHavingQual;
+    let grouped: Vec<u32> = nodes(parse.groupClause)
+        .into_iter()
+        .map(|clause| (*(clause as *mut pg_sys::SortGroupClause)).tleSortGroupRef)
+        .collect();
+    let in_time = if groups {
+        // Only groups' keys are computed before grouping.
+        entries().all(|(old, _)| !returns_set(&old) || grouped.contains(&old.key))
+    } else {
+        // make_sort_input_target() of planner.c.
+        parse.sortClause.is_null() || entries().any(|(old, _)| old.key != 0 && returns_set(&old))
+    };
+    // What is beside the last function is computed for rows without elements as well, unless something is computed of its result
+    // (split_pathtarget_at_srfs() of tlist.c).
+    let beside = || entries().filter(|(old, _)| !groups || grouped.contains(&old.key));
+    let computed_after = beside().any(|(_, new)| moved.is_in(new.expression));
+    let harmless =
+        computed_after || beside().all(|(old, _)| returns_set(&old) || is_safe(old.expression));
+    if !in_time || !harmless {
+        return;
+    }
+    for (i, call) in moved.calls.iter().enumerate() {
+        moved.add(root, i, *call);
+    }
+    (*root).processed_tlist = moved.target_list;
+    parse.targetList = moved.target_list;
+    parse.hasTargetSRFs = false;
+    (*root).hasLateralRTEs = true;
+}
+
+/// Whether FROM is this relation.
+unsafe fn is_alone(node: *mut pg_sys::Node, relid: pg_sys::Index) -> bool {
+    if is_a(node, NodeTag::T_FromExpr) {
+        let from = nodes((*(node as *mut pg_sys::FromExpr)).fromlist);
+        return matches!(from[..], [one] if is_alone(one, relid));
+    }
+    is_a(node, NodeTag::T_RangeTblRef)
+        && (*(node as *mut pg_sys::RangeTblRef)).rtindex as pg_sys::Index == relid
+}
+
+/// An entry of a target list.
+struct Entry {
+    expression: *mut pg_sys::Node,
+    /// By which clauses to group and sort refer to it.
+    key: u32,
+}
+
+impl Entry {
+    unsafe fn of(node: *mut pg_sys::Node) -> Entry {
+        let entry = &*(node as *mut pg_sys::TargetEntry);
+        Entry {
+            expression: entry.expr as *mut pg_sys::Node,
+            key: entry.ressortgroupref,
+        }
+    }
+}
+
+struct Moved {
+    /// Each over the relation or over the one before.
+    calls: Vec<*mut pg_sys::FuncExpr>,
+    /// The number of the first one's relation.
+    first: pg_sys::Index,
+    /// With variables in their place.
+    target_list: *mut pg_sys::List,
+}
+
+impl Moved {
+    /// None if there is a function that is not for us, or if two are called side by side.
+    unsafe fn of(
+        target_list: *mut pg_sys::List,
+        relid: pg_sys::Index,
+        before: usize,
+    ) -> Option<Moved> {
+        let mut moved = Moved {
+            calls: Vec::new(),
+            first: before as pg_sys::Index + 1,
+            target_list,
+        };
+        let mut base = relid;
+        while let Some(innermost) = innermost(moved.target_list as *mut pg_sys::Node) {
+            if array_of(innermost) != Some(base) {
+                return None;
+            }
+            let call = innermost as *mut pg_sys::FuncExpr;
+            base = moved.first + moved.calls.len() as pg_sys::Index;
+            moved.calls.push(call);
+            moved.target_list = rewrite(moved.target_list as *mut pg_sys::Node, &mut |node| {
+                equal(node, innermost).then(|| value(base, call) as *mut pg_sys::Node)
+            }) as *mut pg_sys::List;
+        }
+        (!moved.calls.is_empty()).then_some(moved)
+    }
+
+    /// Whether something is computed of the last function's result by an expression.
+    unsafe fn is_in(&self, expression: *mut pg_sys::Node) -> bool {
+        let last = self.first + self.calls.len() as pg_sys::Index - 1;
+        let mut found = false;
+        walk(expression, &mut |node| {
+            let var = node as *mut pg_sys::Var;
+            found |= node != expression
+                && is_a(node, NodeTag::T_Var)
+                && (*var).varno as pg_sys::Index == last;
+            true
+        });
+        found
+    }
+
+    /// Puts a function into FROM. The planner is about to walk that list (add_base_rels_to_query), and comes to it later.
+    unsafe fn add(&self, root: *mut pg_sys::PlannerInfo, i: usize, call: *mut pg_sys::FuncExpr) {
+        let parse = &mut *(*root).parse;
+        let function = make::<pg_sys::RangeTblFunction>(NodeTag::T_RangeTblFunction);
+        (*function).funcexpr = call as *mut pg_sys::Node;
+        (*function).funccolcount = 1;
+        let rte = make::<pg_sys::RangeTblEntry>(NodeTag::T_RangeTblEntry);
+        (*rte).rtekind = pg_sys::RTEKind::RTE_FUNCTION;
+        (*rte).functions = list([function]);
+        (*rte).lateral = true;
+        (*rte).inFromCl = true;
+        let column = pg_sys::makeString(pg_sys::pstrdup(c"value".as_ptr()));
+        (*rte).eref = pg_sys::makeAlias(pg_sys::get_func_name((*call).funcid), list([column]));
+        parse.rtable = pg_sys::lappend(parse.rtable, rte as *mut _);
+        pg_sys::expand_planner_arrays(root, 1);
+        let number = self.first as usize + i;
+        *(*root).simple_rte_array.add(number) = rte;
+        let reference = make::<pg_sys::RangeTblRef>(NodeTag::T_RangeTblRef);
+        (*reference).rtindex = number as i32;
+        let from = &mut *parse.jointree;
+        from.fromlist = pg_sys::lappend(from.fromlist, reference as *mut _);
+    }
+}
+
+/// The variable of a function's result.
+unsafe fn value(relation: pg_sys::Index, call: *mut pg_sys::FuncExpr) -> *mut pg_sys::Var {
+    pg_sys::makeVar(
+        relation as _,
+        1,
+        (*call).funcresulttype,
+        -1,
+        (*call).funccollid,
+        0,
+    )
+}
+
+/// A call of a set-returning function whose arguments call none.
+unsafe fn innermost(node: *mut pg_sys::Node) -> Option<*mut pg_sys::Node> {
+    let mut found = None;
+    walk(node, &mut |node| {
+        let returns_set = match (*node).type_ {
+            NodeTag::T_FuncExpr => (*(node as *mut pg_sys::FuncExpr)).funcretset,
+            NodeTag::T_OpExpr => (*(node as *mut pg_sys::OpExpr)).opretset,
+            _ => false,
+        };
+        // Those above come first.
+        if returns_set {
+            found = Some(node);
+        }
+        true
+    });
+    found
+}
+
+/// Whether an expression can be left out for a row without anyone noticing: it raises no error, whatever is in the row.
+unsafe fn is_safe(expression: *mut pg_sys::Node) -> bool {
+    let mut safe = true;
+    walk(expression, &mut |node| {
+        if path_of(node, &|_| true).is_some() {
+            return false;
+        }
+        safe &= match (*node).type_ {
+            NodeTag::T_FuncExpr => {
+                pg_sys::get_func_leakproof((*(node as *mut pg_sys::FuncExpr)).funcid)
+            }
+            NodeTag::T_OpExpr => {
+                pg_sys::get_func_leakproof((*(node as *mut pg_sys::OpExpr)).opfuncid)
+            }
+            NodeTag::T_Var
+            | NodeTag::T_Const
+            | NodeTag::T_RelabelType
+            | NodeTag::T_BoolExpr
+            | NodeTag::T_NullTest
+            | NodeTag::T_BooleanTest
+            | NodeTag::T_List => true,
+            _ => false,
+        };
+        safe
+    });
+    safe
+}
