@@ -25,8 +25,8 @@ END $$;
 -- Rows that only one of the tables gives; and whether the plan unnests in the scan.
 CREATE FUNCTION differences(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
-    ours text := replace(query, 'POSTS', 'posts');
-    heaps text := replace(query, 'POSTS', 'heap_posts');
+    ours text := replace(replace(query, 'POSTS', 'posts'), 'THINGS', 'things');
+    heaps text := replace(replace(query, 'POSTS', 'heap_posts'), 'THINGS', 'heap_things');
     n bigint;
     unnests bool;
 BEGIN
@@ -64,6 +64,38 @@ SELECT differences($$SELECT id, rank() OVER (PARTITION BY p->>'x' ORDER BY id) F
 SELECT differences($$SELECT id, (SELECT count(*) FROM POSTS i, jsonb_array_elements_text(i.doc->'tags') t WHERE t = o.doc->'tags'->>0) FROM POSTS o WHERE id < 9$$);
 -- Two arrays side by side: one in the scan, the other by the function.
 SELECT differences($$SELECT id, tag, p->>'x' FROM POSTS, jsonb_array_elements_text(doc->'tags') tag, jsonb_array_elements(doc->'parts') p$$);
+-- Fields of objects, in jsonb's order of keys. Those that are in no column of their own are left to the function.
+CREATE TABLE things (id int, doc jsonb) USING amax;
+INSERT INTO things SELECT i, jsonb_build_object('n', i) ||
+        CASE i % 4 WHEN 0 THEN '{}' WHEN 1 THEN '{"o": {}}' ELSE jsonb_build_object('o', jsonb_build_object('b', i, 'aa', 's' || i % 5, 'c',
+            jsonb_build_object('x', i % 3, 'l', jsonb_build_array(i, i % 2)), 'm', CASE i % 3 WHEN 0 THEN to_jsonb(i) WHEN 1 THEN '"t"' ELSE 'null' END)) END
+    FROM generate_series(1, 2500) i;
+INSERT INTO things VALUES (5000, '{"o": {"rare": 1, "b": 2}}');
+UPDATE things SET doc = doc || '{"seen": true}' WHERE id % 500 = 2;
+VACUUM things;
+INSERT INTO things VALUES (5001, '{"o": {"rarer": [1], "aa": null}}'), (5002, '{}');
+ANALYZE things;
+CREATE TABLE heap_things (LIKE things) USING heap;
+INSERT INTO heap_things SELECT * FROM things;
+SELECT plan_of($$SELECT key, count(*), sum((value->>'x')::int) FROM things, jsonb_each(doc->'o') GROUP BY 1$$);
+SELECT differences($$SELECT key, count(*), sum((value->>'x')::int) FROM THINGS, jsonb_each(doc->'o') GROUP BY 1$$);
+SELECT differences($$SELECT id, k, v, o, v->'l'->0, v->>'x' FROM THINGS, jsonb_each(doc->'o') WITH ORDINALITY e(k, v, o)$$);
+SELECT differences($$SELECT id, key, value FROM THINGS, jsonb_each_text(doc->'o') WHERE value LIKE 's%' OR key = 'm'$$);
+SELECT differences($$SELECT k, count(*) FROM THINGS, jsonb_object_keys(doc) k GROUP BY 1$$);
+SELECT differences($$SELECT id, key, value FROM THINGS LEFT JOIN LATERAL jsonb_each(doc->'o') ON value ? 'x'$$);
+SELECT differences($$SELECT id, key, e FROM THINGS, jsonb_each(doc->'o'), jsonb_array_elements(value->'l') e WHERE key = 'c'$$);
+SELECT differences($$SELECT id, (jsonb_each(doc->'o')).* FROM THINGS$$);
+SELECT differences($$SELECT (jsonb_each_text(doc->'o')).key, count(*) FROM THINGS GROUP BY 1$$);
+SELECT differences($$SELECT jsonb_object_keys(doc), count(*) FROM THINGS GROUP BY 1$$);
+SELECT differences($$SELECT id, jsonb_array_elements((jsonb_each(doc->'o')).value->'l') FROM THINGS WHERE id = 3$$);
+SELECT differences($$SELECT id, jsonb_each(doc->'o') FROM THINGS$$);
+SELECT id, k, v FROM things, jsonb_each(doc->'o') WITH ORDINALITY e(k, v, o) WHERE id IN (2, 3, 5000, 5001) ORDER BY id, o;
+INSERT INTO things VALUES (5003, '{"o": [1]}');
+SELECT count(*) FROM things, jsonb_each(doc->'o');
+SELECT count(*) FROM things, jsonb_each(doc->'o') WHERE id < 5003;
+VACUUM things;
+SELECT jsonb_object_keys(doc->'o'), count(*) FROM things GROUP BY 1;
+DROP TABLE things, heap_things;
 -- In the select list.
 SELECT plan_of($$SELECT id, jsonb_array_elements(doc->'parts')->>'x' FROM posts WHERE id < 100$$);
 SELECT differences($$SELECT id, jsonb_array_elements(doc->'parts')->>'x' FROM POSTS$$);

@@ -182,6 +182,7 @@ impl OpenLeaf {
         self.dense[at]
             .get_or_init(|| {
                 let dense = self.column(at).dense();
+                let dense = dense.unwrap_or_else(|e| super::raise(e));
                 self.count(dense.bytes_used());
                 Rc::new(dense)
             })

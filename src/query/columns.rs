@@ -27,7 +27,7 @@ pub enum Input {
     Documents(Rc<Dense>),
     /// A path from elements: the levels it is in, and which of the wanted paths of its level.
     Element(Rc<Vec<Level>>, usize, Dense),
-    /// Of the rows that the elements belong to, or elements' numbers.
+    /// Of the rows that the elements belong to, or elements' numbers or keys.
     Made(Dense),
     /// Not in the leaf: rows have to be looked at one by one.
     Unknown(Dense),
@@ -116,6 +116,7 @@ impl LeafColumns {
             Entry::Ordinality(level) if *level == elements.level => {
                 Input::Made(elements.ordinality())
             }
+            Entry::Key(level) if *level == elements.level => Input::Made(elements.keys()),
             _ => unreachable!("elements of later arrays are in no column here"),
         }
     }
@@ -128,7 +129,9 @@ impl LeafColumns {
             let attribute = match &self.entries[at] {
                 Entry::Path(path) | Entry::Answer(path, _) => path.attribute as usize - 1,
                 Entry::Attribute(attribute) => *attribute as usize - 1,
-                Entry::Part(..) | Entry::Ordinality(_) | Entry::Expression => usize::MAX,
+                Entry::Part(..) | Entry::Ordinality(_) | Entry::Key(_) | Entry::Expression => {
+                    usize::MAX
+                }
             };
             if attribute >= self.leaf.width() {
                 return Input::Unknown(Dense::filled(self.leaf.keys().len(), Tag::Other));

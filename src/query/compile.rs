@@ -106,7 +106,7 @@ impl Compiler<'_> {
     unsafe fn native(&mut self, node: *mut Node, ty: Type) -> Option<Expr> {
         if let Some((input, entry)) = self.entry(node) {
             return match entry {
-                Entry::Attribute(_) | Entry::Ordinality(_) | Entry::Answer(..) => {
+                Entry::Attribute(_) | Entry::Ordinality(_) | Entry::Key(_) | Entry::Answer(..) => {
                     Some(Expr::Column(input, ty))
                 }
                 Entry::Path(path) if path.text => Some(Expr::Text(input)),

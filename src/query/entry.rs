@@ -3,6 +3,7 @@
 use super::jsonpath::jsonpath_of;
 use super::path::{path_of, question_of, JsonPath};
 use super::tree::{equal, is_a, nodes, walk};
+use super::unnest::{Column, Unnesting};
 use crate::columnar::Keys;
 use amax_format::Question;
 use pgrx::pg_sys;
@@ -21,6 +22,8 @@ pub enum Entry {
     Attribute(i16),
     /// An element's number in its array, from 1; of the arrays unnested at a level, from 1.
     Ordinality(usize),
+    /// The key of a field, of the objects unnested at a level.
+    Key(usize),
     /// Evaluated over the row: system columns, whole rows.
     Expression,
 }
@@ -30,18 +33,18 @@ impl Entry {
     pub fn level(&self) -> usize {
         match self {
             Entry::Path(path) => path.level,
-            Entry::Ordinality(level) => *level,
+            Entry::Ordinality(level) | Entry::Key(level) => *level,
             Entry::Answer(..) | Entry::Part(..) | Entry::Attribute(_) | Entry::Expression => 0,
         }
     }
 }
 
-/// The entry that an expression is, given the relations of the functions that unnest.
-pub unsafe fn entry_of(expression: *mut pg_sys::Node, functions: &[pg_sys::Index]) -> Entry {
+/// The entry that an expression is, given the functions that unnest.
+pub unsafe fn entry_of(expression: *mut pg_sys::Node, functions: &[Unnesting]) -> Entry {
     let level_of = |var: &pg_sys::Var| {
         let at = functions
             .iter()
-            .position(|&f| f == var.varno as pg_sys::Index);
+            .position(|f| f.relation == var.varno as pg_sys::Index);
         at.map_or(0, |at| at + 1)
     };
     let level = Cell::new(0);
@@ -61,15 +64,19 @@ pub unsafe fn entry_of(expression: *mut pg_sys::Node, functions: &[pg_sys::Index
     }
     let var = expression as *mut pg_sys::Var;
     if is_a(expression, NodeTag::T_Var) && (*var).varattno > 0 {
-        return match (level_of(&*var), (*var).varattno) {
-            (0, attribute) => Entry::Attribute(attribute),
-            (level, 1) => Entry::Path(JsonPath {
-                attribute: 1,
+        let (level, attribute) = (level_of(&*var), (*var).varattno);
+        if level == 0 {
+            return Entry::Attribute(attribute);
+        }
+        return match functions[level - 1].columns().get(attribute as usize - 1) {
+            Some(Column::Value) => Entry::Path(JsonPath {
+                attribute,
                 steps: Vec::new(),
                 text: (*var).vartype == pg_sys::TEXTOID,
                 level,
             }),
-            (level, _) => Entry::Ordinality(level),
+            Some(Column::Key) => Entry::Key(level),
+            None => Entry::Ordinality(level),
         };
     }
     Entry::Expression

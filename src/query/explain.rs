@@ -3,7 +3,7 @@
 use super::entry::Entry;
 use super::rows::Rows;
 use super::scan::of;
-use amax_format::{PathStep, Question};
+use amax_format::{Parts, PathStep, Question};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 use std::ffi::CString;
@@ -83,11 +83,16 @@ unsafe fn columns(
             });
             Some(parts.collect::<Vec<_>>().join(", "))
         }
+        Entry::Key(level) => Some(arrays[level - 1].clone() + " (key)"),
         Entry::Ordinality(_) | Entry::Expression => None,
     };
     for function in &rows.functions {
         let array = named(&rows.entries[function.array], &arrays);
-        arrays.push(array.unwrap_or_default() + "[*]");
+        let parts = match function.parts {
+            Parts::Elements => "[*]",
+            Parts::Fields => ".*",
+        };
+        arrays.push(array.unwrap_or_default() + parts);
     }
     if !arrays.is_empty() {
         // A join's node does not say what it scans.

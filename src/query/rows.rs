@@ -267,6 +267,7 @@ impl Rows {
                 pg_sys::Datum::from(dense.words()[at]),
                 dense.tag(at) == Tag::Missing,
             )),
+            (Entry::Key(_), Input::Made(dense)) => answer(dense, at),
             (Entry::Answer(..), Input::Column(answers)) => answer(answers, at),
             (Entry::Attribute(attribute), input @ (Input::Column(_) | Input::Documents(_))) => {
                 let number = *attribute as usize - 1;

@@ -6,7 +6,7 @@ use super::entry::{entry_of, expressions, Entry};
 use super::rows::{Constants, Postgres, Rows};
 use super::source::{Met, Position, Source, Unit};
 use super::tree::nodes;
-use super::unnest::{Arrays, Function};
+use super::unnest::{Arrays, Function, Unnesting};
 use super::unnest_plan::Shape;
 use crate::am::bulk;
 use crate::am::scan::predicate_lock;
@@ -143,7 +143,16 @@ impl Scan {
         let plan = (*node).ss.ps.plan as *mut pg_sys::CustomScan;
         let shape = Shape::of(plan);
         let tlist = expressions((*plan).custom_scan_tlist);
-        let functions = shape.functions();
+        let calls = nodes((*plan).custom_exprs);
+        let functions: Vec<Unnesting> = shape
+            .functions()
+            .into_iter()
+            .zip(&calls)
+            .map(|(relation, &call)| {
+                let function = (*(call as *mut pg_sys::FuncExpr)).funcid.to_u32();
+                Unnesting::by(relation, function).expect("the planner chose what unnests")
+            })
+            .collect();
         let entries: Rc<[Entry]> = tlist.iter().map(|&e| entry_of(e, &functions)).collect();
         let mut rows = Rows::new(&mut (*node).ss, rel, &tlist, entries.clone());
         let parent = &mut (*node).ss.ps as *mut pg_sys::PlanState;
@@ -177,13 +186,13 @@ impl Scan {
             stages.push(stage(level.matching, level.others, level.outer));
         }
         rows.outside = std::mem::take(&mut compiler.outside);
-        for call in nodes((*plan).custom_exprs) {
+        for (call, unnesting) in calls.into_iter().zip(&functions) {
             let array = reads(call)[0];
             let call = call as *mut pg_sys::FuncExpr;
-            let function = Function::new(&mut (*node).ss, call, array);
+            let function = Function::new(&mut (*node).ss, call, array, unnesting.parts());
             rows.functions.push(function);
         }
-        let arrays: Vec<usize> = rows.functions.iter().map(|f| f.array).collect();
+        let arrays = Arrays::new(&entries, &rows.functions);
         let estate = (*node).ss.ps.state;
         if !bulk::idle() {
             bulk::publish_for(rel, (*estate).es_snapshot);
@@ -199,7 +208,7 @@ impl Scan {
                 Position::Own(0..0),
             ),
             stages,
-            arrays: Arrays::new(&entries, &arrays).map(Rc::new),
+            arrays: arrays.map(Rc::new),
             output,
             parallel: false,
             shared: std::ptr::null_mut(),

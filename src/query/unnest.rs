@@ -1,10 +1,10 @@
-//! Unnesting in a scan: batches whose rows are elements of arrays, read from the columns below; and PostgreSQL's own function for the
+//! Unnesting in a scan: batches whose rows are elements of arrays, or fields of objects, read from the columns below; and PostgreSQL's own function for the
 //! rows whose value at the path the columns do not hold as an array, and for those of row pages.
 
 use super::columns::LeafColumns;
 use super::entry::Entry;
 use crate::columnar::{Level, OpenLeaf};
-use amax_format::{Dense, PathStep, Unnest};
+use amax_format::{Dense, Parts, PathStep, Unnest};
 use pgrx::pg_sys;
 use std::ffi::CStr;
 use std::rc::Rc;
@@ -12,7 +12,46 @@ use std::rc::Rc;
 /// In place of an element: the row of an outer join without one.
 const NO_ELEMENT: u32 = u32::MAX;
 
-/// The arrays that a scan unnests, each one in the elements of the one before.
+/// A function in FROM that takes arrays or objects apart.
+#[derive(Clone, Copy)]
+pub struct Unnesting {
+    pub relation: pg_sys::Index,
+    function: u32,
+}
+
+/// What a column of its result is; a further one is the ordinality.
+pub enum Column {
+    Key,
+    Value,
+}
+
+impl Unnesting {
+    /// By this function; None if it does something else.
+    pub fn by(relation: pg_sys::Index, function: u32) -> Option<Unnesting> {
+        let found = Unnesting { relation, function };
+        (!found.columns().is_empty()).then_some(found)
+    }
+
+    pub fn parts(self) -> Parts {
+        match self.function {
+            pg_sys::F_JSONB_ARRAY_ELEMENTS | pg_sys::F_JSONB_ARRAY_ELEMENTS_TEXT => Parts::Elements,
+            _ => Parts::Fields,
+        }
+    }
+
+    pub fn columns(self) -> &'static [Column] {
+        match self.function {
+            pg_sys::F_JSONB_ARRAY_ELEMENTS | pg_sys::F_JSONB_ARRAY_ELEMENTS_TEXT => {
+                &[Column::Value]
+            }
+            pg_sys::F_JSONB_EACH | pg_sys::F_JSONB_EACH_TEXT => &[Column::Key, Column::Value],
+            pg_sys::F_JSONB_OBJECT_KEYS => &[Column::Key],
+            _ => &[],
+        }
+    }
+}
+
+/// The arrays that a scan unnests, each one in the elements of the one before; or objects, of whose fields the same is said.
 pub struct Arrays {
     /// The document, from 0.
     pub attribute: usize,
@@ -20,10 +59,11 @@ pub struct Arrays {
 }
 
 impl Arrays {
-    /// Of a scan's entries and the entry of each array; None if there are none.
-    pub fn new(entries: &[Entry], arrays: &[usize]) -> Option<Arrays> {
+    /// Of a scan's entries and its functions; None if there are none.
+    pub fn new(entries: &[Entry], functions: &[Function]) -> Option<Arrays> {
         let mut attribute = 0;
-        let levels = arrays.iter().enumerate().map(|(i, &array)| {
+        let levels = functions.iter().enumerate().map(|(i, function)| {
+            let array = function.array;
             let steps = match &entries[array] {
                 Entry::Path(path) => path.steps.clone(),
                 _ => Vec::new(),
@@ -36,8 +76,9 @@ impl Arrays {
                 };
             }
             Unnest {
+                parts: function.parts,
                 array: steps.into_iter().map(key).collect(),
-                wanted: wanted(entries, i + 1, arrays.get(i + 1).copied()),
+                wanted: wanted(entries, i + 1, functions.get(i + 1).map(|next| next.array)),
             }
         });
         let levels: Vec<Unnest> = levels.collect();
@@ -136,6 +177,14 @@ impl Elements {
         (leaf.unnest(arrays.attribute, &alone), 0)
     }
 
+    /// Each field's key.
+    pub fn keys(&self) -> Dense {
+        self.levels[self.level - 1]
+            .elements
+            .keys
+            .take(&self.elements)
+    }
+
     /// Each element's number in its array.
     pub fn ordinality(&self) -> Dense {
         let known = &self.levels[self.level - 1].elements;
@@ -151,6 +200,7 @@ impl Elements {
 pub struct Function {
     /// The entry that is its argument.
     pub array: usize,
+    pub parts: Parts,
     call: *mut pg_sys::SetExprState,
     /// For its argument: an entry of the scan.
     econtext: *mut pg_sys::ExprContext,
@@ -168,18 +218,23 @@ impl Function {
         node: *mut pg_sys::ScanState,
         call: *mut pg_sys::FuncExpr,
         array: usize,
+        parts: Parts,
     ) -> Function {
         let estate = (*node).ps.state;
         let econtext = pg_sys::CreateExprContext(estate);
         (*econtext).ecxt_scantuple = (*node).ss_ScanTupleSlot;
-        let desc = pg_sys::CreateTemplateTupleDesc(1);
-        let ty = (*call).funcresulttype;
-        pg_sys::TupleDescInitEntry(desc, 1, c"value".as_ptr(), ty, -1, 0);
+        let (mut ty, mut desc) = (pg_sys::InvalidOid, std::ptr::null_mut());
+        pg_sys::get_expr_result_type(call as *mut pg_sys::Node, &mut ty, &mut desc);
+        if desc.is_null() {
+            desc = pg_sys::CreateTemplateTupleDesc(1);
+            pg_sys::TupleDescInitEntry(desc, 1, c"value".as_ptr(), ty, -1, 0);
+        }
         let slot = pg_sys::ExecInitExtraTupleSlot(estate, desc, &pg_sys::TTSOpsMinimalTuple);
         let element_econtext = pg_sys::CreateExprContext(estate);
         (*element_econtext).ecxt_scantuple = slot;
         Function {
             array,
+            parts,
             call: pg_sys::ExecInitTableFunctionResult(
                 call as *mut pg_sys::Expr,
                 econtext,

@@ -6,6 +6,7 @@ use super::entry::{collect, collect_elements, entry_of, target_list, variables, 
 use super::path::{call_of, path_of};
 use super::plan::{is_ours, scan_of, PathMethods, ScanMethods};
 use super::tree::{is_a, list, make, nodes, rewrite, walk};
+use super::unnest::Unnesting;
 use crate::guc;
 use amax_format::PathStep;
 use pgrx::pg_sys::*;
@@ -119,26 +120,21 @@ unsafe fn bare(node: *mut Node) -> *mut Node {
     })
 }
 
-/// The relation of the documents whose array a function in FROM takes apart, if it does no more.
-pub unsafe fn unnests(rte: *mut RangeTblEntry) -> Option<Index> {
+/// The relation of the documents that relation `function` takes apart, if it does no more.
+unsafe fn unnests(function: Index, rte: *mut RangeTblEntry) -> Option<(Index, Unnesting)> {
     match nodes((*rte).functions)[..] {
-        [function] if (*rte).rtekind == RTEKind::RTE_FUNCTION => {
-            array_of((*(function as *mut RangeTblFunction)).funcexpr)
+        [call] if (*rte).rtekind == RTEKind::RTE_FUNCTION => {
+            unnested_by((*(call as *mut RangeTblFunction)).funcexpr, function)
         }
         _ => None,
     }
 }
 
-/// The relation of the documents whose array a call takes apart: jsonb_array_elements[_text] of a path by keys, or of a whole document or
-/// element.
-pub unsafe fn array_of(call: *mut Node) -> Option<Index> {
+/// The relation of the documents that a call takes apart: jsonb_array_elements[_text], jsonb_each[_text] or jsonb_object_keys of a path by
+/// keys, or of a whole document or element.
+pub unsafe fn unnested_by(call: *mut Node, relation: Index) -> Option<(Index, Unnesting)> {
     let (function, args) = call_of(call)?;
-    if !matches!(
-        function,
-        F_JSONB_ARRAY_ELEMENTS | F_JSONB_ARRAY_ELEMENTS_TEXT
-    ) {
-        return None;
-    }
+    let by = Unnesting::by(relation, function)?;
     let array = bare(args[0]);
     let base = std::cell::Cell::new(0);
     let path = path_of(array, &|var| {
@@ -147,23 +143,24 @@ pub unsafe fn array_of(call: *mut Node) -> Option<Index> {
     });
     if let Some(path) = path {
         let keys = path.steps.iter().all(|s| matches!(s, PathStep::Key(_)));
-        return (keys && !path.text).then(|| base.get());
+        return (keys && !path.text).then(|| (base.get(), by));
     }
     let var = array as *mut Var;
     (is_a(array, NodeTag::T_Var)
         && (*var).varattno > 0
         && (*var).varlevelsup == 0
         && (*var).vartype == JSONBOID)
-        .then(|| (*var).varno as Index)
+        .then(|| ((*var).varno as Index, by))
 }
 
 /// The relations whose functions take arrays of relation `table` apart, and those that take apart arrays in their elements.
 pub unsafe fn unnesting(root: *mut PlannerInfo, table: Index) -> Vec<Index> {
     let mut found = vec![table];
     for (i, rte) in nodes((*(*root).parse).rtable).into_iter().enumerate() {
-        let base = unnests(rte as *mut RangeTblEntry);
-        if base.is_some_and(|base| found.contains(&base)) {
-            found.push(i as Index + 1);
+        let function = i as Index + 1;
+        let base = unnests(function, rte as *mut RangeTblEntry);
+        if base.is_some_and(|(base, _)| found.contains(&base)) {
+            found.push(function);
         }
     }
     found.split_off(1)
@@ -202,11 +199,13 @@ pub unsafe extern "C-unwind" fn add_paths(
         return;
     };
     let rte = *(*root).simple_rte_array.add((*inner).relid as usize);
-    let relations = relations(scan);
     let whole_row = *(*inner).attr_needed.offset(-isize::from((*inner).min_attr));
-    if unnests(rte) != relations.last().copied()
+    let Some((base, by)) = unnests((*inner).relid, rte) else {
+        return;
+    };
+    if relations(scan).last() != Some(&base)
         || bms_membership(whole_row) != BMS_Membership::BMS_EMPTY_SET
-        || jointype == JoinType::JOIN_LEFT && computes_before_join(joinrel, (*inner).relid, extra)
+        || jointype == JoinType::JOIN_LEFT && computes_before_join(joinrel, by, extra)
     {
         return;
     }
@@ -230,7 +229,7 @@ pub unsafe extern "C-unwind" fn add_paths(
 /// Paths are strict.
 unsafe fn computes_before_join(
     joinrel: *mut RelOptInfo,
-    function: Index,
+    by: Unnesting,
     extra: *mut JoinPathExtraData,
 ) -> bool {
     let mut found = false;
@@ -239,8 +238,8 @@ unsafe fn computes_before_join(
             if is_a(node, NodeTag::T_PlaceHolderVar) {
                 let phv = &*(node as *mut PlaceHolderVar);
                 let inner = bare(phv.phexpr as *mut Node);
-                found |= bms_is_member(function as i32, phv.phrels)
-                    && matches!(entry_of(inner, &[function]), Entry::Expression);
+                found |= bms_is_member(by.relation as i32, phv.phrels)
+                    && matches!(entry_of(inner, &[by]), Entry::Expression);
             }
             true
         });

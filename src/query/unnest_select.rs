@@ -7,7 +7,8 @@
 
 use super::path::path_of;
 use super::tree::{equal, is_a, list, make, nodes, rewrite, walk};
-use super::unnest_plan::array_of;
+use super::unnest::{Column, Unnesting};
+use super::unnest_plan::unnested_by;
 use pgrx::pg_sys;
 use pgrx::pg_sys::NodeTag;
 
@@ -50,14 +51,14 @@ pub unsafe fn move_to_from(root: *mut pg_sys::PlannerInfo, relid: pg_sys::Index)
     // What is beside the last function is computed for rows without elements as well, unless something is computed of its result
     // (split_pathtarget_at_srfs() of tlist.c).
     let beside = || entries().filter(|(old, _)| !groups || grouped.contains(&old.key));
-    let computed_after = beside().any(|(_, new)| moved.is_in(new.expression));
+    let computed_after = moved.selects || beside().any(|(_, new)| moved.is_in(new.expression));
     let harmless =
         computed_after || beside().all(|(old, _)| returns_set(&old) || is_safe(old.expression));
     if !in_time || !harmless {
         return;
     }
-    for (i, call) in moved.calls.iter().enumerate() {
-        moved.add(root, i, *call);
+    for &(call, by) in &moved.calls {
+        add(root, call, by);
     }
     (*root).processed_tlist = moved.target_list;
     parse.targetList = moved.target_list;
@@ -94,11 +95,11 @@ impl Entry {
 
 struct Moved {
     /// Each over the relation or over the one before.
-    calls: Vec<*mut pg_sys::FuncExpr>,
-    /// The number of the first one's relation.
-    first: pg_sys::Index,
+    calls: Vec<(*mut pg_sys::FuncExpr, Unnesting)>,
     /// With variables in their place.
     target_list: *mut pg_sys::List,
+    /// Whether a column is selected from the last one's result.
+    selects: bool,
 }
 
 impl Moved {
@@ -110,27 +111,36 @@ impl Moved {
     ) -> Option<Moved> {
         let mut moved = Moved {
             calls: Vec::new(),
-            first: before as pg_sys::Index + 1,
             target_list,
+            selects: false,
         };
         let mut base = relid;
-        while let Some(innermost) = innermost(moved.target_list as *mut pg_sys::Node) {
-            if array_of(innermost) != Some(base) {
+        while let Some(call) = innermost(moved.target_list as *mut pg_sys::Node) {
+            let function = (before + moved.calls.len() + 1) as pg_sys::Index;
+            let (_, by) = unnested_by(call, function).filter(|found| found.0 == base)?;
+            let is_row = by.columns().len() > 1;
+            moved.selects = false;
+            moved.target_list = rewrite(moved.target_list as *mut pg_sys::Node, &mut |node| {
+                let select = node as *mut pg_sys::FieldSelect;
+                if is_row && is_a(node, NodeTag::T_FieldSelect) && equal((*select).arg, call) {
+                    moved.selects = true;
+                    return Some(column(function, (*select).fieldnum, node));
+                }
+                (!is_row && equal(node, call)).then(|| column(function, 1, call))
+            }) as *mut pg_sys::List;
+            if calls(moved.target_list, call) {
+                // A whole row is wanted.
                 return None;
             }
-            let call = innermost as *mut pg_sys::FuncExpr;
-            base = moved.first + moved.calls.len() as pg_sys::Index;
-            moved.calls.push(call);
-            moved.target_list = rewrite(moved.target_list as *mut pg_sys::Node, &mut |node| {
-                equal(node, innermost).then(|| value(base, call) as *mut pg_sys::Node)
-            }) as *mut pg_sys::List;
+            moved.calls.push((call as *mut pg_sys::FuncExpr, by));
+            base = function;
         }
         (!moved.calls.is_empty()).then_some(moved)
     }
 
     /// Whether something is computed of the last function's result by an expression.
     unsafe fn is_in(&self, expression: *mut pg_sys::Node) -> bool {
-        let last = self.first + self.calls.len() as pg_sys::Index - 1;
+        let last = self.calls[self.calls.len() - 1].1.relation;
         let mut found = false;
         walk(expression, &mut |node| {
             let var = node as *mut pg_sys::Var;
@@ -141,41 +151,54 @@ impl Moved {
         });
         found
     }
-
-    /// Puts a function into FROM. The planner is about to walk that list (add_base_rels_to_query), and comes to it later.
-    unsafe fn add(&self, root: *mut pg_sys::PlannerInfo, i: usize, call: *mut pg_sys::FuncExpr) {
-        let parse = &mut *(*root).parse;
-        let function = make::<pg_sys::RangeTblFunction>(NodeTag::T_RangeTblFunction);
-        (*function).funcexpr = call as *mut pg_sys::Node;
-        (*function).funccolcount = 1;
-        let rte = make::<pg_sys::RangeTblEntry>(NodeTag::T_RangeTblEntry);
-        (*rte).rtekind = pg_sys::RTEKind::RTE_FUNCTION;
-        (*rte).functions = list([function]);
-        (*rte).lateral = true;
-        (*rte).inFromCl = true;
-        let column = pg_sys::makeString(pg_sys::pstrdup(c"value".as_ptr()));
-        (*rte).eref = pg_sys::makeAlias(pg_sys::get_func_name((*call).funcid), list([column]));
-        parse.rtable = pg_sys::lappend(parse.rtable, rte as *mut _);
-        pg_sys::expand_planner_arrays(root, 1);
-        let number = self.first as usize + i;
-        *(*root).simple_rte_array.add(number) = rte;
-        let reference = make::<pg_sys::RangeTblRef>(NodeTag::T_RangeTblRef);
-        (*reference).rtindex = number as i32;
-        let from = &mut *parse.jointree;
-        from.fromlist = pg_sys::lappend(from.fromlist, reference as *mut _);
-    }
 }
 
-/// The variable of a function's result.
-unsafe fn value(relation: pg_sys::Index, call: *mut pg_sys::FuncExpr) -> *mut pg_sys::Var {
+/// Puts a function into FROM. The planner is about to walk that list (add_base_rels_to_query), and comes to it later.
+unsafe fn add(root: *mut pg_sys::PlannerInfo, call: *mut pg_sys::FuncExpr, by: Unnesting) {
+    let parse = &mut *(*root).parse;
+    let function = make::<pg_sys::RangeTblFunction>(NodeTag::T_RangeTblFunction);
+    (*function).funcexpr = call as *mut pg_sys::Node;
+    (*function).funccolcount = by.columns().len() as i32;
+    let names = by.columns().iter().map(|column| match column {
+        Column::Key => c"key",
+        Column::Value => c"value",
+    });
+    let names = names.map(|name| pg_sys::makeString(pg_sys::pstrdup(name.as_ptr())));
+    let rte = make::<pg_sys::RangeTblEntry>(NodeTag::T_RangeTblEntry);
+    (*rte).rtekind = pg_sys::RTEKind::RTE_FUNCTION;
+    (*rte).functions = list([function]);
+    (*rte).lateral = true;
+    (*rte).inFromCl = true;
+    (*rte).eref = pg_sys::makeAlias(pg_sys::get_func_name((*call).funcid), list(names));
+    parse.rtable = pg_sys::lappend(parse.rtable, rte as *mut _);
+    pg_sys::expand_planner_arrays(root, 1);
+    *(*root).simple_rte_array.add(by.relation as usize) = rte;
+    let reference = make::<pg_sys::RangeTblRef>(NodeTag::T_RangeTblRef);
+    (*reference).rtindex = by.relation as i32;
+    let from = &mut *parse.jointree;
+    from.fromlist = pg_sys::lappend(from.fromlist, reference as *mut _);
+}
+
+/// A column of a function's result, in the place of an expression.
+unsafe fn column(function: pg_sys::Index, number: i16, of: *mut pg_sys::Node) -> *mut pg_sys::Node {
     pg_sys::makeVar(
-        relation as _,
-        1,
-        (*call).funcresulttype,
+        function as _,
+        number,
+        pg_sys::exprType(of),
         -1,
-        (*call).funccollid,
+        pg_sys::exprCollation(of),
         0,
-    )
+    ) as *mut pg_sys::Node
+}
+
+/// Whether a call is somewhere in a target list.
+unsafe fn calls(target_list: *mut pg_sys::List, call: *mut pg_sys::Node) -> bool {
+    let mut found = false;
+    walk(target_list as *mut pg_sys::Node, &mut |node| {
+        found |= equal(node, call);
+        !found
+    });
+    found
 }
 
 /// A call of a set-returning function whose arguments call none.

@@ -202,7 +202,7 @@ impl Dense {
     }
 
     /// Fills in the values of one node, whose places are rows.
-    fn fill(&mut self, tree: &Tree, node: u32) {
+    fn fill(&mut self, tree: &Tree, node: u32) -> Result<()> {
         let node = &tree.nodes[node as usize];
         let places = node.presence.iter().map(|row| row as usize).enumerate();
         let tag = match (&node.body, node.kind) {
@@ -235,13 +235,13 @@ impl Dense {
                     Tag::Float
                 }
                 (Values::Bytes(_), Kind::Bytes) => {
-                    places.for_each(|(i, row)| self.words[row] = i as i64);
-                    self.strings = Some(values.clone());
+                    let first = self.add_strings(values)?;
+                    places.for_each(|(i, row)| self.words[row] = first + i as i64);
                     Tag::String
                 }
                 (Values::Dictionary { codes, .. }, Kind::Bytes) => {
-                    places.for_each(|(i, row)| self.words[row] = i64::from(codes[i]));
-                    self.strings = Some(values.clone());
+                    let first = self.add_strings(values)?;
+                    places.for_each(|(i, row)| self.words[row] = first + i64::from(codes[i]));
                     Tag::String
                 }
                 _ => Tag::Other,
@@ -256,20 +256,49 @@ impl Dense {
                 .iter()
                 .for_each(|row| self.tags[row as usize] = tag);
         }
+        Ok(())
     }
 
-    fn of(tree: &Tree, rows: usize, nodes: impl Iterator<Item = u32>) -> Self {
+    /// Adds a node's strings, which are shared as long as no other node has any; the number of the first.
+    fn add_strings(&mut self, values: &Arc<Values>) -> Result<i64> {
+        let Some(before) = self.strings.take() else {
+            self.strings = Some(values.clone());
+            return Ok(0);
+        };
+        let table = |values: &Values| match values {
+            Values::Bytes(entries) | Values::Dictionary { entries, .. } => entries.clone(),
+            _ => ByteVec::default(),
+        };
+        let mut all = match Arc::try_unwrap(before) {
+            Ok(Values::Bytes(all)) => all,
+            Ok(other) => table(&other),
+            Err(shared) => table(&shared),
+        };
+        let first = all.len() as i64;
+        for string in table(values).iter() {
+            all.push(string)?;
+        }
+        self.strings = Some(Arc::new(Values::Bytes(all)));
+        Ok(first)
+    }
+
+    fn of(tree: &Tree, rows: usize, nodes: &[u32]) -> Result<Self> {
         let mut dense = Self::new(rows);
-        nodes.for_each(|node| dense.fill(tree, node));
+        for &node in nodes {
+            dense.fill(tree, node)?;
+        }
         dense.settle();
-        dense
+        Ok(dense)
     }
 }
 
 impl Column {
     /// The column with one place per row; documents are [`Tag::Other`].
-    pub fn dense(&self) -> Dense {
-        Dense::of(&self.tree, self.len(), self.tree.roots.iter().copied())
+    ///
+    /// # Errors
+    /// As [`PathColumn::get`].
+    pub fn dense(&self) -> Result<Dense> {
+        Dense::of(&self.tree, self.len(), &self.tree.roots)
     }
 }
 
@@ -280,7 +309,7 @@ impl PathColumn {
     /// As [`PathColumn::get`].
     pub fn dense(&self) -> Result<Dense> {
         if let Some(nodes) = self.ends() {
-            return Ok(Dense::of(&self.tree, self.len(), nodes));
+            return Dense::of(&self.tree, self.len(), &nodes);
         }
         let mut dense = Dense::new(self.len());
         let mut strings = ByteVec::default();

@@ -52,6 +52,6 @@ pub use leaf::{Leaf, ReadOptions};
 pub use part::Part;
 pub use path::PathColumn;
 pub use types::{ColumnType, LeafOptions, PathStep, ReadAt, Value};
-pub use unnest::{Elements, Unnest};
+pub use unnest::{Elements, Parts, Unnest};
 pub use vector::{Slices, Strings, Vector};
 pub use zone::{Bound, Zone};

@@ -191,17 +191,19 @@ impl PathColumn {
 
     /// The nodes that the path ends at, if it only goes through fields that did not overflow: their places
     /// are rows.
-    pub(crate) fn ends(&self) -> Option<impl Iterator<Item = u32> + '_> {
-        let mut hops = &self.hops;
-        while let [Hop {
-            then: Then::Field(next, None),
-            ..
-        }] = &hops[..]
-        {
-            hops = next;
+    pub(crate) fn ends(&self) -> Option<Vec<u32>> {
+        fn follow(hops: &[Hop], out: &mut Vec<u32>) -> bool {
+            hops.iter().all(|hop| match &hop.then {
+                Then::End => {
+                    out.push(hop.node);
+                    true
+                }
+                Then::Field(next, None) => follow(next, out),
+                _ => false,
+            })
         }
-        let ends = hops.iter().all(|hop| matches!(hop.then, Then::End));
-        ends.then(|| hops.iter().map(|hop| hop.node))
+        let mut nodes = Vec::new();
+        follow(&self.hops, &mut nodes).then_some(nodes)
     }
 
     /// Bytes of memory held.

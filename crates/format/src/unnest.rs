@@ -1,23 +1,36 @@
-//! The elements of arrays, each with a place of its own: what unnesting reads, without an array being built.
+//! The elements of arrays and the fields of objects, each with a place of its own: what unnesting reads, without either being built.
 //!
-//! The levels of all columns below an array together say how long it is (`levels.rs`); values are read only of the columns asked for.
+//! The levels of all columns below an array together say how long it is (`levels.rs`), and those below an object which fields it has;
+//! values are read only of the columns asked for. An array's elements have places in the column already; fields get theirs here.
 
 use std::sync::Arc;
 
+use crate::dense::{Dense, Tag};
 use crate::error::{corrupt, Error, Result};
 use crate::kind::Kind;
 use crate::leaf::Leaf;
 use crate::load::Wanted;
 use crate::path::{self, PathColumn};
+use crate::presence::Presence;
 use crate::schema::{Body as SchemaBody, Node as SchemaNode};
 use crate::tokens::Pairs;
 use crate::tree::{key_order, Body, Tree};
 use crate::types::{ColumnType, PathStep, ReadAt};
-use crate::values::Values;
+use crate::values::{ByteVec, Values};
+
+/// What is taken apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Parts {
+    /// Arrays.
+    Elements,
+    /// Objects. What is said of elements is true of fields' values, in the order of jsonb's keys.
+    Fields,
+}
 
 /// Arrays to unnest: by keys, from the document or from an element of the arrays before.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Unnest {
+    pub parts: Parts,
     /// The keys to the array.
     pub array: Vec<Vec<u8>>,
     /// Paths from an element that are read.
@@ -29,14 +42,16 @@ pub struct Unnest {
 pub struct Elements {
     /// The first element of each place's array, and the number of elements.
     starts: Vec<u32>,
-    /// Places that may hold something else at the path, or an array that is no column; ascending.
+    /// Places that may hold something else at the path, or an array or fields that are no columns; ascending.
     others: Vec<u32>,
     /// The paths wanted, with one place per element.
     pub paths: Vec<PathColumn>,
+    /// The key of each field.
+    pub keys: Dense,
 }
 
 impl Elements {
-    /// The elements of a place's array: none if it has none, or is one of [`Elements::is_other`].
+    /// The elements of a place's array: none if it has none; of no meaning if it is one of [`Elements::is_other`].
     pub fn of(&self, place: usize) -> std::ops::Range<u32> {
         self.starts[place]..self.starts[place + 1]
     }
@@ -48,7 +63,7 @@ impl Elements {
 
     /// Bytes of memory held, paths aside.
     pub fn bytes_used(&self) -> usize {
-        (self.starts.len() + self.others.len()) * 4
+        (self.starts.len() + self.others.len()) * 4 + self.keys.bytes_used()
     }
 }
 
@@ -70,34 +85,37 @@ impl<R: ReadAt> Leaf<R> {
         // Once each, with values if anything wants them.
         wanted.sort_unstable_by_key(|w| (w.column, !w.values));
         wanted.dedup_by_key(|w| w.column);
-        let tree = Arc::new(self.tree(schema, &wanted, None)?);
+        let mut tree = self.tree(schema, &wanted, None)?;
         let mut nodes = tree.roots.clone();
         let mut places = self.rows() as u32;
-        let mut levels = Vec::with_capacity(arrays.len());
+        let mut found = Vec::with_capacity(arrays.len());
         for unnest in arrays {
-            let mut found = Found {
-                tree: &tree,
-                array: None,
-                others: Vec::new(),
+            let (array, others) = Found::at(&tree, &nodes, unnest)?;
+            let parts = match unnest.parts {
+                Parts::Elements => elements(&tree, array, places)?,
+                Parts::Fields => fields(&mut tree, array, places)?,
             };
-            found.follow(&nodes, &unnest.array)?;
-            let Found {
-                array, mut others, ..
-            } = found;
-            others.sort_unstable();
-            others.dedup();
-            let (starts, elements) = starts(&tree, array, places)?;
-            places = starts.last().copied().unwrap_or(0);
-            nodes = elements;
-            let path =
-                |steps: &Vec<PathStep>| PathColumn::over(places, tree.clone(), &nodes, steps);
-            levels.push(Elements {
-                starts,
-                others,
-                paths: unnest.wanted.iter().map(path).collect(),
-            });
+            places = parts.starts.last().copied().unwrap_or(0);
+            nodes.clone_from(&parts.alternatives);
+            found.push((parts, others));
         }
-        Ok(levels)
+        let tree = Arc::new(tree);
+        let levels = found
+            .into_iter()
+            .zip(arrays)
+            .map(|((parts, others), unnest)| {
+                let places = parts.keys.len() as u32;
+                let path = |steps: &Vec<PathStep>| {
+                    PathColumn::over(places, tree.clone(), &parts.alternatives, steps)
+                };
+                Elements {
+                    paths: unnest.wanted.iter().map(path).collect(),
+                    starts: parts.starts,
+                    others,
+                    keys: parts.keys,
+                }
+            });
+        Ok(levels.collect())
     }
 }
 
@@ -117,7 +135,18 @@ fn columns(
     };
     for node in nodes {
         match (keys.split_first(), &node.body) {
-            (None, SchemaBody::Array(elements)) => {
+            (None, SchemaBody::Object { keys: fields, .. }) if unnest.parts == Parts::Fields => {
+                for field in fields {
+                    for steps in &unnest.wanted {
+                        path::wanted(&field.alternatives, steps, arrays, out);
+                    }
+                    if let Some((next, rest)) = rest.split_first() {
+                        columns(&field.alternatives, &next.array, next, rest, arrays, out);
+                    }
+                }
+                levels(node, out);
+            }
+            (None, SchemaBody::Array(elements)) if unnest.parts == Parts::Elements => {
                 for steps in &unnest.wanted {
                     path::wanted(elements, steps, arrays + 1, out);
                 }
@@ -157,17 +186,40 @@ fn columns(
 /// What is at a path: its arrays, and places with anything else.
 struct Found<'a> {
     tree: &'a Tree,
+    parts: Parts,
     array: Option<u32>,
     others: Vec<u32>,
 }
 
 impl Found<'_> {
+    fn at(tree: &Tree, nodes: &[u32], unnest: &Unnest) -> Result<(Option<u32>, Vec<u32>)> {
+        let mut found = Found {
+            tree,
+            parts: unnest.parts,
+            array: None,
+            others: Vec::new(),
+        };
+        found.follow(nodes, &unnest.array)?;
+        found.others.sort_unstable();
+        found.others.dedup();
+        Ok((found.array, found.others))
+    }
+
     fn follow(&mut self, nodes: &[u32], keys: &[Vec<u8>]) -> Result<()> {
         for &at in nodes {
             let node = &self.tree.nodes[at as usize];
             match (keys.split_first(), &node.body) {
-                (None, Body::Array { .. }) => self.array = Some(at),
-                (None, _) if node.kind == Kind::EmptyArray => {}
+                (None, Body::Array { .. }) if self.parts == Parts::Elements => {
+                    self.array = Some(at)
+                }
+                (None, Body::Object(object)) if self.parts == Parts::Fields => {
+                    self.array = Some(at);
+                    let rest = object.rest.map(|rest| &self.tree.nodes[rest as usize]);
+                    self.others
+                        .extend(rest.iter().flat_map(|rest| rest.presence.iter()));
+                }
+                (None, _) if self.parts == Parts::Elements && node.kind == Kind::EmptyArray => {}
+                (None, _) if self.parts == Parts::Fields && node.kind == Kind::EmptyObject => {}
                 (None, _) => self.others.extend(node.presence.iter()),
                 (Some(_), Body::Leaf(_)) if node.kind == Kind::Raw => {
                     self.others.extend(node.presence.iter());
@@ -219,25 +271,108 @@ impl Found<'_> {
     }
 }
 
-/// The first element of each place's array, and the alternatives of an element. Arrays' slots are in the order of their places.
-fn starts(tree: &Tree, array: Option<u32>, places: u32) -> Result<(Vec<u32>, Vec<u32>)> {
+/// Arrays or objects taken apart.
+struct Taken {
+    /// The first element of each place's array, and the number of elements.
+    starts: Vec<u32>,
+    /// The alternatives of an element.
+    alternatives: Vec<u32>,
+    /// One place per element.
+    keys: Dense,
+}
+
+/// Arrays' slots are in the order of their places.
+fn elements(tree: &Tree, array: Option<u32>, places: u32) -> Result<Taken> {
     let mut found = Vec::with_capacity(places as usize + 1);
-    let Some(array) = array.map(|array| &tree.nodes[array as usize]) else {
-        found.resize(places as usize + 1, 0);
-        return Ok((found, Vec::new()));
+    let mut elements = Vec::new();
+    if let Some(array) = array.map(|array| &tree.nodes[array as usize]) {
+        let Body::Array {
+            starts,
+            alternatives,
+        } = &array.body
+        else {
+            return corrupt("array is none");
+        };
+        for (instance, place) in array.presence.iter().enumerate() {
+            found.resize(place as usize + 1, starts[instance]);
+        }
+        found.resize(places as usize + 1, starts.last().copied().unwrap_or(0));
+        elements.clone_from(alternatives);
+    }
+    found.resize(places as usize + 1, 0);
+    let n = found.last().copied().unwrap_or(0);
+    Ok(Taken {
+        starts: found,
+        alternatives: elements,
+        keys: Dense::filled(n as usize, Tag::Missing),
+    })
+}
+
+/// The fields of the first place come first, each place's in the order of keys.
+fn fields(tree: &mut Tree, object: Option<u32>, places: u32) -> Result<Taken> {
+    let fields = match object.map(|object| &tree.nodes[object as usize].body) {
+        None => Vec::new(),
+        Some(Body::Object(object)) => object.fields.clone(),
+        Some(_) => return corrupt("object is none"),
     };
-    let Body::Array {
+    let mut starts = vec![0u32; places as usize + 1];
+    for field in &fields {
+        let presence = &tree.nodes[field.node as usize].presence;
+        presence
+            .iter()
+            .for_each(|place| starts[place as usize + 1] += 1);
+    }
+    for place in 0..places as usize {
+        starts[place + 1] += starts[place];
+    }
+    let n = starts[places as usize];
+    let mut next = starts.clone();
+    let mut names = ByteVec::default();
+    let mut codes = vec![0i64; n as usize];
+    let mut alternatives = Vec::with_capacity(fields.len());
+    for field in &fields {
+        // One of a key's kinds after the other.
+        let name = tree.keys.get(field.key as usize);
+        if names.len() == 0 || names.get(names.len() - 1) != name {
+            names.push(name)?;
+        }
+        let presence = tree.nodes[field.node as usize].presence.clone();
+        let mut to = Vec::with_capacity(presence.len() as usize);
+        for place in presence.iter() {
+            let element = &mut next[place as usize];
+            codes[*element as usize] = names.len() as i64 - 1;
+            to.push(*element);
+            *element += 1;
+        }
+        alternatives.push(moved(tree, field.node, &presence, &to, n));
+    }
+    let mut keys = Dense::of_codes(n as usize, names);
+    for (element, code) in codes.into_iter().enumerate() {
+        keys.set(element, Tag::String, code);
+    }
+    keys.settle();
+    Ok(Taken {
         starts,
         alternatives,
-    } = &array.body
-    else {
-        return corrupt("array is none");
-    };
-    for (instance, place) in array.presence.iter().enumerate() {
-        found.resize(place as usize + 1, starts[instance]);
+        keys,
+    })
+}
+
+/// A copy of a node, and of those below down to arrays, at other places: those of `from` move, in their order, to those in `to`.
+fn moved(tree: &mut Tree, node: u32, from: &Presence, to: &[u32], universe: u32) -> u32 {
+    let mut copy = tree.nodes[node as usize].clone();
+    let places = copy.presence.iter().filter_map(|place| from.get(place));
+    let places = places.map(|rank| to[rank as usize]).collect();
+    if let Body::Object(object) = &mut copy.body {
+        for field in &mut object.fields {
+            field.node = moved(tree, field.node, from, to, universe);
+        }
+        object.rest = object
+            .rest
+            .map(|rest| moved(tree, rest, from, to, universe));
     }
-    found.resize(places as usize + 1, starts.last().copied().unwrap_or(0));
-    Ok((found, alternatives.clone()))
+    let presence = Arc::new(Presence::new(places, universe));
+    tree.push(copy.kind, presence, copy.body)
 }
 
 #[cfg(test)]
@@ -282,10 +417,12 @@ mod tests {
             let leaf = leaf(documents.iter().copied(), LeafOptions::default());
             let arrays = [
                 Unnest {
+                    parts: Parts::Elements,
                     array: vec![b"a".to_vec()],
                     wanted: vec![key("x")],
                 },
                 Unnest {
+                    parts: Parts::Elements,
                     array: vec![b"b".to_vec()],
                     wanted: vec![key("z"), Vec::new()],
                 },
@@ -327,6 +464,79 @@ mod tests {
             if copies > 1 {
                 let z = [(0, Some(1)), (0, Some(2))];
                 assert_eq!(below, [z.repeat(copies), vec![(7, None)]].concat());
+            }
+        }
+    }
+    /// Fields in jsonb's order of keys, whatever kinds their values have; objects that are not columns alone are left to others.
+    #[test]
+    fn fields_of_objects() {
+        let documents = [
+            r#"{"o":{"b":1,"aa":"x","c":{"z":1}}}"#,
+            r#"{"o":{}}"#,
+            r#"{"o":{"aa":2,"c":{"z":"s","y":[{"q":3}]}}}"#,
+            r#"{"p":1}"#,
+            r#"{"o":[1]}"#,
+            r#"{"o":{"b":"w","aa":"v"}}"#,
+        ];
+        let copies = 60;
+        let documents: Vec<&str> = documents
+            .iter()
+            .flat_map(|d| std::iter::repeat_n(*d, copies))
+            .chain([r#"{"o":{"b":1,"rare":2}}"#])
+            .collect();
+        let leaf = leaf(documents.iter().copied(), LeafOptions::default());
+        let unnest = |parts, array: &str, wanted| Unnest {
+            parts,
+            array: vec![array.as_bytes().to_vec()],
+            wanted,
+        };
+        let first = unnest(Parts::Fields, "o", vec![Vec::new(), key("z")]);
+        let below = unnest(Parts::Elements, "y", vec![key("q")]);
+        let found = leaf.unnest(0, &[first, below]).expect("sound");
+        let (fields, elements) = (&found[0], &found[1]);
+        let dense: Vec<Dense> = fields
+            .paths
+            .iter()
+            .map(|p| p.dense().expect("sound"))
+            .collect();
+        let text = |dense: &Dense, at: u32| match dense.tag(at as usize) {
+            Tag::String => {
+                let word = dense.words()[at as usize] as usize;
+                String::from_utf8_lossy(dense.strings().get(word).expect("known")).into_owned()
+            }
+            Tag::Int => dense.words()[at as usize].to_string(),
+            tag => format!("{tag:?}"),
+        };
+        let shown = |row: usize| -> String {
+            let of = |e| {
+                let [value, z] = [0, 1].map(|i| text(&dense[i], e));
+                let q = elements.of(e as usize).map(|e| int(&elements.paths[0], e));
+                format!(
+                    "{}={value}/{z}/{:?} ",
+                    text(&fields.keys, e),
+                    q.collect::<Vec<_>>()
+                )
+            };
+            fields.of(row).map(of).collect()
+        };
+        for row in 0..documents.len() {
+            let expected = match row / copies {
+                0 => "b=1/Missing/[] c=Other/1/[] aa=x/Missing/[] ",
+                2 => "c=Other/s/[Some(3)] aa=2/Missing/[] ",
+                5 => "b=w/Missing/[] aa=v/Missing/[] ",
+                1 | 3 => "",
+                // An array, and a field that is no column.
+                _ => {
+                    assert!(fields.is_other(row as u32), "{row}");
+                    continue;
+                }
+            };
+            assert!(!fields.is_other(row as u32), "{row}");
+            assert_eq!(shown(row), expected, "{row}");
+            let mut buffer = Vec::new();
+            for element in fields.of(row) {
+                let value = fields.paths[0].get(element as usize, &mut buffer);
+                assert!(value.expect("sound").is_some());
             }
         }
     }

@@ -160,6 +160,6 @@ impl PathColumn {
     /// The path's values as slices, missing ones and JSON nulls left out alike; `None` if they are not all
     /// of one scalar kind, lie in an array or overflowed, or there are none.
     pub fn vector(&self) -> Option<Vector<'_>> {
-        of(&self.tree, self.ends()?)
+        of(&self.tree, self.ends()?.into_iter())
     }
 }
