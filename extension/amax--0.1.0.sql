@@ -43,6 +43,10 @@ CREATE FUNCTION amax.verify("table" regclass) RETURNS SETOF text
   LANGUAGE C VOLATILE STRICT AS 'MODULE_PATHNAME', 'verify_wrapper';
 COMMENT ON FUNCTION amax.verify(regclass) IS 'problems found in the structures of an amax table; no rows if there are none';
 
+CREATE FUNCTION amax.shared_cache() RETURNS TABLE (segments bigint, bytes bigint, columns bigint)
+  LANGUAGE C VOLATILE STRICT AS 'MODULE_PATHNAME', 'shared_cache_wrapper';
+COMMENT ON FUNCTION amax.shared_cache() IS 'decoded columns that sessions share: segments of shared memory, their bytes, columns in them';
+
 -- Arrow
 
 CREATE FUNCTION amax.arrow(query text) RETURNS SETOF bytea

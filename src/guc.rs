@@ -55,6 +55,8 @@ static MAX_COMPONENTS: GucSetting<i32> = GucSetting::<i32>::new(5);
 static BULK_THRESHOLD: GucSetting<i32> = GucSetting::<i32>::new(1_000);
 static DECODE_CACHE_KB: GucSetting<i32> = GucSetting::<i32>::new(256 * 1024);
 
+static SHARED_CACHE_KB: GucSetting<i32> = GucSetting::<i32>::new(256 * 1024);
+
 static FAULT_POINT: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(None);
 
 /// For tests: where maintenance is to fail.
@@ -122,6 +124,10 @@ pub fn bulk_threshold() -> u64 {
 
 pub fn decode_cache_bytes() -> usize {
     DECODE_CACHE_KB.get() as usize * 1024
+}
+
+pub fn shared_cache_bytes() -> usize {
+    SHARED_CACHE_KB.get() as usize * 1024
 }
 
 pub fn init() {
@@ -234,6 +240,16 @@ pub fn init() {
         &DECODE_CACHE_KB,
         0,
         i32::MAX,
+        GucFlags::UNIT_KB,
+    );
+    GucRegistry::define_int_guc(
+        c"amax.shared_cache",
+        c"Sets the shared memory in which sessions keep decoded columns for each other and for parallel workers.",
+        c"0: each session decodes for itself.",
+        &SHARED_CACHE_KB,
+        0,
+        i32::MAX,
+        GucContext::Suset,
         GucFlags::UNIT_KB,
     );
 }

@@ -1,7 +1,7 @@
 //! SQL functions to look inside a table. They read pages only, and need the right to read the table.
 
 use crate::am::{self, Opened};
-use crate::columnar::{open_leaf, stub};
+use crate::columnar::{open_leaf, shared, stub};
 use crate::storage::buffer::physical_blocks;
 use crate::storage::{census, manifest, map, meta};
 use amax_lsm::{tid, Component, RangeSet};
@@ -59,6 +59,15 @@ fn components(
         })
         .collect();
     TableIterator::new(rows)
+}
+
+/// `amax.shared_cache()`: what sessions have decoded for each other.
+#[pg_extern]
+#[allow(clippy::type_complexity)]
+fn shared_cache(
+) -> TableIterator<'static, (name!(segments, i64), name!(bytes, i64), name!(columns, i64))> {
+    let (segments, bytes, columns) = shared::state();
+    TableIterator::once((segments as i64, bytes as i64, columns as i64))
 }
 
 /// `amax.leaves(table)`: the mega leaves of each component.

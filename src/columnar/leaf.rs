@@ -1,6 +1,7 @@
 //! Open leaves, and the columns decoded of them, kept for as long as the cache's byte bound allows. What a slot or a scan holds
 //! stays valid when the cache lets go of it.
 
+use super::shared::{self, Found};
 use crate::guc;
 use crate::storage::buffer::{corrupt, rel_name};
 use crate::storage::cache::{file_id, FileId};
@@ -13,6 +14,7 @@ use amax_lsm::{Blob, Component, LeafEntry};
 use pgrx::pg_sys;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;
 
 /// Reads a leaf's bytes through the buffer manager. Columns are decoded long after the leaf was opened, by a slot that knows no
@@ -135,6 +137,11 @@ pub struct OpenLeaf {
     /// The same, with the reads so far.
     lazy_paths: Vec<Paths<(Rc<PathColumn>, usize)>>,
     bytes: Cell<usize>,
+    /// Bytes decoded so far, those that are shared now among them.
+    decoded: Cell<usize>,
+    /// The oldest segment of shared memory that any of it is in.
+    segment: Cell<u64>,
+    is_temporary: bool,
     /// Lazy reads so far.
     reads: Cell<usize>,
 }
@@ -142,8 +149,25 @@ pub struct OpenLeaf {
 /// A decoded path of a document column.
 pub struct Path {
     pub dense: Dense,
+    column: OnceCell<Rc<PathColumn>>,
+}
+
+impl Path {
     /// For rows whose value is of no simple form.
-    pub column: Rc<PathColumn>,
+    pub fn column(&self, leaf: &OpenLeaf, at: usize, steps: &[PathStep]) -> &Rc<PathColumn> {
+        self.column.get_or_init(|| {
+            let column = leaf.leaf.path(at, steps);
+            leaf.keep_path(column.unwrap_or_else(|e| super::raise(e)))
+        })
+    }
+}
+
+/// Of what there is a dense column.
+#[derive(Hash)]
+enum What<'a> {
+    Column(usize),
+    Path(usize, &'a [PathStep]),
+    Answer(usize, &'a [PathStep], &'a Question),
 }
 
 /// Lazy reads of a leaf's columns that cost about as much as decoding them.
@@ -157,9 +181,9 @@ impl OpenLeaf {
         self.leaf.schema().nth(at) == Some(ColumnType::Json)
     }
 
-    /// Memory it holds, in bytes.
-    pub fn bytes(&self) -> usize {
-        self.bytes.get()
+    /// Bytes of memory that what has been decoded here took.
+    pub fn decoded(&self) -> usize {
+        self.decoded.get()
     }
 
     pub fn keys(&self) -> &[u64] {
@@ -179,14 +203,58 @@ impl OpenLeaf {
 
     /// The same with one place per row.
     pub fn dense(&self, at: usize) -> Rc<Dense> {
-        self.dense[at]
-            .get_or_init(|| {
+        let known = self.dense[at].get_or_init(|| {
+            if self.has_documents(at) || self.columns[at].get().is_some() {
                 let dense = self.column(at).dense();
-                let dense = dense.unwrap_or_else(|e| super::raise(e));
-                self.count(dense.bytes_used());
-                Rc::new(dense)
-            })
-            .clone()
+                return Rc::new(self.keep_dense(dense.unwrap_or_else(|e| super::raise(e))));
+            }
+            let mut column = None;
+            let dense = self.shared(&What::Column(at), || {
+                let decoded = self.leaf.column(at);
+                let decoded = decoded.unwrap_or_else(|e| super::raise(e));
+                let dense = decoded.dense().unwrap_or_else(|e| super::raise(e));
+                column = Some(decoded);
+                dense
+            });
+            if let Some(column) = column.filter(|_| dense.has_others()) {
+                let _ = self.columns[at].set(self.keep(Ok(column)));
+            }
+            Rc::new(dense)
+        });
+        known.clone()
+    }
+
+    /// What any session has decoded of this leaf, or what `decode` gives, which others may use then.
+    fn shared(&self, what: &What, decode: impl FnOnce() -> Dense) -> Dense {
+        if self.is_temporary {
+            return self.keep_dense(decode());
+        }
+        let key = [0u64, 1].map(|half| {
+            let mut hasher = DefaultHasher::new();
+            (half, self.leaf.digest(), what).hash(&mut hasher);
+            hasher.finish()
+        });
+        if let Some(found) = shared::get(key) {
+            return self.hold(found);
+        }
+        let dense = decode();
+        match shared::put(key, &dense) {
+            Some(found) => {
+                self.decoded.set(self.decoded.get() + dense.bytes_used());
+                self.hold(found)
+            }
+            None => self.keep_dense(dense),
+        }
+    }
+
+    fn hold(&self, found: Found) -> Dense {
+        self.segment.set(self.segment.get().min(found.segment));
+        found.dense
+    }
+
+    fn keep_dense(&self, dense: Dense) -> Dense {
+        self.count(dense.bytes_used());
+        dense
     }
 
     /// A path of document column `at`.
@@ -194,22 +262,36 @@ impl OpenLeaf {
         if let Some(known) = self.paths[at].borrow().get(steps) {
             return known.clone();
         }
-        let decode = || {
-            let column = Rc::new(self.leaf.path(at, steps)?);
-            let dense = column.dense()?;
-            Ok(Rc::new(Path { dense, column }))
-        };
-        let path = decode().unwrap_or_else(|e| super::raise(e));
-        self.count(path.dense.bytes_used() + path.column.bytes_used());
+        let mut column = None;
+        let dense = self.shared(&What::Path(at, steps), || {
+            let decoded = self.leaf.path(at, steps);
+            let decoded = decoded.unwrap_or_else(|e| super::raise(e));
+            let dense = decoded.dense().unwrap_or_else(|e| super::raise(e));
+            column = Some(decoded);
+            dense
+        });
+        let path = Rc::new(Path {
+            column: OnceCell::new(),
+            dense,
+        });
+        if let Some(column) = column.filter(|_| path.dense.has_others()) {
+            let _ = path.column.set(self.keep_path(column));
+        }
         let known = &mut *self.paths[at].borrow_mut();
         known.insert(steps.to_vec(), path.clone());
         path
     }
 
+    fn keep_path(&self, column: PathColumn) -> Rc<PathColumn> {
+        self.count(column.bytes_used());
+        Rc::new(column)
+    }
+
     /// A path of which few rows are read; see [`OpenLeaf::lazy_column`].
     pub fn lazy_path(&self, at: usize, steps: &[PathStep]) -> Rc<PathColumn> {
-        if let Some(known) = self.paths[at].borrow().get(steps) {
-            return known.column.clone();
+        let known = self.paths[at].borrow().get(steps).cloned();
+        if let Some(column) = known.and_then(|path| path.column.get().cloned()) {
+            return column;
         }
         let known = self.lazy_paths[at]
             .borrow_mut()
@@ -275,9 +357,10 @@ impl OpenLeaf {
         if let Some(known) = self.answers.borrow().get(&wanted) {
             return known.clone();
         }
-        let dense = self.leaf.ask(at, steps, question);
-        let dense = Rc::new(dense.unwrap_or_else(|e| super::raise(e)));
-        self.count(dense.bytes_used());
+        let dense = Rc::new(self.shared(&What::Answer(at, steps, question), || {
+            let dense = self.leaf.ask(at, steps, question);
+            dense.unwrap_or_else(|e| super::raise(e))
+        }));
         self.answers.borrow_mut().insert(wanted, dense.clone());
         dense
     }
@@ -297,6 +380,7 @@ impl OpenLeaf {
 
     fn count(&self, bytes: usize) {
         self.bytes.set(self.bytes.get() + bytes);
+        self.decoded.set(self.decoded.get() + bytes);
     }
 
     /// A column of which few rows are read: most of its values are decoded when they are asked for, and soon forgotten. A leaf that
@@ -336,6 +420,12 @@ struct Cached {
 thread_local! {
     /// Most recently used last.
     static CACHE: RefCell<Vec<Cached>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Drops what is in shared memory that others have given up. Scans do so as they begin.
+pub fn let_go() {
+    let gone = shared::let_go();
+    CACHE.with(|cache| cache.borrow_mut().retain(|c| c.leaf.segment.get() > gone));
 }
 
 /// Drops the cached leaves of some relations.
@@ -408,6 +498,9 @@ pub fn open(rel: pg_sys::Relation, component: &Component, at: usize) -> Rc<OpenL
         relid: unsafe { (*rel).rd_id },
         entry: entry.clone(),
         bytes: Cell::new(leaf.bytes_used()),
+        decoded: Cell::new(0),
+        segment: Cell::new(u64::MAX),
+        is_temporary: file.is_temporary(),
         reads: Cell::new(0),
         leaf,
         columns: (0..width).map(|_| OnceCell::new()).collect(),

@@ -6,13 +6,14 @@ pub mod merge;
 pub mod origin;
 mod row;
 mod rows;
+pub mod shared;
 pub mod stub;
 pub mod stub_keys;
 mod value;
 pub mod write;
 
 pub use index_feed::IndexFeed;
-pub use leaf::{forget as forget_leaves, open as open_leaf, Keys, Level, OpenLeaf, Path};
+pub use leaf::{forget as forget_leaves, let_go, open as open_leaf, Keys, Level, OpenLeaf, Path};
 pub use row::{row_for_rewrite, Row};
 pub use rows::{
     fetch, next_version, row_at, row_version, rows_for_analyze, rows_of_block, rows_of_blocks,

@@ -256,12 +256,14 @@ impl Rows {
         let at = row as usize;
         let found = match (&self.entries[entry], columns.input(entry)) {
             (Entry::Path(json), Input::Path(path)) => {
-                Some(path_value(&path.dense, at, &path.column, at, json.text))
+                let attribute = json.attribute as usize - 1;
+                let column = || &**path.column(&columns.leaf, attribute, &json.steps);
+                Some(path_value(&path.dense, at, column, at, json.text))
             }
             (Entry::Path(json), Input::Element(levels, path, dense)) => {
                 let column = &levels[columns.level() - 1].elements.paths[*path];
                 let place = columns.place(row).unwrap_or(0) as usize;
-                Some(path_value(dense, at, column, place, json.text))
+                Some(path_value(dense, at, || column, place, json.text))
             }
             (Entry::Ordinality(_), Input::Made(dense)) => Some((
                 pg_sys::Datum::from(dense.words()[at]),

@@ -56,7 +56,7 @@ pub struct Source {
     /// The row page of [`Unit::Page`].
     pub block: Block,
     pub met: Met,
-    /// The leaf it is at, and the memory that held when it came there.
+    /// The leaf it is at, and what had been decoded of it when it came there.
     last: Option<(Rc<OpenLeaf>, usize)>,
 }
 
@@ -67,6 +67,7 @@ impl Source {
         end: u32,
         position: Position,
     ) -> Source {
+        columnar::let_go();
         Source {
             rel,
             snapshot,
@@ -117,7 +118,7 @@ impl Source {
     /// Notes what has been decoded of the leaf it was at.
     pub fn leave(&mut self) {
         if let Some((leaf, before)) = self.last.take() {
-            self.met.decoded += leaf.bytes().saturating_sub(before) as u64;
+            self.met.decoded += (leaf.decoded() - before) as u64;
         }
     }
 
@@ -147,7 +148,7 @@ impl Source {
                         self.met.skipped += 1;
                         continue;
                     }
-                    self.last = Some((leaf.clone(), leaf.bytes()));
+                    self.last = Some((leaf.clone(), leaf.decoded()));
                     let rows = columnar::rows_of_blocks(rel, &leaf, blocks, self.snapshot);
                     self.met.rows += rows.len() as u64;
                     if !rows.is_empty() {

@@ -58,10 +58,10 @@ pub unsafe fn answer(answers: &Dense, row: usize) -> Option<(pg_sys::Datum, bool
 }
 
 /// The value at a path in a row, as jsonb or as text, in the current memory context; `place` is the row's place in the path's column.
-pub unsafe fn path_value(
+pub unsafe fn path_value<'a>(
     dense: &Dense,
     row: usize,
-    column: &PathColumn,
+    column: impl FnOnce() -> &'a PathColumn,
     place: usize,
     text: bool,
 ) -> (pg_sys::Datum, bool) {
@@ -76,7 +76,7 @@ pub unsafe fn path_value(
             scale: dense.scales()[row],
         }),
         Tag::String => dense.strings().get(word as usize).map(Scalar::String),
-        Tag::Float | Tag::Other => return assembled(column, place, text),
+        Tag::Float | Tag::Other => return assembled(column(), place, text),
     };
     datum_of(scalar, text)
 }

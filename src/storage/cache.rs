@@ -13,6 +13,14 @@ use std::rc::Rc;
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct FileId(pub u32, pub u32, pub u32, pub i32);
 
+impl FileId {
+    /// Whether only one backend knows it.
+    pub fn is_temporary(&self) -> bool {
+        // InvalidBackendId, or INVALID_PROC_NUMBER.
+        self.3 != -1
+    }
+}
+
 pub fn file_id(rel: pg_sys::Relation) -> FileId {
     unsafe {
         #[cfg(feature = "pg15")]

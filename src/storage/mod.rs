@@ -8,3 +8,4 @@ pub mod manifest;
 pub mod map;
 pub mod meta;
 pub mod rowpage;
+pub mod shm;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use amax_jsonb::Value as Json;
 
-use crate::dense::{Dense, Tag};
+use crate::dense::{Dense, Filling, Tag};
 use crate::error::{corrupt, Error, Result};
 use crate::kind::Kind;
 use crate::leaf::Leaf;
@@ -142,7 +142,7 @@ impl<R: ReadAt> Leaf<R> {
         for name in TYPES {
             names.push(name.as_bytes())?;
         }
-        let mut dense = Dense::of_codes(self.rows(), names);
+        let mut dense = Filling::of_codes(self.rows(), names);
         for row in 0..self.rows() {
             let (tag, word) = match asked.answer(row)? {
                 None => continue,
@@ -153,8 +153,7 @@ impl<R: ReadAt> Leaf<R> {
             };
             dense.set(row, tag, word);
         }
-        dense.settle();
-        Ok(dense)
+        Ok(dense.finish())
     }
 }
 

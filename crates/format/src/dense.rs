@@ -5,6 +5,8 @@
 
 use std::sync::Arc;
 
+use arrow_buffer::ScalarBuffer;
+
 use crate::assemble::Scalar;
 use crate::column::Column;
 use crate::error::Result;
@@ -36,84 +38,68 @@ pub enum Tag {
     Other,
 }
 
-/// The values of a column, row by row.
+impl Tag {
+    #[inline]
+    pub(crate) fn of_byte(byte: u8) -> Tag {
+        match byte {
+            0 => Tag::Missing,
+            1 => Tag::Null,
+            2 => Tag::Bool,
+            3 => Tag::Int,
+            4 => Tag::Decimal,
+            5 => Tag::Float,
+            6 => Tag::String,
+            _ => Tag::Other,
+        }
+    }
+}
+
+/// The values of a column, row by row. Its arrays are its own, or lie in memory that processes share ([`crate::image`]).
 #[derive(Clone, Debug)]
 pub struct Dense {
-    rows: usize,
+    pub(crate) rows: usize,
     /// What all rows hold, if they hold the same.
-    uniform: Option<Tag>,
-    /// Per row, unless uniform.
-    tags: Vec<Tag>,
-    words: Vec<i64>,
+    pub(crate) uniform: Option<Tag>,
+    /// A [`Tag`] per row, unless uniform.
+    pub(crate) tags: ScalarBuffer<u8>,
+    /// Per row.
+    pub(crate) words: ScalarBuffer<i64>,
     /// Per row, if there are decimals.
+    pub(crate) scales: ScalarBuffer<u16>,
+    pub(crate) strings: Option<Texts>,
+}
+
+/// Strings of a dense column.
+#[derive(Clone, Debug)]
+pub(crate) enum Texts {
+    /// Those of the column it comes from.
+    Column(Arc<Values>),
+    Image {
+        ends: ScalarBuffer<u32>,
+        data: ScalarBuffer<u8>,
+        distinct: bool,
+    },
+}
+
+/// A dense column whose rows are being set.
+pub(crate) struct Filling {
+    tags: Vec<u8>,
+    words: Vec<i64>,
     scales: Vec<u16>,
     strings: Option<Arc<Values>>,
 }
 
-impl Dense {
+impl Filling {
     fn new(rows: usize) -> Self {
         Self {
-            rows,
-            uniform: None,
-            tags: vec![Tag::Missing; rows],
+            tags: vec![Tag::Missing as u8; rows],
             words: vec![0; rows],
             scales: Vec::new(),
             strings: None,
         }
     }
 
-    /// Rows that all hold the same, of a tag that needs no word.
-    pub fn filled(rows: usize, tag: Tag) -> Self {
-        Self {
-            uniform: Some(tag),
-            tags: Vec::new(),
-            ..Self::new(rows)
-        }
-    }
-
-    /// Integers.
-    pub fn ints(values: impl Iterator<Item = Option<i64>>) -> Self {
-        let values: Vec<Option<i64>> = values.collect();
-        let mut dense = Self::new(values.len());
-        for (row, value) in values.into_iter().enumerate() {
-            if let Some(value) = value {
-                dense.words[row] = value;
-                dense.tags[row] = Tag::Int;
-            }
-        }
-        dense
-    }
-
-    /// What these places hold, in their order; beyond the last there is nothing.
-    pub fn take(&self, places: &[u32]) -> Self {
-        let held = |&place: &u32| (place as usize) < self.rows;
-        let uniform = self.uniform.filter(|_| places.iter().all(held));
-        let word = |place: &u32| self.words.get(*place as usize).copied().unwrap_or(0);
-        let tag = |place: &u32| {
-            if held(place) {
-                self.tag(*place as usize)
-            } else {
-                Tag::Missing
-            }
-        };
-        let scale = |place: &u32| self.scales.get(*place as usize).copied().unwrap_or(0);
-        Self {
-            rows: places.len(),
-            uniform,
-            tags: match uniform {
-                Some(_) => Vec::new(),
-                None => places.iter().map(tag).collect(),
-            },
-            words: places.iter().map(word).collect(),
-            scales: match self.scales.is_empty() {
-                true => Vec::new(),
-                false => places.iter().map(scale).collect(),
-            },
-            strings: self.strings.clone(),
-        }
-    }
-
-    /// Rows to be set one by one, whose strings are those.
+    /// Rows whose strings are those.
     pub(crate) fn of_codes(rows: usize, entries: ByteVec) -> Self {
         let codes = Vec::new();
         Self {
@@ -123,82 +109,28 @@ impl Dense {
     }
 
     pub(crate) fn set(&mut self, row: usize, tag: Tag, word: i64) {
-        self.tags[row] = tag;
+        self.tags[row] = tag as u8;
         self.words[row] = word;
     }
 
-    /// After the last row was set: looks whether all hold the same.
-    pub(crate) fn settle(&mut self) {
-        if let Some((&first, rest)) = self.tags.split_first() {
-            if rest.iter().all(|&tag| tag == first) {
-                self.uniform = Some(first);
-                self.tags = Vec::new();
-            }
+    fn set_decimal(&mut self, row: usize, mantissa: i64, scale: u16) {
+        self.scales.resize(self.tags.len(), 0);
+        self.scales[row] = scale;
+        self.set(row, Tag::Decimal, mantissa);
+    }
+
+    pub(crate) fn finish(self) -> Dense {
+        let rows = self.tags.len();
+        let first = self.tags.first().copied().unwrap_or_default();
+        let uniform = self.tags.iter().all(|&tag| tag == first);
+        Dense {
+            rows,
+            uniform: uniform.then(|| Tag::of_byte(first)),
+            tags: if uniform { Vec::new() } else { self.tags }.into(),
+            words: self.words.into(),
+            scales: self.scales.into(),
+            strings: self.strings.map(Texts::Column),
         }
-    }
-
-    /// Rows.
-    pub fn len(&self) -> usize {
-        self.rows
-    }
-
-    /// Whether there are no rows.
-    pub fn is_empty(&self) -> bool {
-        self.rows == 0
-    }
-
-    /// What all rows hold, if they hold the same.
-    pub fn uniform(&self) -> Option<Tag> {
-        self.uniform
-    }
-
-    /// What `row` holds.
-    ///
-    /// # Panics
-    /// If there is no such row.
-    #[inline]
-    pub fn tag(&self, row: usize) -> Tag {
-        match self.uniform {
-            Some(tag) => tag,
-            None => self.tags[row],
-        }
-    }
-
-    /// One word per row; see [`Tag`].
-    pub fn words(&self) -> &[i64] {
-        &self.words
-    }
-
-    /// The decimals' scales, one per row; empty if there are no decimals.
-    pub fn scales(&self) -> &[u16] {
-        &self.scales
-    }
-
-    /// The strings that words of [`Tag::String`] number.
-    pub fn strings(&self) -> Strings<'_> {
-        match self.strings.as_deref() {
-            Some(Values::Bytes(bytes) | Values::Dictionary { entries: bytes, .. }) => {
-                Strings::new(bytes)
-            }
-            _ => Strings {
-                ends: &[],
-                data: &[],
-            },
-        }
-    }
-
-    /// Whether the strings are distinct, so that equal words are equal strings.
-    pub fn is_dictionary(&self) -> bool {
-        matches!(
-            self.strings.as_deref(),
-            Some(Values::Dictionary { .. }) | None
-        )
-    }
-
-    /// Bytes of memory held.
-    pub fn bytes_used(&self) -> usize {
-        let strings = self.strings.as_ref().map_or(0, |s| s.heap_bytes());
-        self.tags.len() + self.words.len() * 8 + self.scales.len() * 2 + strings
     }
 
     /// Fills in the values of one node, whose places are rows.
@@ -217,7 +149,7 @@ impl Dense {
                     Tag::Int
                 }
                 (Values::Decimal { mantissa, scale }, _) => {
-                    self.scales.resize(self.rows, 0);
+                    self.scales.resize(self.tags.len(), 0);
                     places.for_each(|(i, row)| {
                         self.words[row] = mantissa[i];
                         self.scales[row] = scale[i];
@@ -248,13 +180,11 @@ impl Dense {
             },
             _ => Tag::Other,
         };
-        if node.presence.len() as usize == self.rows {
-            self.uniform = Some(tag);
-            self.tags = Vec::new();
+        if node.presence.len() as usize == self.tags.len() {
+            self.tags.fill(tag as u8);
         } else {
-            node.presence
-                .iter()
-                .for_each(|row| self.tags[row as usize] = tag);
+            let rows = node.presence.iter();
+            rows.for_each(|row| self.tags[row as usize] = tag as u8);
         }
         Ok(())
     }
@@ -281,14 +211,143 @@ impl Dense {
         self.strings = Some(Arc::new(Values::Bytes(all)));
         Ok(first)
     }
+}
+
+impl Dense {
+    /// Rows that all hold the same, of a tag that needs no word.
+    pub fn filled(rows: usize, tag: Tag) -> Self {
+        Filling {
+            tags: vec![tag as u8; rows],
+            ..Filling::new(rows)
+        }
+        .finish()
+    }
+
+    /// Integers.
+    pub fn ints(values: impl Iterator<Item = Option<i64>>) -> Self {
+        let values: Vec<Option<i64>> = values.collect();
+        let mut dense = Filling::new(values.len());
+        for (row, value) in values.into_iter().enumerate() {
+            if let Some(value) = value {
+                dense.set(row, Tag::Int, value);
+            }
+        }
+        dense.finish()
+    }
+
+    /// What these places hold, in their order; beyond the last there is nothing.
+    pub fn take(&self, places: &[u32]) -> Self {
+        let held = |&place: &u32| (place as usize) < self.rows;
+        let uniform = self.uniform.filter(|_| places.iter().all(held));
+        let word = |place: &u32| self.words.get(*place as usize).copied().unwrap_or(0);
+        let tag = |place: &u32| match held(place) {
+            true => self.tag(*place as usize) as u8,
+            false => Tag::Missing as u8,
+        };
+        let scale = |place: &u32| self.scales.get(*place as usize).copied().unwrap_or(0);
+        Self {
+            rows: places.len(),
+            uniform,
+            tags: match uniform {
+                Some(_) => Vec::new(),
+                None => places.iter().map(tag).collect(),
+            }
+            .into(),
+            words: places.iter().map(word).collect(),
+            scales: match self.scales.is_empty() {
+                true => Vec::new(),
+                false => places.iter().map(scale).collect(),
+            }
+            .into(),
+            strings: self.strings.clone(),
+        }
+    }
+
+    /// Rows.
+    pub fn len(&self) -> usize {
+        self.rows
+    }
+
+    /// Whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.rows == 0
+    }
+
+    /// What all rows hold, if they hold the same.
+    pub fn uniform(&self) -> Option<Tag> {
+        self.uniform
+    }
+
+    /// What `row` holds.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    #[inline]
+    pub fn tag(&self, row: usize) -> Tag {
+        match self.uniform {
+            Some(tag) => tag,
+            None => Tag::of_byte(self.tags[row]),
+        }
+    }
+
+    /// One word per row; see [`Tag`].
+    pub fn words(&self) -> &[i64] {
+        &self.words
+    }
+
+    /// The decimals' scales, one per row; empty if there are no decimals.
+    pub fn scales(&self) -> &[u16] {
+        &self.scales
+    }
+
+    /// The strings that words of [`Tag::String`] number.
+    pub fn strings(&self) -> Strings<'_> {
+        let (ends, data) = match &self.strings {
+            Some(Texts::Image { ends, data, .. }) => (&ends[..], &data[..]),
+            Some(Texts::Column(values)) => match &**values {
+                Values::Bytes(bytes) | Values::Dictionary { entries: bytes, .. } => {
+                    (&bytes.ends[..], &bytes.data[..])
+                }
+                _ => (&[][..], &[][..]),
+            },
+            None => (&[][..], &[][..]),
+        };
+        Strings { ends, data }
+    }
+
+    /// Whether the strings are distinct, so that equal words are equal strings.
+    pub fn is_dictionary(&self) -> bool {
+        match &self.strings {
+            None => true,
+            Some(Texts::Image { distinct, .. }) => *distinct,
+            Some(Texts::Column(values)) => matches!(**values, Values::Dictionary { .. }),
+        }
+    }
+
+    /// Whether some row's value is not here, but only in the column.
+    pub fn has_others(&self) -> bool {
+        match self.uniform {
+            Some(tag) => tag == Tag::Other,
+            None => self.tags.contains(&(Tag::Other as u8)),
+        }
+    }
+
+    /// Bytes of memory held.
+    pub fn bytes_used(&self) -> usize {
+        let strings = match &self.strings {
+            None => 0,
+            Some(Texts::Column(values)) => values.heap_bytes(),
+            Some(Texts::Image { ends, data, .. }) => ends.len() * 4 + data.len(),
+        };
+        self.tags.len() + self.words.len() * 8 + self.scales.len() * 2 + strings
+    }
 
     fn of(tree: &Tree, rows: usize, nodes: &[u32]) -> Result<Self> {
-        let mut dense = Self::new(rows);
+        let mut dense = Filling::new(rows);
         for &node in nodes {
             dense.fill(tree, node)?;
         }
-        dense.settle();
-        Ok(dense)
+        Ok(dense.finish())
     }
 }
 
@@ -311,7 +370,7 @@ impl PathColumn {
         if let Some(nodes) = self.ends() {
             return Dense::of(&self.tree, self.len(), &nodes);
         }
-        let mut dense = Dense::new(self.len());
+        let mut dense = Filling::new(self.len());
         let mut strings = ByteVec::default();
         let mut buffer = Vec::new();
         for row in 0..self.len() {
@@ -321,9 +380,8 @@ impl PathColumn {
                 Some(Scalar::Bool(v)) => (Tag::Bool, i64::from(v)),
                 Some(Scalar::Int(v)) => (Tag::Int, v),
                 Some(Scalar::Decimal { mantissa, scale }) => {
-                    dense.scales.resize(dense.rows, 0);
-                    dense.scales[row] = scale;
-                    (Tag::Decimal, mantissa)
+                    dense.set_decimal(row, mantissa, scale);
+                    continue;
                 }
                 Some(Scalar::String(v)) => {
                     strings.push(v)?;
@@ -331,13 +389,12 @@ impl PathColumn {
                 }
                 Some(Scalar::Numeric(_) | Scalar::Payload(_)) => (Tag::Other, 0),
             };
-            dense.tags[row] = tag;
-            dense.words[row] = word;
+            dense.set(row, tag, word);
         }
         if strings.len() > 0 {
             dense.strings = Some(Arc::new(Values::Bytes(strings)));
         }
-        Ok(dense)
+        Ok(dense.finish())
     }
 }
 

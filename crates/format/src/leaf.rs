@@ -1,5 +1,6 @@
 //! Reading a leaf.
 
+use std::hash::{DefaultHasher, Hasher};
 use std::sync::Arc;
 
 use crate::blocks::Blocks;
@@ -40,6 +41,7 @@ pub struct Leaf<R: ReadAt> {
     pub(crate) source: R,
     pub(crate) page0: Page0,
     pub(crate) options: ReadOptions,
+    digest: u64,
 }
 
 /// What a value takes while its document is built. A jsonb of 256 MB has no more values than the default
@@ -87,11 +89,19 @@ impl<R: ReadAt> Leaf<R> {
         }
         bytes.truncate(len);
         let page0 = page0::read(&bytes, image_len, options.memory_limit, !options.checksums)?;
+        let mut hasher = DefaultHasher::new();
+        hasher.write(&bytes);
         Ok(Self {
             source,
             page0,
             options,
+            digest: hasher.finish(),
         })
+    }
+
+    /// A hash of Page 0, which has the checksums of all else: leaves with the same hold the same.
+    pub fn digest(&self) -> u64 {
+        self.digest
     }
 
     /// Rows, anti-matter included.

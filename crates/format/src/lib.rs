@@ -15,6 +15,7 @@ mod describe;
 mod encode;
 mod error;
 mod grow;
+mod image;
 mod kind;
 mod layout;
 mod leaf;

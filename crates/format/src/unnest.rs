@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use crate::dense::{Dense, Tag};
+use crate::dense::{Dense, Filling, Tag};
 use crate::error::{corrupt, Error, Result};
 use crate::kind::Kind;
 use crate::leaf::Leaf;
@@ -346,15 +346,14 @@ fn fields(tree: &mut Tree, object: Option<u32>, places: u32) -> Result<Taken> {
         }
         alternatives.push(moved(tree, field.node, &presence, &to, n));
     }
-    let mut keys = Dense::of_codes(n as usize, names);
+    let mut keys = Filling::of_codes(n as usize, names);
     for (element, code) in codes.into_iter().enumerate() {
         keys.set(element, Tag::String, code);
     }
-    keys.settle();
     Ok(Taken {
         starts,
         alternatives,
-        keys,
+        keys: keys.finish(),
     })
 }
 

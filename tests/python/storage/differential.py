@@ -20,6 +20,7 @@ import bank
 import histories
 import schedule
 import schemas
+import sharing
 import trickle
 from server import Server
 from single import Single
@@ -62,6 +63,9 @@ def scenarios():
     def run_trickle(server, database, seed, mode, seconds):
         return trickle.run(server, database, seed, mode, MODES[mode], seconds)
     found["trickle"] = run_trickle
+    def run_sharing(server, database, seed, mode, seconds):
+        return sharing.run(server, database, seed, mode, MODES[mode], seconds)
+    found["sharing"] = run_sharing
     for level in bank.LEVELS:
         def run(server, database, seed, mode, seconds, level=level):
             return bank.run(server, database, seed, MODES[mode], seconds, level)

@@ -1,0 +1,197 @@
+//! A dense column as bytes that processes may share, and as a view of such bytes. They are never stored: words are the machine's.
+//!
+//! Eight words (rows, tag of all, kind of strings, and the lengths of tags, words, scales, strings' ends and strings' data), then those
+//! arrays, each begun at a multiple of eight bytes.
+
+use arrow_buffer::{ArrowNativeType, Buffer, ScalarBuffer, ToByteSlice};
+
+use crate::dense::{Dense, Tag, Texts};
+use crate::error::{Error, Result};
+
+const HEADER: usize = 64;
+/// In place of the tag of all rows.
+const NONE: u64 = 255;
+
+impl Dense {
+    fn parts(&self) -> [&[u8]; 5] {
+        let strings = self.strings();
+        [
+            &self.tags,
+            self.words.inner(),
+            self.scales.inner(),
+            strings.ends.to_byte_slice(),
+            strings.data,
+        ]
+    }
+
+    /// Bytes that [`Dense::write_image`] writes.
+    pub fn image_len(&self) -> usize {
+        let parts = self.parts();
+        HEADER + parts.iter().map(|part| padded(part.len())).sum::<usize>()
+    }
+
+    /// Writes all that is needed to read it in another process.
+    ///
+    /// # Panics
+    /// If `out` is not [`Dense::image_len`] bytes long.
+    pub fn write_image(&self, out: &mut [u8]) {
+        assert_eq!(out.len(), self.image_len(), "room for an image");
+        let parts = self.parts();
+        let strings = match &self.strings {
+            None => 0,
+            Some(_) => 1 + u64::from(self.is_dictionary()),
+        };
+        let uniform = self.uniform.map_or(NONE, |tag| tag as u64);
+        let lengths = parts.iter().map(|part| part.len() as u64);
+        let header = [self.rows as u64, uniform, strings].into_iter();
+        for (place, word) in out.chunks_exact_mut(8).zip(header.chain(lengths)) {
+            place.copy_from_slice(&word.to_ne_bytes());
+        }
+        let mut at = HEADER;
+        for part in parts {
+            out[at..at + part.len()].copy_from_slice(part);
+            at += padded(part.len());
+        }
+    }
+
+    /// The column that an image is of, without a copy: it keeps the bytes.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if they are no image, or begin at no multiple of eight.
+    pub fn of_image(image: Buffer) -> Result<Dense> {
+        let mut reader = Reader { image, at: HEADER };
+        let word = |i: usize| reader.word(i);
+        let (rows, uniform, strings) = (word(0)?, word(1)?, word(2)?);
+        let dense = Dense {
+            rows,
+            uniform: (uniform as u64 != NONE).then(|| Tag::of_byte(uniform as u8)),
+            tags: reader.part(3)?,
+            words: reader.part(4)?,
+            scales: reader.part(5)?,
+            strings: match strings {
+                0 => None,
+                kind => Some(Texts::Image {
+                    ends: reader.part(6)?,
+                    data: reader.part(7)?,
+                    distinct: kind == 2,
+                }),
+            },
+        };
+        let tags = dense.uniform.map_or(rows, |_| 0);
+        if dense.words.len() != rows || dense.tags.len() != tags {
+            return Err(not_an_image());
+        }
+        Ok(dense)
+    }
+}
+
+struct Reader {
+    image: Buffer,
+    at: usize,
+}
+
+impl Reader {
+    fn word(&self, i: usize) -> Result<usize> {
+        let bytes = self.image.get(8 * i..8 * i + 8).ok_or_else(not_an_image)?;
+        let word = u64::from_ne_bytes(bytes.try_into().expect("eight bytes"));
+        usize::try_from(word).map_err(|_| not_an_image())
+    }
+
+    /// The next array, whose length in bytes is in word `i` of the header.
+    fn part<T: ArrowNativeType>(&mut self, i: usize) -> Result<ScalarBuffer<T>> {
+        let len = self.word(i)?;
+        let end = self.at.checked_add(len).ok_or_else(not_an_image)?;
+        let aligned = (self.image.as_ptr() as usize).is_multiple_of(8);
+        if end > self.image.len() || !aligned || !len.is_multiple_of(size_of::<T>()) {
+            return Err(not_an_image());
+        }
+        let part = self.image.slice_with_length(self.at, len);
+        self.at = end.next_multiple_of(8);
+        Ok(part.into())
+    }
+}
+
+fn padded(len: usize) -> usize {
+    len.next_multiple_of(8)
+}
+
+fn not_an_image() -> Error {
+    Error::Corrupt("no image of a column".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::leaf;
+    use crate::{LeafOptions, PathStep};
+
+    #[test]
+    fn an_image_is_read_as_what_it_was_written_of() {
+        let documents: [&[&str]; 5] = [
+            &[],
+            &[r#"{"a":1}"#, r#"{"a":2}"#],
+            &[r#"{"a":"x"}"#, r#"{"a":"longer"}"#, r#"{"a":"x"}"#],
+            &[
+                r#"{"a":1.50}"#,
+                r#"{"a":"x"}"#,
+                r#"{"a":true}"#,
+                r#"{"a":null}"#,
+                "{}",
+            ],
+            &[r#"{"a":[]}"#, r#"{"a":1e40}"#, r#"{"b":1}"#],
+        ];
+        for documents in documents {
+            for copies in [1, 100] {
+                let many = documents
+                    .iter()
+                    .flat_map(|d| std::iter::repeat_n(*d, copies));
+                let leaf = leaf(many, LeafOptions::default());
+                let path = leaf.path(0, &[PathStep::Key(b"a".to_vec())]).expect("path");
+                let dense = path.dense().expect("dense");
+                let mut image = vec![0; dense.image_len()];
+                dense.write_image(&mut image);
+                let words: Vec<u64> = image
+                    .chunks_exact(8)
+                    .map(|word| u64::from_ne_bytes(word.try_into().expect("eight bytes")))
+                    .collect();
+                let read = Dense::of_image(Buffer::from_vec(words)).expect("an image");
+                assert_eq!(read.len(), dense.len());
+                assert_eq!(read.uniform(), dense.uniform());
+                assert_eq!(read.words(), dense.words());
+                assert_eq!(read.scales(), dense.scales());
+                assert_eq!(read.is_dictionary(), dense.is_dictionary());
+                assert_eq!(read.has_others(), dense.has_others());
+                assert_eq!(read.strings().ends, dense.strings().ends);
+                assert_eq!(read.strings().data, dense.strings().data);
+                for row in 0..dense.len() {
+                    assert_eq!(read.tag(row), dense.tag(row));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_image_is_an_error() {
+        let dense = Dense::ints([Some(1), None, Some(3)].into_iter());
+        let mut image = vec![0; dense.image_len()];
+        dense.write_image(&mut image);
+        let of = |bytes: &[u8]| {
+            let words = bytes
+                .chunks(8)
+                .map(|w| w.iter().rev().fold(0, |word, &b| word << 8 | u64::from(b)));
+            let buffer = Buffer::from_vec(words.collect::<Vec<u64>>());
+            Dense::of_image(buffer.slice_with_length(0, bytes.len()))
+        };
+        assert!(of(&image).is_ok());
+        for len in 0..image.len() {
+            assert!(of(&image[..len]).is_err(), "{len} bytes");
+        }
+        let at = |i: usize, value: u8| {
+            let mut image = image.clone();
+            image[i] = value;
+            of(&image)
+        };
+        assert!(at(0, 4).is_err(), "more rows than words");
+        assert!(at(32, 7).is_err(), "no whole words");
+    }
+}

@@ -1,0 +1,195 @@
+//! Decoded columns that all sessions share, parallel workers among them: a session finds what another has decoded.
+//!
+//! An [`Index`] in a segment of shared memory says where they lie in others (crates/cache). A column is found by a hash of its leaf's
+//! content and of what it is of the leaf, so that nothing has to be forgotten when tables change. A segment that the cache has given up
+//! goes when the last session has let go of it, which a session does when it next opens a leaf.
+
+use crate::guc;
+use crate::storage::shm::{self, Segment, Shared};
+use amax_cache::{Index, Key, Place};
+use amax_format::Dense;
+use pgrx::pg_sys;
+use std::cell::{Cell, OnceCell, RefCell};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Bytes of a segment, unless a column has more.
+const SEGMENT: usize = 8 << 20;
+
+/// Whoever has the same finds the same index: what it and images look like.
+const NAME: &std::ffi::CStr = c"amax decoded columns 1";
+
+struct Cache {
+    /// Handle of the segment that the index is in.
+    shared: Shared,
+    index: RefCell<Option<Segment>>,
+    /// Segments that this process has mapped, by number.
+    mapped: RefCell<BTreeMap<u64, Arc<Segment>>>,
+    /// There was no memory for a segment: not tried again.
+    full: Cell<bool>,
+}
+
+/// A column in shared memory, and the number of the segment it is in.
+pub struct Found {
+    pub dense: Dense,
+    pub segment: u64,
+}
+
+thread_local! {
+    static CACHE: OnceCell<Cache> = const { OnceCell::new() };
+}
+
+/// Runs `f` unless there is no such cache.
+fn with<R>(f: impl FnOnce(&Cache) -> Option<R>) -> Option<R> {
+    if guc::shared_cache_bytes() == 0 || unsafe { !pg_sys::IsUnderPostmaster } {
+        return None;
+    }
+    CACHE.with(|cache| {
+        let cache = cache.get_or_init(|| Cache {
+            shared: Shared::find(NAME, c"amax_decoded_columns"),
+            index: RefCell::default(),
+            mapped: RefCell::default(),
+            full: Cell::new(false),
+        });
+        f(cache)
+    })
+}
+
+/// The column that a key stands for, if anyone has decoded it.
+pub fn get(key: Key) -> Option<Found> {
+    with(|cache| {
+        let place = cache.read(|index| index.find(key))??;
+        cache.view(place)
+    })
+}
+
+/// Gives others a column. It is the same in shared memory, unless there is no room.
+pub fn put(key: Key, dense: &Dense) -> Option<Found> {
+    with(|cache| {
+        let place = cache.reserve(dense.image_len())?;
+        let segment = cache.map(place)?;
+        // SAFETY: the place is ours until the index says what is there.
+        let image = unsafe {
+            let start = segment.address().add(place.offset);
+            std::slice::from_raw_parts_mut(start.as_ptr(), place.len)
+        };
+        dense.write_image(image);
+        cache.write(|index| index.insert(key, place))?;
+        cache.view(place)
+    })
+}
+
+/// Lets go of segments that have been given up; whatever is in segments up to this number is to be dropped, too.
+pub fn let_go() -> u64 {
+    let gone = with(|cache| {
+        let gone = cache.read(Index::gone)?;
+        cache.mapped.borrow_mut().retain(|&number, _| number > gone);
+        Some(gone)
+    });
+    gone.unwrap_or(0)
+}
+
+/// Segments, their bytes, and columns in them.
+pub fn state() -> (u64, u64, usize) {
+    let state = with(|cache| cache.read(|index| (index.segments(), index.bytes(), index.len())));
+    state.unwrap_or_default()
+}
+
+impl Cache {
+    /// Maps the index, which the first to write to it makes.
+    fn attach(&self, make: bool) -> Option<()> {
+        if self.index.borrow().is_some() {
+            return Some(());
+        }
+        let mut handle = self.shared.read(|handle| handle);
+        if handle == 0 {
+            let made = make.then(|| self.create(size_of::<Index>()))??;
+            made.pin();
+            let ours = made.handle();
+            handle = self.shared.write(|handle| {
+                if *handle == 0 {
+                    *handle = ours;
+                }
+                *handle
+            });
+            if handle == ours {
+                self.index.replace(Some(made));
+                return Some(());
+            }
+            shm::unpin(ours);
+        }
+        self.index.replace(Some(Segment::attach(handle)?));
+        Some(())
+    }
+
+    fn create(&self, bytes: usize) -> Option<Segment> {
+        if self.full.get() {
+            return None;
+        }
+        let made = Segment::create(bytes);
+        self.full.set(made.is_none());
+        made
+    }
+
+    fn index(&self) -> *mut Index {
+        let index = self.index.borrow();
+        index.as_ref().expect("attached").address().as_ptr() as *mut Index
+    }
+
+    fn read<R>(&self, f: impl FnOnce(&Index) -> R) -> Option<R> {
+        self.attach(false)?;
+        // SAFETY: pinned for as long as the server runs; nobody writes while the lock is held.
+        Some(self.shared.read(|_| f(unsafe { &*self.index() })))
+    }
+
+    fn write<R>(&self, f: impl FnOnce(&mut Index) -> R) -> Option<R> {
+        self.attach(true)?;
+        // SAFETY: the same, and nobody reads.
+        Some(self.shared.write(|_| f(unsafe { &mut *self.index() })))
+    }
+
+    /// Room for so many bytes, in a new segment if need be.
+    fn reserve(&self, len: usize) -> Option<Place> {
+        let limit = guc::shared_cache_bytes();
+        if len > limit / 2 {
+            return None;
+        }
+        if let Some(place) = self.write(|index| index.reserve(len))? {
+            return Some(place);
+        }
+        let size = len.max(SEGMENT.min(limit / 2));
+        let made = self.create(size)?;
+        made.pin();
+        let handle = made.handle();
+        let (place, newest, given_up) = self.write(|index| {
+            let given_up = index.append(handle, size, limit);
+            (
+                index.reserve(len),
+                index.gone() + index.segments(),
+                given_up,
+            )
+        })?;
+        self.mapped.borrow_mut().insert(newest, Arc::new(made));
+        given_up.into_iter().for_each(shm::unpin);
+        place
+    }
+
+    fn map(&self, place: Place) -> Option<Arc<Segment>> {
+        if let Some(segment) = self.mapped.borrow().get(&place.segment) {
+            return Some(segment.clone());
+        }
+        let segment = Arc::new(Segment::attach(place.handle)?);
+        let mapped = &mut *self.mapped.borrow_mut();
+        mapped.insert(place.segment, segment.clone());
+        Some(segment)
+    }
+
+    fn view(&self, place: Place) -> Option<Found> {
+        let image = self.map(place)?.bytes(place.offset, place.len);
+        let dense = Dense::of_image(image).unwrap_or_else(|e| super::raise(e));
+        Some(Found {
+            dense,
+            segment: place.segment,
+        })
+    }
+}

@@ -1,0 +1,175 @@
+//! Shared memory that comes and goes while the server runs (dsm.c), and a word in the server's own, which all processes find.
+
+use arrow_buffer::Buffer;
+use pgrx::pg_sys;
+use pgrx::prelude::*;
+use std::ffi::CStr;
+use std::panic::AssertUnwindSafe;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+/// A segment mapped into this process until it is dropped.
+pub struct Segment {
+    segment: *mut pg_sys::dsm_segment,
+}
+
+// SAFETY: a backend has one thread; Arrow's buffers ask for more than they need here.
+unsafe impl Send for Segment {}
+unsafe impl Sync for Segment {}
+
+impl Drop for Segment {
+    fn drop(&mut self) {
+        // A process that ends has let go of all of them before its thread's values are dropped.
+        if unsafe { !pg_sys::proc_exit_inprogress } {
+            unsafe { pg_sys::dsm_detach(self.segment) }
+        }
+    }
+}
+
+/// PostgreSQL's segments belong to the resource owner of the moment, unless there is none.
+fn without_owner<T>(f: impl FnOnce() -> T) -> T {
+    struct Restore(pg_sys::ResourceOwner);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            unsafe { pg_sys::CurrentResourceOwner = self.0 }
+        }
+    }
+    let _restore = Restore(unsafe { pg_sys::CurrentResourceOwner });
+    unsafe { pg_sys::CurrentResourceOwner = std::ptr::null_mut() };
+    f()
+}
+
+impl Segment {
+    /// A new segment of so many bytes, which are zero; None if there is no memory for it. Raises nothing.
+    pub fn create(bytes: usize) -> Option<Segment> {
+        if !there_is_room(bytes) {
+            return None;
+        }
+        let create = AssertUnwindSafe(|| unsafe {
+            pg_sys::dsm_create(bytes, pg_sys::DSM_CREATE_NULL_IF_MAXSEGMENTS as i32)
+        });
+        let segment = without_owner(|| {
+            PgTryBuilder::new(create)
+                // It has been undone but for a few bytes, and there are no locks held.
+                .catch_others(|_| std::ptr::null_mut())
+                .execute()
+        });
+        let made = Segment::of(segment)?;
+        unsafe { std::ptr::write_bytes(made.address().as_ptr(), 0, bytes) };
+        Some(made)
+    }
+
+    /// None if it is gone.
+    pub fn attach(handle: u32) -> Option<Segment> {
+        Segment::of(without_owner(|| unsafe { pg_sys::dsm_attach(handle) }))
+    }
+
+    fn of(segment: *mut pg_sys::dsm_segment) -> Option<Segment> {
+        (!segment.is_null()).then(|| Segment { segment })
+    }
+
+    pub fn handle(&self) -> u32 {
+        unsafe { pg_sys::dsm_segment_handle(self.segment) }
+    }
+
+    /// It stays when no process has it mapped, until [`unpin`].
+    pub fn pin(&self) {
+        unsafe { pg_sys::dsm_pin_segment(self.segment) }
+    }
+
+    pub fn address(&self) -> NonNull<u8> {
+        let address = unsafe { pg_sys::dsm_segment_address(self.segment) };
+        NonNull::new(address as *mut u8).expect("it is mapped")
+    }
+
+    /// Some of its bytes, which nobody changes any more. They keep it mapped.
+    ///
+    /// # Panics
+    /// If it has no such bytes.
+    pub fn bytes(self: &Arc<Self>, offset: usize, len: usize) -> Buffer {
+        let all = unsafe { pg_sys::dsm_segment_map_length(self.segment) };
+        assert!(offset <= all && len <= all - offset, "bytes of a segment");
+        // SAFETY: they are mapped as long as the segment lives, which the buffer owns a share of.
+        unsafe { Buffer::from_custom_allocation(self.address().add(offset), len, self.clone()) }
+    }
+}
+
+/// A pinned segment is no longer kept; it goes when no process has it mapped.
+pub fn unpin(handle: u32) {
+    unsafe { pg_sys::dsm_unpin_segment(handle) }
+}
+
+/// Whether so much may be taken of the file system that segments are files of, without making it tight for others: containers
+/// have little of it.
+fn there_is_room(bytes: usize) -> bool {
+    // DSM_IMPL_POSIX
+    if unsafe { pg_sys::dynamic_shared_memory_type } != pg_sys::DSM_IMPL_POSIX as i32 {
+        return true;
+    }
+    match rustix::fs::statvfs(c"/dev/shm") {
+        Ok(found) => found.f_bavail.saturating_mul(found.f_frsize) / 4 >= bytes as u64,
+        Err(_) => true,
+    }
+}
+
+/// A word that all processes of the server share, behind a lock. 0 at first, and after a crash.
+pub struct Shared {
+    word: NonNull<Word>,
+}
+
+#[repr(C)]
+struct Word {
+    lock: pg_sys::LWLock,
+    tranche: i32,
+    word: u32,
+}
+
+/// AddinShmemInitLock of lwlocknames.h: the same in PostgreSQL 15 to 18.
+const ADDIN_SHMEM_INIT_LOCK: usize = 21;
+
+impl Shared {
+    /// By its name. It takes a few bytes of what the server's shared memory has left.
+    pub fn find(name: &CStr, tranche: &'static CStr) -> Shared {
+        // SAFETY: as the example of xfunc.sgml, "Shared Memory", which also runs in a server that has started.
+        unsafe {
+            let lock = &raw mut (*pg_sys::MainLWLockArray.add(ADDIN_SHMEM_INIT_LOCK)).lock;
+            pg_sys::LWLockAcquire(lock, pg_sys::LWLockMode::LW_EXCLUSIVE);
+            let mut found = false;
+            let size = size_of::<Word>();
+            let word = pg_sys::ShmemInitStruct(name.as_ptr(), size, &mut found) as *mut Word;
+            if !found {
+                (*word).tranche = pg_sys::LWLockNewTrancheId();
+                pg_sys::LWLockInitialize(&raw mut (*word).lock, (*word).tranche);
+                (*word).word = 0;
+            }
+            pg_sys::LWLockRelease(lock);
+            pg_sys::LWLockRegisterTranche((*word).tranche, tranche.as_ptr());
+            let word =
+                NonNull::new(word).expect("ShmemInitStruct raises an error if there is none");
+            Shared { word }
+        }
+    }
+
+    /// Runs `f`, which raises nothing and does not wait, while nobody changes what the word stands for.
+    pub fn read<R>(&self, f: impl FnOnce(u32) -> R) -> R {
+        self.locked(pg_sys::LWLockMode::LW_SHARED, |word| f(unsafe { *word }))
+    }
+
+    /// The same, while nobody reads.
+    pub fn write<R>(&self, f: impl FnOnce(&mut u32) -> R) -> R {
+        self.locked(pg_sys::LWLockMode::LW_EXCLUSIVE, |word| {
+            f(unsafe { &mut *word })
+        })
+    }
+
+    fn locked<R>(&self, mode: pg_sys::LWLockMode::Type, f: impl FnOnce(*mut u32) -> R) -> R {
+        // SAFETY: in the server's shared memory for as long as it runs.
+        unsafe {
+            let word = self.word.as_ptr();
+            pg_sys::LWLockAcquire(&raw mut (*word).lock, mode);
+            let result = f(&raw mut (*word).word);
+            pg_sys::LWLockRelease(&raw mut (*word).lock);
+            result
+        }
+    }
+}
