@@ -152,5 +152,26 @@ SELECT plan_of($$SELECT p->>'kind', array_agg(DISTINCT p->>'x') FROM posts, json
 SELECT differences($$SELECT p->>'kind', array_agg(DISTINCT p->>'x') FROM POSTS, jsonb_array_elements(doc->'parts') p GROUP BY 1$$);
 SELECT plan_of($$SELECT jsonb_array_elements(doc->'parts')->>'kind' k, count(*) FROM posts GROUP BY 1$$);
 SELECT differences($$SELECT jsonb_array_elements(doc->'parts')->>'kind' k, count(*) FROM POSTS GROUP BY 1$$);
+-- Rows after each step, whoever read them.
+CREATE FUNCTION steps_of(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE line text;
+BEGIN
+    FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query LOOP
+        IF line ~ '^ *Rows ' AND line !~ 'Removed' THEN RETURN NEXT trim(line); END IF;
+    END LOOP;
+END $$;
+CREATE FUNCTION steps_in_json(query text) RETURNS SETOF jsonb LANGUAGE plpgsql AS $$
+DECLARE plan jsonb;
+BEGIN
+    EXECUTE 'EXPLAIN (ANALYZE, FORMAT JSON) ' || query INTO plan;
+    RETURN QUERY SELECT jsonb_array_elements(jsonb_path_query_first(plan, 'strict $.**.Steps'));
+END $$;
+SELECT steps_of($$SELECT id, p->>'x' FROM posts, jsonb_array_elements(doc->'parts') p, jsonb_array_elements(p->'links') l
+                  WHERE id < 1500 AND doc->>'n' LIKE '%1%' AND l->>'to' <> '3'$$);
+SET max_parallel_workers_per_gather = 0;
+SELECT steps_of($$SELECT id, p->>'x' FROM posts, jsonb_array_elements(doc->'parts') p, jsonb_array_elements(p->'links') l
+                  WHERE id < 1500 AND doc->>'n' LIKE '%1%' AND l->>'to' <> '3'$$);
+SELECT steps_of($$SELECT count(*) FROM posts LEFT JOIN LATERAL jsonb_array_elements(doc->'parts') p ON p->>'kind' = 'k2' WHERE p->>'x' IS NULL$$);
+SELECT steps_in_json($$SELECT count(*) FROM posts LEFT JOIN LATERAL jsonb_array_elements(doc->'parts') p ON p->>'kind' = 'k2' WHERE p->>'x' IS NULL$$);
 DROP TABLE posts, heap_posts, late;
-DROP FUNCTION plan_of, differences;
+DROP FUNCTION plan_of, differences, steps_of, steps_in_json;

@@ -186,6 +186,7 @@ impl Inputs {
             }
         }
         passed += single.update(self, aggregator);
+        scan.note_removed(instrument);
         if !instrument.is_null() {
             pg_sys::InstrStopNode(instrument, passed as f64);
         }

@@ -3,14 +3,18 @@
 use super::entry::Entry;
 use super::rows::Rows;
 use super::scan::of;
+use super::tree::nodes;
 use amax_format::{Parts, PathStep, Question};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 use std::ffi::CString;
 
+fn c_string(text: &str) -> CString {
+    CString::new(text.replace('\0', "")).expect("NULs are gone")
+}
+
 unsafe fn text(label: &std::ffi::CStr, value: &str, es: *mut pg_sys::ExplainState) {
-    let value = CString::new(value.replace('\0', "")).expect("NULs are gone");
-    pg_sys::ExplainPropertyText(label.as_ptr(), value.as_ptr(), es);
+    pg_sys::ExplainPropertyText(label.as_ptr(), c_string(value).as_ptr(), es);
 }
 
 pub unsafe fn number(label: &std::ffi::CStr, value: u64, es: *mut pg_sys::ExplainState) {
@@ -52,13 +56,13 @@ fn asked(path: &str, question: &Question) -> String {
     }
 }
 
-/// The arrays a node unnests, and the columns it reads: of its entries, those in `reads`.
+/// The arrays a node unnests, and the columns it reads: of its entries, those in `reads`. The arrays' names.
 unsafe fn columns(
     rows: &Rows,
     outer_joins: &[bool],
     reads: Vec<usize>,
     es: *mut pg_sys::ExplainState,
-) {
+) -> Vec<String> {
     let desc = (*rows.rel).rd_att;
     let name = |attribute: i16| {
         let att = crate::types::attribute(desc, attribute as usize - 1);
@@ -119,6 +123,63 @@ unsafe fn columns(
     if !columns.is_empty() {
         text(c"Columns", &columns.join(", "), es);
     }
+    arrays
+}
+
+/// How many rows there are after each step of a scan: conditions one by one, and arrays unnested.
+unsafe fn steps(
+    node: *mut pg_sys::CustomScanState,
+    arrays: &[String],
+    ancestors: *mut pg_sys::List,
+    es: *mut pg_sys::ExplainState,
+) {
+    let plan = (*node).ss.ps.plan;
+    let context = pg_sys::set_deparse_context_plan((*es).deparse_cxt, plan, ancestors);
+    let mut conditions = nodes((*plan).qual).into_iter();
+    if arrays.is_empty() && conditions.len() == 0 {
+        return;
+    }
+    let in_text = (*es).format == pg_sys::ExplainFormat::EXPLAIN_FORMAT_TEXT;
+    let step = |kind: &str, what: &str, rows: u64| {
+        if in_text {
+            number(
+                &c_string(format!("Rows {kind} {what}").trim_end()),
+                rows,
+                es,
+            );
+            return;
+        }
+        pg_sys::ExplainOpenGroup(c"Step".as_ptr(), std::ptr::null(), true, es);
+        text(c"Step", kind, es);
+        if !what.is_empty() {
+            text(c"Of", what, es);
+        }
+        number(c"Rows", rows, es);
+        pg_sys::ExplainCloseGroup(c"Step".as_ptr(), std::ptr::null(), true, es);
+    };
+    pg_sys::ExplainOpenGroup(c"Steps".as_ptr(), c"Steps".as_ptr(), false, es);
+    for (stage, (counts, matching)) in of(node).counts().enumerate() {
+        match stage.checked_sub(1) {
+            None => step("Scanned", "", counts.all),
+            Some(array) => step("Unnested", &arrays[array], counts.all),
+        }
+        for (i, &passed) in counts.passed.iter().enumerate() {
+            if i == matching && counts.unmatched > 0 {
+                step("Without Match", "", counts.unmatched);
+            }
+            let condition = conditions.next().expect("each is somewhere");
+            let condition = pg_sys::deparse_expression(condition, context, (*es).verbose, false);
+            step(
+                "Passed",
+                &std::ffi::CStr::from_ptr(condition).to_string_lossy(),
+                passed,
+            );
+        }
+        if counts.passed.len() == matching && counts.unmatched > 0 {
+            step("Without Match", "", counts.unmatched);
+        }
+    }
+    pg_sys::ExplainCloseGroup(c"Steps".as_ptr(), c"Steps".as_ptr(), false, es);
 }
 
 /// What a fetch reads of the rows found below it.
@@ -136,11 +197,11 @@ pub unsafe extern "C-unwind" fn fetch(
 #[pg_guard]
 pub unsafe extern "C-unwind" fn scan(
     node: *mut pg_sys::CustomScanState,
-    _ancestors: *mut pg_sys::List,
+    ancestors: *mut pg_sys::List,
     es: *mut pg_sys::ExplainState,
 ) {
     let scan = of(node);
-    columns(&scan.rows, &scan.outer_joins(), scan.reads(), es);
+    let arrays = columns(&scan.rows, &scan.outer_joins(), scan.reads(), es);
     if scan.vectorized() > 0 {
         number(c"Vectorized Conditions", scan.vectorized() as u64, es);
     }
@@ -150,7 +211,7 @@ pub unsafe extern "C-unwind" fn scan(
         number(c"Leaves Skipped", met.skipped, es);
         number(c"Row Pages Read", met.pages, es);
         number(c"Columnar Rows", met.rows, es);
-        number(c"Rows Removed by Filter", met.removed, es);
         number(c"Decoded kB", met.decoded.div_ceil(1024), es);
+        steps(node, &arrays, ancestors, es);
     }
 }

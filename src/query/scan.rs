@@ -72,6 +72,17 @@ impl Picked {
 /// In place of a condition, for an outer join's row without element: it is there only if no element matches.
 const UNLESS_MATCHED: usize = usize::MAX;
 
+/// What became of a stage's rows, for EXPLAIN.
+#[derive(Default)]
+pub struct Counts {
+    /// Those that came.
+    pub all: u64,
+    /// Those that passed each condition.
+    pub passed: Vec<u64>,
+    /// Rows of an outer join that no element matched.
+    pub unmatched: u64,
+}
+
 /// The table's rows, or the elements of their arrays: each stage takes rows of the one before.
 struct Stage {
     clauses: Vec<Clause>,
@@ -84,11 +95,16 @@ struct Stage {
     at: isize,
     /// The row of the stage before that an element matched last, in `current`.
     matched: Option<u32>,
+    counts: Counts,
 }
 
 impl Stage {
     fn new(clauses: Vec<Clause>, matching: usize, outer: bool) -> Stage {
         Stage {
+            counts: Counts {
+                passed: vec![0; clauses.len()],
+                ..Counts::default()
+            },
             clauses,
             matching,
             outer,
@@ -117,6 +133,8 @@ pub struct Scan {
     pub source: Source,
     stages: Vec<Stage>,
     arrays: Option<Rc<Arrays>>,
+    /// Rows that the conditions took out, and [`Scan::note_removed`] has not noted yet.
+    removed: usize,
     /// Entries that the node's own target list reads, or whoever drives it.
     pub output: Vec<usize>,
     parallel: bool,
@@ -209,6 +227,7 @@ impl Scan {
             ),
             stages,
             arrays: arrays.map(Rc::new),
+            removed: 0,
             output,
             parallel: false,
             shared: std::ptr::null_mut(),
@@ -251,7 +270,10 @@ impl Scan {
         });
         match unit {
             None => Current::None,
-            Some(Unit::Page) => Current::Page,
+            Some(Unit::Page) => {
+                self.stages[0].counts.all += self.source.block.len() as u64;
+                Current::Page
+            }
             Some(Unit::Leaf(leaf, origin, rows)) => {
                 let columns = Rc::new(LeafColumns::new(leaf, origin, &self.rows.entries));
                 let picked = self.filter(0, &columns, rows);
@@ -267,8 +289,9 @@ impl Scan {
         columns: &Rc<LeafColumns>,
         mut rows: Vec<u32>,
     ) -> Picked {
-        let stage = &self.stages[stage];
+        let stage = &mut self.stages[stage];
         let all = rows.len();
+        stage.counts.all += all as u64;
         let mut picked: Vec<(u32, usize)> = Vec::new();
         let mut external = Postgres {
             rows: &mut self.rows,
@@ -286,9 +309,10 @@ impl Scan {
             }
             let mut unsure = Vec::new();
             rows = batch.filter(vector, &rows, &mut unsure);
+            stage.counts.passed[i] += rows.len() as u64;
             picked.extend(unsure.into_iter().map(|row| (row, i)));
         }
-        self.source.met.removed += (all - rows.len() - picked.len()) as u64;
+        self.removed += all - rows.len() - picked.len();
         if picked.is_empty() && vectorized == stage.clauses.len() {
             return Picked::Decided(rows);
         }
@@ -370,6 +394,14 @@ impl Scan {
         !matches!(stage.current, Current::None)
     }
 
+    /// InstrCountFiltered1() of instrument.h.
+    pub unsafe fn note_removed(&mut self, instrument: *mut pg_sys::Instrumentation) {
+        let removed = std::mem::take(&mut self.removed);
+        if let Some(instrument) = instrument.as_mut() {
+            instrument.nfiltered1 += removed as f64;
+        }
+    }
+
     /// What vectors decide of all stages' conditions.
     pub fn vectorized(&self) -> usize {
         self.stages.iter().map(Stage::vectorized).sum()
@@ -378,6 +410,21 @@ impl Scan {
     /// Of each level of unnesting, whether rows without a matching element stay.
     pub fn outer_joins(&self) -> Vec<bool> {
         self.stages[1..].iter().map(|stage| stage.outer).collect()
+    }
+
+    /// What became of each stage's rows, and how many of its conditions say whether an element matches.
+    pub fn counts(&self) -> impl Iterator<Item = (&Counts, usize)> {
+        self.stages.iter().map(|s| (&s.counts, s.matching))
+    }
+
+    /// All that is counted, in an order.
+    fn counters(&mut self) -> Vec<&mut u64> {
+        let mut all = self.source.met.counters();
+        for Stage { counts, .. } in &mut self.stages {
+            all.extend([&mut counts.all, &mut counts.unmatched]);
+            all.extend(&mut counts.passed);
+        }
+        all
     }
 
     /// Entries that are read.
@@ -404,9 +451,10 @@ impl Scan {
             }
             let clause = &found.clauses[i];
             if !self.rows.holds(clause.state, &clause.reads) {
-                self.source.met.removed += 1;
+                self.removed += 1;
                 return false;
             }
+            found.counts.passed[i] += 1;
         }
         if found.clauses.len() == found.matching {
             found.matched = Some(parent);
@@ -427,6 +475,9 @@ impl Scan {
                 return false;
             }
             first = self.stages[stage].matching;
+        }
+        if columns.place(row).is_none() {
+            self.stages[stage].counts.unmatched += 1;
         }
         self.rows.set_leaf(columns, row);
         self.passes(stage, first, parent)
@@ -459,8 +510,10 @@ impl Scan {
                 Current::Call => {
                     let (outer, matching) = (found.outer, found.matching);
                     if self.rows.next_element(stage) {
+                        found.counts.all += 1;
                         Some(self.passes(stage, 0, 0))
                     } else if outer && found.matched.is_none() {
+                        found.counts.unmatched += 1;
                         found.matched = Some(0);
                         self.rows.no_element(stage);
                         Some(self.passes(stage, matching, 0))
@@ -613,6 +666,7 @@ unsafe extern "C-unwind" fn exec(
     } else {
         recheck(node, epq)
     };
+    scan.note_removed((*node).ss.ps.instrument);
     if !found {
         let result = (*node).ss.ps.ps_ResultTupleSlot;
         crate::compat::clear_slot(result);
@@ -689,21 +743,31 @@ pub unsafe fn restart(scan: &mut Scan) {
     }
 }
 
-/// What the workers of a parallel scan share.
+/// What the workers of a parallel scan share; what those that are done have counted follows, see [`Shared::counted`].
 #[repr(C)]
 struct Shared {
     next: AtomicU32,
     end: u32,
-    /// What workers that are done have met.
-    met: [AtomicU64; 6],
+    counters: usize,
+}
+
+impl Shared {
+    fn size(counters: usize) -> usize {
+        std::mem::size_of::<Shared>() + counters * std::mem::size_of::<AtomicU64>()
+    }
+
+    unsafe fn counted<'a>(shared: *mut Shared) -> &'a [AtomicU64] {
+        let first = shared.add(1) as *mut AtomicU64;
+        std::slice::from_raw_parts(first, (*shared).counters)
+    }
 }
 
 #[pg_guard]
 unsafe extern "C-unwind" fn estimate_dsm(
-    _node: *mut pg_sys::CustomScanState,
+    node: *mut pg_sys::CustomScanState,
     _context: *mut pg_sys::ParallelContext,
 ) -> pg_sys::Size {
-    std::mem::size_of::<Shared>()
+    Shared::size(of(node).counters().len())
 }
 
 #[pg_guard]
@@ -716,8 +780,13 @@ unsafe extern "C-unwind" fn initialize_dsm(
     shared.write(Shared {
         next: AtomicU32::new(0),
         end: logical_blocks(of(node).rows.rel),
-        met: Default::default(),
+        counters: of(node).counters().len(),
     });
+    for counter in 0..(*shared).counters {
+        (shared.add(1) as *mut AtomicU64)
+            .add(counter)
+            .write(AtomicU64::new(0));
+    }
     join(of(node), shared);
 }
 
@@ -759,28 +828,16 @@ unsafe fn join(scan: &mut Scan, shared: *mut Shared) {
 #[pg_guard]
 unsafe extern "C-unwind" fn shutdown(node: *mut pg_sys::CustomScanState) {
     let scan = of(node);
-    let Some(shared) = scan.shared.as_ref() else {
+    let shared = std::mem::replace(&mut scan.shared, std::ptr::null_mut());
+    if shared.is_null() {
         return;
-    };
-    scan.shared = std::ptr::null_mut();
-    let [leaves, skipped, pages, rows, removed, decoded] = &shared.met;
+    }
     scan.source.leave();
-    let met = &mut scan.source.met;
-    if pg_sys::ParallelWorkerNumber >= 0 {
-        leaves.fetch_add(met.leaves, Ordering::SeqCst);
-        skipped.fetch_add(met.skipped, Ordering::SeqCst);
-        pages.fetch_add(met.pages, Ordering::SeqCst);
-        rows.fetch_add(met.rows, Ordering::SeqCst);
-        removed.fetch_add(met.removed, Ordering::SeqCst);
-        decoded.fetch_add(met.decoded, Ordering::SeqCst);
-    } else {
-        *met += Met {
-            leaves: leaves.swap(0, Ordering::SeqCst),
-            skipped: skipped.swap(0, Ordering::SeqCst),
-            pages: pages.swap(0, Ordering::SeqCst),
-            rows: rows.swap(0, Ordering::SeqCst),
-            removed: removed.swap(0, Ordering::SeqCst),
-            decoded: decoded.swap(0, Ordering::SeqCst),
-        };
+    for (counter, counted) in scan.counters().into_iter().zip(Shared::counted(shared)) {
+        if pg_sys::ParallelWorkerNumber >= 0 {
+            counted.fetch_add(*counter, Ordering::SeqCst);
+        } else {
+            *counter += counted.swap(0, Ordering::SeqCst);
+        }
     }
 }

@@ -31,20 +31,20 @@ pub struct Met {
     pub pages: u64,
     /// Rows of leaves that the snapshot sees.
     pub rows: u64,
-    /// Rows that the conditions took out.
-    pub removed: u64,
     /// Bytes of memory that what was decoded takes.
     pub decoded: u64,
 }
 
-impl std::ops::AddAssign for Met {
-    fn add_assign(&mut self, other: Met) {
-        self.leaves += other.leaves;
-        self.skipped += other.skipped;
-        self.pages += other.pages;
-        self.rows += other.rows;
-        self.removed += other.removed;
-        self.decoded += other.decoded;
+impl Met {
+    pub fn counters(&mut self) -> Vec<&mut u64> {
+        let Met {
+            leaves,
+            skipped,
+            pages,
+            rows,
+            decoded,
+        } = self;
+        vec![leaves, skipped, pages, rows, decoded]
     }
 }
 

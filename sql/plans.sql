@@ -1,0 +1,45 @@
+-- Which plan is chosen: an index for few rows, a bitmap for more, columns for many. Statistics are of all rows, so they are always the same.
+SET amax.eager = off;
+SET amax.rows_per_leaf = 5000;
+SET max_parallel_workers_per_gather = 0;
+SET jit = off;
+CREATE TABLE orders (id int PRIMARY KEY, customer int, doc jsonb) USING amax;
+INSERT INTO orders
+    SELECT i, i * 7919 % 2000, jsonb_build_object('kind', 'k' || i % 20, 'price', i % 1000, 'note', repeat('n' || i, 20), 'tags', jsonb_build_array(i % 5, i % 3))
+    FROM generate_series(1, 20000) i;
+CREATE INDEX orders_customer ON orders (customer);
+CREATE INDEX orders_price ON orders (((doc->>'price')::int));
+CREATE TABLE customers (id int PRIMARY KEY, name text) USING amax;
+INSERT INTO customers SELECT i, 'c' || i FROM generate_series(0, 1999) i;
+VACUUM orders;
+VACUUM customers;
+ANALYZE orders;
+ANALYZE customers;
+
+-- One row, a few beside each other, the first ones by key.
+EXPLAIN (COSTS OFF) SELECT doc->>'kind' FROM orders WHERE id = 77;
+EXPLAIN (COSTS OFF) SELECT * FROM orders WHERE id BETWEEN 100 AND 110;
+EXPLAIN (COSTS OFF) SELECT doc->>'kind' FROM orders ORDER BY id LIMIT 5;
+EXPLAIN (COSTS OFF) UPDATE orders SET customer = 0 WHERE id = 77;
+-- Scattered rows: an index or bitmap for some, columns for many.
+EXPLAIN (COSTS OFF) SELECT doc->>'kind' FROM orders WHERE customer = 5;
+EXPLAIN (COSTS OFF) SELECT doc->>'kind' FROM orders WHERE customer < 10;
+EXPLAIN (COSTS OFF) SELECT doc->>'kind' FROM orders WHERE customer < 1000;
+EXPLAIN (COSTS OFF) SELECT sum((doc->>'price')::int) FROM orders WHERE customer < 1000;
+-- An indexed path.
+EXPLAIN (COSTS OFF) SELECT id FROM orders WHERE (doc->>'price')::int = 5;
+EXPLAIN (COSTS OFF) SELECT id FROM orders WHERE (doc->>'price')::int > 5;
+-- All rows, or nearly: columns, whatever is indexed.
+EXPLAIN (COSTS OFF) SELECT count(*) FROM orders;
+EXPLAIN (COSTS OFF) SELECT doc->>'kind', count(*) FROM orders WHERE id > 100 GROUP BY 1;
+EXPLAIN (COSTS OFF) SELECT * FROM orders WHERE id > 100;
+EXPLAIN (COSTS OFF) SELECT doc->'tags'->>0, count(DISTINCT customer) FROM orders GROUP BY 1;
+-- Joins: by an index from few rows, by columns from many.
+EXPLAIN (COSTS OFF) SELECT c.name, o.doc->>'kind' FROM orders o JOIN customers c ON c.id = o.customer WHERE o.id = 77;
+EXPLAIN (COSTS OFF) SELECT o.doc->>'kind' FROM orders o JOIN customers c ON c.id = o.customer WHERE c.id = 5;
+EXPLAIN (COSTS OFF) SELECT o.doc->>'kind', count(*) FROM orders o JOIN customers c ON c.id = o.customer WHERE c.name <> 'c7' GROUP BY 1;
+-- Elements: of one row by the function, of many in the scan.
+EXPLAIN (COSTS OFF) SELECT tag FROM orders, jsonb_array_elements_text(doc->'tags') tag WHERE id = 77;
+EXPLAIN (COSTS OFF) SELECT tag, count(*) FROM orders, jsonb_array_elements_text(doc->'tags') tag GROUP BY 1;
+EXPLAIN (COSTS OFF) SELECT jsonb_array_elements_text(doc->'tags') FROM orders WHERE id = 77;
+DROP TABLE orders, customers;
