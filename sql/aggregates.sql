@@ -57,6 +57,17 @@ RESET enable_hashagg;
 RESET hash_mem_multiplier;
 RESET work_mem;
 
+-- Many groups: workers put them into the leader's mailboxes as they go, also when it reads them again.
+SELECT * FROM compare($$SELECT repeat(doc->>'u', 40), count(*), count(DISTINCT doc->>'n') FROM t GROUP BY 1$$);
+SELECT * FROM compare($$SELECT count(DISTINCT repeat(doc->>'u', 40)), count(*), count(DISTINCT repeat(doc->>'bad', 40)) FROM t$$);
+SELECT * FROM compare($$SELECT o.i, s.n, s.c FROM generate_series(1, 3) AS o (i), LATERAL (SELECT count(DISTINCT repeat(doc->>'u', 40)) AS n, count(*) AS c FROM t WHERE id > o.i * 1000) AS s$$);
+SET parallel_leader_participation = off;
+SELECT * FROM compare($$SELECT repeat(doc->>'u', 40), count(*), count(DISTINCT doc->>'n') FROM t GROUP BY 1$$);
+RESET parallel_leader_participation;
+SET work_mem = '1MB';
+SELECT * FROM compare($$SELECT repeat(doc->>'u', 40), count(*), count(DISTINCT doc->>'n') FROM t GROUP BY 1$$);
+RESET work_mem;
+
 -- Groups beyond what masks have bits for.
 SELECT * FROM compare($$SELECT (doc->>'n')::int % 100, count(DISTINCT doc->>'u'), count(DISTINCT doc->>'k') FROM t GROUP BY 1$$);
 

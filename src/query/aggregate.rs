@@ -1,6 +1,6 @@
 //! The aggregate node: keys and arguments are computed as vectors of the scan's leaves, and grouped as such.
 
-use super::aggregate_parallel::{self, Inbox, Outbox};
+use super::aggregate_parallel::{self, Inbox, Mailbox, Outbox};
 use super::aggregate_plan::{number_of_keys, part_of, top_of, Part};
 use super::aggregate_rows::{raise, Inputs, Wanted};
 use super::datum;
@@ -30,6 +30,8 @@ pub struct State {
     peak: usize,
     pub outbox: Outbox,
     pub inbox: Inbox,
+    /// The workers' mailboxes; in a worker its own. Empty while there are none.
+    pub mail: Vec<*mut Mailbox>,
 }
 
 pub unsafe fn of<'a>(node: *mut pg_sys::CustomScanState) -> &'a mut State {
@@ -53,11 +55,11 @@ static METHODS: super::Methods = super::Methods(pg_sys::CustomExecMethods {
     ReScanCustomScan: Some(rescan),
     MarkPosCustomScan: None,
     RestrPosCustomScan: None,
-    EstimateDSMCustomScan: None,
-    InitializeDSMCustomScan: None,
-    ReInitializeDSMCustomScan: None,
-    InitializeWorkerCustomScan: None,
-    ShutdownCustomScan: None,
+    EstimateDSMCustomScan: Some(aggregate_parallel::estimate_dsm),
+    InitializeDSMCustomScan: Some(aggregate_parallel::initialize_dsm),
+    ReInitializeDSMCustomScan: Some(aggregate_parallel::initialize_dsm),
+    InitializeWorkerCustomScan: Some(aggregate_parallel::initialize_worker),
+    ShutdownCustomScan: Some(aggregate_parallel::shutdown),
     ExplainCustomScan: Some(explain),
 });
 
@@ -107,6 +109,7 @@ unsafe extern "C-unwind" fn begin(
         peak: 0,
         outbox: Outbox::default(),
         inbox: Inbox::default(),
+        mail: Vec::new(),
     });
 }
 

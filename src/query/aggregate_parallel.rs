@@ -3,15 +3,66 @@
 //! In the leader both parts have one state: the lower part adds the rows that the leader reads itself to the aggregator that the upper
 //! part merges the workers' groups into. So it takes passes when memory gets short as without workers, and without any worker it is
 //! the same. A worker has no passes: when memory gets short it sends its groups, and goes on with none.
+//!
+//! While it reads, a worker also puts its groups into a *mailbox* in shared memory whenever that is empty. Its table stays within the caches
+//! of its processor then, and the leader, which looks for mail after each unit of its own rows, merges while the worker goes on: who
+//! has less to merge reads more rows.
 
-use super::aggregate::{child, of};
+use super::aggregate::{child, of, State};
 use super::datum;
 use super::tree::next_row;
+use amax_exec::Aggregator;
 use pgrx::pg_sys;
-use std::collections::HashMap;
+use pgrx::prelude::*;
+use std::borrow::Cow;
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Bytes of a piece of a worker's groups: well below the size of the queue between two processes (PARALLEL_TUPLE_QUEUE_SIZE).
 pub const PIECE: usize = 16 << 10;
+
+/// Bytes of the largest piece a mailbox holds.
+const MAIL: usize = 2 << 20;
+/// A worker begins to mail its groups when they take so many bytes.
+const ENOUGH: usize = MAIL;
+
+/// A piece of a worker's groups in shared memory.
+#[repr(C)]
+pub struct Mailbox {
+    /// Bytes of the piece that waits for the leader; 0: none. The worker writes when it is 0, the leader reads when it is not.
+    len: AtomicUsize,
+    piece: [u8; MAIL],
+}
+
+impl Mailbox {
+    unsafe fn is_empty(mailbox: *mut Mailbox) -> bool {
+        (*mailbox).len.load(Ordering::Acquire) == 0
+    }
+
+    /// Puts a piece into an empty one.
+    unsafe fn put(mailbox: *mut Mailbox, header: Header, bytes: &[u8]) {
+        assert!(
+            bytes.len() <= MAIL - Header::SIZE,
+            "a piece fits its mailbox"
+        );
+        let piece = std::slice::from_raw_parts_mut(&raw mut (*mailbox).piece as *mut u8, MAIL);
+        let (head, body) = piece.split_at_mut(Header::SIZE);
+        head.copy_from_slice(&header.write());
+        body[..bytes.len()].copy_from_slice(bytes);
+        let len = Header::SIZE + bytes.len();
+        (*mailbox).len.store(len, Ordering::Release);
+    }
+
+    /// What is there; nothing if it is empty. [`Mailbox::clear`] ends it.
+    unsafe fn piece<'a>(mailbox: *mut Mailbox) -> &'a [u8] {
+        let len = (*mailbox).len.load(Ordering::Acquire);
+        std::slice::from_raw_parts(&raw const (*mailbox).piece as *const u8, len)
+    }
+
+    unsafe fn clear(mailbox: *mut Mailbox) {
+        (*mailbox).len.store(0, Ordering::Release);
+    }
+}
 
 /// IsParallelWorker() of parallel.h.
 pub unsafe fn is_worker() -> bool {
@@ -29,10 +80,10 @@ struct Header {
 impl Header {
     const SIZE: usize = 12;
 
-    fn write(self) -> Vec<u8> {
-        let mut out = Vec::with_capacity(Self::SIZE + PIECE);
-        out.extend(self.worker.to_le_bytes());
-        out.extend(self.used.to_le_bytes());
+    fn write(self) -> [u8; Self::SIZE] {
+        let mut out = [0; Self::SIZE];
+        out[..4].copy_from_slice(&self.worker.to_le_bytes());
+        out[4..].copy_from_slice(&self.used.to_le_bytes());
         out
     }
 
@@ -50,32 +101,46 @@ impl Header {
 /// A worker's groups on their way.
 #[derive(Default)]
 pub struct Outbox {
-    bytes: Vec<u8>,
+    /// In the order they go: bytes of groups, and what the groups took.
+    waiting: VecDeque<(Vec<u8>, u64)>,
+    /// Of the first.
     sent: usize,
-    used: u64,
+    /// Whether they have to go before more rows are read.
+    due: bool,
     /// Whether all rows have been read.
     done: bool,
 }
 
 impl Outbox {
-    fn next(&mut self) -> Option<Vec<u8>> {
-        let rest = &self.bytes[self.sent..];
-        if rest.is_empty() {
-            return None;
-        }
-        let piece = &rest[..rest.len().min(PIECE)];
+    fn add(&mut self, aggregator: &mut Aggregator) {
+        let used = (aggregator.bytes_used() as u64).max(1);
+        self.waiting.push_back((aggregator.serialize(), used));
+        aggregator.restart();
+    }
+
+    fn bytes(&self) -> usize {
+        self.waiting.iter().map(|(bytes, _)| bytes.len()).sum()
+    }
+
+    /// Has `send` send the next piece, of at most so many bytes with its header; false if there is none.
+    fn next(&mut self, most: usize, send: impl FnOnce(Header, &[u8])) -> bool {
+        let Some((bytes, used)) = self.waiting.front() else {
+            return false;
+        };
+        let rest = &bytes[self.sent..];
+        let piece = &rest[..rest.len().min(most - Header::SIZE)];
         self.sent += piece.len();
-        let mut out = Header {
+        let last = piece.len() == rest.len();
+        let header = Header {
             worker: unsafe { pg_sys::ParallelWorkerNumber },
-            used: if piece.len() < rest.len() {
-                0
-            } else {
-                self.used
-            },
+            used: if last { *used } else { 0 },
+        };
+        send(header, piece);
+        if last {
+            self.waiting.pop_front();
+            self.sent = 0;
         }
-        .write();
-        out.extend_from_slice(piece);
-        Some(out)
+        true
     }
 }
 
@@ -95,16 +160,16 @@ struct Incoming {
 
 impl Inbox {
     /// Takes a piece; all bytes of a worker's groups when it is their last.
-    fn take(&mut self, piece: &[u8]) -> Option<Vec<u8>> {
+    fn take<'a>(&mut self, piece: &'a [u8]) -> Option<Cow<'a, [u8]>> {
         let (header, bytes) = Header::read(piece).expect("workers send pieces with headers");
+        self.received += bytes.len() as u64;
         let incoming = self.workers.entry(header.worker).or_default();
-        incoming.bytes.extend_from_slice(bytes);
-        if header.used == 0 {
-            return None;
-        }
         incoming.used = incoming.used.max(header.used);
-        self.received += incoming.bytes.len() as u64;
-        Some(std::mem::take(&mut incoming.bytes))
+        if header.used > 0 && incoming.bytes.is_empty() {
+            return Some(bytes.into());
+        }
+        incoming.bytes.extend_from_slice(bytes);
+        (header.used > 0).then(|| std::mem::take(&mut incoming.bytes).into())
     }
 
     pub unsafe fn explain(&self, es: *mut pg_sys::ExplainState) {
@@ -123,6 +188,7 @@ pub unsafe fn send(node: *mut pg_sys::CustomScanState) -> *mut pg_sys::TupleTabl
     let piece = if is_worker() {
         next_piece(node)
     } else {
+        of(node).open_mail();
         of(node).next_unit(child(node)).then(Vec::new)
     };
     let Some(piece) = piece else {
@@ -150,22 +216,105 @@ unsafe fn next_piece(node: *mut pg_sys::CustomScanState) -> Option<Vec<u8>> {
     // The leader holds them twice while it merges them, as bytes and as values.
     let limit = state.inputs.limit() / 2;
     loop {
-        let piece = state.outbox.next();
-        if piece.is_some() || state.outbox.done {
-            return piece;
+        if state.outbox.due {
+            let mut row = None;
+            let send = |header: Header, piece: &[u8]| row = Some([&header.write(), piece].concat());
+            if state.outbox.next(PIECE, send) || state.outbox.done {
+                return row;
+            }
+            state.outbox.due = false;
         }
-        let mut done = false;
-        while !done && state.aggregator.bytes_used() <= limit {
-            done = !state.next_unit(child(node));
+        while !state.outbox.done && state.aggregator.bytes_used() + state.outbox.bytes() <= limit {
+            state.outbox.done = !state.next_unit(child(node));
+            state.post();
         }
-        state.outbox = Outbox {
-            bytes: state.aggregator.serialize(),
-            sent: 0,
-            used: (state.aggregator.bytes_used() as u64).max(1),
-            done,
-        };
-        state.aggregator.restart();
+        state.outbox.add(&mut state.aggregator);
+        state.outbox.due = true;
     }
+}
+
+impl State {
+    /// In a worker: puts a piece of its groups into its mailbox, if that is empty.
+    unsafe fn post(&mut self) {
+        let Some(&mailbox) = self.mail.first() else {
+            return;
+        };
+        if self.outbox.waiting.is_empty() && self.aggregator.bytes_used() > ENOUGH {
+            self.outbox.add(&mut self.aggregator);
+        }
+        if Mailbox::is_empty(mailbox) {
+            let put = |header, piece: &[u8]| Mailbox::put(mailbox, header, piece);
+            self.outbox.next(MAIL, put);
+        }
+    }
+
+    /// In the leader: merges what is in the mailboxes.
+    unsafe fn open_mail(&mut self) {
+        for at in 0..self.mail.len() {
+            let piece = Mailbox::piece(self.mail[at]);
+            if !piece.is_empty() {
+                self.receive(piece);
+                Mailbox::clear(self.mail[at]);
+            }
+        }
+    }
+
+    /// Takes a piece of a worker's groups, and merges them when it is their last.
+    fn receive(&mut self, piece: &[u8]) {
+        if let Some(groups) = self.inbox.take(piece) {
+            self.merge(&groups);
+        }
+    }
+
+    /// Whether groups may be many: what the planner thinks is often far off.
+    fn wants_mail(&self) -> bool {
+        !self.inputs.keys.is_empty() || self.inputs.distinct_counts() > 0
+    }
+}
+
+/// Bytes of shared memory for the mailboxes of so many workers.
+#[pg_guard]
+pub unsafe extern "C-unwind" fn estimate_dsm(
+    node: *mut pg_sys::CustomScanState,
+    context: *mut pg_sys::ParallelContext,
+) -> pg_sys::Size {
+    if !of(node).wants_mail() {
+        return 0;
+    }
+    (*context).nworkers as usize * size_of::<Mailbox>()
+}
+
+/// Of a parallel query that begins, or begins again.
+#[pg_guard]
+pub unsafe extern "C-unwind" fn initialize_dsm(
+    node: *mut pg_sys::CustomScanState,
+    _context: *mut pg_sys::ParallelContext,
+    coordinate: *mut std::ffi::c_void,
+) {
+    let workers = (*node).pscan_len / size_of::<Mailbox>();
+    let mailbox = |worker| (coordinate as *mut Mailbox).add(worker);
+    of(node).mail = (0..workers).map(mailbox).collect();
+    for &mailbox in &of(node).mail {
+        (*mailbox).len.store(0, Ordering::Release);
+    }
+}
+
+#[pg_guard]
+pub unsafe extern "C-unwind" fn initialize_worker(
+    node: *mut pg_sys::CustomScanState,
+    _toc: *mut pg_sys::shm_toc,
+    coordinate: *mut std::ffi::c_void,
+) {
+    if of(node).wants_mail() {
+        let worker = pg_sys::ParallelWorkerNumber as usize;
+        of(node).mail = vec![(coordinate as *mut Mailbox).add(worker)];
+    }
+}
+
+/// Before the shared memory goes.
+#[pg_guard]
+pub unsafe extern "C-unwind" fn shutdown(node: *mut pg_sys::CustomScanState) {
+    of(node).mail = Vec::new();
 }
 
 /// Reads all that comes from the workers, and has the lower part read the leader's share.
@@ -173,17 +322,17 @@ pub unsafe fn gather(node: *mut pg_sys::CustomScanState) {
     loop {
         let slot = next_row(child(node));
         if slot.is_null() || (*slot).tts_flags & pg_sys::TTS_FLAG_EMPTY as u16 != 0 {
+            of(node).open_mail();
             return;
         }
+        // A worker's mail comes before what it sends as rows.
+        of(node).open_mail();
         if (*slot).tts_nvalid < 1 {
             pg_sys::slot_getsomeattrs_int(slot, 1);
         }
         if *(*slot).tts_isnull {
             continue;
         }
-        let state = of(node);
-        if let Some(groups) = state.inbox.take(datum::varlena(*(*slot).tts_values)) {
-            state.merge(&groups);
-        }
+        of(node).receive(datum::varlena(*(*slot).tts_values));
     }
 }

@@ -269,6 +269,8 @@ unsafe fn parallel_path(
     (*target).width = PIECE as i32;
     let lower = node(output, child, wanted, Part::Lower, target, pieces);
     let path = &mut (*lower).path;
+    // It has mailboxes in the query's shared memory.
+    path.parallel_aware = true;
     path.startup_cost = wanted.cost_of_rows(child);
     // As bytes, one after the other.
     path.total_cost = path.startup_cost + sent * cpu_operator_cost;

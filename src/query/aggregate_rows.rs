@@ -143,9 +143,13 @@ impl Inputs {
 
     /// Bytes they may take. PostgreSQL gives each DISTINCT aggregate a sort of its own.
     pub unsafe fn limit(&self) -> usize {
+        (pg_sys::get_hash_memory_limit() as usize).saturating_mul(1 + self.distinct_counts())
+    }
+
+    /// How many aggregates are count(distinct).
+    pub fn distinct_counts(&self) -> usize {
         let distinct = |(function, _): &&(Function, _)| *function == Function::CountDistinct;
-        let tables = 1 + self.functions.iter().filter(distinct).count();
-        (pg_sys::get_hash_memory_limit() as usize).saturating_mul(tables)
+        self.functions.iter().filter(distinct).count()
     }
 
     /// For these, with a limit of memory.
