@@ -28,6 +28,11 @@ SELECT * FROM compare($$SELECT doc->>'k' AS k, (doc->>'b')::bool, count(*), coun
 SELECT * FROM compare($$SELECT count(*), count(DISTINCT doc->>'u'), sum((doc->>'n')::int), max((doc->>'p')::numeric) FROM t$$);
 SELECT * FROM compare($$SELECT count(*), count(DISTINCT doc->>'u'), sum((doc->>'n')::int), max((doc->>'p')::numeric) FROM t WHERE doc->>'k' = 'none'$$);
 SELECT * FROM compare($$SELECT doc->>'u', count(*) FROM t WHERE doc->>'k' = 'none' GROUP BY 1$$);
+-- Workers get the values of subqueries that keys, arguments and filters refer to.
+SET parallel_leader_participation = off;
+SELECT * FROM compare($$SELECT count(*) FILTER (WHERE id = (SELECT max(id) FROM t)), sum(id + (SELECT min(id) + 5 FROM t)) FROM t$$);
+SELECT * FROM compare($$SELECT doc->>'k' = (SELECT min(doc->>'k') FROM t), count(*) FROM t GROUP BY 1$$);
+RESET parallel_leader_participation;
 -- Expressions over groups, sorted groups, groups in a subquery that is read again for each row.
 SELECT * FROM compare($$SELECT upper(doc->>'k') || count(*), sum((doc->>'n')::int) / count(*) FROM t GROUP BY doc->>'k' ORDER BY 2 LIMIT 3$$);
 SELECT * FROM compare($$SELECT o.i, s.k, s.n FROM generate_series(1, 3) AS o (i), LATERAL (SELECT doc->>'k' AS k, count(*) + o.i AS n FROM t WHERE id > o.i * 1000 GROUP BY 1 OFFSET 0) AS s$$);

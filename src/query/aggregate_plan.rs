@@ -329,6 +329,9 @@ unsafe extern "C-unwind" fn plan_path(
         entries.push(piece() as *mut Node);
     }
     (*scan).custom_scan_tlist = target_list(&entries);
+    // The planner looks here for parameters (finalize_plan() of subselect.c): workers get the values of those found, and a node is told
+    // when they change.
+    (*scan).custom_exprs = list(keys.iter().chain(&aggregates).copied());
     let top =
         Top::of_query(root, &keys, &aggregates).filter(|_| (*part).ival != Part::Lower as i32);
     let top = top.map_or(std::ptr::null_mut(), |top| top.to_list());
