@@ -43,6 +43,11 @@ SELECT plan_of($$SELECT doc->>'kind', count(*), sum((doc->>'price')::numeric) FR
 SELECT doc->>'kind' AS kind, count(*), sum((doc->>'price')::numeric), count(DISTINCT doc->'who'->>'name') FROM events GROUP BY 1 ORDER BY 1;
 SELECT differences($$SELECT extract(hour FROM (doc->>'at')::timestamptz), date_trunc('day', (doc->>'at')::timestamptz), count(*),
                             avg((doc->>'n')::int) FILTER (WHERE doc->>'kind' = 'rare') FROM EVENTS GROUP BY 1, 2$$);
+-- Patterns, on vectors and by PostgreSQL.
+SELECT differences($$SELECT id FROM EVENTS WHERE doc->>'kind' LIKE '%ar%' OR doc->'who'->>'name' LIKE 'user1%2' OR doc->>'n' LIKE '%5%5%'$$);
+SELECT differences($$SELECT id FROM EVENTS WHERE doc->>'n' NOT LIKE '1%' AND doc->>'kind' LIKE '_a%' AND doc->>'at' ^@ '20' AND doc->>'either' LIKE '%\%%'$$);
+SELECT differences($$SELECT id, doc->>'n' LIKE '', doc->>'kind' ILIKE 'R%', doc->>'n' LIKE '7' FROM EVENTS$$);
+SELECT count(*) FROM events WHERE doc->>'n' LIKE '1\';
 -- A leaf that cannot have rows is not read.
 CREATE FUNCTION leaves_skipped(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE line text;
@@ -54,6 +59,7 @@ END $$;
 SELECT leaves_skipped('SELECT count(*) FROM events WHERE id > 4500');
 SELECT leaves_skipped($$SELECT count(*) FROM events WHERE (doc->>'n')::int BETWEEN 10 AND 20$$);
 SELECT differences($$SELECT doc FROM EVENTS WHERE (doc->>'n')::int BETWEEN 10 AND 20$$);
+SELECT leaves_skipped($$SELECT count(*) FROM events WHERE doc->>'at' LIKE '2099%'$$);
 -- Above joins, and in functions in FROM, only values are handed up.
 SELECT plan_of($$SELECT a.doc->>'kind', count(*) FROM events a JOIN events b ON a.doc->>'n' = b.doc->>'n' GROUP BY 1$$);
 SELECT plan_of($$SELECT tag, count(*) FROM events, jsonb_array_elements_text(doc->'tags') tag GROUP BY 1$$);

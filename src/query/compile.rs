@@ -5,7 +5,7 @@ use super::containment;
 use super::datum::type_of;
 use super::entry::Entry;
 use super::tree::{is_a, make, nodes, rewrite, walk};
-use amax_exec::{Arithmetic, Comparison, Expr, From, To, Type};
+use amax_exec::{Arithmetic, Comparison, Expr, From, Pattern, To, Type};
 use pgrx::pg_sys;
 use pgrx::pg_sys::NodeTag;
 use pgrx::pg_sys::*;
@@ -265,6 +265,14 @@ impl Compiler<'_> {
             });
         }
         match (id, &args[..]) {
+            (F_TEXTLIKE | F_TEXTNLIKE | F_STARTS_WITH, &[arg, pattern]) => {
+                let pattern = pattern_of(id, collation, pattern)?;
+                let like = Expr::Like(Box::new(self.typed(arg, Type::Text)?), pattern);
+                Some(match id {
+                    F_TEXTNLIKE => Expr::Not(Box::new(like)),
+                    _ => like,
+                })
+            }
             (F_JSONB_EQ, &[arg, value]) => {
                 let (input, entry) = self.entry(arg)?;
                 let scalar = containment::scalar_of(containment::constant(value)?)?;
@@ -384,6 +392,20 @@ impl Compiler<'_> {
             step,
             ty,
         })
+    }
+}
+
+/// What LIKE or starts_with() asks, if bytes alone tell; like.c and varlena.c raise errors for other collations.
+unsafe fn pattern_of(function: u32, collation: Oid, pattern: *mut Node) -> Option<Pattern> {
+    let bytes = super::datum::varlena(constant(pattern)?);
+    let bytewise =
+        GetDatabaseEncoding() == pg_enc::PG_UTF8 as i32 || pg_database_encoding_max_length() == 1;
+    if !bytewise || collation == InvalidOid || !get_collation_isdeterministic(collation) {
+        return None;
+    }
+    match function {
+        F_STARTS_WITH => Some(Pattern::starting_with(bytes)),
+        _ => Pattern::like(bytes),
     }
 }
 

@@ -9,6 +9,7 @@ use amax_format::{Dense, Tag};
 use crate::arith::{self, Arithmetic};
 use crate::builder::VectorBuilder;
 use crate::compare::{self, incomparable, with_constant};
+use crate::like::Pattern;
 use crate::vector::{StringTable, Type, Vector};
 
 /// Where the columns of a batch come from; a column is decoded when it is first asked for.
@@ -167,6 +168,8 @@ pub enum Expr {
     Compare(Comparison, Box<Expr>, Box<Expr>),
     /// `arg = ANY (list)`, the list given as [`Expr::Once`] of the elements' type.
     Any(Box<Expr>, Vec<Expr>),
+    /// Text that matches a pattern.
+    Like(Box<Expr>, Pattern),
     /// `IS NULL`.
     IsNull(Box<Expr>),
     /// `IS NULL` of an input; JSON null is NULL by `->>`, not by `->`.
@@ -241,6 +244,7 @@ impl Expr {
             Self::Once { simple, .. } => !simple,
             Self::Memo { .. } | Self::External { .. } => true,
             Self::Convert { arg, .. }
+            | Self::Like(arg, _)
             | Self::IsNull(arg)
             | Self::Not(arg)
             | Self::ToTimestamp(arg) => arg.calls_out(),
@@ -297,6 +301,7 @@ impl<'a> Batch<'a, '_> {
             }
             Expr::Compare(comparison, left, right) => self.compare(*comparison, left, right, rows),
             Expr::Any(arg, list) => self.any(arg, list, rows),
+            Expr::Like(arg, pattern) => pattern.filter(self.eval(arg, rows)),
             Expr::IsNull(arg) => {
                 let mut arg = self.eval(arg, rows);
                 let nulls: Vec<i64> = (0..rows.len())
@@ -403,7 +408,7 @@ impl<'a> Batch<'a, '_> {
 
     /// [`Self::filter`] by a comparison of text with constants, decided once per string, where that has few.
     fn filter_by_code(&mut self, condition: &Expr, rows: &[u32]) -> Option<Vec<u32>> {
-        let (Expr::Compare(_, arg, _) | Expr::Any(arg, _)) = condition else {
+        let (Expr::Compare(_, arg, _) | Expr::Any(arg, _) | Expr::Like(arg, _)) = condition else {
             return None;
         };
         let (Expr::Text(input) | Expr::Column(input, Type::Text)) = **arg else {
@@ -423,6 +428,7 @@ impl<'a> Batch<'a, '_> {
                 self.compare_with_constant(*comparison, codes, to, rows[0])
             }
             Expr::Any(_, list) if list.iter().all(constant) => self.any_of(codes, list, rows[0]),
+            Expr::Like(_, pattern) => pattern.filter(codes),
             _ => return None,
         };
         let holds: Vec<bool> = (0..strings.len())

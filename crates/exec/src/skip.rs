@@ -49,7 +49,7 @@ fn is_harmless(expr: &Expr, zones: &dyn Zones) -> bool {
         Expr::Any(arg, list) => {
             is_harmless(arg, zones) && list.iter().all(|e| is_harmless(e, zones))
         }
-        Expr::IsNull(arg) | Expr::Not(arg) => is_harmless(arg, zones),
+        Expr::IsNull(arg) | Expr::Not(arg) | Expr::Like(arg, _) => is_harmless(arg, zones),
         Expr::And(args) | Expr::Or(args) => args.iter().all(|e| is_harmless(e, zones)),
         _ => false,
     }
@@ -63,12 +63,28 @@ fn is_never_true(expr: &Expr, zones: &dyn Zones, external: &mut dyn External) ->
         Expr::Any(arg, list) => list
             .iter()
             .all(|e| out_of_bounds(Comparison::Equal, arg, e, zones, external)),
+        Expr::Like(arg, pattern) => has_no_text_from(arg, pattern.prefix(), zones),
         Expr::Compare(comparison, left, right) => {
             out_of_bounds(*comparison, left, right, zones, external)
                 || out_of_bounds(comparison.flip(), right, left, zones, external)
         }
         _ => false,
     }
+}
+
+/// Whether no text begins so.
+fn has_no_text_from(text: &Expr, prefix: &[u8], zones: &dyn Zones) -> bool {
+    let (Expr::Text(input) | Expr::Column(input, Type::Text)) = text else {
+        return false;
+    };
+    let Some(zone) = zones.zone(*input).filter(|zone| zone.tag == Tag::String) else {
+        return false;
+    };
+    let (Bound::Prefix(min), Bound::Prefix(max)) = (zone.min, zone.max) else {
+        return false;
+    };
+    let n = prefix.len().min(min.len());
+    min[..n] > prefix[..n] || max[..n] < prefix[..n]
 }
 
 fn out_of_bounds(
