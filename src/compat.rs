@@ -52,6 +52,32 @@ pub unsafe fn clear_slot(slot: *mut pg_sys::TupleTableSlot) {
     (*(*slot).tts_ops).clear.expect("every slot can be cleared")(slot);
 }
 
+/// ReadRecentBuffer() on the main fork, counted like ReadBuffer().
+pub unsafe fn read_recent(
+    rel: pg_sys::Relation,
+    block: pg_sys::BlockNumber,
+    recent: pg_sys::Buffer,
+) -> bool {
+    #[cfg(feature = "pg15")]
+    let file = (*rel).rd_node;
+    #[cfg(not(feature = "pg15"))]
+    let file = (*rel).rd_locator;
+    let found = pg_sys::ReadRecentBuffer(file, pg_sys::ForkNumber::MAIN_FORKNUM, block, recent);
+    if let (true, Some(stats)) = (found, (*rel).pgstat_info.as_mut()) {
+        #[cfg(feature = "pg15")]
+        {
+            stats.t_counts.t_blocks_fetched += 1;
+            stats.t_counts.t_blocks_hit += 1;
+        }
+        #[cfg(not(feature = "pg15"))]
+        {
+            stats.counts.blocks_fetched += 1;
+            stats.counts.blocks_hit += 1;
+        }
+    }
+    found
+}
+
 /// The relation's storage manager handle; forks are looked at through it.
 pub unsafe fn smgr(rel: pg_sys::Relation) -> pg_sys::SMgrRelation {
     #[cfg(feature = "pg15")]

@@ -16,6 +16,7 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// Reads a leaf's bytes through the buffer manager. Columns are decoded long after the leaf was opened, by a slot that knows no
 /// relation, so it is looked up by OID; its users hold a lock on it.
@@ -24,10 +25,26 @@ pub struct Pages {
     relid: pg_sys::Oid,
     file: FileId,
     image: Blob,
+    buffers: Arc<blob::Buffers>,
 }
 
-impl ReadAt for Pages {
-    fn read_at(&self, offset: u64, len: usize) -> Result<Vec<u8>, Error> {
+impl Pages {
+    fn new(rel: pg_sys::Relation, image: &Blob) -> Pages {
+        Pages {
+            relid: unsafe { (*rel).rd_id },
+            file: file_id(rel),
+            image: image.clone(),
+            buffers: Arc::new(blob::Buffers::of(image)),
+        }
+    }
+
+    /// Calls `f` with the relation, if these bytes are there.
+    fn with<R>(
+        &self,
+        offset: u64,
+        len: usize,
+        f: impl FnOnce(pg_sys::Relation) -> R,
+    ) -> Result<R, Error> {
         let (rel, _borrowed) = match AT_HAND.get() {
             Some((relid, rel)) if relid == self.relid => (rel, None),
             _ => {
@@ -44,7 +61,30 @@ impl ReadAt for Pages {
         {
             return Err(Error::Corrupt("leaf image is truncated".into()));
         }
-        Ok(blob::read_checked(rel, &self.image, offset, len))
+        Ok(f(rel))
+    }
+}
+
+impl ReadAt for Pages {
+    fn read_at(&self, offset: u64, len: usize) -> Result<Vec<u8>, Error> {
+        self.with(offset, len, |rel| {
+            blob::read_checked(rel, &self.image, offset, len)
+        })
+    }
+
+    fn visit_at(
+        &self,
+        offset: u64,
+        len: usize,
+        f: &mut dyn FnMut(&[u8], u64) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        self.with(offset, len, |rel| {
+            blob::visit_checked(rel, &self.image, &self.buffers, offset, len, f)
+        })?
+    }
+
+    fn expect(&self, offset: u64) {
+        self.buffers.prefetch(offset);
     }
 }
 
@@ -440,12 +480,7 @@ pub fn read(
     at: usize,
     entry: &LeafEntry,
 ) -> Leaf<Pages> {
-    let pages = Pages {
-        relid: unsafe { (*rel).rd_id },
-        file: file_id(rel),
-        image: entry.image.clone(),
-    };
-    Leaf::open(pages, entry.image.len).unwrap_or_else(|e| {
+    Leaf::open(Pages::new(rel, &entry.image), entry.image.len).unwrap_or_else(|e| {
         let block = entry.image.page(0).unwrap_or(0);
         corrupt(
             rel,
@@ -497,7 +532,7 @@ pub fn open(rel: pg_sys::Relation, component: &Component, at: usize) -> Rc<OpenL
     let leaf = Rc::new(OpenLeaf {
         relid: unsafe { (*rel).rd_id },
         entry: entry.clone(),
-        bytes: Cell::new(leaf.bytes_used()),
+        bytes: Cell::new(leaf.bytes_used() + blob::Buffers::bytes(&entry.image)),
         decoded: Cell::new(0),
         segment: Cell::new(u64::MAX),
         is_temporary: file.is_temporary(),

@@ -3,7 +3,9 @@
 use super::buffer::{corrupt, Change, Kind, Pin, PAYLOAD};
 use amax_lsm::{Blob, Extent, FreeSpace};
 use pgrx::pg_sys;
+use std::cell::RefCell;
 use std::ops::Range;
+use std::sync::atomic::{AtomicI32, AtomicU32, Ordering::Relaxed};
 
 /// Pages logged by one generic WAL record.
 const PER_RECORD: usize = 4;
@@ -61,6 +63,87 @@ pub fn read_checked(rel: pg_sys::Relation, blob: &Blob, offset: u64, len: usize)
     })
 }
 
+/// The buffers that a blob's pages were last seen in.
+pub struct Buffers {
+    pages: Vec<AtomicI32>,
+    reads: AtomicU32,
+}
+
+/// Every so many reads look pages up anew (see [`Pin::read_recent`]).
+const LOOK_UP: u32 = 8;
+
+impl Buffers {
+    pub fn of(blob: &Blob) -> Buffers {
+        let pages = blob.len.div_ceil(PAYLOAD as u64);
+        Buffers {
+            pages: (0..pages).map(|_| AtomicI32::new(0)).collect(),
+            reads: AtomicU32::new(0),
+        }
+    }
+
+    /// Memory that those of a blob take.
+    pub fn bytes(blob: &Blob) -> usize {
+        blob.len.div_ceil(PAYLOAD as u64) as usize * 4
+    }
+
+    /// Has the processor fetch what is at `offset`, if the page is where it was; no harm done if it is not.
+    pub fn prefetch(&self, offset: u64) {
+        let known = self.pages.get((offset / PAYLOAD as u64) as usize);
+        if let Some(buffer) = known.map(|buffer| buffer.load(Relaxed)) {
+            super::buffer::prefetch(buffer, (offset % PAYLOAD as u64) as usize);
+        }
+    }
+
+    fn pin(&self, rel: pg_sys::Relation, blob: &Blob, page: u64) -> Pin {
+        let (Some(known), Some(block)) = (self.pages.get(page as usize), blob.page(page)) else {
+            past_end(rel, blob, page * PAYLOAD as u64)
+        };
+        let anew = self.reads.fetch_add(1, Relaxed).is_multiple_of(LOOK_UP);
+        let recent = Some(known.load(Relaxed)).filter(|&buffer| buffer != 0 && !anew);
+        if let Some(pin) = recent.and_then(|buffer| Pin::read_recent(rel, block, buffer)) {
+            return pin;
+        }
+        let pin = Pin::read(rel, block);
+        known.store(pin.buffer(), Relaxed);
+        pin
+    }
+}
+
+thread_local! {
+    static TWO_PAGES: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Passes the bytes that [`read_checked`] reads to `f`, without a copy if they are in one page, and a number for the buffers they are in:
+/// pages are checked when they come into a buffer, not again while they stay. It is 0 for more than two pages.
+pub fn visit_checked<R>(
+    rel: pg_sys::Relation,
+    blob: &Blob,
+    buffers: &Buffers,
+    offset: u64,
+    len: usize,
+    f: impl FnOnce(&[u8], u64) -> R,
+) -> R {
+    let (page, start) = (offset / PAYLOAD as u64, (offset % PAYLOAD as u64) as usize);
+    let number = |pin: &Pin| u64::from(pin.buffer() as u32);
+    if start + len > 2 * PAYLOAD {
+        return f(&read_checked(rel, blob, offset, len), 0);
+    }
+    let first = buffers.pin(rel, blob, page);
+    // SAFETY: nobody changes the pages (see `read_checked`).
+    let bytes = unsafe { &first.payload_unlocked()[start..] };
+    if let Some(bytes) = bytes.get(..len) {
+        return f(bytes, number(&first));
+    }
+    let second = buffers.pin(rel, blob, page + 1);
+    let mut both = TWO_PAGES.take();
+    both.clear();
+    both.extend_from_slice(bytes);
+    both.extend_from_slice(unsafe { &second.payload_unlocked()[..len - bytes.len()] });
+    let result = f(&both, number(&first) << 32 | number(&second));
+    TWO_PAGES.set(both);
+    result
+}
+
 fn pieces(
     rel: pg_sys::Relation,
     blob: &Blob,
@@ -72,11 +155,7 @@ fn pieces(
     let mut at = offset;
     while bytes.len() < len {
         let Some(block) = blob.page(at / PAYLOAD as u64) else {
-            corrupt(
-                rel,
-                0,
-                &format!("a byte string of {} bytes has no byte {at}", blob.len),
-            );
+            past_end(rel, blob, at)
         };
         let start = (at % PAYLOAD as u64) as usize;
         let take = (PAYLOAD - start).min(len - bytes.len());
@@ -84,6 +163,11 @@ fn pieces(
         at += take as u64;
     }
     bytes
+}
+
+fn past_end(rel: pg_sys::Relation, blob: &Blob, at: u64) -> ! {
+    let detail = format!("a byte string of {} bytes has no byte {at}", blob.len);
+    corrupt(rel, 0, &detail)
 }
 
 pub fn read_all(rel: pg_sys::Relation, blob: &Blob) -> Vec<u8> {

@@ -48,6 +48,13 @@ impl Pin {
         })
     }
 
+    /// The block if it is still in this buffer, without looking it up. PostgreSQL does not count that as a use of the buffer, so who does it
+    /// again and again looks the block up now and then, or the page is evicted.
+    pub fn read_recent(rel: pg_sys::Relation, block: u32, recent: pg_sys::Buffer) -> Option<Pin> {
+        // SAFETY: a buffer number that a pin had.
+        unsafe { crate::compat::read_recent(rel, block, recent) }.then_some(Pin(recent))
+    }
+
     /// Takes over a pin that a PostgreSQL function returned.
     pub fn adopt(buffer: pg_sys::Buffer) -> Pin {
         Pin(buffer)
@@ -106,6 +113,23 @@ impl Drop for Pin {
             unsafe { pg_sys::ReleaseBuffer(self.0) }
         }
     }
+}
+
+/// Has the processor fetch a shared buffer's descriptor and 128 bytes of its page's payload.
+pub fn prefetch(buffer: pg_sys::Buffer, at: usize) {
+    #[cfg(target_arch = "x86_64")]
+    if let Ok(buffer) = usize::try_from(buffer - 1) {
+        use std::arch::x86_64::{_mm_prefetch, _MM_HINT_T0};
+        // SAFETY: addresses of shared memory, of a buffer that was pinned before; a prefetch reads nothing.
+        unsafe {
+            _mm_prefetch::<_MM_HINT_T0>(pg_sys::BufferDescriptors.add(buffer) as *const i8);
+            let page = pg_sys::BufferBlocks.add(buffer * pg_sys::BLCKSZ as usize);
+            _mm_prefetch::<_MM_HINT_T0>(page.add(PAYLOAD_START + at));
+            _mm_prefetch::<_MM_HINT_T0>(page.add((PAYLOAD_START + at + 64).min(8191)));
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (buffer, at);
 }
 
 /// A content lock on a pinned buffer.

@@ -136,6 +136,41 @@ impl Tree {
         })
     }
 
+    /// Tells the storage which blocks [`Tree::emit`] is about to read: many, far apart, each to be waited for.
+    pub(crate) fn expect(&self, node: u32, place: u32, instance: u32) {
+        match &self.nodes[node as usize].body {
+            Body::Leaf(values) => {
+                if let Values::Lazy(lazy) = &**values {
+                    lazy.expect(instance as usize);
+                }
+            }
+            Body::Array {
+                starts,
+                alternatives,
+            } => {
+                // The other elements lie between the first and the last.
+                let (first, end) = (starts[instance as usize], starts[instance as usize + 1]);
+                let last = end.checked_sub(1).filter(|&last| last > first);
+                for slot in (first < end).then_some(first).into_iter().chain(last) {
+                    if let Some((node, instance)) = self.alternative(alternatives, slot) {
+                        self.expect(node, slot, instance);
+                    }
+                }
+            }
+            Body::Object(object) => {
+                for &(field, instance) in sparse_of(object, instance) {
+                    self.expect(object.fields[field as usize].node, place, instance);
+                }
+                for &field in &object.dense {
+                    let node = object.fields[field as usize].node;
+                    if let Some(instance) = self.nodes[node as usize].presence.get(place) {
+                        self.expect(node, place, instance);
+                    }
+                }
+            }
+        }
+    }
+
     /// Passes the value `instance` of `node`, which is at `place`, to `sink`.
     pub(crate) fn emit<S: Sink>(
         &self,

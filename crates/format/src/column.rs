@@ -77,6 +77,9 @@ impl Column {
             return Ok(Value::Null);
         };
         if self.column_type == ColumnType::Json {
+            if self.tree.lazy {
+                self.tree.expect(node, row, instance);
+            }
             build(buf, self.tree.max_values, |sink| {
                 self.tree.emit(node, row, instance, sink)
             })?;
@@ -91,10 +94,10 @@ impl Column {
         let i = instance as usize;
         let numeric_column = self.column_type == ColumnType::Numeric;
         if let Values::Lazy(lazy) = &**values {
-            return match (node.kind, &lazy.value(i)?) {
-                (Kind::Float4, Values::Float4(v)) => Ok(Value::Float4(f32::from_bits(v[0]))),
-                (Kind::Float8, Values::Float8(v)) => Ok(Value::Float8(f64::from_bits(v[0]))),
-                (kind, value) => owned(leaf(kind, value, 0), numeric_column, buf),
+            return match node.kind {
+                Kind::Float4 => Ok(Value::Float4(f32::from_le_bytes(lazy.float(i)?))),
+                Kind::Float8 => Ok(Value::Float8(f64::from_le_bytes(lazy.float(i)?))),
+                _ => lazy.visit(i, |scalar| owned(scalar, numeric_column, buf)),
             };
         }
         match (node.kind, &**values) {

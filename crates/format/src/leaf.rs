@@ -323,6 +323,7 @@ impl<R: ReadAt> Leaf<R> {
         let mut tree = grower.tree;
         tree.roots = roots;
         tree.max_values = self.options.memory_limit / VALUE_BYTES;
+        tree.lazy = lazy.is_some();
         Ok(tree)
     }
 }

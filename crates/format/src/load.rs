@@ -237,9 +237,15 @@ pub(crate) fn unpack<'a>(
     budget: &mut Budget,
     lenient: bool,
 ) -> Result<Cow<'a, [u8]>> {
-    if crc32c::crc32c(&stored) != blob.crc && !lenient {
-        return corrupt("checksum of a megapage differs");
-    }
+    check(&stored, blob, lenient)?;
     budget.take(blob.raw_len as usize)?;
     compress::decompress(stored, blob.codec, blob.raw_len as usize)
+}
+
+/// Whether stored bytes are those that were written.
+pub(crate) fn check(stored: &[u8], blob: &Blob, lenient: bool) -> Result<()> {
+    if crc32c::crc32c(stored) != blob.crc && !lenient {
+        return corrupt("checksum of a megapage differs");
+    }
+    Ok(())
 }

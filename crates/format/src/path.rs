@@ -291,8 +291,10 @@ impl PathColumn {
             })),
             (Then::Inside, Body::Leaf(values)) => Ok(Some(match &**values {
                 Values::Lazy(lazy) => {
-                    buf.clear();
-                    buf.extend_from_slice(lazy.value(instance as usize)?.bytes(0));
+                    lazy.visit(instance as usize, |scalar| {
+                        kept(scalar, buf);
+                        Ok(())
+                    })?;
                     Found::Buffered(depth)
                 }
                 values => Found::Stored(values.bytes(instance as usize), depth),

@@ -24,6 +24,8 @@ pub(crate) struct Tree {
     pub(crate) roots: Vec<u32>,
     /// Values a document may have.
     pub(crate) max_values: usize,
+    /// Whether values may be [`Values::Lazy`].
+    pub(crate) lazy: bool,
 }
 
 #[derive(Clone, Debug)]

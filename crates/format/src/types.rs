@@ -137,6 +137,23 @@ pub trait ReadAt {
     /// # Errors
     /// [`Error::Io`] or [`Error::Corrupt`] if they cannot be read.
     fn read_at(&self, offset: u64, len: usize) -> Result<Vec<u8>>;
+
+    /// Passes the same bytes to `f`, without a copy where the storage has them in memory, and the number of the place they are in: what was
+    /// read there before and told the same number, but 0, has been there since.
+    ///
+    /// # Errors
+    /// As [`ReadAt::read_at`], and those of `f`.
+    fn visit_at(
+        &self,
+        offset: u64,
+        len: usize,
+        f: &mut dyn FnMut(&[u8], u64) -> Result<()>,
+    ) -> Result<()> {
+        f(&self.read_at(offset, len)?, 0)
+    }
+
+    /// Tells that the bytes at `offset` will soon be visited.
+    fn expect(&self, _offset: u64) {}
 }
 
 impl ReadAt for &[u8] {
@@ -159,5 +176,18 @@ impl ReadAt for Vec<u8> {
 impl<R: ReadAt + ?Sized> ReadAt for std::sync::Arc<R> {
     fn read_at(&self, offset: u64, len: usize) -> Result<Vec<u8>> {
         (**self).read_at(offset, len)
+    }
+
+    fn visit_at(
+        &self,
+        offset: u64,
+        len: usize,
+        f: &mut dyn FnMut(&[u8], u64) -> Result<()>,
+    ) -> Result<()> {
+        (**self).visit_at(offset, len, f)
+    }
+
+    fn expect(&self, offset: u64) {
+        (**self).expect(offset);
     }
 }

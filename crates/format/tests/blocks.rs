@@ -1,6 +1,6 @@
 //! Long columns come in blocks: a row read by itself is the same row, and costs a few blocks instead of the leaf.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::Arc;
 
 use amax_format::*;
@@ -133,4 +133,53 @@ fn a_row_read_alone_reads_little() {
     forget_blocks();
     column.get(3000, &mut buf).unwrap();
     assert_eq!(source.0 .1.load(Ordering::Relaxed), first);
+}
+
+/// Shows bytes where they are, in the place told.
+#[derive(Clone)]
+struct InPlace(Arc<(std::sync::Mutex<Vec<u8>>, AtomicU64)>);
+
+impl ReadAt for InPlace {
+    fn read_at(&self, offset: u64, len: usize) -> Result<Vec<u8>> {
+        self.0 .0.lock().unwrap().read_at(offset, len)
+    }
+
+    fn visit_at(
+        &self,
+        offset: u64,
+        len: usize,
+        f: &mut dyn FnMut(&[u8], u64) -> Result<()>,
+    ) -> Result<()> {
+        let bytes = self.read_at(offset, len)?;
+        f(&bytes, self.0 .1.load(Ordering::Relaxed))
+    }
+}
+
+/// Blocks that lie in memory are read there, and checked again whenever they have come to another place.
+#[test]
+fn blocks_are_read_where_they_are_and_checked_in_each_place() {
+    for compression in [Compression::None, Compression::Snappy] {
+        let image = leaf(compression);
+        let whole = Leaf::open(image.clone(), image.len() as u64).unwrap();
+        let source = InPlace(Arc::new((image.clone().into(), AtomicU64::new(1))));
+        let alone = Leaf::open(source.clone(), image.len() as u64).unwrap();
+        let (mut a, mut b) = (Vec::new(), Vec::new());
+        let lazy: Vec<_> = (0..TYPES.len())
+            .map(|col| alone.lazy_column(col).unwrap())
+            .collect();
+        let rows = || (0..ROWS).map(|i| (i * 1009 % ROWS) as usize);
+        for (col, lazy) in lazy.iter().enumerate() {
+            let whole = whole.column(col).unwrap();
+            for i in rows() {
+                let (whole, lazy) = (whole.get(i, &mut a).unwrap(), lazy.get(i, &mut b).unwrap());
+                assert_eq!(whole, lazy, "column {col}, row {i}");
+            }
+        }
+        for byte in source.0 .0.lock().unwrap().iter_mut() {
+            *byte ^= 0x40;
+        }
+        forget_blocks();
+        source.0 .1.store(2, Ordering::Relaxed);
+        assert!(lazy[0].get(3000, &mut a).is_err());
+    }
 }

@@ -94,24 +94,40 @@ pub(crate) fn decompress(
             corrupt("stored length differs from raw length")
         };
     }
-    let mut raw = vec![0; raw_len];
+    let mut raw = Vec::new();
+    decompress_into(&stored, codec, raw_len, &mut raw)?;
+    Ok(raw.into())
+}
+
+/// The same in place of what is in `raw`.
+pub(crate) fn decompress_into(
+    stored: &[u8],
+    codec: Codec,
+    raw_len: usize,
+    raw: &mut Vec<u8>,
+) -> Result<()> {
+    raw.resize(raw_len, 0);
     let n = match codec {
-        Codec::Plain => 0,
+        Codec::Plain if stored.len() == raw_len => {
+            raw.copy_from_slice(stored);
+            raw_len
+        }
+        Codec::Plain => return corrupt("stored length differs from raw length"),
         Codec::Snappy => {
-            if snap::raw::decompress_len(&stored).ok() != Some(raw_len) {
+            if snap::raw::decompress_len(stored).ok() != Some(raw_len) {
                 return corrupt("snappy length differs from the directory's");
             }
             snap::raw::Decoder::new()
-                .decompress(&stored, &mut raw)
+                .decompress(stored, raw)
                 .map_err(|e| Error::Corrupt(e.to_string()))?
         }
-        Codec::Zstd => zstd::bulk::decompress_to_buffer(&stored, &mut raw)
+        Codec::Zstd => zstd::bulk::decompress_to_buffer(stored, raw.as_mut_slice())
             .map_err(|e| Error::Corrupt(e.to_string()))?,
-        Codec::Lz4 => lz4_flex::block::decompress_into(&stored, &mut raw)
+        Codec::Lz4 => lz4_flex::block::decompress_into(stored, raw)
             .map_err(|e| Error::Corrupt(e.to_string()))?,
     };
     if n != raw_len {
         return corrupt("decompressed length differs from the directory's");
     }
-    Ok(raw.into())
+    Ok(())
 }

@@ -161,24 +161,94 @@ pub(crate) fn decode(reader: &mut Reader<'_>, n: usize) -> Result<Vec<i64>> {
     }
 }
 
-/// Decodes value `i` of `n`.
+/// Decodes value `i` of `n`, and advances `reader` past the stream.
 pub(crate) fn decode_at(reader: &mut Reader<'_>, n: usize, i: usize) -> Result<i64> {
-    let mut ahead = *reader;
-    if ahead.u8()? == FRAME {
-        let min = ahead.zigzag()?;
-        let width = u32::from(ahead.u8()?);
-        if width > 64 {
-            return corrupt("bit width exceeds 64");
-        }
-        let bytes = ahead.bytes(packed_len(n, width))?;
-        return match unpack_at(bytes, i, width) {
-            Some(v) => Ok(min.wrapping_add(v as i64)),
-            None => corrupt("value past the end of its block"),
-        };
+    if i >= n {
+        return corrupt("value past the end of its block");
     }
-    match decode(reader, n)?.get(i) {
-        Some(&v) => Ok(v),
-        None => corrupt("value past the end of its block"),
+    if let Some(frame) = Frame::read(reader, n)? {
+        return frame.get(i);
+    }
+    Ok(decode(reader, n)?[i])
+}
+
+/// Of `n` lengths the sum of the first `i`, and the next; advances `reader` past the stream.
+pub(crate) fn decode_range(reader: &mut Reader<'_>, n: usize, i: usize) -> Result<(usize, usize)> {
+    if i >= n {
+        return corrupt("value past the end of its block");
+    }
+    let (start, length) = match Frame::read(reader, n)? {
+        Some(frame) if frame.width <= 32 => {
+            let mut sum = 0;
+            unpack(frame.bytes, i, frame.width, |v| sum += v)?;
+            let start = i128::from(frame.min) * i as i128 + i128::from(sum);
+            (usize::try_from(start).ok(), frame.get(i)?)
+        }
+        frame => {
+            let lengths = match frame {
+                Some(frame) => (0..=i).map(|i| frame.get(i)).collect::<Result<_>>()?,
+                None => decode(reader, n)?,
+            };
+            let start = lengths[..i].iter().try_fold(0usize, |sum, &length| {
+                sum.checked_add(usize::try_from(length).ok()?)
+            });
+            (start, lengths[i])
+        }
+    };
+    match (start, usize::try_from(length)) {
+        (Some(start), Ok(length)) => Ok((start, length)),
+        _ => corrupt("negative string length"),
+    }
+}
+
+/// Passes exactly `n` values to `f`, and advances `reader` past the stream.
+pub(crate) fn each(reader: &mut Reader<'_>, n: usize, mut f: impl FnMut(i64)) -> Result<()> {
+    match Frame::read(reader, n)? {
+        Some(frame) => unpack(frame.bytes, n, frame.width, |v| {
+            f(frame.min.wrapping_add(v as i64));
+        })?,
+        None => decode(reader, n)?.into_iter().for_each(f),
+    }
+    Ok(())
+}
+
+/// A stream whose values are at known places: a frame of reference, of no bits if they all are the same.
+struct Frame<'a> {
+    min: i64,
+    width: u32,
+    bytes: &'a [u8],
+}
+
+impl<'a> Frame<'a> {
+    /// Advances `reader` past the stream if it is such a one.
+    fn read(reader: &mut Reader<'a>, n: usize) -> Result<Option<Self>> {
+        let mut ahead = *reader;
+        let frame = match ahead.u8()? {
+            CONSTANT => Self {
+                min: ahead.zigzag()?,
+                width: 0,
+                bytes: &[],
+            },
+            FRAME => {
+                let min = ahead.zigzag()?;
+                let width = u32::from(ahead.u8()?);
+                if width > 64 {
+                    return corrupt("bit width exceeds 64");
+                }
+                let bytes = ahead.bytes(packed_len(n, width))?;
+                Self { min, width, bytes }
+            }
+            _ => return Ok(None),
+        };
+        *reader = ahead;
+        Ok(Some(frame))
+    }
+
+    fn get(&self, i: usize) -> Result<i64> {
+        match unpack_at(self.bytes, i, self.width) {
+            Some(v) => Ok(self.min.wrapping_add(v as i64)),
+            None => corrupt("value past the end of its block"),
+        }
     }
 }
 
@@ -198,9 +268,21 @@ mod tests {
             let mut out = Vec::new();
             encode(&mut out, &values, aligned);
             let mut reader = Reader::new(&out);
+            let (mut sum, mut lengths) = (Some(0), true);
             for (i, &value) in values.iter().enumerate() {
-                prop_assert_eq!(decode_at(&mut Reader::new(&out), values.len(), i).unwrap(), value);
+                let mut reader = Reader::new(&out);
+                prop_assert_eq!(decode_at(&mut reader, values.len(), i).unwrap(), value);
+                prop_assert!(reader.is_empty());
+                lengths &= value >= 0;
+                if let (true, Some(start)) = (lengths, sum) {
+                    let range = decode_range(&mut Reader::new(&out), values.len(), i).unwrap();
+                    prop_assert_eq!(range, (start, value as usize));
+                    sum = start.checked_add(value as usize);
+                }
             }
+            let mut each_of = Vec::new();
+            each(&mut Reader::new(&out), values.len(), |v| each_of.push(v)).unwrap();
+            prop_assert_eq!(&each_of, &values);
             prop_assert_eq!(decode(&mut reader, values.len()).unwrap(), values);
             prop_assert!(reader.is_empty());
         }
@@ -209,6 +291,7 @@ mod tests {
         fn hostile(bytes in prop::collection::vec(any::<u8>(), 0..80), n in 0usize..300) {
             let _ = decode(&mut Reader::new(&bytes), n);
             let _ = decode_at(&mut Reader::new(&bytes), n, n / 2);
+            let _ = decode_range(&mut Reader::new(&bytes), n, n / 2);
         }
     }
 }

@@ -87,20 +87,16 @@ fn affixes(values: &ByteVec) -> Option<(usize, usize)> {
     ))
 }
 
-/// A packed stream of strings, checked but for the characters.
-struct Stream<'a> {
+/// What all strings of a packed stream share.
+struct Shared<'a> {
     prefix: &'a [u8],
     suffix: &'a [u8],
     characters: [u8; 1 << MAX_WIDTH],
     width: u32,
-    lengths: Vec<i64>,
-    /// Characters between the affixes, of all strings.
-    total: usize,
-    packed: &'a [u8],
 }
 
-impl<'a> Stream<'a> {
-    fn read(reader: &mut Reader<'a>, n: usize, limit: usize) -> Result<Self> {
+impl<'a> Shared<'a> {
+    fn read(reader: &mut Reader<'a>) -> Result<Self> {
         let prefix = reader.sized()?;
         let suffix = reader.sized()?;
         let alphabet = reader.sized()?;
@@ -111,8 +107,29 @@ impl<'a> Stream<'a> {
         // Codes past the alphabet's end, which no writer makes, read as its last character.
         let mut characters = [alphabet.last().copied().unwrap_or(0); 1 << MAX_WIDTH];
         characters[..alphabet.len()].copy_from_slice(alphabet);
+        Ok(Self {
+            prefix,
+            suffix,
+            characters,
+            width,
+        })
+    }
+}
+
+/// A packed stream of strings, checked but for the characters.
+struct Stream<'a> {
+    shared: Shared<'a>,
+    lengths: Vec<i64>,
+    /// Characters between the affixes, of all strings.
+    total: usize,
+    packed: &'a [u8],
+}
+
+impl<'a> Stream<'a> {
+    fn read(reader: &mut Reader<'a>, n: usize, limit: usize) -> Result<Self> {
+        let shared = Shared::read(reader)?;
         let lengths = ints::decode(reader, n)?;
-        let affixes = prefix.len() + suffix.len();
+        let affixes = shared.prefix.len() + shared.suffix.len();
         let mut total = 0usize;
         for &length in &lengths {
             let length = usize::try_from(length)
@@ -123,12 +140,9 @@ impl<'a> Stream<'a> {
                 _ => return corrupt("string lengths exceed the memory limit"),
             }
         }
-        let packed = reader.bytes(packed_len(total, width))?;
+        let packed = reader.bytes(packed_len(total, shared.width))?;
         Ok(Self {
-            prefix,
-            suffix,
-            characters,
-            width,
+            shared,
             lengths,
             total,
             packed,
@@ -136,42 +150,66 @@ impl<'a> Stream<'a> {
     }
 }
 
-/// Decodes string `i` of `n`.
+/// Decodes string `i` of `n`, which are all that `reader` has, into `out`.
 pub(crate) fn decode_at(
     reader: &mut Reader<'_>,
     n: usize,
     i: usize,
     limit: usize,
-) -> Result<Vec<u8>> {
-    let stream = Stream::read(reader, n, limit)?;
-    let Some(&length) = stream.lengths.get(i) else {
+    out: &mut Vec<u8>,
+) -> Result<()> {
+    let shared = Shared::read(reader)?;
+    let (start, length) = ints::decode_range(reader, n, i)?;
+    let (packed, width) = (reader.rest(), shared.width as usize);
+    let end = start.checked_add(length).filter(|&end| end <= limit);
+    if end.is_none_or(|end| packed_len(end, shared.width) > packed.len()) {
         return corrupt("string past the end of its block");
-    };
-    let start: i64 = stream.lengths[..i].iter().sum();
-    let mut out = stream.prefix.to_vec();
-    let width = stream.width as usize;
-    for at in start as usize..(start + length) as usize {
-        // A code is at most six bits: it ends in the next byte, if not in this one.
-        let bit = at * width;
-        let byte = |i: usize| u16::from(stream.packed.get(i).copied().unwrap_or(0));
-        let code = (byte(bit / 8) | byte(bit / 8 + 1) << 8) >> (bit % 8) & ((1 << width) - 1);
-        out.push(stream.characters[usize::from(code)]);
     }
-    out.extend_from_slice(stream.suffix);
-    Ok(out)
+    out.clear();
+    out.extend_from_slice(shared.prefix);
+    out.resize(shared.prefix.len() + length, 0);
+    let mut bit = start * width;
+    // Eight codes of at most six bits lie in the eight bytes from the first one's byte.
+    for out in out[shared.prefix.len()..].chunks_mut(8) {
+        let mut word = word_at(packed, bit / 8) >> (bit % 8);
+        for character in out {
+            *character = shared.characters[word as usize & ((1 << width) - 1)];
+            word >>= width;
+        }
+        bit += 8 * width;
+    }
+    out.extend_from_slice(shared.suffix);
+    Ok(())
+}
+
+/// Eight bytes, zeros past the end.
+#[inline]
+fn word_at(bytes: &[u8], at: usize) -> u64 {
+    let rest = bytes.get(at..).unwrap_or_default();
+    match rest.first_chunk() {
+        Some(word) => u64::from_le_bytes(*word),
+        None => {
+            let mut word = [0; 8];
+            word[..rest.len()].copy_from_slice(rest);
+            u64::from_le_bytes(word)
+        }
+    }
 }
 
 /// Decodes exactly `n` strings of at most `limit` bytes together.
 pub(crate) fn decode(reader: &mut Reader<'_>, n: usize, limit: usize) -> Result<ByteVec> {
     let Stream {
-        prefix,
-        suffix,
-        characters,
-        width,
+        shared,
         lengths,
         total,
         packed,
     } = Stream::read(reader, n, limit)?;
+    let Shared {
+        prefix,
+        suffix,
+        characters,
+        width,
+    } = shared;
     let affixes = prefix.len() + suffix.len();
     let size = n
         .checked_mul(affixes)
@@ -234,16 +272,7 @@ impl Pairs {
     fn expand(&self, packed: &[u8], mut bit: usize, out: &mut [u8]) {
         // Eight codes of at most six bits lie in the eight bytes from the first one's byte.
         for out in out.chunks_mut(8) {
-            let rest = packed.get(bit / 8..).unwrap_or_default();
-            let word = match rest.first_chunk() {
-                Some(word) => u64::from_le_bytes(*word),
-                None => {
-                    let mut word = [0; 8];
-                    word[..rest.len()].copy_from_slice(rest);
-                    u64::from_le_bytes(word)
-                }
-            };
-            let word = word >> (bit % 8);
+            let word = word_at(packed, bit / 8) >> (bit % 8);
             let mut eight = [0; 8];
             for (i, pair) in eight.as_chunks_mut::<2>().0.iter_mut().enumerate() {
                 *pair = self.get(word >> (2 * i * self.width));
@@ -277,8 +306,9 @@ mod tests {
                 let back = decode(&mut reader, values.len(), 1 << 20).unwrap();
                 prop_assert!(reader.is_empty());
                 prop_assert!(back.iter().eq(values.iter().map(String::as_bytes)));
+                let mut one = Vec::new();
                 for (i, value) in values.iter().enumerate() {
-                    let one = decode_at(&mut Reader::new(&out), values.len(), i, 1 << 20).unwrap();
+                    decode_at(&mut Reader::new(&out), values.len(), i, 1 << 20, &mut one).unwrap();
                     prop_assert_eq!(&one, value.as_bytes());
                 }
             } else {
@@ -289,7 +319,7 @@ mod tests {
         #[test]
         fn hostile(bytes in prop::collection::vec(any::<u8>(), 0..80), n in 0usize..300) {
             let _ = decode(&mut Reader::new(&bytes), n, 1 << 16);
-            let _ = decode_at(&mut Reader::new(&bytes), n, n / 2, 1 << 16);
+            let _ = decode_at(&mut Reader::new(&bytes), n, n / 2, 1 << 16, &mut Vec::new());
         }
     }
 }

@@ -193,33 +193,43 @@ pub(crate) fn decode(reader: &mut Reader<'_>, n: usize, limit: usize) -> Result<
     Ok(Values::Dictionary { entries, codes })
 }
 
-/// Decodes string `i` of `n`.
+/// Decodes string `i` of `n` into `out`.
 pub(crate) fn decode_at(
     reader: &mut Reader<'_>,
     n: usize,
     i: usize,
     limit: usize,
-) -> Result<Vec<u8>> {
+    out: &mut Vec<u8>,
+) -> Result<()> {
     let mut ahead = *reader;
-    match ahead.u8()? {
-        PACKED => packed::decode_at(&mut ahead, n, i, limit),
-        _ => match decode(reader, n, limit)? {
-            values if i < n => Ok(values.bytes(i).to_vec()),
-            _ => corrupt("string past the end of its block"),
-        },
+    if ahead.u8()? == PACKED {
+        return packed::decode_at(&mut ahead, n, i, limit, out);
     }
+    let values = decode(reader, n, limit)?;
+    if i >= n {
+        return corrupt("string past the end of its block");
+    }
+    out.clear();
+    out.extend_from_slice(values.bytes(i));
+    Ok(())
 }
 
-/// Where the `n` plain strings of a stream begin, and where from there each ends; `None` if they are encoded otherwise.
-pub(crate) fn plain(bytes: &[u8], n: usize, limit: usize) -> Result<Option<(usize, Vec<u32>)>> {
+/// Where the `n` plain strings of a stream begin, with `ends` set to where from there each ends; `None` if they are encoded otherwise.
+pub(crate) fn plain(
+    bytes: &[u8],
+    n: usize,
+    limit: usize,
+    ends: &mut Vec<u32>,
+) -> Result<Option<usize>> {
     let mut reader = Reader::new(bytes);
     if reader.u8()? != PLAIN {
         return Ok(None);
     }
-    let (ends, total) = ends_of(&ints::decode(&mut reader, n)?, limit)?;
+    ends.clear();
+    let total = read_ends(&mut reader, n, limit, ends)?;
     let start = bytes.len() - reader.rest().len();
     reader.bytes(total)?;
-    Ok(Some((start, ends)))
+    Ok(Some(start))
 }
 
 /// Decodes exactly `n` strings behind `out`, and advances `reader`, if they are plain; else leaves both.
@@ -233,14 +243,15 @@ pub(crate) fn append_plain(
     if ahead.u8()? != PLAIN {
         return Ok(false);
     }
-    let (ends, total) = ends_of(&ints::decode(&mut ahead, n)?, limit)?;
-    let base = out.data.len();
+    let (base, first) = (out.data.len(), out.ends.len());
+    let total = read_ends(&mut ahead, n, limit, &mut out.ends)?;
     if u32::try_from(base + total).is_err() {
         return Err(Error::Limit("4 GiB of values in one column"));
     }
     out.data.extend_from_slice(ahead.bytes(total)?);
-    out.ends
-        .extend(ends.into_iter().map(|end| end + base as u32));
+    out.ends[first..]
+        .iter_mut()
+        .for_each(|end| *end += base as u32);
     *reader = ahead;
     Ok(true)
 }
@@ -249,8 +260,8 @@ pub(crate) fn append_plain(
 pub(crate) fn decode_entries(reader: &mut Reader<'_>, n: usize, limit: usize) -> Result<ByteVec> {
     match reader.u8()? {
         PLAIN => {
-            let lengths = ints::decode(reader, n)?;
-            let (ends, total) = ends_of(&lengths, limit)?;
+            let mut ends = Vec::with_capacity(n);
+            let total = read_ends(reader, n, limit, &mut ends)?;
             Ok(ByteVec {
                 ends,
                 data: reader.bytes(total)?.to_vec(),
@@ -288,22 +299,24 @@ pub(crate) fn decode_entries(reader: &mut Reader<'_>, n: usize, limit: usize) ->
     }
 }
 
-/// Running ends of strings of these lengths, and their total.
-fn ends_of(lengths: &[i64], limit: usize) -> Result<(Vec<u32>, usize)> {
+/// Appends the running ends of `n` strings whose lengths come next; returns their total.
+fn read_ends(
+    reader: &mut Reader<'_>,
+    n: usize,
+    limit: usize,
+    ends: &mut Vec<u32>,
+) -> Result<usize> {
     let limit = limit.min(u32::MAX as usize);
-    let mut ends = Vec::with_capacity(lengths.len());
-    let mut total = 0usize;
-    for &length in lengths {
-        match usize::try_from(length)
-            .ok()
-            .and_then(|length| total.checked_add(length))
-        {
-            Some(sum) if sum <= limit => total = sum,
-            _ => return corrupt("string lengths exceed the memory limit"),
-        }
+    let (mut total, mut sound) = (0usize, true);
+    ints::each(reader, n, |length| {
+        total = total.saturating_add(length as usize);
+        sound &= length >= 0 && total <= limit;
         ends.push(total as u32);
+    })?;
+    match sound {
+        true => Ok(total),
+        false => corrupt("string lengths exceed the memory limit"),
     }
-    Ok((ends, total))
 }
 
 #[cfg(test)]

@@ -1,10 +1,11 @@
 //! The values of one column as bytes, by kind.
 
 use super::{bitpack, hybrid, ints, strings};
+use crate::assemble::{of_bytes, Scalar};
 use crate::bytes::Reader;
 use crate::error::{corrupt, Result};
 use crate::kind::Kind;
-use crate::values::{ByteVec, Values};
+use crate::values::Values;
 use crate::Compression;
 
 /// Encodes the values of a column.
@@ -108,12 +109,7 @@ pub(crate) fn decode(bytes: &[u8], kind: Kind, n: usize, limit: usize) -> Result
         Kind::Int => Values::Int(ints::decode(&mut reader, n)?),
         Kind::Decimal => {
             let scale = ints::decode(&mut reader, n)?;
-            let scale = scale
-                .into_iter()
-                .map(|s| {
-                    u16::try_from(s).map_or_else(|_| corrupt("decimal scale out of range"), Ok)
-                })
-                .collect::<Result<_>>()?;
+            let scale = scale.into_iter().map(scale_of).collect::<Result<_>>()?;
             Values::Decimal {
                 scale,
                 mantissa: ints::decode(&mut reader, n)?,
@@ -180,42 +176,61 @@ pub(crate) fn append(
     all.append(&decode(bytes, kind, n, limit)?)
 }
 
-/// Where the strings of a block of `n` begin, and where from there each ends, if they are stored as they are.
+/// Where the strings of a block of `n` begin, with `ends` set to where from there each ends, if they are stored as they are.
 pub(crate) fn plain_strings(
     bytes: &[u8],
     kind: Kind,
     n: usize,
     limit: usize,
-) -> Result<Option<(usize, Vec<u32>)>> {
+    ends: &mut Vec<u32>,
+) -> Result<Option<usize>> {
     match kind {
-        Kind::Numeric | Kind::Bytes | Kind::Raw => strings::plain(bytes, n, limit),
+        Kind::Numeric | Kind::Bytes | Kind::Raw => strings::plain(bytes, n, limit, ends),
         _ => Ok(None),
     }
 }
 
-/// Decodes value `i` of `n` alone.
-pub(crate) fn decode_at(
+/// Decodes value `i` of `n`, of a kind that scalars have, alone; `buf` may hold it.
+pub(crate) fn decode_at<'a>(
     bytes: &[u8],
     kind: Kind,
     n: usize,
     i: usize,
     limit: usize,
-) -> Result<Values> {
+    buf: &'a mut Vec<u8>,
+) -> Result<Scalar<'a>> {
+    let mut reader = Reader::new(bytes);
     match kind {
         Kind::Numeric | Kind::Bytes | Kind::Raw => {
-            let data = strings::decode_at(&mut Reader::new(bytes), n, i, limit)?;
-            let mut one = ByteVec::default();
-            one.push(&data)?;
-            Ok(Values::Bytes(one))
+            strings::decode_at(&mut reader, n, i, limit, buf)?;
+            Ok(of_bytes(kind, buf))
         }
-        _ if i >= n => corrupt("value past the end of its block"),
-        Kind::Int => Ok(Values::Int(vec![ints::decode_at(
-            &mut Reader::new(bytes),
-            n,
-            i,
-        )?])),
-        _ => Ok(decode(bytes, kind, n, limit)?.slice(i..i + 1)),
+        Kind::Int => Ok(Scalar::Int(ints::decode_at(&mut reader, n, i)?)),
+        Kind::Decimal => {
+            let scale = scale_of(ints::decode_at(&mut reader, n, i)?)?;
+            let mantissa = ints::decode_at(&mut reader, n, i)?;
+            Ok(Scalar::Decimal { mantissa, scale })
+        }
+        Kind::Bool => match decode(bytes, kind, n, limit)? {
+            Values::Bool(v) if i < n => Ok(Scalar::Bool(v[i])),
+            _ => corrupt("value past the end of its block"),
+        },
+        _ => corrupt("blocks of a column that has none"),
     }
+}
+
+/// Value `i` of `n` floats of `N` bytes.
+pub(crate) fn float_at<const N: usize>(bytes: &[u8], n: usize, i: usize) -> Result<[u8; N]> {
+    match n.checked_mul(N) {
+        Some(total) if i < n && bytes.len() == total => {
+            Ok(std::array::from_fn(|k| bytes[k * n + i]))
+        }
+        _ => corrupt("value past the end of its block"),
+    }
+}
+
+fn scale_of(scale: i64) -> Result<u16> {
+    u16::try_from(scale).or_else(|_| corrupt("decimal scale out of range"))
 }
 
 /// The encoding of the values of a column, from their first byte, for people.
