@@ -47,33 +47,68 @@ pub(crate) fn encode(out: &mut Vec<u8>, values: &[i64]) {
 
 /// Decodes a stream that must hold exactly `n` values, and advances `reader` past it.
 pub(crate) fn decode(reader: &mut Reader<'_>, n: usize) -> Result<Vec<i64>> {
+    let first = begin(reader, n)?;
+    let mut out = Vec::with_capacity(n);
+    if n > 0 {
+        out.push(first);
+    }
+    let mut previous = first;
+    minis(reader, n, |min, width, bytes, take| {
+        unpack(bytes, take, width, |d| {
+            previous = previous.wrapping_add(min).wrapping_add(d as i64);
+            out.push(previous);
+        })
+    })?;
+    Ok(out)
+}
+
+/// Decodes value `i` of `n`, and advances `reader` past the stream.
+pub(crate) fn decode_at(reader: &mut Reader<'_>, n: usize, i: usize) -> Result<i64> {
+    let mut value = begin(reader, n)?;
+    let mut left = i;
+    minis(reader, n, |min, width, bytes, take| {
+        let take = take.min(left);
+        left -= take;
+        value = value.wrapping_add(min.wrapping_mul(take as i64));
+        if width > 0 {
+            unpack(bytes, take, width, |d| value = value.wrapping_add(d as i64))?;
+        }
+        Ok(())
+    })?;
+    Ok(value)
+}
+
+/// The first value.
+fn begin(reader: &mut Reader<'_>, n: usize) -> Result<i64> {
     if reader.varint()? != BLOCK as u64 || reader.varint()? != (BLOCK / MINI) as u64 {
         return corrupt("unexpected delta block size");
     }
     if reader.varint()? != n as u64 {
         return corrupt("delta stream has an unexpected count");
     }
-    let mut previous = reader.zigzag()?;
-    let mut out = Vec::with_capacity(n);
-    if n > 0 {
-        out.push(previous);
-    }
-    while out.len() < n {
+    reader.zigzag()
+}
+
+/// Passes each miniblock of deltas: the smallest delta of its block, bits of what they are above it, those, and how many there are.
+fn minis(
+    reader: &mut Reader<'_>,
+    n: usize,
+    mut f: impl FnMut(i64, u32, &[u8], usize) -> Result<()>,
+) -> Result<()> {
+    let mut left = n.saturating_sub(1);
+    while left > 0 {
         let min = reader.zigzag()?;
         let widths: [u8; BLOCK / MINI] = reader.array()?;
-        for width in widths {
-            if out.len() == n {
+        for width in widths.map(u32::from) {
+            if left == 0 {
                 break;
             }
-            let take = MINI.min(n - out.len());
-            let bytes = reader.bytes(packed_len(MINI, u32::from(width)))?;
-            unpack(bytes, take, u32::from(width), |d| {
-                previous = previous.wrapping_add(min).wrapping_add(d as i64);
-                out.push(previous);
-            })?;
+            let take = MINI.min(left);
+            f(min, width, reader.bytes(packed_len(MINI, width))?, take)?;
+            left -= take;
         }
     }
-    Ok(out)
+    Ok(())
 }
 
 #[cfg(test)]

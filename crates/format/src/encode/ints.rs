@@ -169,6 +169,11 @@ pub(crate) fn decode_at(reader: &mut Reader<'_>, n: usize, i: usize) -> Result<i
     if let Some(frame) = Frame::read(reader, n)? {
         return frame.get(i);
     }
+    let mut ahead = *reader;
+    if ahead.u8()? == DELTA {
+        *reader = ahead;
+        return delta::decode_at(reader, n, i);
+    }
     Ok(decode(reader, n)?[i])
 }
 
