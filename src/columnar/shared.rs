@@ -16,8 +16,8 @@ use std::sync::Arc;
 /// Bytes of a segment, unless a column has more.
 const SEGMENT: usize = 8 << 20;
 
-/// Whoever has the same finds the same index: what it and images look like.
-const NAME: &std::ffi::CStr = c"amax decoded columns 1";
+/// Whoever has the same finds the same index. The last number is that of the form of images and of the index.
+const NAME: &str = concat!("amax ", env!("CARGO_PKG_VERSION"), " decoded columns 1");
 
 struct Cache {
     /// Handle of the segment that the index is in.

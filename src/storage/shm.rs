@@ -3,7 +3,7 @@
 use arrow_buffer::Buffer;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
 use std::panic::AssertUnwindSafe;
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -129,7 +129,8 @@ const ADDIN_SHMEM_INIT_LOCK: usize = 21;
 
 impl Shared {
     /// By its name. It takes a few bytes of what the server's shared memory has left.
-    pub fn find(name: &CStr, tranche: &'static CStr) -> Shared {
+    pub fn find(name: &str, tranche: &'static CStr) -> Shared {
+        let name = CString::new(name).expect("a name has no zero byte");
         // SAFETY: as the example of xfunc.sgml, "Shared Memory", which also runs in a server that has started.
         unsafe {
             let lock = &raw mut (*pg_sys::MainLWLockArray.add(ADDIN_SHMEM_INIT_LOCK)).lock;
