@@ -19,7 +19,7 @@ pub use rows::{
     fetch, next_version, row_at, row_version, rows_for_analyze, rows_of_block, rows_of_blocks,
     LeafRows,
 };
-pub use value::dense_to_datum;
+pub use value::{dense_to_datum, storage};
 
 use pgrx::prelude::*;
 

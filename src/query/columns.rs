@@ -1,11 +1,13 @@
 //! The entries of a scan as columns of one leaf.
 
+use super::datums::Datums;
 use super::entry::Entry;
 use super::unnest::{Arrays, Elements};
 use crate::columnar::{Level, OpenLeaf, Path};
 use amax_exec::Columns;
 use amax_format::{Dense, Tag};
 use amax_lsm::Origin;
+use pgrx::pg_sys;
 use std::cell::OnceCell;
 use std::rc::Rc;
 
@@ -15,6 +17,7 @@ pub struct LeafColumns {
     pub origin: Option<Origin>,
     entries: Rc<[Entry]>,
     inputs: Vec<OnceCell<Input>>,
+    datums: Vec<OnceCell<Datums>>,
     elements: Option<Elements>,
     /// The elements of arrays in the leaf.
     levels: OnceCell<Option<Rc<Vec<Level>>>>,
@@ -40,6 +43,7 @@ impl LeafColumns {
             origin,
             entries: entries.clone(),
             inputs: entries.iter().map(|_| OnceCell::new()).collect(),
+            datums: entries.iter().map(|_| OnceCell::new()).collect(),
             elements: None,
             levels: OnceCell::new(),
         }
@@ -118,6 +122,25 @@ impl LeafColumns {
             }
             Entry::Key(level) if *level == elements.level => Input::Made(elements.keys()),
             _ => unreachable!("elements of later arrays are in no column here"),
+        }
+    }
+
+    /// An entry's value in a row, if it can be had quickly; numbers are made in the given context. `desc` is the table's.
+    #[inline]
+    pub unsafe fn datum(
+        &self,
+        at: usize,
+        row: u32,
+        desc: pg_sys::TupleDesc,
+        context: pg_sys::MemoryContext,
+    ) -> Option<(pg_sys::Datum, bool)> {
+        let datums = self.datums[at].get_or_init(|| match &self.entries[at] {
+            entry if entry.level() != self.level() => Datums::Others,
+            entry => Datums::new(entry, self.input(at), self.dense(at), desc),
+        });
+        match datums {
+            Datums::Others => None,
+            datums => datums.get(self.dense(at), row as usize, context),
         }
     }
 

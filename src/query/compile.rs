@@ -460,7 +460,7 @@ macro_rules! comparisons {
 }
 
 /// What a comparison operator's function asks, and as what its operands are held. Text has an order only bytewise.
-unsafe fn comparison(function: u32, collation: Oid) -> Option<(Comparison, Type)> {
+pub unsafe fn comparison(function: u32, collation: Oid) -> Option<(Comparison, Type)> {
     let found = comparisons!(function,
         Type::Int => [
             F_INT2EQ F_INT2NE F_INT2LT F_INT2LE F_INT2GT F_INT2GE,

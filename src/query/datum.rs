@@ -2,6 +2,7 @@
 
 use amax_exec::{Scalar, Type, VectorBuilder};
 use pgrx::pg_sys;
+use std::cell::RefCell;
 
 /// The vectors that hold values of an SQL type; None if none do. Text is compared bytewise, so its collation must be deterministic.
 pub unsafe fn type_of(ty: pg_sys::Oid, collation: pg_sys::Oid) -> Option<Type> {
@@ -88,13 +89,18 @@ pub unsafe fn of_bytes(bytes: &[u8]) -> pg_sys::Datum {
 }
 
 pub unsafe fn of_decimal(mantissa: i64, scale: u16) -> pg_sys::Datum {
-    let mut payload = Vec::new();
-    match scale {
-        0 => amax_jsonb::numeric::encode_int(mantissa, &mut payload),
-        _ => amax_jsonb::numeric::encode_decimal(mantissa, scale, &mut payload)
-            .expect("scales in use are numeric's"),
+    thread_local! {
+        static PAYLOAD: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
     }
-    of_bytes(&payload)
+    PAYLOAD.with_borrow_mut(|payload| {
+        payload.clear();
+        match scale {
+            0 => amax_jsonb::numeric::encode_int(mantissa, payload),
+            _ => amax_jsonb::numeric::encode_decimal(mantissa, scale, payload)
+                .expect("scales in use are numeric's"),
+        }
+        of_bytes(payload)
+    })
 }
 
 /// An integer as numeric, in the current memory context.

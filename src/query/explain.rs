@@ -56,11 +56,13 @@ fn asked(path: &str, question: &Question) -> String {
     }
 }
 
-/// The arrays a node unnests, and the columns it reads: of its entries, those in `reads`. The arrays' names.
+/// The arrays a node unnests, and the columns it reads: of its entries, those in `reads`, and those in `joined` for joins above. The arrays'
+/// names.
 unsafe fn columns(
     rows: &Rows,
     outer_joins: &[bool],
     reads: Vec<usize>,
+    joined: Vec<usize>,
     es: *mut pg_sys::ExplainState,
 ) -> Vec<String> {
     let desc = (*rows.rel).rd_att;
@@ -109,20 +111,24 @@ unsafe fn columns(
         });
         text(c"Arrays", &joined.collect::<Vec<_>>().join(", "), es);
     }
-    let mut columns: Vec<String> = Vec::new();
-    for at in reads {
-        let is_array = rows.functions.iter().any(|f| f.array == at);
-        let entry = Some(&rows.entries[at]).filter(|_| !is_array);
-        let Some(column) = entry.and_then(|entry| named(entry, &arrays)) else {
-            continue;
-        };
-        if !columns.contains(&column) {
-            columns.push(column);
+    let list = |label, entries: Vec<usize>| {
+        let mut columns: Vec<String> = Vec::new();
+        for at in entries {
+            let is_array = rows.functions.iter().any(|f| f.array == at);
+            let entry = Some(&rows.entries[at]).filter(|_| !is_array);
+            let Some(column) = entry.and_then(|entry| named(entry, &arrays)) else {
+                continue;
+            };
+            if !columns.contains(&column) {
+                columns.push(column);
+            }
         }
-    }
-    if !columns.is_empty() {
-        text(c"Columns", &columns.join(", "), es);
-    }
+        if !columns.is_empty() {
+            text(label, &columns.join(", "), es);
+        }
+    };
+    list(c"Columns", reads);
+    list(c"Join Filters", joined);
     arrays
 }
 
@@ -190,7 +196,7 @@ pub unsafe extern "C-unwind" fn fetch(
     es: *mut pg_sys::ExplainState,
 ) {
     let fetch = super::fetch::of(node);
-    columns(&fetch.rows, &[], fetch.reads(), es);
+    columns(&fetch.rows, &[], fetch.reads(), Vec::new(), es);
 }
 
 /// The columns a scan reads, and what became of its leaves.
@@ -201,7 +207,9 @@ pub unsafe extern "C-unwind" fn scan(
     es: *mut pg_sys::ExplainState,
 ) {
     let scan = of(node);
-    let arrays = columns(&scan.rows, &scan.outer_joins(), scan.reads(), es);
+    let joined = scan.joins.filters.iter().flat_map(|f| f.reads.clone());
+    let (outer_joins, reads) = (scan.outer_joins(), scan.reads());
+    let arrays = columns(&scan.rows, &outer_joins, reads, joined.collect(), es);
     if scan.vectorized() > 0 {
         number(c"Vectorized Conditions", scan.vectorized() as u64, es);
     }
@@ -211,6 +219,9 @@ pub unsafe extern "C-unwind" fn scan(
         number(c"Leaves Skipped", met.skipped, es);
         number(c"Row Pages Read", met.pages, es);
         number(c"Columnar Rows", met.rows, es);
+        if !scan.joins.filters.is_empty() {
+            number(c"Rows Removed by Join Filters", met.unmatched, es);
+        }
         number(c"Decoded kB", met.decoded.div_ceil(1024), es);
         steps(node, &arrays, ancestors, es);
     }

@@ -9,11 +9,13 @@ mod columns;
 mod compile;
 mod containment;
 mod datum;
+mod datums;
 mod entry;
 mod estimate;
 mod explain;
 mod fetch;
 mod fetch_plan;
+mod join_filter;
 mod jsonpath;
 mod path;
 mod plan;
@@ -34,6 +36,7 @@ pub struct Methods(pg_sys::CustomExecMethods);
 unsafe impl Sync for Methods {}
 
 pub fn init() {
+    join_filter::init();
     unsafe {
         pg_sys::RegisterCustomScanMethods(&plan::SCAN.0);
         pg_sys::RegisterCustomScanMethods(&fetch_plan::SCAN.0);

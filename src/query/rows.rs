@@ -98,9 +98,11 @@ impl Rows {
         // PostgreSQL's functions only where there is something to do: this is done for every row.
         reset((*self.econtext).ecxt_per_tuple_memory);
         reset((*self.row_econtext).ecxt_per_tuple_memory);
-        clear(self.scan_slot);
         self.filled.fill(false);
-        // ExecStoreVirtualTuple().
+        // ExecStoreVirtualTuple(), of which little is to do unless the last row was materialized.
+        if (*self.scan_slot).tts_flags & pg_sys::TTS_FLAG_SHOULDFREE as u16 != 0 {
+            crate::compat::clear_slot(self.scan_slot);
+        }
         (*self.scan_slot).tts_flags &= !(pg_sys::TTS_FLAG_EMPTY as u16);
         (*self.scan_slot).tts_nvalid = (*(*self.scan_slot).tts_tupleDescriptor).natts as i16;
         // WHERE CURRENT OF asks for these two (execCurrent.c).
@@ -109,7 +111,13 @@ impl Rows {
 
     /// Row `row` of a leaf.
     pub unsafe fn set_leaf(&mut self, columns: &Rc<LeafColumns>, row: u32) {
-        self.begin(At::Leaf(columns.clone(), row));
+        match &mut self.at {
+            At::Leaf(known, at) if Rc::ptr_eq(known, columns) => {
+                *at = row;
+                self.empty();
+            }
+            _ => self.begin(At::Leaf(columns.clone(), row)),
+        }
         clear(self.row_slot);
         (*self.scan_slot).tts_tid = own_tid(columns, row);
     }
@@ -165,7 +173,17 @@ impl Rows {
     pub unsafe fn fill(&mut self, which: &[usize]) {
         for &entry in which {
             if !self.filled[entry] {
-                let (value, null) = self.value(entry);
+                let quick = match &self.at {
+                    At::Leaf(columns, row) => {
+                        let context = (*self.econtext).ecxt_per_tuple_memory;
+                        columns.datum(entry, *row, (*self.rel).rd_att, context)
+                    }
+                    _ => None,
+                };
+                let (value, null) = match quick {
+                    Some(value) => value,
+                    None => self.value(entry),
+                };
                 *(*self.scan_slot).tts_values.add(entry) = value;
                 *(*self.scan_slot).tts_isnull.add(entry) = null;
                 self.filled[entry] = true;
@@ -321,12 +339,14 @@ impl Rows {
     }
 }
 
+#[inline]
 unsafe fn reset(context: pg_sys::MemoryContext) {
     if !(*context).isReset || !(*context).firstchild.is_null() {
         pg_sys::MemoryContextReset(context);
     }
 }
 
+#[inline]
 unsafe fn clear(slot: *mut pg_sys::TupleTableSlot) {
     if (*slot).tts_flags & pg_sys::TTS_FLAG_EMPTY as u16 == 0 {
         crate::compat::clear_slot(slot);

@@ -3,6 +3,7 @@
 use super::columns::LeafColumns;
 use super::compile::{is_pure, reads, Compiler};
 use super::entry::{entry_of, expressions, Entry};
+use super::join_filter::JoinFilters;
 use super::rows::{Constants, Postgres, Rows};
 use super::source::{Met, Position, Source, Unit};
 use super::tree::nodes;
@@ -135,6 +136,7 @@ pub struct Scan {
     arrays: Option<Rc<Arrays>>,
     /// Rows that the conditions took out, and [`Scan::note_removed`] has not noted yet.
     removed: usize,
+    pub joins: JoinFilters,
     /// Entries that the node's own target list reads, or whoever drives it.
     pub output: Vec<usize>,
     parallel: bool,
@@ -228,6 +230,7 @@ impl Scan {
             stages,
             arrays: arrays.map(Rc::new),
             removed: 0,
+            joins: JoinFilters::default(),
             output,
             parallel: false,
             shared: std::ptr::null_mut(),
@@ -277,9 +280,63 @@ impl Scan {
             Some(Unit::Leaf(leaf, origin, rows)) => {
                 let columns = Rc::new(LeafColumns::new(leaf, origin, &self.rows.entries));
                 let picked = self.filter(0, &columns, rows);
+                let picked = self.leave_out_unmatched(&columns, picked, 0);
                 Current::Leaf(columns, picked)
             }
         }
+    }
+
+    /// Leaves out those rows, from the `from`-th on, that have no match in a join above.
+    unsafe fn leave_out_unmatched(
+        &mut self,
+        columns: &Rc<LeafColumns>,
+        mut picked: Picked,
+        from: usize,
+    ) -> Picked {
+        if self.joins.filters.is_empty() {
+            return picked;
+        }
+        let rows: Vec<u32> = match &picked {
+            Picked::Decided(rows) => rows[from..].to_vec(),
+            Picked::Open(rows) => rows[from..].iter().map(|row| row.0).collect(),
+        };
+        let all = rows.len();
+        let kept = self.joins.select(&mut self.rows, columns, rows);
+        self.source.met.unmatched += (all - kept.len()) as u64;
+        match &mut picked {
+            Picked::Decided(rows) => {
+                rows.truncate(from);
+                rows.extend(kept);
+            }
+            Picked::Open(rows) => {
+                let mut kept = kept.into_iter().peekable();
+                let rest = rows.split_off(from);
+                rows.extend(
+                    rest.into_iter()
+                        .filter(|row| kept.next_if_eq(&row.0).is_some()),
+                );
+            }
+        }
+        picked
+    }
+
+    /// A join above has built its table: the rows that are still to come are looked at again.
+    unsafe fn hear_of_joins(&mut self) {
+        let stage = &mut self.stages[0];
+        let from = (stage.at + 1) as usize;
+        match std::mem::replace(&mut stage.current, Current::None) {
+            Current::Leaf(columns, picked) => {
+                let from = from.min(picked.len());
+                let picked = self.leave_out_unmatched(&columns, picked, from);
+                self.stages[0].current = Current::Leaf(columns, picked);
+            }
+            other => stage.current = other,
+        }
+    }
+
+    /// Whether it unnests nothing.
+    pub fn is_flat(&self) -> bool {
+        self.arrays.is_none()
     }
 
     /// Rows that may pass a stage's conditions.
@@ -433,6 +490,7 @@ impl Scan {
         let arrays = self.rows.functions.iter().map(|f| f.array);
         let mut all: Vec<usize> = clauses
             .flat_map(|c| &c.reads)
+            .chain(self.joins.filters.iter().flat_map(|f| &f.reads))
             .chain(&self.output)
             .copied()
             .chain(arrays)
@@ -662,6 +720,9 @@ unsafe extern "C-unwind" fn exec(
     let forward = (*(*node).ss.ps.state).es_direction >= 0;
     // What unnests is in no query whose rows may be rechecked.
     let found = if epq.is_null() || scan.arrays.is_some() {
+        if scan.joins.news() {
+            scan.hear_of_joins();
+        }
         scan.advance(forward)
     } else {
         recheck(node, epq)
@@ -738,6 +799,7 @@ unsafe extern "C-unwind" fn rescan(node: *mut pg_sys::CustomScanState) {
 /// The scan from its start again.
 pub unsafe fn restart(scan: &mut Scan) {
     scan.forget();
+    scan.joins.restart();
     if !scan.parallel {
         scan.source.rewind(logical_blocks(scan.rows.rel));
     }

@@ -31,6 +31,8 @@ pub struct Met {
     pub pages: u64,
     /// Rows of leaves that the snapshot sees.
     pub rows: u64,
+    /// Rows that have no match in a join above.
+    pub unmatched: u64,
     /// Bytes of memory that what was decoded takes.
     pub decoded: u64,
 }
@@ -42,9 +44,10 @@ impl Met {
             skipped,
             pages,
             rows,
+            unmatched,
             decoded,
         } = self;
-        vec![leaves, skipped, pages, rows, decoded]
+        vec![leaves, skipped, pages, rows, unmatched, decoded]
     }
 }
 

@@ -655,7 +655,7 @@ impl<'a> Batch<'a, '_> {
 }
 
 /// The rows that pass, given their positions in the selection and in the leaf.
-fn select(rows: &[u32], passes: impl Fn(usize, u32) -> bool) -> Vec<u32> {
+pub(crate) fn select(rows: &[u32], passes: impl Fn(usize, u32) -> bool) -> Vec<u32> {
     let mut passed = vec![0; rows.len()];
     let mut n = 0;
     // Without a branch: conditions are hard to predict.

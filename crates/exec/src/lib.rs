@@ -3,6 +3,7 @@
 //! * [`vector`]: the values of an expression for the selected rows of one batch; [`VectorBuilder`] makes them.
 //! * [`expr`]: expressions over the columns of a leaf.
 //! * [`Aggregator`]: grouping and aggregate functions in bounded memory; [`Grouping`] and [`Aggregate`] alone.
+//! * [`KeySet`]: which rows can have a match in a join.
 //! * [`decimal`]: numerics as values.
 
 pub mod aggregate;
@@ -16,6 +17,7 @@ mod distinct;
 pub mod error;
 pub mod expr;
 pub mod group;
+mod keys;
 mod like;
 mod memo;
 mod range;
@@ -37,6 +39,7 @@ pub use decimal::Decimal;
 pub use error::{Error, Result};
 pub use expr::{Batch, Columns, Comparison, Evaluated, Expr, External, From, JsonScalar, To};
 pub use group::Grouping;
+pub use keys::KeySet;
 pub use like::Pattern;
 pub use skip::{passes_none, Zones};
 pub use state::Output;

@@ -1,0 +1,356 @@
+//! Join filters: a hash join above a scan tells it which rows can have a match, so that others are not handed up.
+//!
+//! PostgreSQL's hash join builds its table from the inner side before it asks for more than one row of the outer side. When a query
+//! starts we look for our scans on the outer sides of hash joins; when such a scan runs and the join's table is there, the scan takes the
+//! table's keys, and leaves out rows whose key is not among them. The join still looks at the rows that are left.
+
+use super::columns::LeafColumns;
+use super::compile::{comparison, is_pure};
+use super::rows::{Postgres, Rows};
+use super::scan;
+use super::tree::{eval, is_a, nodes, rewrite, walk};
+use super::{compile, datum};
+use amax_exec::{Batch, Comparison, Expr, KeySet, Type, VectorBuilder};
+use pgrx::pg_sys::NodeTag::*;
+use pgrx::pg_sys::*;
+use pgrx::prelude::*;
+use std::rc::Rc;
+
+/// Rows of which so many eighths pass a filter are not worth the test; it is tried for as many rows as this.
+const USELESS: (u64, u64) = (7, 8192);
+
+pub struct JoinFilter {
+    join: *mut HashJoinState,
+    /// The join's outer key, over the scan's entries.
+    key: Expr,
+    /// Entries it reads.
+    pub reads: Vec<usize>,
+    /// The join's inner key over a tuple of its table, and its types.
+    inner: *mut ExprState,
+    inner_type: (Oid, Type),
+    slot: *mut TupleTableSlot,
+    econtext: *mut ExprContext,
+    /// Rows that the planner expects of the scan.
+    scanned: f64,
+    state: State,
+    tested: u64,
+    passed: u64,
+}
+
+enum State {
+    /// For the join's table.
+    Waiting,
+    Ready(KeySet),
+    Useless,
+}
+
+/// The filters of a scan.
+#[derive(Default)]
+pub struct JoinFilters {
+    pub filters: Vec<JoinFilter>,
+    waiting: bool,
+}
+
+impl JoinFilters {
+    /// The joins' tables may have changed.
+    pub fn restart(&mut self) {
+        for filter in &mut self.filters {
+            filter.state = State::Waiting;
+            (filter.tested, filter.passed) = (0, 0);
+        }
+        self.waiting = !self.filters.is_empty();
+    }
+
+    /// Whether one of the joins has built its table since it was last asked.
+    #[inline]
+    pub unsafe fn news(&mut self) -> bool {
+        self.waiting && self.look()
+    }
+
+    unsafe fn look(&mut self) -> bool {
+        let mut news = false;
+        self.waiting = false;
+        for filter in &mut self.filters {
+            if let State::Waiting = filter.state {
+                filter.look();
+                match filter.state {
+                    State::Waiting => self.waiting = true,
+                    State::Ready(_) => news = true,
+                    State::Useless => {}
+                }
+            }
+        }
+        news
+    }
+
+    /// Of these rows those that can have a match, as far as is known.
+    pub unsafe fn select(
+        &mut self,
+        rows: &mut Rows,
+        columns: &Rc<LeafColumns>,
+        mut picked: Vec<u32>,
+    ) -> Vec<u32> {
+        let mut external = Postgres {
+            rows,
+            columns: columns.clone(),
+        };
+        let mut batch = Batch {
+            columns: &**columns,
+            external: &mut external,
+        };
+        for filter in &mut self.filters {
+            let State::Ready(keys) = &filter.state else {
+                continue;
+            };
+            let passed = keys.select(&batch.eval(&filter.key, &picked), &picked);
+            filter.tested += picked.len() as u64;
+            filter.passed += passed.len() as u64;
+            if filter.tested >= USELESS.1 && filter.passed * 8 > filter.tested * USELESS.0 {
+                filter.state = State::Useless;
+            }
+            picked = passed;
+        }
+        picked
+    }
+}
+
+impl JoinFilter {
+    /// Takes the keys if the join's table is complete, which it is if it is there: the join runs nothing of its outer side meanwhile.
+    unsafe fn look(&mut self) {
+        let Some(table) = (*self.join).hj_HashTable.as_ref() else {
+            return;
+        };
+        // Tuples of later batches are in files, and reading the table must not cost more than it saves.
+        let readable = table.parallel_state.is_null()
+            && table.nbatch == 1
+            && table.totalTuples <= self.scanned.max(1000.0);
+        let keys = readable.then(|| self.keys(table)).flatten();
+        self.state = keys.map_or(State::Useless, State::Ready);
+    }
+
+    unsafe fn keys(&self, table: &HashJoinTableData) -> Option<KeySet> {
+        let (oid, ty) = self.inner_type;
+        let mut keys = VectorBuilder::new(ty);
+        for bucket in 0..table.nbuckets as usize {
+            pgrx::check_for_interrupts!();
+            let mut tuple = *table.buckets.unshared.add(bucket);
+            while !tuple.is_null() {
+                // HJTUPLE_MINTUPLE() (hashjoin.h).
+                let header = std::mem::size_of::<HashJoinTupleData>().next_multiple_of(8);
+                let content = (tuple as *mut u8).add(header) as MinimalTuple;
+                ExecStoreMinimalTuple(content, self.slot, false);
+                reset((*self.econtext).ecxt_per_tuple_memory);
+                let (value, null) = eval(self.inner, self.econtext);
+                datum::push(&mut keys, oid, value, null);
+                tuple = (*tuple).next.unshared;
+            }
+        }
+        crate::compat::clear_slot(self.slot);
+        KeySet::new(&keys.finish())
+    }
+}
+
+unsafe fn reset(context: MemoryContext) {
+    if !(*context).isReset {
+        MemoryContextReset(context);
+    }
+}
+
+/// outerPlanState() (execnodes.h).
+unsafe fn outer(node: *mut PlanState) -> *mut PlanState {
+    (*node).lefttree
+}
+
+static mut NEXT_START: ExecutorStart_hook_type = None;
+
+pub fn init() {
+    unsafe {
+        NEXT_START = ExecutorStart_hook;
+        ExecutorStart_hook = Some(executor_start);
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn executor_start(query: *mut QueryDesc, flags: i32) {
+    match NEXT_START {
+        Some(next) => next(query, flags),
+        None => standard_ExecutorStart(query, flags),
+    }
+    let old = MemoryContextSwitchTo((*(*query).estate).es_query_cxt);
+    visit((*query).planstate, std::ptr::null_mut());
+    MemoryContextSwitchTo(old);
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn visit(node: *mut PlanState, context: *mut std::ffi::c_void) -> bool {
+    if node.is_null() {
+        return false;
+    }
+    if (*node).type_ == T_HashJoinState {
+        offer(node as *mut HashJoinState);
+    }
+    planstate_tree_walker(node, Some(visit), context)
+}
+
+/// Offers a join's keys to the scan on its outer side.
+unsafe fn offer(join: *mut HashJoinState) {
+    let plan = (*join).js.ps.plan as *mut HashJoin;
+    if !drops_unmatched((*plan).join.jointype) {
+        return;
+    }
+    let hash = (*plan).join.plan.righttree as *mut Hash;
+    let operators = (*plan).hashoperators;
+    let collations = (*plan).hashcollations;
+    let keys = nodes((*plan).hashkeys).into_iter();
+    for (i, (key, inner)) in keys.zip(nodes((*hash).hashkeys)).enumerate() {
+        let operator = (*(*operators).elements.add(i)).oid_value;
+        let collation = (*(*collations).elements.add(i)).oid_value;
+        let found = comparison(get_opcode(operator).to_u32(), collation);
+        let Some((Comparison::Equal, ty @ (Type::Int | Type::Text))) = found else {
+            continue;
+        };
+        if is_pure(inner) && datum::type_of(exprType(inner), collation) == Some(ty) {
+            push(
+                outer(join as *mut PlanState),
+                key,
+                &Offer { join, inner, ty },
+            );
+        }
+    }
+}
+
+/// Whether a join leaves out rows of its outer side that have no match.
+fn drops_unmatched(join: JoinType::Type) -> bool {
+    #[cfg(not(feature = "pg15"))]
+    if join == JoinType::JOIN_RIGHT_ANTI {
+        return true;
+    }
+    #[cfg(feature = "pg18")]
+    if join == JoinType::JOIN_RIGHT_SEMI {
+        return true;
+    }
+    matches!(
+        join,
+        JoinType::JOIN_INNER | JoinType::JOIN_SEMI | JoinType::JOIN_RIGHT
+    )
+}
+
+/// Whether what a join returns are rows of its outer side, each some number of times, whatever other rows there are.
+fn keeps_outer(join: JoinType::Type) -> bool {
+    matches!(
+        join,
+        JoinType::JOIN_INNER | JoinType::JOIN_LEFT | JoinType::JOIN_SEMI | JoinType::JOIN_ANTI
+    )
+}
+
+struct Offer {
+    join: *mut HashJoinState,
+    inner: *mut Node,
+    ty: Type,
+}
+
+/// Takes a key over the rows of `node` down to the scan that it comes from. Rows that are missing there must be missed by nothing between.
+unsafe fn push(node: *mut PlanState, key: *mut Node, offer: &Offer) {
+    let plan = (*node).plan;
+    let columns = nodes((*plan).targetlist);
+    let key = rewrite(key, &mut |node| {
+        let var = node as *mut Var;
+        (is_a(node, T_Var) && (*var).varno == OUTER_VAR).then(|| {
+            let column = columns[(*var).varattno as usize - 1] as *mut TargetEntry;
+            copyObjectImpl((*column).expr as _) as *mut Node
+        })
+    });
+    match (*node).type_ {
+        T_CustomScanState => {
+            let node = node as *mut CustomScanState;
+            if std::ptr::eq((*node).methods, &scan::METHODS.0) && is_quiet(plan) {
+                attach(node, key, offer);
+            }
+        }
+        T_AppendState => {
+            let append = node as *mut AppendState;
+            for i in 0..(*append).as_nplans as usize {
+                push(*(*append).appendplans.add(i), key, offer);
+            }
+        }
+        T_HashJoinState | T_NestLoopState => {
+            let join = plan as *mut Join;
+            let mut of_outer = true;
+            walk(key, &mut |node| {
+                of_outer &= !is_a(node, T_Var) || (*(node as *mut Var)).varno == OUTER_VAR;
+                true
+            });
+            if of_outer && keeps_outer((*join).jointype) && is_quiet_join(join) {
+                push(outer(node), key, offer);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Whether it shows in nothing but its rows how often a node is asked for one.
+unsafe fn is_quiet(plan: *mut Plan) -> bool {
+    !contain_volatile_functions((*plan).targetlist as *mut Node)
+        && !contain_volatile_functions((*plan).qual as *mut Node)
+}
+
+unsafe fn is_quiet_join(join: *mut Join) -> bool {
+    is_quiet(&mut (*join).plan)
+        && !contain_volatile_functions((*join).joinqual as *mut Node)
+        && is_quiet_tree((*join).plan.righttree)
+}
+
+/// Of plans that only scan.
+unsafe fn is_quiet_tree(plan: *mut Plan) -> bool {
+    if plan.is_null() {
+        return true;
+    }
+    let is_scan = matches!(
+        (*plan).type_,
+        T_SeqScan
+            | T_IndexScan
+            | T_IndexOnlyScan
+            | T_BitmapHeapScan
+            | T_BitmapIndexScan
+            | T_CustomScan
+            | T_Material
+            | T_Memoize
+            | T_Hash
+            | T_Sort
+    );
+    is_scan && is_quiet(plan) && is_quiet_tree((*plan).lefttree)
+}
+
+unsafe fn attach(node: *mut CustomScanState, key: *mut Node, offer: &Offer) {
+    let scan = scan::of(node);
+    if datum::type_of(exprType(key), exprCollation(key)) != Some(offer.ty) {
+        return;
+    }
+    let compiled = scan.compile(node, &[key]).pop().flatten();
+    // What may raise an error must not be computed for rows that are perhaps never asked for.
+    let Some(compiled) = compiled.filter(|key| scan.is_flat() && !key.calls_out()) else {
+        return;
+    };
+    let estate = (*node).ss.ps.state;
+    let desc = (*(*offer.join).hj_HashTupleSlot).tts_tupleDescriptor;
+    let slot = ExecInitExtraTupleSlot(estate, desc, &TTSOpsMinimalTuple);
+    let econtext = CreateExprContext(estate);
+    (*econtext).ecxt_outertuple = slot;
+    let filter = JoinFilter {
+        join: offer.join,
+        key: compiled,
+        reads: compile::reads(key),
+        // Without a parent: it would say what kind of slot a row comes in.
+        inner: ExecInitExpr(offer.inner as *mut pg_sys::Expr, std::ptr::null_mut()),
+        inner_type: (exprType(offer.inner), offer.ty),
+        slot,
+        econtext,
+        scanned: (*(*node).ss.ps.plan).plan_rows,
+        state: State::Waiting,
+        tested: 0,
+        passed: 0,
+    };
+    // Joins are met from the top; the lowest leaves out most, as a rule.
+    scan.joins.filters.insert(0, filter);
+    scan.joins.restart();
+}
