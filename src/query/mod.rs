@@ -46,6 +46,8 @@ pub fn init() {
         pg_sys::create_upper_paths_hook = Some(aggregate_plan::add_paths);
         pushdown::NEXT_INFO = pg_sys::get_relation_info_hook;
         pg_sys::get_relation_info_hook = Some(pushdown::relation_info);
+        unnest_select::NEXT_PLANNER = pg_sys::planner_hook;
+        pg_sys::planner_hook = Some(unnest_select::plan);
         unnest_plan::NEXT_JOIN = pg_sys::set_join_pathlist_hook;
         pg_sys::set_join_pathlist_hook = Some(unnest_plan::add_paths);
         plan::NEXT_PATHS = pg_sys::set_rel_pathlist_hook;

@@ -3,14 +3,101 @@
 //!
 //! PostgreSQL calls such a function for each row that FROM and WHERE give (ProjectSet), before it groups and sorts if keys are made of its
 //! results, else after. This is done when subqueries have been pulled up and conditions pushed down, so that the function stays as much
-//! of a barrier to them as it was.
+//! of a barrier to them as it was; but before, in a subquery that computes nothing else: then nobody can tell, and it is pulled up.
 
 use super::path::path_of;
+use super::plan::columnar_share;
 use super::tree::{equal, is_a, list, make, nodes, rewrite, walk};
 use super::unnest::{Column, Unnesting};
 use super::unnest_plan::unnested_by;
+use crate::guc;
 use pgrx::pg_sys;
 use pgrx::pg_sys::NodeTag;
+use pgrx::prelude::*;
+
+pub static mut NEXT_PLANNER: pg_sys::planner_hook_type = None;
+
+/// planner_hook.
+#[pg_guard]
+pub unsafe extern "C-unwind" fn plan(
+    parse: *mut pg_sys::Query,
+    text: *const std::ffi::c_char,
+    options: i32,
+    params: pg_sys::ParamListInfo,
+) -> *mut pg_sys::PlannedStmt {
+    if guc::custom_scan() {
+        in_subqueries(parse);
+    }
+    match NEXT_PLANNER {
+        Some(next) => next(parse, text, options, params),
+        None => pg_sys::standard_planner(parse, text, options, params),
+    }
+}
+
+unsafe fn in_subqueries(query: *mut pg_sys::Query) {
+    for rte in nodes((*query).rtable) {
+        let rte = &*(rte as *mut pg_sys::RangeTblEntry);
+        if rte.rtekind == pg_sys::RTEKind::RTE_SUBQUERY && !rte.security_barrier {
+            move_to_from_early(rte.subquery);
+        }
+    }
+    for cte in nodes((*query).cteList) {
+        let query = (*(cte as *mut pg_sys::CommonTableExpr)).ctequery;
+        if is_a(query, NodeTag::T_Query) {
+            move_to_from_early(query as *mut pg_sys::Query);
+        }
+    }
+}
+
+/// Of a subquery over one table that does nothing but select paths and call such a function.
+unsafe fn move_to_from_early(query: *mut pg_sys::Query) {
+    in_subqueries(query);
+    let parse = &mut *query;
+    let plain = parse.hasTargetSRFs
+        && parse.commandType == pg_sys::CmdType::CMD_SELECT
+        && !parse.hasAggs
+        && !parse.hasWindowFuncs
+        && parse.cteList.is_null()
+        && parse.groupClause.is_null()
+        && parse.groupingSets.is_null()
+        && parse.havingQual.is_null()
+        && parse.distinctClause.is_null()
+        && parse.sortClause.is_null()
+        && parse.limitCount.is_null()
+        && parse.limitOffset.is_null()
+        && parse.rowMarks.is_null()
+        && parse.setOperations.is_null();
+    if !plain {
+        return;
+    }
+    let Some(relid) = alone(parse.jointree as *mut pg_sys::Node) else {
+        return;
+    };
+    // A view's has more.
+    let relations = nodes(parse.rtable);
+    let rte = &*(relations[relid as usize - 1] as *mut pg_sys::RangeTblEntry);
+    let is_table = rte.rtekind == pg_sys::RTEKind::RTE_RELATION
+        && rte.tablesample.is_null()
+        && rte.securityQuals.is_null()
+        && !(rte.inh && pg_sys::has_subclass(rte.relid));
+    if !is_table || columnar_share(rte.relid).is_none() {
+        return;
+    }
+    // As the planner does later: in a view's tree they are not known yet.
+    pg_sys::fix_opfuncids(parse.targetList as *mut pg_sys::Node);
+    let Some(moved) = Moved::of(parse.targetList, relid, relations.len()) else {
+        return;
+    };
+    let entries = nodes(moved.target_list).into_iter();
+    if !entries.map(|e| Entry::of(e)).all(|e| is_safe(e.expression)) {
+        return;
+    }
+    for &(call, by) in &moved.calls {
+        add(parse, call, by);
+    }
+    parse.targetList = moved.target_list;
+    parse.hasTargetSRFs = false;
+}
 
 /// Of a query over one relation, if no row is lost or moved, nor an error, by it.
 pub unsafe fn move_to_from(root: *mut pg_sys::PlannerInfo, relid: pg_sys::Index) {
@@ -22,7 +109,7 @@ pub unsafe fn move_to_from(root: *mut pg_sys::PlannerInfo, relid: pg_sys::Index)
         && parse.groupingSets.is_null()
         && (*root).rowMarks.is_null()
         && parse.rowMarks.is_null()
-        && is_alone(parse.jointree as *mut pg_sys::Node, relid);
+        && alone(parse.jointree as *mut pg_sys::Node) == Some(relid);
     if !plain {
         return;
     }
@@ -58,7 +145,10 @@ pub unsafe fn move_to_from(root: *mut pg_sys::PlannerInfo, relid: pg_sys::Index)
         return;
     }
     for &(call, by) in &moved.calls {
-        add(root, call, by);
+        let rte = add(parse, call, by);
+        // The planner is about to walk FROM (add_base_rels_to_query), and comes to it later.
+        pg_sys::expand_planner_arrays(root, 1);
+        *(*root).simple_rte_array.add(by.relation as usize) = rte;
     }
     (*root).processed_tlist = moved.target_list;
     parse.targetList = moved.target_list;
@@ -66,14 +156,16 @@ pub unsafe fn move_to_from(root: *mut pg_sys::PlannerInfo, relid: pg_sys::Index)
     (*root).hasLateralRTEs = true;
 }
 
-/// Whether FROM is this relation.
-unsafe fn is_alone(node: *mut pg_sys::Node, relid: pg_sys::Index) -> bool {
+/// The relation that FROM is.
+unsafe fn alone(node: *mut pg_sys::Node) -> Option<pg_sys::Index> {
     if is_a(node, NodeTag::T_FromExpr) {
-        let from = nodes((*(node as *mut pg_sys::FromExpr)).fromlist);
-        return matches!(from[..], [one] if is_alone(one, relid));
+        return match nodes((*(node as *mut pg_sys::FromExpr)).fromlist)[..] {
+            [one] => alone(one),
+            _ => None,
+        };
     }
-    is_a(node, NodeTag::T_RangeTblRef)
-        && (*(node as *mut pg_sys::RangeTblRef)).rtindex as pg_sys::Index == relid
+    let reference = node as *mut pg_sys::RangeTblRef;
+    is_a(node, NodeTag::T_RangeTblRef).then(|| (*reference).rtindex as pg_sys::Index)
 }
 
 /// An entry of a target list.
@@ -153,9 +245,12 @@ impl Moved {
     }
 }
 
-/// Puts a function into FROM. The planner is about to walk that list (add_base_rels_to_query), and comes to it later.
-unsafe fn add(root: *mut pg_sys::PlannerInfo, call: *mut pg_sys::FuncExpr, by: Unnesting) {
-    let parse = &mut *(*root).parse;
+/// Puts a function into FROM.
+unsafe fn add(
+    parse: &mut pg_sys::Query,
+    call: *mut pg_sys::FuncExpr,
+    by: Unnesting,
+) -> *mut pg_sys::RangeTblEntry {
     let function = make::<pg_sys::RangeTblFunction>(NodeTag::T_RangeTblFunction);
     (*function).funcexpr = call as *mut pg_sys::Node;
     (*function).funccolcount = by.columns().len() as i32;
@@ -171,12 +266,11 @@ unsafe fn add(root: *mut pg_sys::PlannerInfo, call: *mut pg_sys::FuncExpr, by: U
     (*rte).inFromCl = true;
     (*rte).eref = pg_sys::makeAlias(pg_sys::get_func_name((*call).funcid), list(names));
     parse.rtable = pg_sys::lappend(parse.rtable, rte as *mut _);
-    pg_sys::expand_planner_arrays(root, 1);
-    *(*root).simple_rte_array.add(by.relation as usize) = rte;
     let reference = make::<pg_sys::RangeTblRef>(NodeTag::T_RangeTblRef);
     (*reference).rtindex = by.relation as i32;
     let from = &mut *parse.jointree;
     from.fromlist = pg_sys::lappend(from.fromlist, reference as *mut _);
+    rte
 }
 
 /// A column of a function's result, in the place of an expression.

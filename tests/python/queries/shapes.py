@@ -375,7 +375,17 @@ class Shapes:
         node = Node(None, f"SELECT %s FROM {relation.sql}%s", Node(None, "%s AS x" + ", %s" * (len(items) - 1), *items), where)
         if draw < 0.75:
             node = Node(None, rng.choice(["SELECT x, count(*) FROM (%s) q GROUP BY x", "SELECT count(*), count(DISTINCT x) FROM (%s) q", "SELECT DISTINCT x FROM (%s) q",
-                                          "SELECT x FROM (%s) q WHERE x IS NOT NULL"]), node)
+                                          "SELECT x FROM (%s) q WHERE x IS NOT NULL", "WITH q AS (%s) SELECT x FROM q WHERE x IS NOT NULL"]), node)
+        elif draw < 0.9 and call[1] and not self.risky:
+            # Of the elements that a subquery gives, paths.
+            above = Expressions(rng, Scope([("q.x", call[1])] * 3), False, self.world)
+            above.loose = True
+            beside = [Node(None, relation.scope.keys[0])] if relation.scope.keys and rng.random() < 0.5 else []
+            inner = Node(None, f"SELECT %s AS x%s FROM {relation.sql}%s", Node(None, call[0]), List(beside, "", ", "), where)
+            wanted = [above.value(rng.choice(TYPES), 1) for _ in range(rng.randint(1, 3))]
+            source = rng.choice([("SELECT %s FROM (%s) q%s", False), ("SELECT %s FROM (%s) q%s GROUP BY 1", True)])
+            wanted = wanted[:1] + [Node(None, "count(*)")] if source[1] else wanted
+            return Case(Node(None, source[0], List(wanted, least=len(wanted)), inner, self.where(above)), above)
         return Case(node, make)
 
     def windows(self):
