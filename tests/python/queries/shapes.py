@@ -75,7 +75,7 @@ class Shapes:
         if not self.world.locked:
             makers[self.change] = 7
         if not self.risky:
-            makers |= {self.windows: 6, self.joined: 10, self.grouping_sets: 3, self.with_queries: 5, self.distinct_on: 3, self.per_row: 3, self.single_row: 0}
+            makers |= {self.windows: 6, self.joined: 10, self.several_joined: 6, self.grouping_sets: 3, self.with_queries: 5, self.distinct_on: 3, self.per_row: 3, self.single_row: 0}
         else:
             makers[self.single_row] = 12
         case = rng.choices(list(makers), list(makers.values()))[0]()
@@ -439,6 +439,33 @@ class Shapes:
         order = self.order(both, items)
         node = Node(None, "SELECT %s FROM %s%s%s%s", List(items, least=1), source, where, List(order, ", ", " ORDER BY ", least=len(order)), self.limit())
         return Case(node, both, True)
+
+    def several_joined(self):
+        """A table and what has a match, or none, in others: by one column of theirs or two."""
+        rng = self.rng
+        table, make = self.one()
+        source, where = List([Node(None, table.sql)], " ", least=1), self.where(make, 1)
+        every = make
+        for _ in range(rng.choice([1, 2, 2, 3])):
+            other, other_make = self.one(small=True)
+            keys = [rng.choice([("i", "i"), ("id", "id"), ("i", "id"), ("b", "i"), ("b", "b"), ("tx", "tx"), ("d", "d"), ("ts", "ts")]) for _ in range(rng.choice([1, 1, 2]))]
+            conditions = [Node("bool", f"{table.alias}.{ours} = {other.alias}.{theirs}") for ours, theirs in keys]
+            if rng.random() < 0.2:
+                conditions[0] = Node("bool", "(%s = %s)", *(m.value("text", 1) for m in (make, other_make)))
+            if rng.random() < 0.4:
+                conditions.append(other_make.condition(1))
+            every.adopt(other_make)
+            kind = rng.choice(["JOIN", "JOIN", "LEFT JOIN", "RIGHT JOIN", "EXISTS", "EXISTS", "NOT EXISTS"])
+            on = List(conditions, " AND ", least=1)
+            if kind.endswith("EXISTS"):
+                where.kids.append(Node("bool", f"{kind} (SELECT FROM {other.sql} WHERE %s)", on))
+            else:
+                source.kids.append(Node(None, f"{kind} {other.sql} ON %s", on))
+        if rng.random() < 0.4:
+            items = [every.aggregate() for _ in range(rng.randint(1, 3))]
+        else:
+            items = [Node(None, f"{table.alias}.{column}") for column in rng.sample(["id", "i", "b", "nu", "f", "tx", "d", "ts", "doc"], 3)]
+        return Case(Node(None, "SELECT %s FROM %s%s", List(items, least=1), source, where), every)
 
     def combined(self):
         """UNION and the like."""
