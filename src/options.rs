@@ -36,7 +36,7 @@ const NUMBERS: [(&str, i64, i64); 5] = [
 
 impl Options {
     pub fn of(rel: pg_sys::Relation) -> Options {
-        let own = label(unsafe { (*rel).rd_id });
+        let own = label(unsafe { labelled(rel) });
         let number = |name: &str| own.get(name).and_then(Value::as_i64);
         let compression = own
             .get("compression")
@@ -58,6 +58,14 @@ impl Options {
 
 fn compression_named(name: &str) -> Option<Compression> {
     Compression::NAMES.iter().find(|n| n.0 == name).map(|n| n.1)
+}
+
+/// The table whose options the relation has: the one that is being rewritten, if it is its new file (make_new_heap() in cluster.c).
+unsafe fn labelled(rel: pg_sys::Relation) -> pg_sys::Oid {
+    match (*(*rel).rd_rel).relrewrite {
+        pg_sys::InvalidOid => (*rel).rd_id,
+        table => table,
+    }
 }
 
 fn address(relid: pg_sys::Oid) -> pg_sys::ObjectAddress {

@@ -12,7 +12,7 @@ use crate::options::Options;
 use crate::storage::cache::{file_id, FileId};
 use crate::storage::rowpage::set_tid;
 use crate::storage::{manifest, meta};
-use amax_lsm::tid::{key, MAX_OFFSET};
+use amax_lsm::tid::key;
 use amax_lsm::Origin;
 use pgrx::pg_sys;
 use std::cell::RefCell;
@@ -141,8 +141,7 @@ impl Load {
         if i32::from((*slot).tts_nvalid) < natts {
             pg_sys::slot_getsomeattrs_int(slot, natts);
         }
-        // A leaf's byte bound may be reached in the middle of a block; a block's rows stay together.
-        if self.next_offset > MAX_OFFSET || self.next_offset > 1 && writer.leaf_is_full() {
+        if writer.ends_block(self.next_offset - 1) {
             self.next_block += 1;
             self.next_offset = 1;
         }

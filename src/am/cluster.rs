@@ -1,11 +1,10 @@
-//! CLUSTER and VACUUM FULL: heapam_relation_copy_for_cluster() over rows of row pages and of components. Versions that old snapshots may
-//! still need go along with their update chains, through heap's rewrite module.
+//! CLUSTER and VACUUM FULL: heapam_relation_copy_for_cluster() over rows of row pages and of components.
 
+use super::rewrite::{Cutoffs, Rewrite};
 use super::slot;
 use crate::columnar;
-use crate::storage::buffer::{physical_blocks, rel_name};
-use crate::storage::rowpage::{set_tid, InHeap};
-use crate::storage::{map, meta};
+use crate::storage::buffer::rel_name;
+use crate::storage::rowpage::set_tid;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 use pgrx::PgMemoryContexts;
@@ -23,12 +22,12 @@ pub unsafe extern "C-unwind" fn copy_for_cluster(
     tups_vacuumed: *mut f64,
     tups_recently_dead: *mut f64,
 ) {
-    meta::ensure(new);
-    let desc = (*new).rd_att;
-    let guard = InHeap::enter();
-    // The rewrite starts behind the metapage.
-    let rewrite = pg_sys::begin_heap_rewrite(old, new, oldest_xmin, *xid_cutoff, *multi_cutoff);
-    drop(guard);
+    let cutoffs = Cutoffs {
+        oldest_xmin,
+        xid: *xid_cutoff,
+        multi: *multi_cutoff,
+    };
+    let mut rewrite = Rewrite::new(old, new, cutoffs);
     let sort = if use_sort {
         let options = pg_sys::TUPLESORT_NONE as i32;
         pg_sys::tuplesort_begin_cluster(
@@ -80,17 +79,10 @@ pub unsafe extern "C-unwind" fn copy_for_cluster(
         per_row.reset();
         let context = pg_sys::MemoryContextSwitchTo(per_row.value());
         let (mut tuple, state) = row_version(old, slot, oldest_xmin);
-        if copies(
-            old,
-            &mut tuple,
-            state,
-            rewrite,
-            tups_vacuumed,
-            tups_recently_dead,
-        ) {
+        if counts(old, &tuple, state, tups_vacuumed, tups_recently_dead) {
             *num_tuples += 1.0;
             if sort.is_null() {
-                rewrite_row(&mut tuple, old, desc, rewrite);
+                rewrite.add(&mut tuple);
             } else {
                 pg_sys::tuplesort_putheaptuple(sort, &mut tuple);
             }
@@ -113,16 +105,12 @@ pub unsafe extern "C-unwind" fn copy_for_cluster(
             }
             per_row.reset();
             let context = pg_sys::MemoryContextSwitchTo(per_row.value());
-            rewrite_row(&mut *tuple, old, desc, rewrite);
+            rewrite.add(&mut *tuple);
             pg_sys::MemoryContextSwitchTo(context);
         }
         pg_sys::tuplesort_end(sort);
     }
-    pg_sys::end_heap_rewrite(rewrite);
-    // The pages lie in a row behind the metapage, and the map pages that this adds come behind them.
-    for p in 1..physical_blocks(new) {
-        map::adopt(new, p);
-    }
+    rewrite.finish();
 }
 
 /// The row in the slot as a heap tuple with its physical TID, which is what update chains link, and its state for VACUUM.
@@ -148,11 +136,10 @@ unsafe fn row_version(
 }
 
 /// Counts a version; true when it has to be copied.
-unsafe fn copies(
+unsafe fn counts(
     rel: pg_sys::Relation,
-    tuple: &mut pg_sys::HeapTupleData,
+    tuple: &pg_sys::HeapTupleData,
     state: pg_sys::HTSV_Result::Type,
-    rewrite: pg_sys::RewriteState,
     vacuumed: *mut f64,
     recently_dead: *mut f64,
 ) -> bool {
@@ -160,11 +147,6 @@ unsafe fn copies(
     match state {
         HEAPTUPLE_DEAD => {
             *vacuumed += 1.0;
-            // The rewrite module still wants to see it: a version kept because of it may be dead too.
-            if pg_sys::rewrite_heap_dead_tuple(rewrite, tuple) {
-                *vacuumed += 1.0;
-                *recently_dead -= 1.0;
-            }
             return false;
         }
         HEAPTUPLE_RECENTLY_DEAD => *recently_dead += 1.0,
@@ -187,28 +169,4 @@ unsafe fn warn_unless_mine(rel: pg_sys::Relation, xid: pg_sys::TransactionId, wh
             rel_name(rel)
         );
     }
-}
-
-/// Forms the tuple anew, without the values of dropped columns, and hands it to the rewrite module.
-unsafe fn rewrite_row(
-    tuple: &mut pg_sys::HeapTupleData,
-    old: pg_sys::Relation,
-    desc: pg_sys::TupleDesc,
-    rewrite: pg_sys::RewriteState,
-) {
-    let natts = (*desc).natts as usize;
-    let mut values = vec![pg_sys::Datum::null(); natts];
-    let mut isnull = vec![true; natts];
-    pg_sys::heap_deform_tuple(
-        tuple,
-        (*old).rd_att,
-        values.as_mut_ptr(),
-        isnull.as_mut_ptr(),
-    );
-    for (attribute, null) in isnull.iter_mut().enumerate() {
-        *null |= (*crate::types::attribute(desc, attribute)).attisdropped;
-    }
-    let copy = pg_sys::heap_form_tuple(desc, values.as_mut_ptr(), isnull.as_mut_ptr());
-    pg_sys::rewrite_heap_tuple(rewrite, tuple, copy);
-    pg_sys::heap_freetuple(copy);
 }

@@ -12,8 +12,10 @@ pub mod hooks;
 pub mod modify;
 #[cfg(not(feature = "pg18"))]
 mod prefetch;
+mod rewrite;
 pub mod scan;
 pub mod slot;
+mod spool;
 
 use crate::maintenance;
 use crate::storage::buffer::rel_name;

@@ -148,10 +148,16 @@ impl ComponentWriter {
     }
 
     /// Whether the leaf being built has reached its bound: the next row of another block starts a new one.
-    pub fn leaf_is_full(&self) -> bool {
+    fn leaf_is_full(&self) -> bool {
         self.builder.as_ref().is_some_and(|b| {
             b.rows() >= self.options.rows_per_leaf as usize || b.bytes() >= self.options.leaf_bytes
         })
+    }
+
+    /// Whether the row after the `rows` first ones of a block has to start another: a leaf's byte bound may be reached in the middle of a
+    /// block, whose rows stay together.
+    pub fn ends_block(&self, rows: u16) -> bool {
+        rows == tid::MAX_OFFSET || rows > 0 && self.leaf_is_full()
     }
 
     /// Adds a row. Keys ascend; all rows of a logical block end up in one leaf.

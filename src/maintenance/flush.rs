@@ -213,23 +213,18 @@ pub unsafe fn settled(
     oldest_xmin: pg_sys::TransactionId,
 ) -> bool {
     let state = pg_sys::HeapTupleSatisfiesVacuum(tuple, oldest_xmin, pin.buffer());
-    if state != pg_sys::HTSV_Result::HEAPTUPLE_LIVE {
-        return false;
-    }
-    let xmin = crate::am::fetch::raw_xmin(tuple.t_data);
-    if pg_sys::TransactionIdIsNormal(xmin) && !pg_sys::TransactionIdPrecedes(xmin, oldest_xmin) {
-        return false;
-    }
-    let header = &*tuple.t_data;
-    let mask = u32::from(header.t_infomask);
-    let xmax = header.t_choice.t_heap.t_xmax;
-    if mask & pg_sys::HEAP_XMAX_INVALID != 0 || xmax == pg_sys::InvalidTransactionId {
-        return true;
-    }
-    if mask & pg_sys::HEAP_XMAX_IS_MULTI != 0 {
-        return !pg_sys::MultiXactIdIsRunning(pg_sys::MultiXactId::from(xmax.into_inner()), false);
-    }
-    !pg_sys::TransactionIdIsInProgress(xmax)
+    state == pg_sys::HTSV_Result::HEAPTUPLE_LIVE && is_settled(tuple.t_data, oldest_xmin)
+}
+
+/// The same, of a tuple that HeapTupleSatisfiesVacuum() has looked at: it says so in the header when a deletion or locks came to nothing.
+pub unsafe fn is_settled(
+    header: pg_sys::HeapTupleHeader,
+    oldest_xmin: pg_sys::TransactionId,
+) -> bool {
+    let xmin = crate::am::fetch::raw_xmin(header);
+    let everyone_sees =
+        !pg_sys::TransactionIdIsNormal(xmin) || pg_sys::TransactionIdPrecedes(xmin, oldest_xmin);
+    everyone_sees && (*header).t_infomask & pg_sys::HEAP_XMAX_INVALID as u16 != 0
 }
 
 /// Seals the page if it is still what was written; its stubs' rows are as if never touched.

@@ -79,6 +79,11 @@ thread_local! {
 }
 
 fn note_growth(rel: pg_sys::Relation, v: u32) {
+    if unsafe { (*(*rel).rd_rel).relrewrite } != pg_sys::InvalidOid {
+        // A table's new file: the relation ends with the statement. PostgreSQL forgets that it has if a savepoint is rolled back later, and
+        // fails to look it up.
+        return;
+    }
     let (file, zeros) = (file_id(rel), v.trailing_zeros().min(31));
     GROWN.with_borrow_mut(|grown| match grown.iter_mut().find(|g| g.file == file) {
         Some(known) => {

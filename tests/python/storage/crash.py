@@ -273,15 +273,20 @@ class Load:
         """VACUUM and its relatives, one after the other; cancelled and terminated by `disturb`."""
         rng = random.Random(self.rng.random())
         statements = (["VACUUM t"] * 5 + ["VACUUM batch"] * 2 + ["VACUUM shared", "VACUUM trail", "VACUUM (FREEZE) t", "VACUUM fleeting", "CHECKPOINT",
-                      "ANALYZE t", "REINDEX INDEX t_v", "INSERT INTO fleeting SELECT coalesce(max(id), 0) + 1, '{\"a\": [1]}' FROM fleeting"])
+                      "ANALYZE t", "REINDEX INDEX t_v", "VACUUM FULL t", "CLUSTER batch USING batch_number", "VACUUM FULL fleeting",
+                      "INSERT INTO fleeting SELECT coalesce(max(id), 0) + 1, '{\"a\": [1]}' FROM fleeting"])
         while not stop.is_set():
             try:
                 with self.server.connect("load", prepare_threshold=None, application_name="maintenance") as connection:
+                    # Rewrites wait for prepared transactions, which may have nobody left to end them.
+                    connection.execute("SET lock_timeout = '500ms'")
                     while not stop.is_set():
                         try:
                             connection.execute(rng.choice(statements))
                         except psycopg.errors.QueryCanceled:
                             self.cancelled += 1
+                        except psycopg.errors.LockNotAvailable:
+                            pass
                         time.sleep(rng.random() * 0.02)
             except psycopg.Error as error:
                 if error.sqlstate not in (None, "57P01", "57P02", "57P03", "40P01"):

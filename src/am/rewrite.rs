@@ -1,0 +1,168 @@
+//! The new file of a table that CLUSTER or VACUUM FULL writes. Settled rows become a component, in the order they come; the versions that
+//! old snapshots, or our own transaction, may tell from others go along with their update chains into row pages, through heap's rewrite
+//! module (rewriteheap.c). That appends to the file by itself, so it has its turn when the component is written.
+//!
+//! A row that is settled is in no chain of others: whoever replaced a version, or was replaced by one, that is still needed did so after the
+//! horizon. Dead versions are not shown to the module, which heap does to save memory: it drops the version before, also where that one
+//! lives and only its successor was rolled back.
+//!
+//! Nobody sees the new file before our transaction commits; an error or a crash leaves nothing but a file that goes.
+
+use super::spool::Spool;
+use crate::columnar::write::ComponentWriter;
+use crate::guc;
+use crate::maintenance::flush::is_settled;
+use crate::maintenance::{fault, vacuum};
+use crate::options::Options;
+use crate::storage::buffer::physical_blocks;
+use crate::storage::rowpage::InHeap;
+use crate::storage::{manifest, map, meta};
+use crate::types::attribute;
+use amax_lsm::tid::key;
+use amax_lsm::FreeSpace;
+use pgrx::pg_sys;
+
+/// VACUUM's limits for the table.
+#[derive(Clone, Copy)]
+pub struct Cutoffs {
+    pub oldest_xmin: pg_sys::TransactionId,
+    pub xid: pg_sys::TransactionId,
+    pub multi: pg_sys::MultiXactId,
+}
+
+pub struct Rewrite {
+    old: pg_sys::Relation,
+    new: pg_sys::Relation,
+    cutoffs: Cutoffs,
+    /// Settled rows so far, until there is a component.
+    settled: u64,
+    /// None until there are more settled rows than a bulk load puts in row pages: fewer are not worth it.
+    component: Option<Component>,
+    /// What goes to row pages.
+    others: Spool,
+    values: Vec<pg_sys::Datum>,
+    isnull: Vec<bool>,
+}
+
+struct Component {
+    writer: ComponentWriter,
+    /// Of the last row. All blocks are ours: nobody else puts rows in the file, and row pages get theirs later.
+    v: u32,
+    offset: u16,
+}
+
+impl Rewrite {
+    /// Of the rows of `old`, to `new`, which is empty. In the current memory context.
+    pub unsafe fn new(old: pg_sys::Relation, new: pg_sys::Relation, cutoffs: Cutoffs) -> Rewrite {
+        let natts = (*(*old).rd_att).natts as usize;
+        Rewrite {
+            old,
+            new,
+            cutoffs,
+            settled: 0,
+            component: None,
+            others: Spool::new(pg_sys::CurrentMemoryContext),
+            values: vec![pg_sys::Datum::null(); natts],
+            isnull: vec![true; natts],
+        }
+    }
+
+    /// Takes a version that is not dead, as VACUUM's rules found it. Its TID is the one that update chains link.
+    pub unsafe fn add(&mut self, tuple: &mut pg_sys::HeapTupleData) {
+        if !is_settled(tuple.t_data, self.cutoffs.oldest_xmin) {
+            return self.others.put(tuple);
+        }
+        if self.component.is_none() {
+            if self.settled < guc::bulk_threshold() {
+                self.settled += 1;
+                return self.others.put(tuple);
+            }
+            self.begin_component();
+        }
+        self.deform(tuple);
+        let component = self.component.as_mut().expect("begun above");
+        if component.writer.ends_block(component.offset) {
+            component.v += 1;
+            component.offset = 0;
+        }
+        component.offset += 1;
+        let key = key(component.v, component.offset);
+        let (values, isnull) = (self.values.as_ptr(), self.isnull.as_ptr());
+        component.writer.push(self.new, key, values, isnull);
+    }
+
+    /// The settled rows held back so far are its first.
+    unsafe fn begin_component(&mut self) {
+        meta::ensure(self.new);
+        let options = Options::of(self.new);
+        self.component = Some(Component {
+            writer: ComponentWriter::new(self.new, options, Some(FreeSpace::default())),
+            v: 0,
+            offset: 0,
+        });
+        self.others.take().drain(|tuple| self.add(tuple));
+    }
+
+    /// The tuple's attributes, without the values of dropped columns.
+    unsafe fn deform(&mut self, tuple: &mut pg_sys::HeapTupleData) {
+        let desc = (*self.old).rd_att;
+        let (values, isnull) = (self.values.as_mut_ptr(), self.isnull.as_mut_ptr());
+        pg_sys::heap_deform_tuple(tuple, desc, values, isnull);
+        for (at, null) in self.isnull.iter_mut().enumerate() {
+            *null |= (*attribute(desc, at)).attisdropped;
+        }
+    }
+
+    pub unsafe fn finish(mut self) {
+        if let Some(component) = self.component.take() {
+            self.publish(component);
+        }
+        let others = self.others.take();
+        if !others.is_empty() {
+            self.write_row_pages(others);
+        }
+    }
+
+    unsafe fn publish(&self, component: Component) {
+        let Component { mut writer, v, .. } = component;
+        let first = meta::reserve(self.new, v + 1);
+        assert_eq!(first, 0, "the new file had rows");
+        (0..=v).for_each(|v| writer.own(v));
+        let (mut component, _, _) = writer.finish(self.new, None);
+        fault("rewrite_shredded");
+        // A standby's older snapshots would see its rows.
+        vacuum::conflict_older(self.new, self.cutoffs.oldest_xmin);
+        manifest::publish(self.new, |manifest| {
+            component.id = manifest.next_component;
+            manifest.next_component += 1;
+            manifest.components.push(component);
+        });
+        fault("rewrite_published");
+    }
+
+    unsafe fn write_row_pages(&mut self, others: Spool) {
+        meta::ensure(self.new);
+        let first = physical_blocks(self.new);
+        let (old, new, cutoffs) = (self.old, self.new, self.cutoffs);
+        let in_heap = InHeap::enter();
+        let state =
+            pg_sys::begin_heap_rewrite(old, new, cutoffs.oldest_xmin, cutoffs.xid, cutoffs.multi);
+        drop(in_heap);
+        let mut row = pgrx::PgMemoryContexts::new("amax rewritten row");
+        others.drain(|tuple| {
+            let context = pg_sys::MemoryContextSwitchTo(row.value());
+            self.deform(tuple);
+            let (values, isnull) = (self.values.as_mut_ptr(), self.isnull.as_mut_ptr());
+            let copy = pg_sys::heap_form_tuple((*new).rd_att, values, isnull);
+            pg_sys::rewrite_heap_tuple(state, tuple, copy);
+            pg_sys::MemoryContextSwitchTo(context);
+            row.reset();
+        });
+        pg_sys::end_heap_rewrite(state);
+        fault("rewrite_kept");
+        // The pages lie in a row, and the map pages that this adds come behind them.
+        for p in first..physical_blocks(new) {
+            map::adopt(new, p);
+        }
+    }
+}
