@@ -270,6 +270,24 @@ class Scenario:
                     if not is_conflict(standby, pid, error):
                         raise
                 connection.close()
+        with self.checks.check(f"{self.name}: rows rewritten that it does not see"), primary.connect() as writer:
+            writer.execute("CREATE TABLE rewritten (id int, doc jsonb) USING amax")
+            writer.execute(insert.format(t="rewritten"))
+            caught_up(primary, standby)
+            connection = standby.connect(prepare_threshold=None)
+            pid = connection.info.backend_pid
+            # A snapshot, but no lock on the table, which would be a conflict of its own.
+            connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1")
+            for step in (insert.format(t="rewritten"), "SET amax.bulk_threshold = 0", "VACUUM FULL rewritten"):
+                writer.execute(step)
+            try:
+                caught_up(primary, standby)
+                equal("rows counted", connection.execute("SELECT count(*) FROM rewritten").fetchone()[0], 400)
+                raise Mismatch("the answer is right, but nothing was to keep it so: has the table been rewritten?")
+            except psycopg.Error as error:
+                if not is_conflict(standby, pid, error):
+                    raise
+            connection.close()
         with self.checks.check(f"{self.name}: TOAST chunks of flushed rows are not visible to all on a promoted standby"):
             with primary.connect() as writer:
                 writer.execute("CREATE TABLE long (id int, note text) USING amax")
