@@ -38,6 +38,8 @@ EXPLAIN (COSTS OFF) SELECT doc->'tags'->>0, count(DISTINCT customer) FROM orders
 EXPLAIN (COSTS OFF) SELECT c.name, o.doc->>'kind' FROM orders o JOIN customers c ON c.id = o.customer WHERE o.id = 77;
 EXPLAIN (COSTS OFF) SELECT o.doc->>'kind' FROM orders o JOIN customers c ON c.id = o.customer WHERE c.id = 5;
 EXPLAIN (COSTS OFF) SELECT o.doc->>'kind', count(*) FROM orders o JOIN customers c ON c.id = o.customer WHERE c.name <> 'c7' GROUP BY 1;
+-- A path that is indexed is not handed up; the document is.
+EXPLAIN (COSTS OFF) SELECT c.name, sum((o.doc->>'price')::int) FROM orders o JOIN customers c ON c.id = o.customer GROUP BY 1;
 -- Elements: of one row by the function, of many in the scan.
 EXPLAIN (COSTS OFF) SELECT tag FROM orders, jsonb_array_elements_text(doc->'tags') tag WHERE id = 77;
 EXPLAIN (COSTS OFF) SELECT tag, count(*) FROM orders, jsonb_array_elements_text(doc->'tags') tag GROUP BY 1;
