@@ -26,9 +26,23 @@ pub(crate) fn name(tag: u8) -> &'static str {
     }
 }
 
-/// Appends a stream of `values` in the encoding that is smallest once compressed.
+/// Bytes of strings that tell how the others are best encoded.
+const SAMPLE: usize = 64 << 10;
+
+/// Appends a stream of `values` in the encoding that is smallest once compressed; of long columns without a dictionary, the one that is
+/// smallest for the first values.
 pub(crate) fn encode(out: &mut Vec<u8>, values: &ByteVec, compression: Compression) -> Result<()> {
     let aligned = compression != Compression::None;
+    let dictionary = Dictionary::of(values)?;
+    let count = values.ends.partition_point(|&end| end as usize <= SAMPLE);
+    if dictionary.is_none() && values.data.len() > 2 * SAMPLE && count > 0 {
+        let ends = values.ends[..count].to_vec();
+        let data = values.data[..ends[count - 1] as usize].to_vec();
+        let mut sample = Vec::new();
+        encode(&mut sample, &ByteVec { ends, data }, compression)?;
+        encode_as(out, values, sample[0], compression);
+        return Ok(());
+    }
     let mut best = Vec::with_capacity(values.data.len() + values.len() + 16);
     encode_plain(&mut best, values, aligned);
     let mut size = stored_len(&best, compression)?;
@@ -41,7 +55,7 @@ pub(crate) fn encode(out: &mut Vec<u8>, values: &ByteVec, compression: Compressi
             size = candidate_size;
         }
     }
-    if let Some(dictionary) = Dictionary::of(values)? {
+    if let Some(dictionary) = dictionary {
         let mut entries = Vec::new();
         encode_small(&mut entries, &dictionary.entries, compression)?;
         let width = width_of(dictionary.entries.len() as u64 - 1);
@@ -323,6 +337,23 @@ fn read_ends(
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    /// A column too long to try everything is encoded like its first values, if the others can be.
+    #[test]
+    fn long_columns_are_encoded_as_they_begin() {
+        let digest = |i: u64| format!("{:016x}", i.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+        let last: [Vec<u8>; 2] = [digest(7).into(), (0..=255).collect()];
+        for (last, tag) in last.into_iter().zip([PACKED, PLAIN]) {
+            let mut column = ByteVec::default();
+            (0..20_000).for_each(|i| column.push(digest(i).as_bytes()).unwrap());
+            column.push(&last).unwrap();
+            let mut out = Vec::new();
+            encode(&mut out, &column, Compression::Snappy).unwrap();
+            assert_eq!(out[0], tag);
+            let back = decode(&mut Reader::new(&out), column.len(), 1 << 20).unwrap();
+            (0..column.len()).for_each(|i| assert_eq!(back.bytes(i), column.get(i)));
+        }
+    }
 
     proptest! {
         #[test]
