@@ -52,7 +52,7 @@ impl Pin {
     /// again and again looks the block up now and then, or the page is evicted.
     pub fn read_recent(rel: pg_sys::Relation, block: u32, recent: pg_sys::Buffer) -> Option<Pin> {
         // SAFETY: a buffer number that a pin had.
-        unsafe { crate::compat::read_recent(rel, block, recent) }.then_some(Pin(recent))
+        unsafe { crate::compat::read_recent(rel, block, recent) }.then(|| Pin(recent))
     }
 
     /// Takes over a pin that a PostgreSQL function returned.
