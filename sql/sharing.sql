@@ -27,11 +27,6 @@ SET amax.shared_cache = 0;
 SELECT decodes($$SELECT doc->>'s' FROM shared$$);
 SELECT * FROM amax.shared_cache();
 RESET amax.shared_cache;
--- The same content is the same column, whose ever it is.
-SELECT count(*) FROM (SELECT doc->>'s' FROM shared OFFSET 0) s;
-CREATE TABLE copy (id int, doc jsonb) USING amax;
-INSERT INTO copy SELECT * FROM shared;
-SELECT decodes($$SELECT doc->>'s' FROM copy$$) AS decodes_its_copy;
 -- A file that is filled again in place holds something else.
 BEGIN;
 CREATE TABLE refilled (id int, doc jsonb) USING amax;
@@ -45,5 +40,5 @@ COMMIT;
 CREATE TEMP TABLE own (id int, doc jsonb) USING amax;
 INSERT INTO own SELECT * FROM shared;
 SELECT decodes($$SELECT doc->>'s' FROM own$$) AS decodes_its_own;
-DROP TABLE shared, copy, refilled, own;
+DROP TABLE shared, refilled, own;
 DROP FUNCTION decodes;

@@ -181,7 +181,8 @@ pub struct OpenLeaf {
     decoded: Cell<usize>,
     /// The oldest segment of shared memory that any of it is in.
     segment: Cell<u64>,
-    is_temporary: bool,
+    /// Where it is: its file, component and number.
+    place: (FileId, u64, usize),
     /// Lazy reads so far.
     reads: Cell<usize>,
 }
@@ -266,12 +267,12 @@ impl OpenLeaf {
 
     /// What any session has decoded of this leaf, or what `decode` gives, which others may use then.
     fn shared(&self, what: &What, decode: impl FnOnce() -> Dense) -> Dense {
-        if self.is_temporary {
+        if self.place.0.is_temporary() {
             return self.keep_dense(decode());
         }
         let key = [0u64, 1].map(|half| {
             let mut hasher = DefaultHasher::new();
-            (half, self.leaf.digest(), what).hash(&mut hasher);
+            (half, self.place, self.leaf.digest(), what).hash(&mut hasher);
             hasher.finish()
         });
         if let Some(found) = shared::get(key) {
@@ -519,6 +520,7 @@ pub fn open(rel: pg_sys::Relation, component: &Component, at: usize) -> Rc<OpenL
     if let Some(leaf) = known {
         return leaf;
     }
+    let_go();
     let directory = manifest::directory(rel, component);
     let Some(entry) = directory.leaves.get(at) else {
         corrupt(
@@ -535,7 +537,7 @@ pub fn open(rel: pg_sys::Relation, component: &Component, at: usize) -> Rc<OpenL
         bytes: Cell::new(leaf.bytes_used() + blob::Buffers::bytes(&entry.image)),
         decoded: Cell::new(0),
         segment: Cell::new(u64::MAX),
-        is_temporary: file.is_temporary(),
+        place: (file, component.id, at),
         reads: Cell::new(0),
         leaf,
         columns: (0..width).map(|_| OnceCell::new()).collect(),

@@ -1,8 +1,9 @@
 //! Decoded columns that all sessions share, parallel workers among them: a session finds what another has decoded.
 //!
 //! An [`Index`] in a segment of shared memory says where they lie in others (crates/cache). A column is found by a hash of its leaf's
-//! content and of what it is of the leaf, so that nothing has to be forgotten when tables change. A segment that the cache has given up
-//! goes when the last session has let go of it, which a session does when it next opens a leaf.
+//! place and content and of what it is of the leaf, so that nothing has to be forgotten when tables change. A segment that the cache
+//! has given up goes when the last session has let go of it, which a session does when it next begins a scan or opens a leaf. As
+//! long as idle sessions keep too many, nothing is added.
 
 use crate::guc;
 use crate::storage::shm::{self, Segment, Shared};
@@ -13,7 +14,7 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Bytes of a segment, unless a column has more.
+/// Bytes of a segment at least, unless the cache is smaller. PostgreSQL has room for a few hundred segments, for all uses.
 const SEGMENT: usize = 8 << 20;
 
 /// Whoever has the same finds the same index. The last number is that of the form of images and of the index.
@@ -36,7 +37,8 @@ pub struct Found {
 }
 
 thread_local! {
-    static CACHE: OnceCell<Cache> = const { OnceCell::new() };
+    /// None if there can be none in this server.
+    static CACHE: OnceCell<Option<Cache>> = const { OnceCell::new() };
 }
 
 /// Runs `f` unless there is no such cache.
@@ -45,13 +47,15 @@ fn with<R>(f: impl FnOnce(&Cache) -> Option<R>) -> Option<R> {
         return None;
     }
     CACHE.with(|cache| {
-        let cache = cache.get_or_init(|| Cache {
-            shared: Shared::find(NAME, c"amax_decoded_columns"),
-            index: RefCell::default(),
-            mapped: RefCell::default(),
-            full: Cell::new(false),
-        });
-        f(cache)
+        let make = || {
+            Some(Cache {
+                shared: Shared::find(NAME, c"amax_decoded_columns")?,
+                index: RefCell::default(),
+                mapped: RefCell::default(),
+                full: Cell::new(false),
+            })
+        };
+        cache.get_or_init(make).as_ref().and_then(f)
     })
 }
 
@@ -66,6 +70,10 @@ pub fn get(key: Key) -> Option<Found> {
 /// Gives others a column. It is the same in shared memory, unless there is no room.
 pub fn put(key: Key, dense: &Dense) -> Option<Found> {
     with(|cache| {
+        if let Some(place) = cache.read(|index| index.find(key)).flatten() {
+            // Somebody else was as quick.
+            return cache.view(place);
+        }
         let place = cache.reserve(dense.image_len())?;
         let segment = cache.map(place)?;
         // SAFETY: the place is ours until the index says what is there.
@@ -81,12 +89,15 @@ pub fn put(key: Key, dense: &Dense) -> Option<Found> {
 
 /// Lets go of segments that have been given up; whatever is in segments up to this number is to be dropped, too.
 pub fn let_go() -> u64 {
-    let gone = with(|cache| {
+    let let_go = |cache: &Cache| {
+        cache.full.set(false);
         let gone = cache.read(Index::gone)?;
         cache.mapped.borrow_mut().retain(|&number, _| number > gone);
         Some(gone)
-    });
-    gone.unwrap_or(0)
+    };
+    // Also in a session that does without now.
+    let known = |cache: &OnceCell<Option<Cache>>| cache.get()?.as_ref().and_then(let_go);
+    CACHE.with(known).unwrap_or(0)
 }
 
 /// Segments, their bytes, and columns in them.
@@ -157,21 +168,36 @@ impl Cache {
         if let Some(place) = self.write(|index| index.reserve(len))? {
             return Some(place);
         }
-        let size = len.max(SEGMENT.min(limit / 2));
+        self.lay_ghosts(limit)?;
+        let size = len.max((limit / 32).max(SEGMENT).min(limit / 2));
         let made = self.create(size)?;
         made.pin();
         let handle = made.handle();
-        let (place, newest, given_up) = self.write(|index| {
-            let given_up = index.append(handle, size, limit);
-            (
-                index.reserve(len),
-                index.gone() + index.segments(),
-                given_up,
-            )
+        let (place, given_up) = self.write(|index| match index.reserve(len) {
+            // Somebody else was as quick.
+            Some(place) => (Some(place), vec![handle]),
+            None => {
+                let given_up = index.append(handle, size, limit);
+                (index.reserve(len), given_up)
+            }
         })?;
-        self.mapped.borrow_mut().insert(newest, Arc::new(made));
+        if let Some(place) = place.filter(|place| place.handle == handle) {
+            let mapped = &mut *self.mapped.borrow_mut();
+            mapped.insert(place.segment, Arc::new(made));
+        }
         given_up.into_iter().for_each(shm::unpin);
         place
+    }
+
+    /// Looks which of the segments that were given up have gone; None if too many are still mapped.
+    fn lay_ghosts(&self, limit: usize) -> Option<()> {
+        let mut gone = self.read(Index::ghosts)?;
+        gone.retain(|&handle| !Segment::is_there(handle));
+        let may = self.write(|index| {
+            index.forget(&gone);
+            index.may_append(limit)
+        });
+        may?.then_some(())
     }
 
     fn map(&self, place: Place) -> Option<Arc<Segment>> {

@@ -11,6 +11,7 @@
 use super::aggregate::{child, of, State};
 use super::datum;
 use super::tree::next_row;
+use crate::storage::shm;
 use amax_exec::Aggregator;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -73,25 +74,30 @@ pub unsafe fn is_worker() -> bool {
 #[derive(Clone, Copy)]
 struct Header {
     worker: i32,
+    /// Which of the worker's batches of groups it is of. Pieces of one come in order, but mail may overtake rows that are of the one before.
+    batch: u32,
     /// How many bytes the worker's groups took; 0 if their last piece has yet to come.
     used: u64,
 }
 
 impl Header {
-    const SIZE: usize = 12;
+    const SIZE: usize = 16;
 
     fn write(self) -> [u8; Self::SIZE] {
         let mut out = [0; Self::SIZE];
         out[..4].copy_from_slice(&self.worker.to_le_bytes());
-        out[4..].copy_from_slice(&self.used.to_le_bytes());
+        out[4..8].copy_from_slice(&self.batch.to_le_bytes());
+        out[8..].copy_from_slice(&self.used.to_le_bytes());
         out
     }
 
     fn read(piece: &[u8]) -> Option<(Header, &[u8])> {
         let (worker, rest) = piece.split_first_chunk()?;
+        let (batch, rest) = rest.split_first_chunk()?;
         let (used, rest) = rest.split_first_chunk()?;
         let header = Header {
             worker: i32::from_le_bytes(*worker),
+            batch: u32::from_le_bytes(*batch),
             used: u64::from_le_bytes(*used),
         };
         Some((header, rest))
@@ -103,7 +109,8 @@ impl Header {
 pub struct Outbox {
     /// In the order they go: bytes of groups, and what the groups took.
     waiting: VecDeque<(Vec<u8>, u64)>,
-    /// Of the first.
+    /// The first's number, and how much of it has been sent.
+    batch: u32,
     sent: usize,
     /// Whether they have to go before more rows are read.
     due: bool,
@@ -133,11 +140,13 @@ impl Outbox {
         let last = piece.len() == rest.len();
         let header = Header {
             worker: unsafe { pg_sys::ParallelWorkerNumber },
+            batch: self.batch,
             used: if last { *used } else { 0 },
         };
         send(header, piece);
         if last {
             self.waiting.pop_front();
+            self.batch += 1;
             self.sent = 0;
         }
         true
@@ -147,33 +156,35 @@ impl Outbox {
 /// What has come of workers' groups.
 #[derive(Default)]
 pub struct Inbox {
-    workers: HashMap<i32, Incoming>,
+    /// By worker and batch, what is not complete.
+    batches: HashMap<(i32, u32), Vec<u8>>,
+    /// The most that groups sent took in a worker.
+    used: HashMap<i32, u64>,
     received: u64,
 }
 
-#[derive(Default)]
-struct Incoming {
-    bytes: Vec<u8>,
-    /// The most that groups sent took in the worker.
-    used: u64,
-}
-
 impl Inbox {
-    /// Takes a piece; all bytes of a worker's groups when it is their last.
+    /// Takes a piece; all bytes of a batch of groups when it is its last.
     fn take<'a>(&mut self, piece: &'a [u8]) -> Option<Cow<'a, [u8]>> {
         let (header, bytes) = Header::read(piece).expect("workers send pieces with headers");
         self.received += bytes.len() as u64;
-        let incoming = self.workers.entry(header.worker).or_default();
-        incoming.used = incoming.used.max(header.used);
-        if header.used > 0 && incoming.bytes.is_empty() {
-            return Some(bytes.into());
+        let used = self.used.entry(header.worker).or_default();
+        *used = header.used.max(*used);
+        let batch = (header.worker, header.batch);
+        if header.used == 0 {
+            let before = self.batches.entry(batch).or_default();
+            before.extend_from_slice(bytes);
+            return None;
         }
-        incoming.bytes.extend_from_slice(bytes);
-        (header.used > 0).then(|| std::mem::take(&mut incoming.bytes).into())
+        let Some(mut all) = self.batches.remove(&batch) else {
+            return Some(bytes.into());
+        };
+        all.extend_from_slice(bytes);
+        Some(all.into())
     }
 
     pub unsafe fn explain(&self, es: *mut pg_sys::ExplainState) {
-        let used: u64 = self.workers.values().map(|worker| worker.used).sum();
+        let used: u64 = self.used.values().sum();
         super::explain::number(c"Memory Peak of Workers kB", used.div_ceil(1024), es);
         super::explain::number(c"Received kB", self.received.div_ceil(1024), es);
     }
@@ -272,16 +283,28 @@ impl State {
     }
 }
 
-/// Bytes of shared memory for the mailboxes of so many workers.
+/// The workers' mailboxes in a query's shared memory: how many, and they.
+#[repr(C)]
+struct Mailroom {
+    boxes: usize,
+    first: [Mailbox; 0],
+}
+
+impl Mailroom {
+    unsafe fn mailbox(room: *mut Mailroom, worker: usize) -> *mut Mailbox {
+        (&raw mut (*room).first as *mut Mailbox).add(worker)
+    }
+}
+
+/// Bytes of shared memory for the mailboxes of so many workers; where that is tight there are none.
 #[pg_guard]
 pub unsafe extern "C-unwind" fn estimate_dsm(
     node: *mut pg_sys::CustomScanState,
     context: *mut pg_sys::ParallelContext,
 ) -> pg_sys::Size {
-    if !of(node).wants_mail() {
-        return 0;
-    }
-    (*context).nworkers as usize * size_of::<Mailbox>()
+    let boxes = (*context).nworkers as usize * size_of::<Mailbox>();
+    let wanted = of(node).wants_mail() && shm::there_is_room(boxes);
+    size_of::<Mailroom>() + if wanted { boxes } else { 0 }
 }
 
 /// Of a parallel query that begins, or begins again.
@@ -291,11 +314,12 @@ pub unsafe extern "C-unwind" fn initialize_dsm(
     _context: *mut pg_sys::ParallelContext,
     coordinate: *mut std::ffi::c_void,
 ) {
-    let workers = (*node).pscan_len / size_of::<Mailbox>();
-    let mailbox = |worker| (coordinate as *mut Mailbox).add(worker);
-    of(node).mail = (0..workers).map(mailbox).collect();
+    let room = coordinate as *mut Mailroom;
+    (*room).boxes = ((*node).pscan_len - size_of::<Mailroom>()) / size_of::<Mailbox>();
+    let mail = (0..(*room).boxes).map(|worker| Mailroom::mailbox(room, worker));
+    of(node).mail = mail.collect();
     for &mailbox in &of(node).mail {
-        (*mailbox).len.store(0, Ordering::Release);
+        Mailbox::clear(mailbox);
     }
 }
 
@@ -305,9 +329,10 @@ pub unsafe extern "C-unwind" fn initialize_worker(
     _toc: *mut pg_sys::shm_toc,
     coordinate: *mut std::ffi::c_void,
 ) {
-    if of(node).wants_mail() {
-        let worker = pg_sys::ParallelWorkerNumber as usize;
-        of(node).mail = vec![(coordinate as *mut Mailbox).add(worker)];
+    let room = coordinate as *mut Mailroom;
+    let worker = pg_sys::ParallelWorkerNumber as usize;
+    if worker < (*room).boxes {
+        of(node).mail = vec![Mailroom::mailbox(room, worker)];
     }
 }
 

@@ -59,9 +59,27 @@ impl Segment {
         Some(made)
     }
 
-    /// None if it is gone.
+    /// None if it is gone, or cannot be mapped. Not to be called while it is mapped.
     pub fn attach(handle: u32) -> Option<Segment> {
-        Segment::of(without_owner(|| unsafe { pg_sys::dsm_attach(handle) }))
+        let attach = AssertUnwindSafe(|| unsafe { pg_sys::dsm_attach(handle) });
+        let segment = without_owner(|| {
+            PgTryBuilder::new(attach)
+                .catch_others(|_| unsafe {
+                    // PostgreSQL leaves it to the resource owner to undo this half of it.
+                    let half = pg_sys::dsm_find_mapping(handle);
+                    if !half.is_null() {
+                        pg_sys::dsm_detach(half);
+                    }
+                    std::ptr::null_mut()
+                })
+                .execute()
+        });
+        Segment::of(segment)
+    }
+
+    /// Whether any process has it mapped, or it is pinned.
+    pub fn is_there(handle: u32) -> bool {
+        unsafe { !pg_sys::dsm_find_mapping(handle).is_null() || Segment::attach(handle).is_some() }
     }
 
     fn of(segment: *mut pg_sys::dsm_segment) -> Option<Segment> {
@@ -101,7 +119,7 @@ pub fn unpin(handle: u32) {
 
 /// Whether so much may be taken of the file system that segments are files of, without making it tight for others: containers
 /// have little of it.
-fn there_is_room(bytes: usize) -> bool {
+pub fn there_is_room(bytes: usize) -> bool {
     // DSM_IMPL_POSIX
     if unsafe { pg_sys::dynamic_shared_memory_type } != pg_sys::DSM_IMPL_POSIX as i32 {
         return true;
@@ -128,26 +146,39 @@ struct Word {
 const ADDIN_SHMEM_INIT_LOCK: usize = 21;
 
 impl Shared {
-    /// By its name. It takes a few bytes of what the server's shared memory has left.
-    pub fn find(name: &str, tranche: &'static CStr) -> Shared {
+    /// By its name; None if what the server's shared memory has left is not even enough for that. Raises nothing.
+    pub fn find(name: &str, tranche: &'static CStr) -> Option<Shared> {
         let name = CString::new(name).expect("a name has no zero byte");
-        // SAFETY: as the example of xfunc.sgml, "Shared Memory", which also runs in a server that has started.
+        // SAFETY: as in xfunc.sgml, "Shared Memory", and as autoprewarm.c does it in a server that has started.
         unsafe {
             let lock = &raw mut (*pg_sys::MainLWLockArray.add(ADDIN_SHMEM_INIT_LOCK)).lock;
-            pg_sys::LWLockAcquire(lock, pg_sys::LWLockMode::LW_EXCLUSIVE);
-            let mut found = false;
-            let size = size_of::<Word>();
-            let word = pg_sys::ShmemInitStruct(name.as_ptr(), size, &mut found) as *mut Word;
-            if !found {
-                (*word).tranche = pg_sys::LWLockNewTrancheId();
-                pg_sys::LWLockInitialize(&raw mut (*word).lock, (*word).tranche);
-                (*word).word = 0;
-            }
-            pg_sys::LWLockRelease(lock);
-            pg_sys::LWLockRegisterTranche((*word).tranche, tranche.as_ptr());
-            let word =
-                NonNull::new(word).expect("ShmemInitStruct raises an error if there is none");
-            Shared { word }
+            let held = pg_sys::InterruptHoldoffCount;
+            let find = AssertUnwindSafe(|| {
+                pg_sys::LWLockAcquire(lock, pg_sys::LWLockMode::LW_EXCLUSIVE);
+                let mut found = false;
+                let size = size_of::<Word>();
+                let word = pg_sys::ShmemInitStruct(name.as_ptr(), size, &mut found) as *mut Word;
+                if !found {
+                    (*word).tranche = pg_sys::LWLockNewTrancheId();
+                    pg_sys::LWLockInitialize(&raw mut (*word).lock, (*word).tranche);
+                    (*word).word = 0;
+                }
+                pg_sys::LWLockRelease(lock);
+                word
+            });
+            let word = PgTryBuilder::new(find)
+                .catch_others(|_| {
+                    if pg_sys::LWLockHeldByMe(lock) {
+                        // The error forgot that a lock holds off interrupts.
+                        pg_sys::InterruptHoldoffCount = held + 1;
+                        pg_sys::LWLockRelease(lock);
+                    }
+                    std::ptr::null_mut()
+                })
+                .execute();
+            let word = NonNull::new(word)?;
+            pg_sys::LWLockRegisterTranche((*word.as_ptr()).tranche, tranche.as_ptr());
+            Some(Shared { word })
         }
     }
 

@@ -5,10 +5,10 @@
 //! drops the segments. A segment that is given up takes its things along; whoever has it mapped may go on reading it.
 
 /// Segments there may be at a time.
-const SEGMENTS: usize = 512;
+pub const SEGMENTS: usize = 64;
 /// Things with the same bucket that are found.
 const WAYS: usize = 16;
-const BUCKETS: usize = 2048;
+const BUCKETS: usize = if cfg!(test) { 64 } else { 2048 };
 
 /// What a thing is found by: as good as unique.
 pub type Key = [u64; 2];
@@ -41,6 +41,8 @@ pub struct Index {
     bytes: u64,
     /// By number, modulo.
     segments: [Segment; SEGMENTS],
+    /// Handles and bytes of segments that have been given up while somebody may still have had them mapped; 0 bytes: none.
+    ghosts: [(u32, u64); SEGMENTS],
     buckets: [[Entry; WAYS]; BUCKETS],
 }
 
@@ -123,6 +125,9 @@ impl Index {
 
     /// Notes that a thing has been put into its place.
     pub fn insert(&mut self, key: Key, place: Place) {
+        if place.segment <= self.gone {
+            return;
+        }
         let ways = &mut self.buckets[bucket(key)];
         let same = ways.iter_mut().position(|entry| entry.key == key);
         let oldest = (0..WAYS).min_by_key(|&way| ways[way].segment);
@@ -135,6 +140,26 @@ impl Index {
         };
     }
 
+    /// Segments that have been given up, and may still be mapped.
+    pub fn ghosts(&self) -> Vec<u32> {
+        let there = self.ghosts.iter().filter(|ghost| ghost.1 > 0);
+        there.map(|ghost| ghost.0).collect()
+    }
+
+    /// Nobody has these mapped any more.
+    pub fn forget(&mut self, ghosts: &[u32]) {
+        let forgotten = |ghost: &&mut (u32, u64)| ghosts.contains(&ghost.0);
+        let found = self.ghosts.iter_mut().filter(forgotten);
+        found.for_each(|ghost| *ghost = (0, 0));
+    }
+
+    /// Whether a segment may be added: those given up that are still mapped take no more than `limit` bytes, nor do they number as
+    /// many as there may be.
+    pub fn may_append(&self, limit: usize) -> bool {
+        let bytes: u64 = self.ghosts.iter().map(|ghost| ghost.1).sum();
+        bytes <= limit as u64 && self.ghosts().len() < SEGMENTS / 2
+    }
+
     /// Adds a segment, and gives up old ones so that together they have no more than `limit` bytes, unless it is larger by itself. The
     /// handles of those given up.
     pub fn append(&mut self, handle: u32, size: usize, limit: usize) -> Vec<u32> {
@@ -145,6 +170,10 @@ impl Index {
             let segment = self.segments[at(self.gone)];
             self.bytes -= segment.size;
             given_up.push(segment.handle);
+            // If there is no place for it, it is one too many that nobody counts.
+            if let Some(ghost) = self.ghosts.iter_mut().find(|ghost| ghost.1 == 0) {
+                *ghost = (segment.handle, segment.size);
+            }
         }
         self.newest += 1;
         self.bytes += size as u64;
@@ -177,6 +206,7 @@ mod tests {
             newest: 0,
             bytes: 0,
             segments: [Segment::default(); SEGMENTS],
+            ghosts: [(0, 0); SEGMENTS],
             buckets: [[Entry::default(); WAYS]; BUCKETS],
         })
     }
@@ -213,6 +243,33 @@ mod tests {
         }
         assert_eq!(index.append(7, 1, usize::MAX), [0]);
         assert_eq!(index.segments(), SEGMENTS as u64);
+    }
+
+    #[test]
+    fn segments_that_are_still_mapped_keep_others_out() {
+        let mut index = empty();
+        for handle in 1..=3 {
+            assert!(index.may_append(1000));
+            index.append(handle, 600, 1000);
+        }
+        // 1 and 2 have been given up, with 1,200 bytes.
+        assert_eq!(index.ghosts(), [1, 2]);
+        assert!(!index.may_append(1000));
+        index.forget(&[1]);
+        assert_eq!(index.ghosts(), [2]);
+        assert!(index.may_append(1000));
+    }
+
+    #[test]
+    fn nothing_is_found_in_a_segment_that_went_before_it_was_put_there() {
+        let mut index = empty();
+        index.append(1, 600, 1000);
+        let late = index.reserve(10).expect("room");
+        index.append(2, 600, 1000);
+        let place = index.reserve(10).expect("room");
+        index.insert([1, 1], place);
+        index.insert([1, 1], late);
+        assert_eq!(index.find([1, 1]), Some(place));
     }
 
     proptest! {

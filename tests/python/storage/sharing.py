@@ -80,8 +80,8 @@ def ask(twins, rng, sides):
     side.query(f"SET {workers}")
     tight = rng.random() < 0.1
     if tight:
-        # No segment can be made, with an error inside of PostgreSQL.
-        limit_files(side, 1 << 20)
+        # No segment of the usual size can be made, with an error inside of PostgreSQL. What workers need fits.
+        limit_files(side, 6 << 20)
     amax = side.run(query)
     if tight:
         limit_files(side, "unlimited")
