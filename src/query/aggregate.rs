@@ -6,7 +6,7 @@ use super::aggregate_rows::{raise, Inputs, Wanted};
 use super::datum;
 use super::entry::expressions;
 use super::scan;
-use super::tree::{list, nodes};
+use super::tree::{list, nodes, project};
 use amax_exec::{Aggregator, Output};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -199,7 +199,7 @@ unsafe fn read(node: *mut pg_sys::CustomScanState) {
 unsafe fn read_again(node: *mut pg_sys::CustomScanState) {
     match part(node) {
         Part::Upper => pg_sys::ExecReScan(child(node)),
-        _ => scan::restart(scan::of(child(node) as *mut pg_sys::CustomScanState)),
+        _ => scan::of(child(node) as *mut pg_sys::CustomScanState).restart(),
     }
     read(node);
 }
@@ -268,7 +268,7 @@ unsafe extern "C-unwind" fn exec(
         return if projection.is_null() {
             slot
         } else {
-            scan::project(projection)
+            project(projection)
         };
     }
 }

@@ -10,7 +10,7 @@
 
 use super::aggregate::{child, of, State};
 use super::datum;
-use super::tree::next_row;
+use super::tree::{next_row, project};
 use crate::storage::shm;
 use amax_exec::Aggregator;
 use pgrx::pg_sys;
@@ -219,7 +219,7 @@ pub unsafe fn send(node: *mut pg_sys::CustomScanState) -> *mut pg_sys::TupleTabl
     }
     pg_sys::ExecStoreVirtualTuple(slot);
     (*econtext).ecxt_scantuple = slot;
-    super::scan::project((*node).ss.ps.ps_ProjInfo)
+    project((*node).ss.ps.ps_ProjInfo)
 }
 
 unsafe fn next_piece(node: *mut pg_sys::CustomScanState) -> Option<Vec<u8>> {

@@ -4,8 +4,8 @@
 use super::compile::reads;
 use super::entry::{entry_of, expressions, Entry};
 use super::rows::Rows;
-use super::scan::project;
 use super::tree::nodes;
+use super::tree::project;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 use pgrx::PgMemoryContexts;

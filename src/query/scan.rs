@@ -1,5 +1,12 @@
 //! The scan node: vectorized filters over leaves, then the entries of the rows that pass.
 
+mod node;
+mod parallel;
+mod stage;
+
+pub use node::{create, METHODS};
+pub use stage::Counts;
+
 use super::columns::LeafColumns;
 use super::compile::{is_pure, reads, Compiler};
 use super::entry::{entry_of, expressions, Entry};
@@ -10,116 +17,18 @@ use super::tree::nodes;
 use super::unnest::{Arrays, Function, Unnesting};
 use super::unnest_plan::Shape;
 use crate::am::bulk;
-use crate::am::scan::predicate_lock;
 use crate::storage::meta::logical_blocks;
 use amax_exec::{passes_none, Batch, Expr};
+use parallel::Shared;
 use pgrx::pg_sys;
-use pgrx::prelude::*;
-use pgrx::PgMemoryContexts;
+use stage::{Clause, Current, Picked, Stage, UNLESS_MATCHED};
 use std::rc::Rc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// The node's state, begun as PostgreSQL's.
 #[repr(C)]
 pub struct Node {
     pub base: pg_sys::CustomScanState,
     pub scan: *mut Scan,
-}
-
-/// A condition of the scan.
-struct Clause {
-    state: *mut pg_sys::ExprState,
-    reads: Vec<usize>,
-    /// Its vectorized form, if it may be evaluated for rows that are perhaps never asked for.
-    vector: Option<Expr>,
-}
-
-/// The rows of a stage that are being handed out.
-enum Current {
-    None,
-    /// Rows of a leaf, or elements of their arrays.
-    Leaf(Rc<LeafColumns>, Picked),
-    /// The page in the source's block.
-    Page,
-    /// What a function returns that PostgreSQL calls for the row of the stage before.
-    Call,
-}
-
-/// Rows that may pass, ascending.
-enum Picked {
-    /// That pass.
-    Decided(Vec<u32>),
-    /// Each with the first condition that is still to be looked at.
-    Open(Vec<(u32, usize)>),
-}
-
-impl Picked {
-    fn len(&self) -> usize {
-        match self {
-            Picked::Decided(rows) => rows.len(),
-            Picked::Open(rows) => rows.len(),
-        }
-    }
-
-    /// `conditions` are all there are.
-    fn get(&self, at: usize, conditions: usize) -> Option<(u32, usize)> {
-        match self {
-            Picked::Decided(rows) => rows.get(at).map(|&row| (row, conditions)),
-            Picked::Open(rows) => rows.get(at).copied(),
-        }
-    }
-}
-
-/// In place of a condition, for an outer join's row without element: it is there only if no element matches.
-const UNLESS_MATCHED: usize = usize::MAX;
-
-/// What became of a stage's rows, for EXPLAIN.
-#[derive(Default)]
-pub struct Counts {
-    /// Those that came.
-    pub all: u64,
-    /// Those that passed each condition.
-    pub passed: Vec<u64>,
-    /// Rows of an outer join that no element matched.
-    pub unmatched: u64,
-}
-
-/// The table's rows, or the elements of their arrays: each stage takes rows of the one before.
-struct Stage {
-    clauses: Vec<Clause>,
-    /// How many of the conditions say whether an element matches; the others come after an outer join.
-    matching: usize,
-    /// Whether rows without a matching element stay.
-    outer: bool,
-    current: Current,
-    /// The one handed out last; before the first, or after the last, of what is just begun.
-    at: isize,
-    /// The row of the stage before that an element matched last, in `current`.
-    matched: Option<u32>,
-    counts: Counts,
-}
-
-impl Stage {
-    fn new(clauses: Vec<Clause>, matching: usize, outer: bool) -> Stage {
-        Stage {
-            counts: Counts {
-                passed: vec![0; clauses.len()],
-                ..Counts::default()
-            },
-            clauses,
-            matching,
-            outer,
-            current: Current::None,
-            at: -1,
-            matched: None,
-        }
-    }
-
-    /// The first condition that vectors do not decide.
-    fn vectorized(&self) -> usize {
-        let vectors = self.clauses.iter().take_while(|c| c.vector.is_some());
-        vectors.count().min(self.matching)
-    }
 }
 
 /// Rows that passed all conditions.
@@ -658,248 +567,17 @@ impl Scan {
         self.rows.clear();
     }
 
+    /// From its start again.
+    pub unsafe fn restart(&mut self) {
+        self.forget();
+        self.joins.restart();
+        if !self.parallel {
+            self.source.rewind(logical_blocks(self.rows.rel));
+        }
+    }
+
     pub fn met(&mut self) -> Met {
         self.source.leave();
         self.source.met
-    }
-}
-
-pub static METHODS: super::Methods = super::Methods(pg_sys::CustomExecMethods {
-    CustomName: c"AmaxScan".as_ptr(),
-    BeginCustomScan: Some(begin),
-    ExecCustomScan: Some(exec),
-    EndCustomScan: Some(end),
-    ReScanCustomScan: Some(rescan),
-    MarkPosCustomScan: None,
-    RestrPosCustomScan: None,
-    EstimateDSMCustomScan: Some(estimate_dsm),
-    InitializeDSMCustomScan: Some(initialize_dsm),
-    ReInitializeDSMCustomScan: Some(reinitialize_dsm),
-    InitializeWorkerCustomScan: Some(initialize_worker),
-    ShutdownCustomScan: Some(shutdown),
-    ExplainCustomScan: Some(super::explain::scan),
-});
-
-#[pg_guard]
-pub unsafe extern "C-unwind" fn create(_plan: *mut pg_sys::CustomScan) -> *mut pg_sys::Node {
-    let node = super::tree::make::<Node>(pg_sys::NodeTag::T_CustomScanState);
-    (*node).base.methods = &METHODS.0;
-    node as *mut pg_sys::Node
-}
-
-#[pg_guard]
-unsafe extern "C-unwind" fn begin(
-    node: *mut pg_sys::CustomScanState,
-    estate: *mut pg_sys::EState,
-    eflags: i32,
-) {
-    // We look at the conditions ourselves.
-    (*node).ss.ps.qual = std::ptr::null_mut();
-    let rel = match (*node).ss.ss_currentRelation {
-        // A join's is for us to open.
-        rel if rel.is_null() => {
-            let plan = (*node).ss.ps.plan as *mut pg_sys::CustomScan;
-            pg_sys::ExecOpenScanRelation(estate, Shape::of(plan).table, eflags)
-        }
-        rel => rel,
-    };
-    let mut context = PgMemoryContexts::For((*estate).es_query_cxt);
-    let scan = Scan::new(node, rel);
-    (*(node as *mut Node)).scan = context.leak_and_drop_on_delete(scan);
-    if eflags & pg_sys::EXEC_FLAG_EXPLAIN_ONLY as i32 == 0 {
-        predicate_lock(rel, (*estate).es_snapshot);
-    }
-}
-
-#[pg_guard]
-unsafe extern "C-unwind" fn exec(
-    node: *mut pg_sys::CustomScanState,
-) -> *mut pg_sys::TupleTableSlot {
-    let scan = of(node);
-    let epq = (*(*node).ss.ps.state).es_epq_active;
-    let forward = (*(*node).ss.ps.state).es_direction >= 0;
-    // What unnests is in no query whose rows may be rechecked.
-    let found = if epq.is_null() || scan.arrays.is_some() {
-        if scan.joins.news() {
-            scan.hear_of_joins();
-        }
-        scan.advance(forward)
-    } else {
-        recheck(node, epq)
-    };
-    scan.note_removed((*node).ss.ps.instrument);
-    if !found {
-        let result = (*node).ss.ps.ps_ResultTupleSlot;
-        crate::compat::clear_slot(result);
-        return result;
-    }
-    scan.rows.fill(&scan.output);
-    let projection = (*node).ss.ps.ps_ProjInfo;
-    if projection.is_null() {
-        return scan.rows.scan_slot;
-    }
-    project(projection)
-}
-
-/// ExecProject() (executor.h).
-pub unsafe fn project(projection: *mut pg_sys::ProjectionInfo) -> *mut pg_sys::TupleTableSlot {
-    let econtext = (*projection).pi_exprContext;
-    let state = &mut (*projection).pi_state;
-    let slot = state.resultslot;
-    crate::compat::clear_slot(slot);
-    super::tree::eval(state, econtext);
-    (*slot).tts_flags &= !(pg_sys::TTS_FLAG_EMPTY as u16);
-    (*slot).tts_nvalid = (*(*slot).tts_tupleDescriptor).natts as i16;
-    slot
-}
-
-/// EvalPlanQual's one row of our relation, if it is there and passes (ExecScanFetch() in execScan.c).
-unsafe fn recheck(node: *mut pg_sys::CustomScanState, epq: *mut pg_sys::EPQState) -> bool {
-    let scan = of(node);
-    let relid = (*((*node).ss.ps.plan as *mut pg_sys::CustomScan))
-        .scan
-        .scanrelid;
-    let at = relid as usize - 1;
-    let done = (*epq).relsubs_done.add(at);
-    if *done {
-        return false;
-    }
-    let given = *(*epq).relsubs_slot.add(at);
-    if !given.is_null() {
-        *done = true;
-        if (*given).tts_flags & pg_sys::TTS_FLAG_EMPTY as u16 != 0 {
-            return false;
-        }
-        crate::compat::copy_slot(scan.rows.row_slot, given);
-    } else if !(*(*epq).relsubs_rowmark.add(at)).is_null() {
-        *done = true;
-        if !pg_sys::EvalPlanQualFetchRowMark(epq, relid, scan.rows.row_slot) {
-            return false;
-        }
-    } else {
-        // Not a relation that is being rechecked: scanned as ever.
-        return scan.advance(true);
-    }
-    scan.rows.set_slot(scan.rows.row_slot);
-    scan.passes(0, 0, 0)
-}
-
-#[pg_guard]
-unsafe extern "C-unwind" fn end(node: *mut pg_sys::CustomScanState) {
-    let scan = of(node);
-    scan.forget();
-    scan.source.block.clear();
-}
-
-#[pg_guard]
-unsafe extern "C-unwind" fn rescan(node: *mut pg_sys::CustomScanState) {
-    restart(of(node));
-}
-
-/// The scan from its start again.
-pub unsafe fn restart(scan: &mut Scan) {
-    scan.forget();
-    scan.joins.restart();
-    if !scan.parallel {
-        scan.source.rewind(logical_blocks(scan.rows.rel));
-    }
-}
-
-/// What the workers of a parallel scan share; what those that are done have counted follows, see [`Shared::counted`].
-#[repr(C)]
-struct Shared {
-    next: AtomicU32,
-    end: u32,
-    counters: usize,
-}
-
-impl Shared {
-    fn size(counters: usize) -> usize {
-        std::mem::size_of::<Shared>() + counters * std::mem::size_of::<AtomicU64>()
-    }
-
-    unsafe fn counted<'a>(shared: *mut Shared) -> &'a [AtomicU64] {
-        let first = shared.add(1) as *mut AtomicU64;
-        std::slice::from_raw_parts(first, (*shared).counters)
-    }
-}
-
-#[pg_guard]
-unsafe extern "C-unwind" fn estimate_dsm(
-    node: *mut pg_sys::CustomScanState,
-    _context: *mut pg_sys::ParallelContext,
-) -> pg_sys::Size {
-    Shared::size(of(node).counters().len())
-}
-
-#[pg_guard]
-unsafe extern "C-unwind" fn initialize_dsm(
-    node: *mut pg_sys::CustomScanState,
-    _context: *mut pg_sys::ParallelContext,
-    coordinate: *mut std::ffi::c_void,
-) {
-    let shared = coordinate as *mut Shared;
-    shared.write(Shared {
-        next: AtomicU32::new(0),
-        end: logical_blocks(of(node).rows.rel),
-        counters: of(node).counters().len(),
-    });
-    for counter in 0..(*shared).counters {
-        (shared.add(1) as *mut AtomicU64)
-            .add(counter)
-            .write(AtomicU64::new(0));
-    }
-    join(of(node), shared);
-}
-
-#[pg_guard]
-unsafe extern "C-unwind" fn reinitialize_dsm(
-    node: *mut pg_sys::CustomScanState,
-    _context: *mut pg_sys::ParallelContext,
-    coordinate: *mut std::ffi::c_void,
-) {
-    let shared = coordinate as *mut Shared;
-    (*shared).next.store(0, Ordering::SeqCst);
-    (*shared).end = logical_blocks(of(node).rows.rel);
-    join(of(node), shared);
-}
-
-#[pg_guard]
-unsafe extern "C-unwind" fn initialize_worker(
-    node: *mut pg_sys::CustomScanState,
-    _toc: *mut pg_sys::shm_toc,
-    coordinate: *mut std::ffi::c_void,
-) {
-    join(of(node), coordinate as *mut Shared);
-}
-
-unsafe fn join(scan: &mut Scan, shared: *mut Shared) {
-    scan.parallel = true;
-    scan.shared = shared;
-    let (snapshot, met) = (scan.source.snapshot, scan.source.met);
-    scan.source = Source::new(
-        scan.rows.rel,
-        snapshot,
-        (*shared).end,
-        Position::Shared(&(*shared).next),
-    );
-    scan.source.met = met;
-}
-
-/// Before the shared memory goes: workers leave what they have met there, and the leader takes it.
-#[pg_guard]
-unsafe extern "C-unwind" fn shutdown(node: *mut pg_sys::CustomScanState) {
-    let scan = of(node);
-    let shared = std::mem::replace(&mut scan.shared, std::ptr::null_mut());
-    if shared.is_null() {
-        return;
-    }
-    scan.source.leave();
-    for (counter, counted) in scan.counters().into_iter().zip(Shared::counted(shared)) {
-        if pg_sys::ParallelWorkerNumber >= 0 {
-            counted.fetch_add(*counter, Ordering::SeqCst);
-        } else {
-            *counter += counted.swap(0, Ordering::SeqCst);
-        }
     }
 }

@@ -120,3 +120,15 @@ pub unsafe fn holds(state: *mut pg_sys::ExprState, econtext: *mut pg_sys::ExprCo
     let (value, null) = eval(state, econtext);
     !null && value.value() & 0xff != 0
 }
+
+/// ExecProject() (executor.h).
+pub unsafe fn project(projection: *mut pg_sys::ProjectionInfo) -> *mut pg_sys::TupleTableSlot {
+    let econtext = (*projection).pi_exprContext;
+    let state = &mut (*projection).pi_state;
+    let slot = state.resultslot;
+    crate::compat::clear_slot(slot);
+    eval(state, econtext);
+    (*slot).tts_flags &= !(pg_sys::TTS_FLAG_EMPTY as u16);
+    (*slot).tts_nvalid = (*(*slot).tts_tupleDescriptor).natts as i16;
+    slot
+}

@@ -1,0 +1,130 @@
+//! The scan's callbacks for PostgreSQL's executor.
+
+use super::{of, parallel, Node, Scan};
+use crate::am::scan::predicate_lock;
+use crate::query::tree::{make, project};
+use crate::query::unnest_plan::Shape;
+use crate::query::Methods;
+use pgrx::pg_sys;
+use pgrx::prelude::*;
+use pgrx::PgMemoryContexts;
+
+pub static METHODS: Methods = Methods(pg_sys::CustomExecMethods {
+    CustomName: c"AmaxScan".as_ptr(),
+    BeginCustomScan: Some(begin),
+    ExecCustomScan: Some(exec),
+    EndCustomScan: Some(end),
+    ReScanCustomScan: Some(rescan),
+    MarkPosCustomScan: None,
+    RestrPosCustomScan: None,
+    EstimateDSMCustomScan: Some(parallel::estimate_dsm),
+    InitializeDSMCustomScan: Some(parallel::initialize_dsm),
+    ReInitializeDSMCustomScan: Some(parallel::reinitialize_dsm),
+    InitializeWorkerCustomScan: Some(parallel::initialize_worker),
+    ShutdownCustomScan: Some(parallel::shutdown),
+    ExplainCustomScan: Some(crate::query::explain::scan),
+});
+
+#[pg_guard]
+pub unsafe extern "C-unwind" fn create(_plan: *mut pg_sys::CustomScan) -> *mut pg_sys::Node {
+    let node = make::<Node>(pg_sys::NodeTag::T_CustomScanState);
+    (*node).base.methods = &METHODS.0;
+    node as *mut pg_sys::Node
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn begin(
+    node: *mut pg_sys::CustomScanState,
+    estate: *mut pg_sys::EState,
+    eflags: i32,
+) {
+    // We look at the conditions ourselves.
+    (*node).ss.ps.qual = std::ptr::null_mut();
+    let rel = match (*node).ss.ss_currentRelation {
+        // A join's is for us to open.
+        rel if rel.is_null() => {
+            let plan = (*node).ss.ps.plan as *mut pg_sys::CustomScan;
+            pg_sys::ExecOpenScanRelation(estate, Shape::of(plan).table, eflags)
+        }
+        rel => rel,
+    };
+    let mut context = PgMemoryContexts::For((*estate).es_query_cxt);
+    let scan = Scan::new(node, rel);
+    (*(node as *mut Node)).scan = context.leak_and_drop_on_delete(scan);
+    if eflags & pg_sys::EXEC_FLAG_EXPLAIN_ONLY as i32 == 0 {
+        predicate_lock(rel, (*estate).es_snapshot);
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn exec(
+    node: *mut pg_sys::CustomScanState,
+) -> *mut pg_sys::TupleTableSlot {
+    let scan = of(node);
+    let epq = (*(*node).ss.ps.state).es_epq_active;
+    let forward = (*(*node).ss.ps.state).es_direction >= 0;
+    // What unnests is in no query whose rows may be rechecked.
+    let found = if epq.is_null() || scan.arrays.is_some() {
+        if scan.joins.news() {
+            scan.hear_of_joins();
+        }
+        scan.advance(forward)
+    } else {
+        recheck(node, epq)
+    };
+    scan.note_removed((*node).ss.ps.instrument);
+    if !found {
+        let result = (*node).ss.ps.ps_ResultTupleSlot;
+        crate::compat::clear_slot(result);
+        return result;
+    }
+    scan.rows.fill(&scan.output);
+    let projection = (*node).ss.ps.ps_ProjInfo;
+    if projection.is_null() {
+        return scan.rows.scan_slot;
+    }
+    project(projection)
+}
+
+/// EvalPlanQual's one row of our relation, if it is there and passes (ExecScanFetch() in execScan.c).
+unsafe fn recheck(node: *mut pg_sys::CustomScanState, epq: *mut pg_sys::EPQState) -> bool {
+    let scan = of(node);
+    let relid = (*((*node).ss.ps.plan as *mut pg_sys::CustomScan))
+        .scan
+        .scanrelid;
+    let at = relid as usize - 1;
+    let done = (*epq).relsubs_done.add(at);
+    if *done {
+        return false;
+    }
+    let given = *(*epq).relsubs_slot.add(at);
+    if !given.is_null() {
+        *done = true;
+        if (*given).tts_flags & pg_sys::TTS_FLAG_EMPTY as u16 != 0 {
+            return false;
+        }
+        crate::compat::copy_slot(scan.rows.row_slot, given);
+    } else if !(*(*epq).relsubs_rowmark.add(at)).is_null() {
+        *done = true;
+        if !pg_sys::EvalPlanQualFetchRowMark(epq, relid, scan.rows.row_slot) {
+            return false;
+        }
+    } else {
+        // Not a relation that is being rechecked: scanned as ever.
+        return scan.advance(true);
+    }
+    scan.rows.set_slot(scan.rows.row_slot);
+    scan.passes(0, 0, 0)
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn end(node: *mut pg_sys::CustomScanState) {
+    let scan = of(node);
+    scan.forget();
+    scan.source.block.clear();
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn rescan(node: *mut pg_sys::CustomScanState) {
+    of(node).restart();
+}

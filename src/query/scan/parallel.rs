@@ -1,0 +1,107 @@
+//! A scan by several processes.
+
+use super::{of, Scan};
+use crate::query::source::{Position, Source};
+use crate::storage::meta::logical_blocks;
+use pgrx::pg_sys;
+use pgrx::prelude::*;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+/// What the workers of a parallel scan share; what those that are done have counted follows, see [`Shared::counted`].
+#[repr(C)]
+pub(super) struct Shared {
+    next: AtomicU32,
+    end: u32,
+    counters: usize,
+}
+
+impl Shared {
+    fn size(counters: usize) -> usize {
+        std::mem::size_of::<Shared>() + counters * std::mem::size_of::<AtomicU64>()
+    }
+
+    unsafe fn counted<'a>(shared: *mut Shared) -> &'a [AtomicU64] {
+        let first = shared.add(1) as *mut AtomicU64;
+        std::slice::from_raw_parts(first, (*shared).counters)
+    }
+}
+
+#[pg_guard]
+pub(super) unsafe extern "C-unwind" fn estimate_dsm(
+    node: *mut pg_sys::CustomScanState,
+    _context: *mut pg_sys::ParallelContext,
+) -> pg_sys::Size {
+    Shared::size(of(node).counters().len())
+}
+
+#[pg_guard]
+pub(super) unsafe extern "C-unwind" fn initialize_dsm(
+    node: *mut pg_sys::CustomScanState,
+    _context: *mut pg_sys::ParallelContext,
+    coordinate: *mut std::ffi::c_void,
+) {
+    let shared = coordinate as *mut Shared;
+    shared.write(Shared {
+        next: AtomicU32::new(0),
+        end: logical_blocks(of(node).rows.rel),
+        counters: of(node).counters().len(),
+    });
+    for counter in 0..(*shared).counters {
+        (shared.add(1) as *mut AtomicU64)
+            .add(counter)
+            .write(AtomicU64::new(0));
+    }
+    join(of(node), shared);
+}
+
+#[pg_guard]
+pub(super) unsafe extern "C-unwind" fn reinitialize_dsm(
+    node: *mut pg_sys::CustomScanState,
+    _context: *mut pg_sys::ParallelContext,
+    coordinate: *mut std::ffi::c_void,
+) {
+    let shared = coordinate as *mut Shared;
+    (*shared).next.store(0, Ordering::SeqCst);
+    (*shared).end = logical_blocks(of(node).rows.rel);
+    join(of(node), shared);
+}
+
+#[pg_guard]
+pub(super) unsafe extern "C-unwind" fn initialize_worker(
+    node: *mut pg_sys::CustomScanState,
+    _toc: *mut pg_sys::shm_toc,
+    coordinate: *mut std::ffi::c_void,
+) {
+    join(of(node), coordinate as *mut Shared);
+}
+
+unsafe fn join(scan: &mut Scan, shared: *mut Shared) {
+    scan.parallel = true;
+    scan.shared = shared;
+    let (snapshot, met) = (scan.source.snapshot, scan.source.met);
+    scan.source = Source::new(
+        scan.rows.rel,
+        snapshot,
+        (*shared).end,
+        Position::Shared(&(*shared).next),
+    );
+    scan.source.met = met;
+}
+
+/// Before the shared memory goes: workers leave what they have met there, and the leader takes it.
+#[pg_guard]
+pub(super) unsafe extern "C-unwind" fn shutdown(node: *mut pg_sys::CustomScanState) {
+    let scan = of(node);
+    let shared = std::mem::replace(&mut scan.shared, std::ptr::null_mut());
+    if shared.is_null() {
+        return;
+    }
+    scan.source.leave();
+    for (counter, counted) in scan.counters().into_iter().zip(Shared::counted(shared)) {
+        if pg_sys::ParallelWorkerNumber >= 0 {
+            counted.fetch_add(*counter, Ordering::SeqCst);
+        } else {
+            *counter += counted.swap(0, Ordering::SeqCst);
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Where a scan is in the table's rows, and in the elements of their arrays.
+
+use crate::query::columns::LeafColumns;
+use amax_exec::Expr;
+use pgrx::pg_sys;
+use std::rc::Rc;
+
+/// A condition of the scan.
+pub(super) struct Clause {
+    pub(super) state: *mut pg_sys::ExprState,
+    pub(super) reads: Vec<usize>,
+    /// Its vectorized form, if it may be evaluated for rows that are perhaps never asked for.
+    pub(super) vector: Option<Expr>,
+}
+
+/// The rows of a stage that are being handed out.
+pub(super) enum Current {
+    None,
+    /// Rows of a leaf, or elements of their arrays.
+    Leaf(Rc<LeafColumns>, Picked),
+    /// The page in the source's block.
+    Page,
+    /// What a function returns that PostgreSQL calls for the row of the stage before.
+    Call,
+}
+
+/// Rows that may pass, ascending.
+pub(super) enum Picked {
+    /// That pass.
+    Decided(Vec<u32>),
+    /// Each with the first condition that is still to be looked at.
+    Open(Vec<(u32, usize)>),
+}
+
+impl Picked {
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Picked::Decided(rows) => rows.len(),
+            Picked::Open(rows) => rows.len(),
+        }
+    }
+
+    /// `conditions` are all there are.
+    pub(super) fn get(&self, at: usize, conditions: usize) -> Option<(u32, usize)> {
+        match self {
+            Picked::Decided(rows) => rows.get(at).map(|&row| (row, conditions)),
+            Picked::Open(rows) => rows.get(at).copied(),
+        }
+    }
+}
+
+/// In place of a condition, for an outer join's row without element: it is there only if no element matches.
+pub(super) const UNLESS_MATCHED: usize = usize::MAX;
+
+/// What became of a stage's rows, for EXPLAIN.
+#[derive(Default)]
+pub struct Counts {
+    /// Those that came.
+    pub all: u64,
+    /// Those that passed each condition.
+    pub passed: Vec<u64>,
+    /// Rows of an outer join that no element matched.
+    pub unmatched: u64,
+}
+
+/// The table's rows, or the elements of their arrays: each stage takes rows of the one before.
+pub(super) struct Stage {
+    pub(super) clauses: Vec<Clause>,
+    /// How many of the conditions say whether an element matches; the others come after an outer join.
+    pub(super) matching: usize,
+    /// Whether rows without a matching element stay.
+    pub(super) outer: bool,
+    pub(super) current: Current,
+    /// The one handed out last; before the first, or after the last, of what is just begun.
+    pub(super) at: isize,
+    /// The row of the stage before that an element matched last, in `current`.
+    pub(super) matched: Option<u32>,
+    pub(super) counts: Counts,
+}
+
+impl Stage {
+    pub(super) fn new(clauses: Vec<Clause>, matching: usize, outer: bool) -> Stage {
+        Stage {
+            counts: Counts {
+                passed: vec![0; clauses.len()],
+                ..Counts::default()
+            },
+            clauses,
+            matching,
+            outer,
+            current: Current::None,
+            at: -1,
+            matched: None,
+        }
+    }
+
+    /// The first condition that vectors do not decide.
+    pub(super) fn vectorized(&self) -> usize {
+        let vectors = self.clauses.iter().take_while(|c| c.vector.is_some());
+        vectors.count().min(self.matching)
+    }
+}
