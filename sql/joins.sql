@@ -56,6 +56,12 @@ SELECT joined($$SELECT id, g FROM facts JOIN dims ON facts.doc->>'t' = dims.t WH
 SELECT joined($$SELECT id, g FROM facts JOIN dims ON (facts.doc->>'k')::numeric::int = dims.k WHERE g = 1$$);
 SELECT joined($$SELECT id, g FROM facts JOIN dims ON (facts.doc->>'k')::int = (dims.doc->>'k')::int WHERE g = 1 AND id < 7000$$);
 SELECT twice($$SELECT count(*) FROM facts JOIN dims ON (facts.doc->>'k')::int = dims.k WHERE g = 1$$) \gexec
+-- Conditions that may raise an error are looked at first, those with subqueries too.
+SELECT twice($$SELECT count(*) FROM facts JOIN dims USING (k) WHERE g = 1 AND 100 / (facts.id - 4) > 5$$) \gexec
+CREATE SEQUENCE calls;
+SELECT count(*) FROM facts JOIN dims USING (k) WHERE g = 1 AND (SELECT nextval('calls') + facts.id * 0) > 0;
+SELECT nextval('calls') - 1 = (SELECT count(*) FROM facts) AS once_per_row;
+DROP SEQUENCE calls;
 -- Nothing on the other side, only NULL there, all rows there
 SELECT joined('SELECT id, g FROM facts JOIN dims USING (k) WHERE g = 9');
 SELECT joined('SELECT id, g FROM facts JOIN dims USING (k) WHERE dims.k IS NULL');

@@ -106,6 +106,19 @@ SELECT differences($$SELECT id, jsonb_array_elements(jsonb_array_elements(doc->'
 SELECT differences($$SELECT DISTINCT jsonb_array_elements(doc->'parts')->'x' FROM POSTS$$);
 SELECT differences($$SELECT * FROM (SELECT id, jsonb_array_elements(doc->'parts') p FROM POSTS) s WHERE p->>'x' = '4' AND id < 900$$);
 SELECT id, jsonb_array_elements_text(doc->'tags') FROM posts WHERE id < 2500 ORDER BY 2 DESC, 1 LIMIT 3;
+-- Not where it would show that conditions are looked at for elements, or that what is computed of them is put off until after a sort.
+CREATE SEQUENCE calls;
+SELECT count(*) > 2000 FROM (SELECT id, jsonb_array_elements(doc->'parts') FROM posts WHERE nextval('calls') > 0) s;
+SELECT nextval('calls') - 1 = (SELECT count(*) FROM posts) AS once_per_row;
+SELECT setval('calls', 1, false);
+SELECT count(*) > 2000 FROM (SELECT id, jsonb_array_elements(doc->'parts') FROM posts) s WHERE id + nextval('calls') > 0;
+SELECT nextval('calls') - 1 = (SELECT count(*) FROM posts, jsonb_array_elements(doc->'parts')) AS once_per_element;
+SELECT plan_of($$SELECT jsonb_array_elements_text(doc->'tags') AS tag, jsonb_array_elements_text(doc->'tags') || nextval('calls') FROM posts ORDER BY 1$$);
+DROP SEQUENCE calls;
+CREATE TABLE nested (doc jsonb) USING amax;
+INSERT INTO nested SELECT '{"a": [{"n": "x", "b": []}]}' FROM generate_series(1, 2000);
+SELECT (jsonb_array_elements(doc->'a')->>'n')::int, jsonb_array_elements(jsonb_array_elements(doc->'a')->'b') FROM nested;
+DROP TABLE nested;
 -- In subqueries, CTEs and views that do no more, as in FROM.
 SELECT plan_of($$SELECT p->>'kind', count(*) FROM (SELECT id, jsonb_array_elements(doc->'parts') p FROM posts) s WHERE (p->>'x')::int > 3 AND id < 900 GROUP BY 1$$);
 SELECT differences($$SELECT p->>'kind', count(*) FROM (SELECT id, jsonb_array_elements(doc->'parts') p FROM POSTS) s WHERE (p->>'x')::int > 3 AND id < 900 GROUP BY 1$$);

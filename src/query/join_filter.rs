@@ -141,7 +141,10 @@ impl JoinFilter {
                 ExecStoreMinimalTuple(content, self.slot, false);
                 reset((*self.econtext).ecxt_per_tuple_memory);
                 let (value, null) = eval(self.inner, self.econtext);
+                // What it detoasts goes with the row.
+                let old = MemoryContextSwitchTo((*self.econtext).ecxt_per_tuple_memory);
                 datum::push(&mut keys, oid, value, null);
+                MemoryContextSwitchTo(old);
                 tuple = (*tuple).next.unshared;
             }
         }
@@ -290,13 +293,12 @@ unsafe fn push(node: *mut PlanState, key: *mut Node, offer: &Offer) {
 
 /// Whether it shows in nothing but its rows how often a node is asked for one.
 unsafe fn is_quiet(plan: *mut Plan) -> bool {
-    !contain_volatile_functions((*plan).targetlist as *mut Node)
-        && !contain_volatile_functions((*plan).qual as *mut Node)
+    is_pure((*plan).targetlist as *mut Node) && is_pure((*plan).qual as *mut Node)
 }
 
 unsafe fn is_quiet_join(join: *mut Join) -> bool {
     is_quiet(&mut (*join).plan)
-        && !contain_volatile_functions((*join).joinqual as *mut Node)
+        && is_pure((*join).joinqual as *mut Node)
         && is_quiet_tree((*join).plan.righttree)
 }
 

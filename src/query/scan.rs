@@ -195,7 +195,8 @@ impl Scan {
         }
     }
 
-    /// Leaves out those rows, from the `from`-th on, that have no match in a join above.
+    /// Leaves out those rows, from the `from`-th on, that have no match in a join above. Conditions that are still open come first: they may
+    /// raise an error.
     unsafe fn leave_out_unmatched(
         &mut self,
         columns: &Rc<LeafColumns>,
@@ -205,9 +206,14 @@ impl Scan {
         if self.joins.filters.is_empty() {
             return picked;
         }
+        let conditions = self.stages[0].clauses.len();
+        let passed = |row: &(u32, usize)| row.1 == conditions;
         let rows: Vec<u32> = match &picked {
             Picked::Decided(rows) => rows[from..].to_vec(),
-            Picked::Open(rows) => rows[from..].iter().map(|row| row.0).collect(),
+            Picked::Open(rows) => {
+                let rows = rows[from..].iter().filter(|&row| passed(row));
+                rows.map(|row| row.0).collect()
+            }
         };
         let all = rows.len();
         let kept = self.joins.select(&mut self.rows, columns, rows);
@@ -222,7 +228,7 @@ impl Scan {
                 let rest = rows.split_off(from);
                 rows.extend(
                     rest.into_iter()
-                        .filter(|row| kept.next_if_eq(&row.0).is_some()),
+                        .filter(|row| !passed(row) || kept.next_if_eq(&row.0).is_some()),
                 );
             }
         }

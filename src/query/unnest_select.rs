@@ -25,7 +25,8 @@ pub unsafe extern "C-unwind" fn plan(
     options: i32,
     params: pg_sys::ParamListInfo,
 ) -> *mut pg_sys::PlannedStmt {
-    if guc::custom_scan() {
+    // Nobody counts how often a function that is not volatile is called for rows or for elements.
+    if guc::custom_scan() && !pg_sys::contain_volatile_functions(parse as *mut pg_sys::Node) {
         in_subqueries(parse);
     }
     match NEXT_PLANNER {
@@ -109,7 +110,9 @@ pub unsafe fn move_to_from(root: *mut pg_sys::PlannerInfo, relid: pg_sys::Index)
         && parse.groupingSets.is_null()
         && (*root).rowMarks.is_null()
         && parse.rowMarks.is_null()
-        && alone(parse.jointree as *mut pg_sys::Node) == Some(relid);
+        && alone(parse.jointree as *mut pg_sys::Node) == Some(relid)
+        // PostgreSQL would look at them for each element.
+        && !pg_sys::contain_volatile_functions(parse.jointree as *mut pg_sys::Node);
     if !plain {
         return;
     }
@@ -135,13 +138,16 @@ pub unsafe fn move_to_from(root: *mut pg_sys::PlannerInfo, relid: pg_sys::Index)
         // make_sort_input_target() of planner.c.
         parse.sortClause.is_null() || entries().any(|(old, _)| old.key != 0 && returns_set(&old))
     };
+    // What is computed of elements before the sort may be put off until after it where it is no function's result itself.
+    let put_off = !parse.sortClause.is_null()
+        && entries()
+            .any(|(old, new)| old.key == 0 && returns_set(&old) && !is_safe(new.expression));
     // What is beside the last function is computed for rows without elements as well, unless something is computed of its result
     // (split_pathtarget_at_srfs() of tlist.c).
     let beside = || entries().filter(|(old, _)| !groups || grouped.contains(&old.key));
     let computed_after = moved.selects || beside().any(|(_, new)| moved.is_in(new.expression));
-    let harmless =
-        computed_after || beside().all(|(old, _)| returns_set(&old) || is_safe(old.expression));
-    if !in_time || !harmless {
+    let harmless = computed_after || beside().all(|(_, new)| is_safe(new.expression));
+    if !in_time || put_off || !harmless {
         return;
     }
     for &(call, by) in &moved.calls {
