@@ -126,3 +126,19 @@ SELECT * FROM compare('SELECT * FROM made');
 
 -- system columns
 SELECT * FROM compare('SELECT tableoid = ''t''::regclass AND xmin::text::bigint > 0 AND ctid IS NOT NULL FROM t');
+
+-- a row once locked twice, which a hint says is over, when VACUUM no longer knows of such locks
+CREATE TABLE locked (id int) USING amax WITH (autovacuum_enabled = off);
+INSERT INTO locked VALUES (1);
+VACUUM (FREEZE) locked;
+BEGIN;
+SELECT FROM locked FOR KEY SHARE;
+SAVEPOINT s;
+SELECT FROM locked FOR SHARE;
+COMMIT;
+VACUUM locked;
+VACUUM (FREEZE) locked;
+INSERT INTO locked VALUES (2);
+VACUUM (FREEZE) locked;
+SELECT * FROM locked;
+DROP TABLE locked;

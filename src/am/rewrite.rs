@@ -38,8 +38,10 @@ pub struct Rewrite {
     settled: u64,
     /// None until there are more settled rows than a bulk load puts in row pages: fewer are not worth it.
     component: Option<Component>,
-    /// What goes to row pages.
+    /// What goes to row pages: first what may have replaced something, then what has been replaced. So the module keeps no version in
+    /// memory for one that comes later, but for those in the middle of longer chains.
     others: Spool,
+    replaced: Spool,
     values: Vec<pg_sys::Datum>,
     isnull: Vec<bool>,
 }
@@ -62,6 +64,7 @@ impl Rewrite {
             settled: 0,
             component: None,
             others: Spool::new(pg_sys::CurrentMemoryContext),
+            replaced: Spool::new(pg_sys::CurrentMemoryContext),
             values: vec![pg_sys::Datum::null(); natts],
             isnull: vec![true; natts],
         }
@@ -70,7 +73,11 @@ impl Rewrite {
     /// Takes a version that is not dead, as VACUUM's rules found it. Its TID is the one that update chains link.
     pub unsafe fn add(&mut self, tuple: &mut pg_sys::HeapTupleData) {
         if !is_settled(tuple.t_data, self.cutoffs.oldest_xmin) {
-            return self.others.put(tuple);
+            let not_replaced = pg_sys::HEAP_XMAX_INVALID | pg_sys::HEAP_XMAX_LOCK_ONLY;
+            return match u32::from((*tuple.t_data).t_infomask) & not_replaced {
+                0 => self.replaced.put(tuple),
+                _ => self.others.put(tuple),
+            };
         }
         if self.component.is_none() {
             if self.settled < guc::bulk_threshold() {
@@ -117,8 +124,8 @@ impl Rewrite {
         if let Some(component) = self.component.take() {
             self.publish(component);
         }
-        let others = self.others.take();
-        if !others.is_empty() {
+        let others = [self.others.take(), self.replaced.take()];
+        if others.iter().any(|spool| !spool.is_empty()) {
             self.write_row_pages(others);
         }
     }
@@ -140,7 +147,7 @@ impl Rewrite {
         fault("rewrite_published");
     }
 
-    unsafe fn write_row_pages(&mut self, others: Spool) {
+    unsafe fn write_row_pages(&mut self, others: [Spool; 2]) {
         meta::ensure(self.new);
         let first = physical_blocks(self.new);
         let (old, new, cutoffs) = (self.old, self.new, self.cutoffs);
@@ -149,7 +156,7 @@ impl Rewrite {
             pg_sys::begin_heap_rewrite(old, new, cutoffs.oldest_xmin, cutoffs.xid, cutoffs.multi);
         drop(in_heap);
         let mut row = pgrx::PgMemoryContexts::new("amax rewritten row");
-        others.drain(|tuple| {
+        let mut write = |tuple: &mut pg_sys::HeapTupleData| {
             let context = pg_sys::MemoryContextSwitchTo(row.value());
             self.deform(tuple);
             let (values, isnull) = (self.values.as_mut_ptr(), self.isnull.as_mut_ptr());
@@ -157,7 +164,10 @@ impl Rewrite {
             pg_sys::rewrite_heap_tuple(state, tuple, copy);
             pg_sys::MemoryContextSwitchTo(context);
             row.reset();
-        });
+        };
+        for spool in others {
+            spool.drain(&mut write);
+        }
         pg_sys::end_heap_rewrite(state);
         fault("rewrite_kept");
         // The pages lie in a row, and the map pages that this adds come behind them.

@@ -106,7 +106,9 @@ unsafe fn is_due(tuple: pg_sys::HeapTupleHeader, limits: &Limits) -> bool {
     }
     let xmax = (*tuple).t_choice.t_heap.t_xmax;
     if mask & pg_sys::HEAP_XMAX_IS_MULTI != 0 {
-        return mask & pg_sys::HEAP_XMAX_INVALID == 0;
+        // heap_freeze_tuple() minds an old one also where a hint says that it is over.
+        let over = mask & pg_sys::HEAP_XMAX_INVALID != 0;
+        return !over || pg_sys::MultiXactIdPrecedes(xmax, limits.multi);
     }
     old(xmax)
 }

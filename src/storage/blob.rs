@@ -69,21 +69,22 @@ pub struct Buffers {
     reads: AtomicU32,
 }
 
-/// Every so many reads look pages up anew (see [`Pin::read_recent`]).
+/// One read in so many looks its page up anew (see [`Pin::read_recent`]), and a step between numbers of reads that spreads these over
+/// all pages, however regular the order is in which they are read.
 const LOOK_UP: u32 = 8;
+const STEP: u32 = 0x9E37_79B9;
 
 impl Buffers {
     pub fn of(blob: &Blob) -> Buffers {
-        let pages = blob.len.div_ceil(PAYLOAD as u64);
         Buffers {
-            pages: (0..pages).map(|_| AtomicI32::new(0)).collect(),
+            pages: (0..blob.pages()).map(|_| AtomicI32::new(0)).collect(),
             reads: AtomicU32::new(0),
         }
     }
 
     /// Memory that those of a blob take.
     pub fn bytes(blob: &Blob) -> usize {
-        blob.len.div_ceil(PAYLOAD as u64) as usize * 4
+        blob.pages() as usize * 4
     }
 
     /// Has the processor fetch what is at `offset`, if the page is where it was; no harm done if it is not.
@@ -98,7 +99,7 @@ impl Buffers {
         let (Some(known), Some(block)) = (self.pages.get(page as usize), blob.page(page)) else {
             past_end(rel, blob, page * PAYLOAD as u64)
         };
-        let anew = self.reads.fetch_add(1, Relaxed).is_multiple_of(LOOK_UP);
+        let anew = self.reads.fetch_add(STEP, Relaxed) < u32::MAX / LOOK_UP;
         let recent = Some(known.load(Relaxed)).filter(|&buffer| buffer != 0 && !anew);
         if let Some(pin) = recent.and_then(|buffer| Pin::read_recent(rel, block, buffer)) {
             return pin;
@@ -114,7 +115,7 @@ thread_local! {
 }
 
 /// Passes the bytes that [`read_checked`] reads to `f`, without a copy if they are in one page, and a number for the buffers they are in:
-/// pages are checked when they come into a buffer, not again while they stay. It is 0 for more than two pages.
+/// pages are checked when they come into a buffer, not again while they stay, or come back to the same one. It is 0 for more than two pages.
 pub fn visit_checked<R>(
     rel: pg_sys::Relation,
     blob: &Blob,

@@ -139,7 +139,7 @@ pub trait ReadAt {
     fn read_at(&self, offset: u64, len: usize) -> Result<Vec<u8>>;
 
     /// Passes the same bytes to `f`, without a copy where the storage has them in memory, and the number of the place they are in: what was
-    /// read there before and told the same number, but 0, has been there since.
+    /// read there before and told the same number, but 0, has been there since, or come back: it is not checked again.
     ///
     /// # Errors
     /// As [`ReadAt::read_at`], and those of `f`.
