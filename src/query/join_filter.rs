@@ -8,7 +8,7 @@ use super::columns::LeafColumns;
 use super::compile::{comparison, is_pure};
 use super::rows::{Postgres, Rows};
 use super::scan;
-use super::tree::{eval, is_a, nodes, rewrite, walk};
+use super::tree::{eval, is_a, nodes, reset, rewrite, walk};
 use super::{compile, datum};
 use amax_exec::{Batch, Comparison, Expr, KeySet, Type, VectorBuilder};
 use pgrx::pg_sys::NodeTag::*;
@@ -150,12 +150,6 @@ impl JoinFilter {
         }
         crate::compat::clear_slot(self.slot);
         KeySet::new(&keys.finish())
-    }
-}
-
-unsafe fn reset(context: MemoryContext) {
-    if !(*context).isReset {
-        MemoryContextReset(context);
     }
 }
 

@@ -4,7 +4,7 @@ use super::columns::{Input, LeafColumns};
 use super::compile::Outside;
 use super::datum;
 use super::entry::Entry;
-use super::tree::{eval, holds};
+use super::tree::{eval, holds, reset};
 use super::unnest::Function;
 use super::value::{answer, datum_of, over_document, part, path_value};
 use crate::am::block::Block;
@@ -336,13 +336,6 @@ impl Rows {
         self.fill(&reads);
         self.outside[id].reads = reads;
         self.eval_outside(id, out);
-    }
-}
-
-#[inline]
-unsafe fn reset(context: pg_sys::MemoryContext) {
-    if !(*context).isReset || !(*context).firstchild.is_null() {
-        pg_sys::MemoryContextReset(context);
     }
 }
 

@@ -132,3 +132,11 @@ pub unsafe fn project(projection: *mut pg_sys::ProjectionInfo) -> *mut pg_sys::T
     (*slot).tts_nvalid = (*(*slot).tts_tupleDescriptor).natts as i16;
     slot
 }
+
+/// MemoryContextReset(), where there is something to reset: it is asked for with every row.
+#[inline]
+pub unsafe fn reset(context: pg_sys::MemoryContext) {
+    if !(*context).isReset || !(*context).firstchild.is_null() {
+        pg_sys::MemoryContextReset(context);
+    }
+}

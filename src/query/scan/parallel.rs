@@ -46,10 +46,8 @@ pub(super) unsafe extern "C-unwind" fn initialize_dsm(
         end: logical_blocks(of(node).rows.rel),
         counters: of(node).counters().len(),
     });
-    for counter in 0..(*shared).counters {
-        (shared.add(1) as *mut AtomicU64)
-            .add(counter)
-            .write(AtomicU64::new(0));
+    for counted in Shared::counted(shared) {
+        counted.store(0, Ordering::SeqCst);
     }
     join(of(node), shared);
 }

@@ -126,19 +126,10 @@ fn delta_estimate(values: &[i64]) -> usize {
 
 /// Decodes exactly `n` values, and advances `reader` past the stream.
 pub(crate) fn decode(reader: &mut Reader<'_>, n: usize) -> Result<Vec<i64>> {
+    if let Some(frame) = Frame::read(reader, n)? {
+        return frame.all(n);
+    }
     match reader.u8()? {
-        CONSTANT => Ok(vec![reader.zigzag()?; n]),
-        FRAME => {
-            let min = reader.zigzag()?;
-            let width = u32::from(reader.u8()?);
-            if width > 64 {
-                return corrupt("bit width exceeds 64");
-            }
-            let bytes = reader.bytes(packed_len(n, width))?;
-            let mut out = Vec::with_capacity(n);
-            unpack(bytes, n, width, |v| out.push(min.wrapping_add(v as i64)))?;
-            Ok(out)
-        }
         DELTA => delta::decode(reader, n),
         DICTIONARY => {
             let count = reader.count(MAX_DICTIONARY, "dictionary size")?;
@@ -247,6 +238,17 @@ impl<'a> Frame<'a> {
         };
         *reader = ahead;
         Ok(Some(frame))
+    }
+
+    fn all(&self, n: usize) -> Result<Vec<i64>> {
+        if self.width == 0 {
+            return Ok(vec![self.min; n]);
+        }
+        let mut out = Vec::with_capacity(n);
+        unpack(self.bytes, n, self.width, |v| {
+            out.push(self.min.wrapping_add(v as i64));
+        })?;
+        Ok(out)
     }
 
     fn get(&self, i: usize) -> Result<i64> {
