@@ -208,6 +208,7 @@ class Scenario:
             for job in ("short", "long", "cursor"):
                 if not readers.did[job]:
                     raise Mismatch(f"no {job} query got to its end: {readers.did}")
+            caught_up(primary, reader)  # until then even starting a session may conflict
             with reader.connect("load") as control:
                 snapshots = control.execute("SELECT confl_snapshot FROM pg_stat_database_conflicts WHERE datname = 'load'").fetchone()[0]
             if (snapshots > 0) != (feedback == "off"):
