@@ -18,7 +18,7 @@ use std::sync::Arc;
 const SEGMENT: usize = 8 << 20;
 
 /// Whoever has the same finds the same index. The last number is that of the form of images and of the index.
-const NAME: &str = concat!("amax ", env!("CARGO_PKG_VERSION"), " decoded columns 1");
+const NAME: &str = concat!("amax ", env!("CARGO_PKG_VERSION"), " decoded columns 2");
 
 struct Cache {
     /// Handle of the segment that the index is in.

@@ -82,7 +82,7 @@ pub unsafe fn dense_to_datum(
     row: usize,
     att: *const pg_sys::FormData_pg_attribute,
 ) -> Option<(pg_sys::Datum, bool)> {
-    let word = dense.words()[row];
+    let word = dense.word(row);
     let value = match dense.tag(row) {
         Tag::Missing => Value::Null,
         Tag::Bool => Value::Bool(word != 0),

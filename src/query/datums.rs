@@ -64,7 +64,7 @@ impl Datums {
         row: usize,
         context: pg_sys::MemoryContext,
     ) -> Option<(pg_sys::Datum, bool)> {
-        let word = dense.words()[row];
+        let word = dense.word(row);
         let value = match (self, dense.tag(row)) {
             (Self::Others, _) => return None,
             // Only paths as text have JSON null here.

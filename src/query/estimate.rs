@@ -155,7 +155,7 @@ fn of_column(dense: &Dense) -> Sample {
     let mut seen: HashMap<_, u32> = HashMap::new();
     let rows = all.clone().filter(|&row| dense.tag(row) != Tag::Missing);
     for row in rows {
-        let word = dense.words()[row];
+        let word = dense.word(row);
         let value = match dense.tag(row) {
             Tag::String => (Tag::String as u8, 0, strings.get(word as usize)),
             tag => (tag as u8, word, None),

@@ -284,7 +284,7 @@ impl Rows {
                 Some(path_value(dense, at, || column, place, json.text))
             }
             (Entry::Ordinality(_), Input::Made(dense)) => Some((
-                pg_sys::Datum::from(dense.words()[at]),
+                pg_sys::Datum::from(dense.word(at)),
                 dense.tag(at) == Tag::Missing,
             )),
             (Entry::Key(_), Input::Made(dense)) => answer(dense, at),

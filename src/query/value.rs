@@ -46,7 +46,7 @@ pub unsafe fn part(leaf: &OpenLeaf, at: usize, keys: &Keys, row: usize) -> (pg_s
 
 /// The answer for a row; None if PostgreSQL has to give it.
 pub unsafe fn answer(answers: &Dense, row: usize) -> Option<(pg_sys::Datum, bool)> {
-    let word = answers.words()[row];
+    let word = answers.word(row);
     let value = match answers.tag(row) {
         Tag::Missing => return Some((pg_sys::Datum::null(), true)),
         Tag::Int => pg_sys::Datum::from(word as i32),
@@ -65,7 +65,7 @@ pub unsafe fn path_value<'a>(
     place: usize,
     text: bool,
 ) -> (pg_sys::Datum, bool) {
-    let word = dense.words()[row];
+    let word = dense.word(row);
     let scalar = match dense.tag(row) {
         Tag::Missing => None,
         Tag::Null => Some(Scalar::Null),

@@ -129,7 +129,7 @@ pub(crate) fn ints<'a>(
             .to_mut();
         found.unsure.retain(|&i| {
             let row = rows[i as usize] as usize;
-            let word = dense.words()[row];
+            let word = dense.word(row);
             let value = match dense.tag(row) {
                 Tag::String => strings.and_then(|s| parse_int(s.get(word as usize)?)),
                 // jsonb numbers round; text with a decimal point is no integer.
@@ -193,7 +193,7 @@ pub(crate) fn numbers<'a>(
             let row = rows[i as usize] as usize;
             // Only text has strings that are numbers: `is_null` tells it from jsonb.
             let parsed = (dense.tag(row) == Tag::String && is_null(Tag::Null))
-                .then(|| parse_decimal(strings.get(dense.words()[row] as usize)?))
+                .then(|| parse_decimal(strings.get(dense.word(row) as usize)?))
                 .flatten();
             if let Some((mantissa, scale)) = parsed {
                 words[i as usize] = mantissa;
@@ -217,9 +217,8 @@ pub(crate) fn floats<'a>(
     let mut valid = Vec::with_capacity(rows.len());
     let mut unsure = Vec::new();
     let strings = dense.strings();
-    for (i, &row) in rows.iter().enumerate() {
+    for (i, (&row, word)) in rows.iter().zip(dense.words().gather(rows)).enumerate() {
         let row = row as usize;
-        let word = dense.words()[row];
         let tag = dense.tag(row);
         let value = match tag {
             Tag::Int => Some(word as f64),

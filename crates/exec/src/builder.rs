@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use amax_format::Dense;
+use amax_format::{Dense, Words};
 use amax_jsonb::numeric::{self, Number};
 
 use crate::vector::{Scalar, StringTable, Type, Vector, LARGE};
@@ -174,21 +174,29 @@ impl<'a> Vector<'a> {
 
     /// The first value, for so many rows.
     pub(crate) fn repeat(self, rows: usize) -> Vector<'a> {
-        self.gather(&vec![0; rows])
+        fn first<T: Copy>(values: &[T], rows: usize) -> Cow<'static, [T]> {
+            values
+                .first()
+                .map_or(vec![], |&first| vec![first; rows])
+                .into()
+        }
+        Vector {
+            words: first(&self.words, rows),
+            scales: self.scales.map(|scales| first(&scales, rows)),
+            valid: self.valid.map(|valid| first(&valid, rows)),
+            dictionary: self.strings.as_ref().is_some_and(|s| s.len() < rows),
+            ..self
+        }
     }
 
     /// The words of a column's rows.
-    pub(crate) fn of_rows(ty: Type, words: &'a [i64], rows: &[u32]) -> Vector<'a> {
-        // Ascending rows without gaps are a slice.
-        let slice = match (rows.first(), rows.last()) {
+    pub(crate) fn of_rows(ty: Type, words: &'a Words, rows: &[u32]) -> Vector<'a> {
+        let words = match (rows.first(), rows.last()) {
+            // Ascending rows without gaps are a slice.
             (Some(&first), Some(&last)) if (last - first) as usize + 1 == rows.len() => {
-                words.get(first as usize..=last as usize)
+                words.slice(first as usize..last as usize + 1)
             }
-            _ => None,
-        };
-        let words: Cow<'a, [i64]> = match slice {
-            Some(slice) => Cow::Borrowed(slice),
-            None => rows.iter().map(|&row| words[row as usize]).collect(),
+            _ => words.gather(rows).into(),
         };
         Vector::of_words(ty, words)
     }

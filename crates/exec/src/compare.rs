@@ -134,9 +134,8 @@ pub(crate) fn json_equals<'a>(dense: &Dense, rows: &[u32], scalar: &JsonScalar) 
     let mut words = Vec::with_capacity(rows.len());
     let mut valid = Vec::with_capacity(rows.len());
     let mut unsure = Vec::new();
-    for (i, &row) in rows.iter().enumerate() {
+    for (i, (&row, word)) in rows.iter().zip(dense.words().gather(rows)).enumerate() {
         let row = row as usize;
-        let word = dense.words()[row];
         let equal = match (dense.tag(row), scalar) {
             (Tag::String, JsonScalar::String(sought)) => match code {
                 Some(code) => word == code,

@@ -320,10 +320,7 @@ impl<'a> Batch<'a, '_> {
             Expr::IsMissing { input, or_null } => {
                 let dense = self.columns.dense(*input);
                 let is_null = |tag| tag == Tag::Missing || *or_null && tag == Tag::Null;
-                let missing: Vec<i64> = rows
-                    .iter()
-                    .map(|&r| i64::from(is_null(dense.tag(r as usize))))
-                    .collect();
+                let missing = dense.by_tag(rows, |tag| i64::from(is_null(tag)));
                 sure(Vector::of_words(Type::Bool, missing))
             }
             Expr::JsonEquals(input, scalar) => {
@@ -406,13 +403,15 @@ impl<'a> Batch<'a, '_> {
         passed
     }
 
-    /// [`Self::filter`] by a comparison of text with constants, decided once per string, where that has few.
+    /// [`Self::filter`] by a comparison of strings with constants, decided once per string, where there are few.
     fn filter_by_code(&mut self, condition: &Expr, rows: &[u32]) -> Option<Vec<u32>> {
-        let (Expr::Compare(_, arg, _) | Expr::Any(arg, _) | Expr::Like(arg, _)) = condition else {
-            return None;
-        };
-        let (Expr::Text(input) | Expr::Column(input, Type::Text)) = **arg else {
-            return None;
+        let (input, as_text) = match condition {
+            Expr::Compare(_, arg, _) | Expr::Any(arg, _) | Expr::Like(arg, _) => match **arg {
+                Expr::Text(input) | Expr::Column(input, Type::Text) => (input, true),
+                _ => return None,
+            },
+            Expr::JsonEquals(input, JsonScalar::String(_)) => (*input, false),
+            _ => return None,
         };
         let constant = |e: &Expr| matches!(e, Expr::Once { .. });
         let dense = self.columns.dense(input);
@@ -420,10 +419,18 @@ impl<'a> Batch<'a, '_> {
         if !dense.is_dictionary() || strings.len() > rows.len() || strings.is_empty() {
             return None;
         }
+        // Other values as text may be strings that are not here.
+        let is_text = |tag| matches!(tag, Tag::String | Tag::Missing | Tag::Null);
+        if as_text && !all_are(dense, rows, is_text) {
+            return None;
+        }
         let codes: Vec<i64> = (0..strings.len() as i64).collect();
         let table = StringTable::new(strings.ends, strings.data);
         let codes = sure(Vector::of_codes(codes, table));
         let found = match condition {
+            Expr::JsonEquals(_, JsonScalar::String(sought)) => {
+                Pattern::exactly(sought).filter(codes)
+            }
             Expr::Compare(comparison, _, to) if constant(to) => {
                 self.compare_with_constant(*comparison, codes, to, rows[0])
             }
@@ -436,16 +443,22 @@ impl<'a> Batch<'a, '_> {
             .collect();
         let words = dense.words();
         let of_word = |word: i64| holds.get(word as usize).copied().unwrap_or(false);
-        if dense.uniform() == Some(Tag::String) {
-            return Some(select(rows, |_, row| of_word(words[row as usize])));
+        let passed = match words.bytes() {
+            Some((base, codes)) => {
+                let holds: [bool; 256] =
+                    std::array::from_fn(|code| of_word(base.wrapping_add(code as i64)));
+                select(rows, |_, row| holds[usize::from(codes[row as usize])])
+            }
+            None => {
+                let words = words.gather(rows);
+                select(rows, |i, _| of_word(words[i]))
+            }
+        };
+        if dense.all(|tag| tag == Tag::String) {
+            return Some(passed);
         }
-        let is_text = |tag| matches!(tag, Tag::String | Tag::Missing | Tag::Null);
-        if !rows.iter().all(|&row| is_text(dense.tag(row as usize))) {
-            return None;
-        }
-        Some(select(rows, |_, row| {
-            let row = row as usize;
-            dense.tag(row) == Tag::String && of_word(words[row])
+        Some(select(&passed, |_, row| {
+            dense.tag(row as usize) == Tag::String
         }))
     }
 
@@ -472,11 +485,7 @@ impl<'a> Batch<'a, '_> {
     fn text(&mut self, input: usize, rows: &[u32]) -> Evaluated<'a> {
         let dense = self.columns.dense(input);
         let is_text = |tag| matches!(tag, Tag::String | Tag::Missing | Tag::Null);
-        let plain = match dense.uniform() {
-            Some(tag) => is_text(tag),
-            None => rows.iter().all(|&row| is_text(dense.tag(row as usize))),
-        };
-        if !plain {
+        if !all_are(dense, rows, is_text) {
             return crate::text::spell(dense, rows);
         }
         let mut found = gather(dense, rows, Type::Text, |tag| Some(tag == Tag::String));
@@ -675,6 +684,11 @@ pub(crate) fn sure(vector: Vector<'_>) -> Evaluated<'_> {
     }
 }
 
+/// Whether something is true of what the rows hold.
+fn all_are(dense: &Dense, rows: &[u32], is: impl Fn(Tag) -> bool) -> bool {
+    dense.all(&is) || rows.iter().all(|&row| is(dense.tag(row as usize)))
+}
+
 /// The words of the rows; `holds` says of a tag: a value, NULL, or neither (unsure; then it is NULL here as well).
 pub(crate) fn gather<'a>(
     dense: &'a Dense,
@@ -683,26 +697,14 @@ pub(crate) fn gather<'a>(
     holds: impl Fn(Tag) -> Option<bool>,
 ) -> Evaluated<'a> {
     let mut vector = Vector::of_rows(ty, dense.words(), rows);
+    if !dense.all(|tag| holds(tag) == Some(true)) {
+        let valid = dense.by_tag(rows, |tag| holds(tag) == Some(true));
+        vector.valid = valid.contains(&false).then(|| valid.into());
+    }
     let mut unsure = Vec::new();
-    match dense.uniform().map(&holds) {
-        Some(Some(true)) => {}
-        Some(other) => {
-            vector.valid = Some(vec![false; rows.len()].into());
-            if other.is_none() {
-                unsure = (0..rows.len() as u32).collect();
-            }
-        }
-        None => {
-            let mut valid = vec![true; rows.len()];
-            for (i, &row) in rows.iter().enumerate() {
-                let held = holds(dense.tag(row as usize));
-                valid[i] = held == Some(true);
-                if held.is_none() {
-                    unsure.push(i as u32);
-                }
-            }
-            vector.valid = valid.contains(&false).then(|| valid.into());
-        }
+    if !dense.all(|tag| holds(tag).is_some()) {
+        let open = dense.by_tag(rows, |tag| holds(tag).is_none());
+        unsure.extend((0u32..).zip(open).filter(|(_, open)| *open).map(|(i, _)| i));
     }
     Evaluated { vector, unsure }
 }

@@ -65,6 +65,14 @@ impl Pattern {
         }
     }
 
+    /// This text only.
+    pub(crate) fn exactly(text: &[u8]) -> Self {
+        Self {
+            prefix: text.to_vec(),
+            rest: None,
+        }
+    }
+
     /// What all texts that match begin with.
     pub fn prefix(&self) -> &[u8] {
         &self.prefix

@@ -26,7 +26,7 @@ pub(crate) fn by_code(
     let mut places = Vec::with_capacity(rows.len());
     for &row in rows {
         let slot = match dense.tag(row as usize) {
-            Tag::String => Some(dense.words()[row as usize] as usize),
+            Tag::String => Some(dense.word(row as usize) as usize),
             Tag::Missing => Some(strings),
             Tag::Null => Some(strings + 1),
             _ => None,

@@ -14,7 +14,7 @@ pub(crate) fn spell(dense: &Dense, rows: &[u32]) -> Evaluated<'static> {
     let strings = dense.strings();
     for (i, &row) in rows.iter().enumerate() {
         let row = row as usize;
-        let word = dense.words()[row];
+        let word = dense.word(row);
         buffer.clear();
         match dense.tag(row) {
             Tag::String => out.push_text(strings.get(word as usize).unwrap_or_default()),

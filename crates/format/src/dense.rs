@@ -15,6 +15,7 @@ use crate::path::PathColumn;
 use crate::tree::{Body, Tree};
 use crate::values::{ByteVec, Values};
 use crate::vector::Strings;
+use crate::words::Words;
 
 /// What a row holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,18 +40,45 @@ pub enum Tag {
 }
 
 impl Tag {
+    /// In the order of their numbers.
+    pub const ALL: [Tag; 8] = [
+        Tag::Missing,
+        Tag::Null,
+        Tag::Bool,
+        Tag::Int,
+        Tag::Decimal,
+        Tag::Float,
+        Tag::String,
+        Tag::Other,
+    ];
+
     #[inline]
     pub(crate) fn of_byte(byte: u8) -> Tag {
-        match byte {
-            0 => Tag::Missing,
-            1 => Tag::Null,
-            2 => Tag::Bool,
-            3 => Tag::Int,
-            4 => Tag::Decimal,
-            5 => Tag::Float,
-            6 => Tag::String,
-            _ => Tag::Other,
-        }
+        Self::ALL[usize::from(byte).min(7)]
+    }
+
+    /// Whether it says what the row's word is.
+    pub(crate) fn has_word(self) -> bool {
+        !matches!(self, Tag::Missing | Tag::Null | Tag::Other)
+    }
+}
+
+/// The tags that rows may have, at least one: a bit for each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Kinds(pub(crate) u8);
+
+impl Kinds {
+    fn of(tags: &[u8]) -> Self {
+        let bits = tags.iter().fold(0, |bits, &tag| bits | 1 << tag);
+        Self(if tags.is_empty() { Self::MISSING } else { bits })
+    }
+
+    const MISSING: u8 = 1 << Tag::Missing as u8;
+
+    #[inline]
+    pub(crate) fn only(self) -> Option<Tag> {
+        let only = Tag::ALL[self.0.trailing_zeros() as usize & 7];
+        self.0.is_power_of_two().then_some(only)
     }
 }
 
@@ -58,12 +86,10 @@ impl Tag {
 #[derive(Clone, Debug)]
 pub struct Dense {
     pub(crate) rows: usize,
-    /// What all rows hold, if they hold the same.
-    pub(crate) uniform: Option<Tag>,
-    /// A [`Tag`] per row, unless uniform.
+    pub(crate) kinds: Kinds,
+    /// A [`Tag`] per row, unless there is but one kind.
     pub(crate) tags: ScalarBuffer<u8>,
-    /// Per row.
-    pub(crate) words: ScalarBuffer<i64>,
+    pub(crate) words: Words,
     /// Per row, if there are decimals.
     pub(crate) scales: ScalarBuffer<u16>,
     pub(crate) strings: Option<Texts>,
@@ -121,13 +147,20 @@ impl Filling {
 
     pub(crate) fn finish(self) -> Dense {
         let rows = self.tags.len();
-        let first = self.tags.first().copied().unwrap_or_default();
-        let uniform = self.tags.iter().all(|&tag| tag == first);
+        let kinds = Kinds::of(&self.tags);
+        let (tags, words) = match kinds.only() {
+            Some(tag) => (Vec::new(), Words::new(self.words, |_| tag.has_word())),
+            None => {
+                let held = |row: usize| Tag::of_byte(self.tags[row]).has_word();
+                let words = Words::new(self.words, held);
+                (self.tags, words)
+            }
+        };
         Dense {
             rows,
-            uniform: uniform.then(|| Tag::of_byte(first)),
-            tags: if uniform { Vec::new() } else { self.tags }.into(),
-            words: self.words.into(),
+            kinds,
+            tags: tags.into(),
+            words,
             scales: self.scales.into(),
             strings: self.strings.map(Texts::Column),
         }
@@ -238,8 +271,10 @@ impl Dense {
     /// What these places hold, in their order; beyond the last there is nothing.
     pub fn take(&self, places: &[u32]) -> Self {
         let held = |&place: &u32| (place as usize) < self.rows;
-        let uniform = self.uniform.filter(|_| places.iter().all(held));
-        let word = |place: &u32| self.words.get(*place as usize).copied().unwrap_or(0);
+        let mut kinds = self.kinds;
+        if !places.iter().all(held) {
+            kinds.0 |= Kinds::MISSING;
+        }
         let tag = |place: &u32| match held(place) {
             true => self.tag(*place as usize) as u8,
             false => Tag::Missing as u8,
@@ -247,13 +282,13 @@ impl Dense {
         let scale = |place: &u32| self.scales.get(*place as usize).copied().unwrap_or(0);
         Self {
             rows: places.len(),
-            uniform,
-            tags: match uniform {
+            kinds,
+            tags: match kinds.only() {
                 Some(_) => Vec::new(),
                 None => places.iter().map(tag).collect(),
             }
             .into(),
-            words: places.iter().map(word).collect(),
+            words: self.words.take(places),
             scales: match self.scales.is_empty() {
                 true => Vec::new(),
                 false => places.iter().map(scale).collect(),
@@ -275,7 +310,13 @@ impl Dense {
 
     /// What all rows hold, if they hold the same.
     pub fn uniform(&self) -> Option<Tag> {
-        self.uniform
+        self.kinds.only()
+    }
+
+    /// Whether something is true of what each row holds; it may be of all of them without our knowing.
+    pub fn all(&self, of: impl Fn(Tag) -> bool) -> bool {
+        let holds = |tag: &Tag| self.kinds.0 >> *tag as u8 & 1 == 0 || of(*tag);
+        Tag::ALL.iter().all(holds)
     }
 
     /// What `row` holds.
@@ -284,15 +325,39 @@ impl Dense {
     /// If there is no such row.
     #[inline]
     pub fn tag(&self, row: usize) -> Tag {
-        match self.uniform {
+        match self.kinds.only() {
             Some(tag) => tag,
             None => Tag::of_byte(self.tags[row]),
         }
     }
 
-    /// One word per row; see [`Tag`].
-    pub fn words(&self) -> &[i64] {
+    /// What `of` says of the tags of some rows. It is asked once per tag.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    pub fn by_tag<T: Copy>(&self, rows: &[u32], of: impl Fn(Tag) -> T) -> Vec<T> {
+        let said = Tag::ALL.map(&of);
+        match self.kinds.only() {
+            Some(tag) => vec![of(tag); rows.len()],
+            None => {
+                let tags = rows.iter().map(|&row| self.tags[row as usize]);
+                tags.map(|tag| said[usize::from(tag).min(7)]).collect()
+            }
+        }
+    }
+
+    /// One word per row, which its [`Tag`] says the meaning of; anything if that has none.
+    pub fn words(&self) -> &Words {
         &self.words
+    }
+
+    /// The word of `row`.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    #[inline]
+    pub fn word(&self, row: usize) -> i64 {
+        self.words.get(row)
     }
 
     /// The decimals' scales, one per row; empty if there are no decimals.
@@ -326,7 +391,7 @@ impl Dense {
 
     /// Whether some row's value is not here, but only in the column.
     pub fn has_others(&self) -> bool {
-        match self.uniform {
+        match self.kinds.only() {
             Some(tag) => tag == Tag::Other,
             None => self.tags.contains(&(Tag::Other as u8)),
         }
@@ -339,7 +404,7 @@ impl Dense {
             Some(Texts::Column(values)) => values.heap_bytes(),
             Some(Texts::Image { ends, data, .. }) => ends.len() * 4 + data.len(),
         };
-        self.tags.len() + self.words.len() * 8 + self.scales.len() * 2 + strings
+        self.tags.len() + self.words.offsets().len() + self.scales.len() * 2 + strings
     }
 
     fn of(tree: &Tree, rows: usize, nodes: &[u32]) -> Result<Self> {
@@ -432,7 +497,7 @@ mod tests {
             ];
             for (row, tag) in (0..many.len()).map(|row| (row, tags[row / copies])) {
                 assert_eq!(dense.tag(row), tag, "row {row} of {}", many.len());
-                let word = dense.words()[row];
+                let word = dense.word(row);
                 match tag {
                     Int | Bool => assert_eq!(word, 1),
                     Decimal => assert_eq!((word, dense.scales()[row]), (150, 2)),

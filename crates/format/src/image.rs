@@ -1,23 +1,22 @@
 //! A dense column as bytes that processes may share, and as a view of such bytes. They are never stored: words are the machine's.
 //!
-//! Eight words (rows, tag of all, kind of strings, and the lengths of tags, words, scales, strings' ends and strings' data), then those
-//! arrays, each begun at a multiple of eight bytes.
+//! Nine words (rows, their tags, kind of strings, base of words, and the lengths of tags, words' offsets, scales, strings' ends and
+//! strings' data), then those arrays, each begun at a multiple of eight bytes.
 
 use arrow_buffer::{ArrowNativeType, Buffer, ScalarBuffer, ToByteSlice};
 
-use crate::dense::{Dense, Tag, Texts};
+use crate::dense::{Dense, Kinds, Texts};
 use crate::error::{Error, Result};
+use crate::words::Words;
 
-const HEADER: usize = 64;
-/// In place of the tag of all rows.
-const NONE: u64 = 255;
+const HEADER: usize = 72;
 
 impl Dense {
     fn parts(&self) -> [&[u8]; 5] {
         let strings = self.strings();
         [
             &self.tags,
-            self.words.inner(),
+            self.words.offsets(),
             self.scales.inner(),
             strings.ends.to_byte_slice(),
             strings.data,
@@ -41,10 +40,17 @@ impl Dense {
             None => 0,
             Some(_) => 1 + u64::from(self.is_dictionary()),
         };
-        let uniform = self.uniform.map_or(NONE, |tag| tag as u64);
         let lengths = parts.iter().map(|part| part.len() as u64);
-        let header = [self.rows as u64, uniform, strings].into_iter();
-        for (place, word) in out.chunks_exact_mut(8).zip(header.chain(lengths)) {
+        let header = [
+            self.rows as u64,
+            self.kinds.0.into(),
+            strings,
+            self.words.base as u64,
+        ];
+        for (place, word) in out
+            .chunks_exact_mut(8)
+            .zip(header.into_iter().chain(lengths))
+        {
             place.copy_from_slice(&word.to_ne_bytes());
         }
         let mut at = HEADER;
@@ -61,24 +67,25 @@ impl Dense {
     pub fn of_image(image: Buffer) -> Result<Dense> {
         let mut reader = Reader { image, at: HEADER };
         let word = |i: usize| reader.word(i);
-        let (rows, uniform, strings) = (word(0)?, word(1)?, word(2)?);
+        let (rows, kinds, strings, base) = (word(0)?, word(1)?, word(2)?, word(3)?);
         let dense = Dense {
             rows,
-            uniform: (uniform as u64 != NONE).then(|| Tag::of_byte(uniform as u8)),
-            tags: reader.part(3)?,
-            words: reader.part(4)?,
-            scales: reader.part(5)?,
+            kinds: Kinds(kinds as u8),
+            tags: reader.part(4)?,
+            words: Words::of_offsets(base as i64, reader.bytes(5)?, rows)
+                .ok_or_else(not_an_image)?,
+            scales: reader.part(6)?,
             strings: match strings {
                 0 => None,
                 kind => Some(Texts::Image {
-                    ends: reader.part(6)?,
-                    data: reader.part(7)?,
+                    ends: reader.part(7)?,
+                    data: reader.part(8)?,
                     distinct: kind == 2,
                 }),
             },
         };
-        let tags = dense.uniform.map_or(rows, |_| 0);
-        if dense.words.len() != rows || dense.tags.len() != tags {
+        let tags = dense.uniform().map_or(rows, |_| 0);
+        if dense.tags.len() != tags {
             return Err(not_an_image());
         }
         Ok(dense)
@@ -98,16 +105,22 @@ impl Reader {
     }
 
     /// The next array, whose length in bytes is in word `i` of the header.
-    fn part<T: ArrowNativeType>(&mut self, i: usize) -> Result<ScalarBuffer<T>> {
+    fn bytes(&mut self, i: usize) -> Result<Buffer> {
         let len = self.word(i)?;
         let end = self.at.checked_add(len).ok_or_else(not_an_image)?;
         let aligned = (self.image.as_ptr() as usize).is_multiple_of(8);
-        if end > self.image.len() || !aligned || !len.is_multiple_of(size_of::<T>()) {
+        if end > self.image.len() || !aligned {
             return Err(not_an_image());
         }
         let part = self.image.slice_with_length(self.at, len);
         self.at = end.next_multiple_of(8);
-        Ok(part.into())
+        Ok(part)
+    }
+
+    fn part<T: ArrowNativeType>(&mut self, i: usize) -> Result<ScalarBuffer<T>> {
+        let bytes = self.bytes(i)?;
+        let whole = bytes.len().is_multiple_of(size_of::<T>());
+        whole.then(|| bytes.into()).ok_or_else(not_an_image)
     }
 }
 
@@ -127,9 +140,12 @@ mod tests {
 
     #[test]
     fn an_image_is_read_as_what_it_was_written_of() {
-        let documents: [&[&str]; 5] = [
+        let documents: [&[&str]; 8] = [
             &[],
             &[r#"{"a":1}"#, r#"{"a":2}"#],
+            &[r#"{"a":-1}"#, r#"{"a":255}"#],
+            &[r#"{"a":1}"#, "{}", r#"{"a":65537}"#],
+            &[r#"{"a":-9223372036854775808}"#, r#"{"a":0}"#],
             &[r#"{"a":"x"}"#, r#"{"a":"longer"}"#, r#"{"a":"x"}"#],
             &[
                 r#"{"a":1.50}"#,
@@ -157,7 +173,7 @@ mod tests {
                 let read = Dense::of_image(Buffer::from_vec(words)).expect("an image");
                 assert_eq!(read.len(), dense.len());
                 assert_eq!(read.uniform(), dense.uniform());
-                assert_eq!(read.words(), dense.words());
+                assert_eq!(read.words().offsets(), dense.words().offsets());
                 assert_eq!(read.scales(), dense.scales());
                 assert_eq!(read.is_dictionary(), dense.is_dictionary());
                 assert_eq!(read.has_others(), dense.has_others());
@@ -165,6 +181,7 @@ mod tests {
                 assert_eq!(read.strings().data, dense.strings().data);
                 for row in 0..dense.len() {
                     assert_eq!(read.tag(row), dense.tag(row));
+                    assert_eq!(read.word(row), dense.word(row));
                 }
             }
         }
@@ -192,6 +209,6 @@ mod tests {
             of(&image)
         };
         assert!(at(0, 4).is_err(), "more rows than words");
-        assert!(at(32, 7).is_err(), "no whole words");
+        assert!(at(40, 7).is_err(), "more words than rows");
     }
 }

@@ -38,6 +38,7 @@ mod unnest;
 mod values;
 mod vector;
 mod verify;
+mod words;
 mod zone;
 
 pub use ask::Question;
@@ -55,4 +56,5 @@ pub use path::PathColumn;
 pub use types::{ColumnType, LeafOptions, PathStep, ReadAt, Value};
 pub use unnest::{Elements, Parts, Unnest};
 pub use vector::{Slices, Strings, Vector};
+pub use words::Words;
 pub use zone::{Bound, Zone};

@@ -500,10 +500,10 @@ mod tests {
             .collect();
         let text = |dense: &Dense, at: u32| match dense.tag(at as usize) {
             Tag::String => {
-                let word = dense.words()[at as usize] as usize;
+                let word = dense.word(at as usize) as usize;
                 String::from_utf8_lossy(dense.strings().get(word).expect("known")).into_owned()
             }
-            Tag::Int => dense.words()[at as usize].to_string(),
+            Tag::Int => dense.word(at as usize).to_string(),
             tag => format!("{tag:?}"),
         };
         let shown = |row: usize| -> String {

@@ -1,0 +1,103 @@
+//! Conditions decided once per string are those decided row by row.
+
+use amax_exec::{
+    Batch, Columns, Comparison, Expr, External, JsonScalar, Pattern, Type, VectorBuilder,
+};
+use amax_format::{ColumnType, Dense, Leaf, LeafBuilder, LeafOptions, PathStep, Value};
+
+struct One(Dense);
+
+impl Columns for One {
+    fn dense(&self, _: usize) -> &Dense {
+        &self.0
+    }
+}
+
+/// Constant `id` is `s` and that number.
+struct Constants;
+
+impl External for Constants {
+    fn row(&mut self, _: usize, _: u32, _: &mut VectorBuilder) {
+        unreachable!("no condition asks for it")
+    }
+    fn call(&mut self, _: usize, _: i64, _: &mut VectorBuilder) {
+        unreachable!("no condition asks for it")
+    }
+    fn once(&mut self, id: usize, out: &mut VectorBuilder) {
+        out.push_text(format!("s{id}").as_bytes());
+    }
+}
+
+/// Path `a` of documents.
+fn column(values: impl Iterator<Item = Option<String>>) -> Dense {
+    let mut builder = LeafBuilder::new(&[ColumnType::Json], LeafOptions::default());
+    for (key, value) in (1..).zip(values) {
+        let text = value.map_or("{}".into(), |value| format!(r#"{{"a":{value}}}"#));
+        let document = amax_jsonb::json::parse(&text).expect("JSON");
+        let row = [Value::Bytes(&document)];
+        builder.push(key, &row).expect("row");
+    }
+    let image = builder.finish().expect("leaf");
+    let len = image.len() as u64;
+    let leaf = Leaf::open(image, len).expect("opens");
+    let path = leaf.path(0, &[PathStep::Key(b"a".to_vec())]);
+    path.and_then(|path| path.dense()).expect("sound")
+}
+
+#[test]
+fn by_code_as_by_row() {
+    let constant = |id: usize| Expr::Once {
+        id,
+        ty: Type::Text,
+        simple: true,
+    };
+    let compare =
+        |comparison, id| Expr::Compare(comparison, Box::new(Expr::Text(0)), Box::new(constant(id)));
+    let conditions = [
+        compare(Comparison::Equal, 7),
+        compare(Comparison::NotEqual, 7),
+        compare(Comparison::Less, 12),
+        Expr::Any(Box::new(Expr::Text(0)), vec![constant(3), constant(299)]),
+        Expr::Like(Box::new(Expr::Text(0)), Pattern::like(b"%1").expect("no _")),
+        Expr::JsonEquals(0, JsonScalar::String(b"s7".to_vec())),
+        Expr::JsonEquals(0, JsonScalar::String(b"none".to_vec())),
+    ];
+    let rows = 4000;
+    // Codes of one and of two bytes; with rows that have none, or another kind of value.
+    for (distinct, others) in [2, 20, 300]
+        .into_iter()
+        .flat_map(|n| [0, 1, 2, 3].map(|o| (n, o)))
+    {
+        let dense = column((0..rows).map(|row| match row % 11 {
+            1 if others > 0 => None,
+            2 if others > 1 => Some("null".into()),
+            3 if others > 2 => Some("7".into()),
+            _ => Some(format!(r#""s{}""#, row * 7 % distinct)),
+        }));
+        assert!(dense.is_dictionary(), "{distinct} strings, {others} others");
+        let columns = One(dense);
+        for step in [1, 3] {
+            let selected: Vec<u32> = (0..rows as u32).step_by(step).collect();
+            for condition in &conditions {
+                let mut batch = Batch {
+                    columns: &columns,
+                    external: &mut Constants,
+                };
+                let value = batch.eval(condition, &selected);
+                assert!(value.unsure.is_empty());
+                let passes = |&(i, _): &(usize, &u32)| {
+                    value.vector.is_valid(i) && value.vector.words[i] != 0
+                };
+                let expected: Vec<u32> = selected
+                    .iter()
+                    .enumerate()
+                    .filter(passes)
+                    .map(|(_, &row)| row)
+                    .collect();
+                let mut unsure = Vec::new();
+                let found = batch.filter(condition, &selected, &mut unsure);
+                assert_eq!((found, unsure), (expected, vec![]), "{condition:?}");
+            }
+        }
+    }
+}

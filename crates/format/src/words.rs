@@ -1,0 +1,216 @@
+//! The words of a column's rows, as narrow as they may be: what is read of them, and shared by processes, is most of what a query reads.
+
+use arrow_buffer::{ArrowNativeType, Buffer, ScalarBuffer};
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// One word per row: `base`, and what the row's differs by.
+#[derive(Clone, Debug)]
+pub struct Words {
+    pub(crate) base: i64,
+    offsets: Offsets,
+}
+
+/// As many bytes per row as the greatest needs.
+#[derive(Clone, Debug)]
+enum Offsets {
+    /// All rows have the base.
+    None,
+    One(ScalarBuffer<u8>),
+    Two(ScalarBuffer<u16>),
+    Four(ScalarBuffer<u32>),
+    /// The words themselves: the base is zero.
+    Eight(ScalarBuffer<i64>),
+}
+
+impl Words {
+    /// `held` says which rows have a word; the others get anything.
+    pub(crate) fn new(words: Vec<i64>, held: impl Fn(usize) -> bool) -> Self {
+        let (mut least, mut greatest) = (i64::MAX, i64::MIN);
+        for (row, &word) in words.iter().enumerate() {
+            // Without a branch: tags are hard to predict.
+            let held = held(row);
+            least = least.min(if held { word } else { i64::MAX });
+            greatest = greatest.max(if held { word } else { i64::MIN });
+        }
+        let range = match least <= greatest {
+            true => greatest.abs_diff(least),
+            false => 0,
+        };
+        let offsets = words.iter().enumerate().map(|(row, &word)| {
+            let offset = word.wrapping_sub(least) as u64;
+            // One that is somewhere: also a code of no row is one of the dictionary's.
+            if held(row) {
+                offset
+            } else {
+                0
+            }
+        });
+        let offsets = match range {
+            0 => Offsets::None,
+            1..=0xFF => Offsets::One(offsets.map(|o| o as u8).collect()),
+            0x100..=0xFFFF => Offsets::Two(offsets.map(|o| o as u16).collect()),
+            0x1_0000..=0xFFFF_FFFF => Offsets::Four(offsets.map(|o| o as u32).collect()),
+            _ => return Self::wide(words.into()),
+        };
+        let base = if least <= greatest { least } else { 0 };
+        Self { base, offsets }
+    }
+
+    fn wide(words: ScalarBuffer<i64>) -> Self {
+        Self {
+            base: 0,
+            offsets: Offsets::Eight(words),
+        }
+    }
+
+    /// Of so many rows, by what [`Words::offsets`] gives; None if that is not as long as it has to be.
+    pub(crate) fn of_offsets(base: i64, offsets: Buffer, rows: usize) -> Option<Self> {
+        let bytes = offsets.len();
+        let is = |width: usize| rows.checked_mul(width) == Some(bytes);
+        let offsets = match bytes {
+            0 => Offsets::None,
+            _ if is(1) => Offsets::One(offsets.into()),
+            _ if is(2) => Offsets::Two(offsets.into()),
+            _ if is(4) => Offsets::Four(offsets.into()),
+            _ if is(8) && base == 0 => Offsets::Eight(offsets.into()),
+            _ => return None,
+        };
+        Some(Self { base, offsets })
+    }
+
+    /// What rows differ from the base by, as bytes: the same number of them for each row.
+    pub(crate) fn offsets(&self) -> &[u8] {
+        match &self.offsets {
+            Offsets::None => &[],
+            Offsets::One(offsets) => offsets.inner(),
+            Offsets::Two(offsets) => offsets.inner(),
+            Offsets::Four(offsets) => offsets.inner(),
+            Offsets::Eight(words) => words.inner(),
+        }
+    }
+
+    /// The word of a row.
+    #[inline]
+    pub fn get(&self, row: usize) -> i64 {
+        let offset = match &self.offsets {
+            Offsets::None => 0,
+            Offsets::One(offsets) => i64::from(offsets[row]),
+            Offsets::Two(offsets) => i64::from(offsets[row]),
+            Offsets::Four(offsets) => i64::from(offsets[row]),
+            Offsets::Eight(words) => words[row],
+        };
+        self.base.wrapping_add(offset)
+    }
+
+    /// The base and the offsets, if they are bytes: a loop over them may look up in a table.
+    pub fn bytes(&self) -> Option<(i64, &[u8])> {
+        match &self.offsets {
+            Offsets::One(offsets) => Some((self.base, offsets)),
+            _ => None,
+        }
+    }
+
+    /// The words of consecutive rows.
+    ///
+    /// # Panics
+    /// If there are no such rows.
+    pub fn slice(&self, rows: Range<usize>) -> Cow<'_, [i64]> {
+        fn of<T: Copy + Into<i64>>(base: i64, offsets: &[T]) -> Cow<'static, [i64]> {
+            let word = |&offset: &T| base.wrapping_add(offset.into());
+            offsets.iter().map(word).collect()
+        }
+        match &self.offsets {
+            Offsets::None => vec![self.base; rows.len()].into(),
+            Offsets::One(offsets) => of(self.base, &offsets[rows]),
+            Offsets::Two(offsets) => of(self.base, &offsets[rows]),
+            Offsets::Four(offsets) => of(self.base, &offsets[rows]),
+            Offsets::Eight(words) => words[rows].into(),
+        }
+    }
+
+    /// The words of some rows.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    pub fn gather(&self, rows: &[u32]) -> Vec<i64> {
+        fn of<T: Copy + Into<i64>>(base: i64, offsets: &[T], rows: &[u32]) -> Vec<i64> {
+            let word = |&row: &u32| base.wrapping_add(offsets[row as usize].into());
+            rows.iter().map(word).collect()
+        }
+        match &self.offsets {
+            Offsets::None => vec![self.base; rows.len()],
+            Offsets::One(offsets) => of(self.base, offsets, rows),
+            Offsets::Two(offsets) => of(self.base, offsets, rows),
+            Offsets::Four(offsets) => of(self.base, offsets, rows),
+            Offsets::Eight(words) => of(0, words, rows),
+        }
+    }
+
+    /// Those at these places, in their order; anything beyond the last.
+    pub(crate) fn take(&self, places: &[u32]) -> Self {
+        fn of<T: ArrowNativeType>(offsets: &[T], places: &[u32]) -> ScalarBuffer<T> {
+            let offset = |&place: &u32| offsets.get(place as usize).copied().unwrap_or_default();
+            places.iter().map(offset).collect()
+        }
+        Self {
+            base: self.base,
+            offsets: match &self.offsets {
+                Offsets::None => Offsets::None,
+                Offsets::One(offsets) => Offsets::One(of(offsets, places)),
+                Offsets::Two(offsets) => Offsets::Two(of(offsets, places)),
+                Offsets::Four(offsets) => Offsets::Four(of(offsets, places)),
+                Offsets::Eight(words) => Offsets::Eight(of(words, places)),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_as_wide_as_those_of_rows_that_have_one() {
+        let widths: [(&[i64], usize); 9] = [
+            (&[], 0),
+            (&[i64::MIN; 3], 0),
+            (&[7, 262, 8], 1),
+            (&[i64::MAX - 255, i64::MAX], 1),
+            (&[-1, 255], 2),
+            (&[0x7FFF, -0x8000], 2),
+            (&[0, 0x1_0000], 4),
+            (&[i64::MIN, i64::MIN + 0xFFFF_FFFF], 4),
+            (&[i64::MIN, i64::MAX, 0], 8),
+        ];
+        // Beside each, a row whose word does not count.
+        for (other, (values, width)) in [0, i64::MIN, i64::MAX]
+            .into_iter()
+            .flat_map(|other| widths.map(|case| (other, case)))
+        {
+            let all: Vec<i64> = values.iter().flat_map(|&value| [value, other]).collect();
+            let words = Words::new(all.clone(), |row| row % 2 == 0);
+            assert_eq!(words.offsets().len(), all.len() * width, "{values:?}");
+            let offsets = Buffer::from_vec(words.offsets().to_vec());
+            let moved: Vec<u32> = (0..all.len() as u32).rev().chain([u32::MAX]).collect();
+            let taken = words.take(&moved);
+            for (i, &value) in values.iter().enumerate() {
+                let row = 2 * i;
+                let rows = [row as u32; 2];
+                assert_eq!(words.get(row), value);
+                assert_eq!(words.slice(row..all.len())[0], value);
+                assert_eq!(words.gather(&rows), [value; 2]);
+                assert_eq!(taken.get(all.len() - 1 - row), value);
+                assert!(width == 8 || values.contains(&words.get(row + 1)));
+            }
+            if width <= 1 {
+                let read = Words::of_offsets(words.base, offsets.clone(), all.len());
+                let read = read.expect("of so many rows");
+                assert_eq!(read.slice(0..all.len()), words.slice(0..all.len()));
+                assert!(
+                    width == 0 || Words::of_offsets(words.base, offsets, all.len() + 1).is_none()
+                );
+            }
+        }
+    }
+}
