@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use amax_format::{Dense, Words};
+use amax_format::Dense;
 use amax_jsonb::numeric::{self, Number};
 
 use crate::vector::{Scalar, StringTable, Type, Vector, LARGE};
@@ -187,18 +187,6 @@ impl<'a> Vector<'a> {
             dictionary: self.strings.as_ref().is_some_and(|s| s.len() < rows),
             ..self
         }
-    }
-
-    /// The words of a column's rows.
-    pub(crate) fn of_rows(ty: Type, words: &'a Words, rows: &[u32]) -> Vector<'a> {
-        let words = match (rows.first(), rows.last()) {
-            // Ascending rows without gaps are a slice.
-            (Some(&first), Some(&last)) if (last - first) as usize + 1 == rows.len() => {
-                words.slice(first as usize..last as usize + 1)
-            }
-            _ => words.gather(rows).into(),
-        };
-        Vector::of_words(ty, words)
     }
 
     /// Makes the column's strings those that the words index.
