@@ -54,8 +54,8 @@ static MERGE_RATIO: GucSetting<f64> = GucSetting::<f64>::new(1.2);
 static MAX_COMPONENTS: GucSetting<i32> = GucSetting::<i32>::new(5);
 static BULK_THRESHOLD: GucSetting<i32> = GucSetting::<i32>::new(1_000);
 static DECODE_CACHE_KB: GucSetting<i32> = GucSetting::<i32>::new(256 * 1024);
-
 static SHARED_CACHE_KB: GucSetting<i32> = GucSetting::<i32>::new(256 * 1024);
+static EXCHANGE_THRESHOLD_KB: GucSetting<i32> = GucSetting::<i32>::new(1024);
 
 static FAULT_POINT: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(None);
 
@@ -128,6 +128,11 @@ pub fn decode_cache_bytes() -> usize {
 
 pub fn shared_cache_bytes() -> usize {
     SHARED_CACHE_KB.get() as usize * 1024
+}
+
+/// Bytes of groups with which the processes of a parallel aggregate exchange rows.
+pub fn exchange_threshold_bytes() -> usize {
+    EXCHANGE_THRESHOLD_KB.get() as usize * 1024
 }
 
 pub fn init() {
@@ -238,6 +243,14 @@ pub fn init() {
         c"amax.decode_cache",
         c"Sets the memory a session may use to keep decoded columns.",
         &DECODE_CACHE_KB,
+        0,
+        i32::MAX,
+        GucFlags::UNIT_KB,
+    );
+    int(
+        c"amax.exchange_threshold",
+        c"Sets the memory of groups from which on the processes of a parallel aggregate send each other rows.",
+        &EXCHANGE_THRESHOLD_KB,
         0,
         i32::MAX,
         GucFlags::UNIT_KB,

@@ -1,13 +1,14 @@
 //! The aggregate node: keys and arguments are computed as vectors of the scan's leaves, and grouped as such.
 
-use super::aggregate_parallel::{self, Inbox, Mailbox, Outbox};
+use super::aggregate_exchange::Exchange;
+use super::aggregate_parallel::{self, Inbox, Outbox};
 use super::aggregate_plan::{number_of_keys, part_of, top_of, Part};
 use super::aggregate_rows::{raise, Inputs, Wanted};
 use super::datum;
 use super::entry::expressions;
 use super::scan;
 use super::tree::{list, nodes, project};
-use amax_exec::{Aggregator, Output};
+use amax_exec::{Aggregator, Output, Rows};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 use pgrx::PgMemoryContexts;
@@ -30,8 +31,10 @@ pub struct State {
     peak: usize,
     pub outbox: Outbox,
     pub inbox: Inbox,
-    /// The workers' mailboxes; in a worker its own. Empty while there are none.
-    pub mail: Vec<*mut Mailbox>,
+    /// With the other processes of a parallel query.
+    pub exchange: Option<Exchange>,
+    /// Whether there may be one: not once distinct values take several passes.
+    pub exchanges: bool,
 }
 
 pub unsafe fn of<'a>(node: *mut pg_sys::CustomScanState) -> &'a mut State {
@@ -109,7 +112,8 @@ unsafe extern "C-unwind" fn begin(
         peak: 0,
         outbox: Outbox::default(),
         inbox: Inbox::default(),
-        mail: Vec::new(),
+        exchange: None,
+        exchanges: true,
     });
 }
 
@@ -117,16 +121,19 @@ impl State {
     /// Adds the scan's next unit of rows; false at its end.
     pub unsafe fn next_unit(&mut self, scan: *mut pg_sys::PlanState) -> bool {
         let scan = scan as *mut pg_sys::CustomScanState;
-        let found = self.inputs.next_unit(scan, &mut self.aggregator);
+        let (inputs, aggregator) = (&self.inputs, &mut self.aggregator);
+        let mut add = |rows: &Rows| match &mut self.exchange {
+            Some(exchange) => exchange.add(inputs, aggregator, rows),
+            None => inputs.add(aggregator, rows),
+        };
+        let found = inputs.next_unit(scan, &mut add);
         self.peak = self.peak.max(self.aggregator.bytes_used());
         found
     }
 
-    /// Adds what a worker has sent.
+    /// Adds groups that a worker has sent.
     pub fn merge(&mut self, bytes: &[u8]) {
-        let sent = self.aggregator.deserialize(bytes);
-        sent.and_then(|sent| self.aggregator.merge(&sent))
-            .unwrap_or_else(|e| raise(e));
+        merge(&mut self.aggregator, bytes);
         self.peak = self.peak.max(self.aggregator.bytes_used());
     }
 
@@ -150,6 +157,13 @@ impl State {
         }
         pg_sys::ExecStoreVirtualTuple(slot);
     }
+}
+
+/// Adds groups of another process, serialized.
+pub fn merge(aggregator: &mut Aggregator, bytes: &[u8]) {
+    let sent = aggregator.deserialize(bytes);
+    sent.and_then(|sent| aggregator.merge(&sent))
+        .unwrap_or_else(|e| raise(e));
 }
 
 /// An aggregate's result, as its final function gives it (numeric.c, int8.c, float.c).
@@ -222,7 +236,13 @@ unsafe fn next_group(node: *mut pg_sys::CustomScanState) -> Option<usize> {
             Some(_) if of(node).aggregator.next_pass() => read_again(node),
             Some(_) => return None,
         }
+        if of(node).aggregator.is_spoiled() {
+            of(node).exchanges = false;
+            of(node).aggregator.begin_again();
+            read_again(node);
+        }
         while of(node).aggregator.scan_again() {
+            of(node).exchanges = false;
             read_again(node);
         }
         let top = top_of((*node).ss.ps.plan as *mut pg_sys::CustomScan);
@@ -289,6 +309,7 @@ unsafe extern "C-unwind" fn rescan(node: *mut pg_sys::CustomScanState) {
         of(node).aggregator.restart();
         of(node).next = None;
         of(node).inbox = Inbox::default();
+        of(node).exchanges = true;
     }
 }
 
@@ -312,6 +333,6 @@ unsafe extern "C-unwind" fn explain(
     let kilobytes = |bytes: usize| (bytes as u64).div_ceil(1024);
     super::explain::number(c"Memory Peak kB", kilobytes(state.peak), es);
     if part(node) == Part::Upper {
-        state.inbox.explain(es);
+        aggregate_parallel::explain(state, es);
     }
 }

@@ -4,66 +4,22 @@
 //! part merges the workers' groups into. So it takes passes when memory gets short as without workers, and without any worker it is
 //! the same. A worker has no passes: when memory gets short it sends its groups, and goes on with none.
 //!
-//! While it reads, a worker also puts its groups into a *mailbox* in shared memory whenever that is empty. Its table stays within the caches
-//! of its processor then, and the leader, which looks for mail after each unit of its own rows, merges while the worker goes on: who
-//! has less to merge reads more rows.
+//! Groups that are many, or the distinct values that are counted, are known to one process each: see [`super::aggregate_exchange`].
 
 use super::aggregate::{child, of, State};
+use super::aggregate_exchange::{self, Exchange, Room};
+use super::aggregate_plan::top_of;
+use super::aggregate_rows::raise;
 use super::datum;
 use super::tree::{next_row, project};
-use crate::storage::shm;
-use amax_exec::Aggregator;
+use amax_exec::{Aggregator, By};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Bytes of a piece of a worker's groups: well below the size of the queue between two processes (PARALLEL_TUPLE_QUEUE_SIZE).
 pub const PIECE: usize = 16 << 10;
-
-/// Bytes of the largest piece a mailbox holds.
-const MAIL: usize = 2 << 20;
-/// A worker begins to mail its groups when they take so many bytes.
-const ENOUGH: usize = MAIL;
-
-/// A piece of a worker's groups in shared memory.
-#[repr(C)]
-pub struct Mailbox {
-    /// Bytes of the piece that waits for the leader; 0: none. The worker writes when it is 0, the leader reads when it is not.
-    len: AtomicUsize,
-    piece: [u8; MAIL],
-}
-
-impl Mailbox {
-    unsafe fn is_empty(mailbox: *mut Mailbox) -> bool {
-        (*mailbox).len.load(Ordering::Acquire) == 0
-    }
-
-    /// Puts a piece into an empty one.
-    unsafe fn put(mailbox: *mut Mailbox, header: Header, bytes: &[u8]) {
-        assert!(
-            bytes.len() <= MAIL - Header::SIZE,
-            "a piece fits its mailbox"
-        );
-        let piece = std::slice::from_raw_parts_mut(&raw mut (*mailbox).piece as *mut u8, MAIL);
-        let (head, body) = piece.split_at_mut(Header::SIZE);
-        head.copy_from_slice(&header.write());
-        body[..bytes.len()].copy_from_slice(bytes);
-        let len = Header::SIZE + bytes.len();
-        (*mailbox).len.store(len, Ordering::Release);
-    }
-
-    /// What is there; nothing if it is empty. [`Mailbox::clear`] ends it.
-    unsafe fn piece<'a>(mailbox: *mut Mailbox) -> &'a [u8] {
-        let len = (*mailbox).len.load(Ordering::Acquire);
-        std::slice::from_raw_parts(&raw const (*mailbox).piece as *const u8, len)
-    }
-
-    unsafe fn clear(mailbox: *mut Mailbox) {
-        (*mailbox).len.store(0, Ordering::Release);
-    }
-}
 
 /// IsParallelWorker() of parallel.h.
 pub unsafe fn is_worker() -> bool {
@@ -74,7 +30,7 @@ pub unsafe fn is_worker() -> bool {
 #[derive(Clone, Copy)]
 struct Header {
     worker: i32,
-    /// Which of the worker's batches of groups it is of. Pieces of one come in order, but mail may overtake rows that are of the one before.
+    /// Which of the worker's batches of groups it is of.
     batch: u32,
     /// How many bytes the worker's groups took; 0 if their last piece has yet to come.
     used: u64,
@@ -119,9 +75,11 @@ pub struct Outbox {
 }
 
 impl Outbox {
-    fn add(&mut self, aggregator: &mut Aggregator) {
+    /// `counted` is as [`Aggregator::serialize`] has it.
+    fn add(&mut self, aggregator: &mut Aggregator, counted: bool) {
         let used = (aggregator.bytes_used() as u64).max(1);
-        self.waiting.push_back((aggregator.serialize(), used));
+        self.waiting
+            .push_back((aggregator.serialize(counted), used));
         aggregator.restart();
     }
 
@@ -161,6 +119,8 @@ pub struct Inbox {
     /// The most that groups sent took in a worker.
     used: HashMap<i32, u64>,
     received: u64,
+    /// By what rows were exchanged, if they were.
+    by: Option<By>,
 }
 
 impl Inbox {
@@ -182,12 +142,20 @@ impl Inbox {
         all.extend_from_slice(bytes);
         Some(all.into())
     }
+}
 
-    pub unsafe fn explain(&self, es: *mut pg_sys::ExplainState) {
-        let used: u64 = self.used.values().sum();
-        super::explain::number(c"Memory Peak of Workers kB", used.div_ceil(1024), es);
-        super::explain::number(c"Received kB", self.received.div_ceil(1024), es);
+pub unsafe fn explain(state: &State, es: *mut pg_sys::ExplainState) {
+    let used: u64 = state.inbox.used.values().sum();
+    if let Some(by) = state.inbox.by {
+        let by = match by {
+            By::Keys => c"keys",
+            By::Values => c"distinct values",
+        };
+        pg_sys::ExplainPropertyText(c"Exchange".as_ptr(), by.as_ptr(), es);
     }
+    super::explain::number(c"Memory Peak of Workers kB", used.div_ceil(1024), es);
+    let received = state.inbox.received;
+    super::explain::number(c"Received kB", received.div_ceil(1024), es);
 }
 
 /// The next piece of the lower part's groups. In the leader pieces are empty: it returns after each unit of rows, so that workers that
@@ -199,8 +167,14 @@ pub unsafe fn send(node: *mut pg_sys::CustomScanState) -> *mut pg_sys::TupleTabl
     let piece = if is_worker() {
         next_piece(node)
     } else {
-        of(node).open_mail();
-        of(node).next_unit(child(node)).then(Vec::new)
+        if let Some(exchange) = &of(node).exchange {
+            exchange.started();
+        }
+        let found = of(node).next_unit(child(node));
+        if !found {
+            of(node).finish();
+        }
+        found.then(Vec::new)
     };
     let Some(piece) = piece else {
         let result = (*node).ss.ps.ps_ResultTupleSlot;
@@ -237,36 +211,50 @@ unsafe fn next_piece(node: *mut pg_sys::CustomScanState) -> Option<Vec<u8>> {
         }
         while !state.outbox.done && state.aggregator.bytes_used() + state.outbox.bytes() <= limit {
             state.outbox.done = !state.next_unit(child(node));
-            state.post();
         }
-        state.outbox.add(&mut state.aggregator);
+        let exchange = state.exchange.as_mut();
+        if !state.outbox.done && exchange.is_some_and(|e| e.stay_out(&mut state.aggregator)) {
+            continue;
+        }
+        let counted = state.outbox.done && state.finish();
+        if counted {
+            state.keep_best(node);
+        }
+        state.outbox.add(&mut state.aggregator, counted);
         state.outbox.due = true;
     }
 }
 
 impl State {
-    /// In a worker: puts a piece of its groups into its mailbox, if that is empty.
-    unsafe fn post(&mut self) {
-        let Some(&mailbox) = self.mail.first() else {
-            return;
-        };
-        if self.outbox.waiting.is_empty() && self.aggregator.bytes_used() > ENOUGH {
-            self.outbox.add(&mut self.aggregator);
-        }
-        if Mailbox::is_empty(mailbox) {
-            let put = |header, piece: &[u8]| Mailbox::put(mailbox, header, piece);
-            self.outbox.next(MAIL, put);
+    unsafe fn leave(&mut self) {
+        if let Some(exchange) = self.exchange.take() {
+            self.inbox.received += exchange.received;
+            self.inbox.by = exchange.by().or(self.inbox.by);
+            exchange.leave();
         }
     }
 
-    /// In the leader: merges what is in the mailboxes.
-    unsafe fn open_mail(&mut self) {
-        for at in 0..self.mail.len() {
-            let piece = Mailbox::piece(self.mail[at]);
-            if !piece.is_empty() {
-                self.receive(piece);
-                Mailbox::clear(self.mail[at]);
-            }
+    /// After the last row of this process; whether nobody else knows any of its groups or values now.
+    unsafe fn finish(&mut self) -> bool {
+        let Some(exchange) = &mut self.exchange else {
+            return false;
+        };
+        exchange.finish(&self.inputs, &mut self.aggregator);
+        exchange.by().is_some() && !exchange.spilled
+    }
+
+    /// In a worker that has all of its groups: leaves out those that cannot be among the query's best.
+    unsafe fn keep_best(&mut self, node: *mut pg_sys::CustomScanState) {
+        let by = self.exchange.as_ref().and_then(Exchange::by);
+        let top = top_of((*node).ss.ps.plan as *mut pg_sys::CustomScan);
+        let best = top
+            .filter(|_| by == Some(By::Keys))
+            .and_then(|top| top.best(&self.aggregator));
+        if let Some(best) = best {
+            let mut keep = vec![false; self.aggregator.grouping().len()];
+            best.into_iter()
+                .for_each(|group| keep[group as usize] = true);
+            self.aggregator.retain(&keep).unwrap_or_else(|e| raise(e));
         }
     }
 
@@ -276,50 +264,32 @@ impl State {
             self.merge(&groups);
         }
     }
-
-    /// Whether groups may be many: what the planner thinks is often far off.
-    fn wants_mail(&self) -> bool {
-        !self.inputs.keys.is_empty() || self.inputs.distinct_counts() > 0
-    }
 }
 
-/// The workers' mailboxes in a query's shared memory: how many, and they.
-#[repr(C)]
-struct Mailroom {
-    boxes: usize,
-    first: [Mailbox; 0],
-}
-
-impl Mailroom {
-    unsafe fn mailbox(room: *mut Mailroom, worker: usize) -> *mut Mailbox {
-        (&raw mut (*room).first as *mut Mailbox).add(worker)
-    }
-}
-
-/// Bytes of shared memory for the mailboxes of so many workers; where that is tight there are none.
 #[pg_guard]
 pub unsafe extern "C-unwind" fn estimate_dsm(
-    node: *mut pg_sys::CustomScanState,
+    _node: *mut pg_sys::CustomScanState,
     context: *mut pg_sys::ParallelContext,
 ) -> pg_sys::Size {
-    let boxes = (*context).nworkers as usize * size_of::<Mailbox>();
-    let wanted = of(node).wants_mail() && shm::there_is_room(boxes);
-    size_of::<Mailroom>() + if wanted { boxes } else { 0 }
+    aggregate_exchange::size((*context).nworkers as usize)
 }
 
 /// Of a parallel query that begins, or begins again.
 #[pg_guard]
 pub unsafe extern "C-unwind" fn initialize_dsm(
     node: *mut pg_sys::CustomScanState,
-    _context: *mut pg_sys::ParallelContext,
+    context: *mut pg_sys::ParallelContext,
     coordinate: *mut std::ffi::c_void,
 ) {
-    let room = coordinate as *mut Mailroom;
-    (*room).boxes = ((*node).pscan_len - size_of::<Mailroom>()) / size_of::<Mailbox>();
-    let mail = (0..(*room).boxes).map(|worker| Mailroom::mailbox(room, worker));
-    of(node).mail = mail.collect();
-    for &mailbox in &of(node).mail {
-        Mailbox::clear(mailbox);
+    let room = coordinate as *mut Room;
+    let state = of(node);
+    state.leave();
+    Room::init(room, (*context).nworkers as usize, (*node).pscan_len);
+    // A leader that does not read has nobody to receive.
+    if state.exchanges && pg_sys::parallel_leader_participation {
+        join(node, room, context);
+    } else {
+        Room::turn_off(room);
     }
 }
 
@@ -329,17 +299,24 @@ pub unsafe extern "C-unwind" fn initialize_worker(
     _toc: *mut pg_sys::shm_toc,
     coordinate: *mut std::ffi::c_void,
 ) {
-    let room = coordinate as *mut Mailroom;
-    let worker = pg_sys::ParallelWorkerNumber as usize;
-    if worker < (*room).boxes {
-        of(node).mail = vec![Mailroom::mailbox(room, worker)];
-    }
+    join(node, coordinate as *mut Room, std::ptr::null_mut());
+}
+
+unsafe fn join(
+    node: *mut pg_sys::CustomScanState,
+    room: *mut Room,
+    leads: *mut pg_sys::ParallelContext,
+) {
+    let state = of(node);
+    let old = pg_sys::MemoryContextSwitchTo((*(*node).ss.ps.state).es_query_cxt);
+    state.exchange = Exchange::join(room, leads, state.inputs.limit() / 2);
+    pg_sys::MemoryContextSwitchTo(old);
 }
 
 /// Before the shared memory goes.
 #[pg_guard]
 pub unsafe extern "C-unwind" fn shutdown(node: *mut pg_sys::CustomScanState) {
-    of(node).mail = Vec::new();
+    of(node).leave();
 }
 
 /// Reads all that comes from the workers, and has the lower part read the leader's share.
@@ -347,17 +324,13 @@ pub unsafe fn gather(node: *mut pg_sys::CustomScanState) {
     loop {
         let slot = next_row(child(node));
         if slot.is_null() || (*slot).tts_flags & pg_sys::TTS_FLAG_EMPTY as u16 != 0 {
-            of(node).open_mail();
             return;
         }
-        // A worker's mail comes before what it sends as rows.
-        of(node).open_mail();
         if (*slot).tts_nvalid < 1 {
             pg_sys::slot_getsomeattrs_int(slot, 1);
         }
-        if *(*slot).tts_isnull {
-            continue;
+        if !*(*slot).tts_isnull {
+            of(node).receive(datum::varlena(*(*slot).tts_values));
         }
-        of(node).receive(datum::varlena(*(*slot).tts_values));
     }
 }

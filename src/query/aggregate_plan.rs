@@ -269,7 +269,7 @@ unsafe fn parallel_path(
     (*target).width = PIECE as i32;
     let lower = node(output, child, wanted, Part::Lower, target, pieces);
     let path = &mut (*lower).path;
-    // It has mailboxes in the query's shared memory.
+    // It has queues in the query's shared memory.
     path.parallel_aware = true;
     path.startup_cost = wanted.cost_of_rows(child);
     // As bytes, one after the other.
@@ -332,8 +332,7 @@ unsafe extern "C-unwind" fn plan_path(
     // The planner looks here for parameters (finalize_plan() of subselect.c): workers get the values of those found, and a node is told
     // when they change.
     (*scan).custom_exprs = list(keys.iter().chain(&aggregates).copied());
-    let top =
-        Top::of_query(root, &keys, &aggregates).filter(|_| (*part).ival != Part::Lower as i32);
+    let top = Top::of_query(root, &keys, &aggregates);
     let top = top.map_or(std::ptr::null_mut(), |top| top.to_list());
     (*scan).custom_private = list([
         makeInteger(keys.len() as i32) as *mut Node,

@@ -8,10 +8,11 @@ use super::rows::{Postgres, Rows};
 use super::scan::{self, Run};
 use super::tree::equal;
 use amax_exec::{
-    Aggregator, Batch, Error, Evaluated, Expr, Function, Input, Type, Vector, VectorBuilder,
+    Aggregator, Batch, By, Error, Evaluated, Expr, Function, Input, Type, Vector, VectorBuilder,
 };
 use pgrx::pg_sys;
 use pgrx::prelude::*;
+use std::borrow::Cow;
 use std::rc::Rc;
 
 /// An expression over the scan's entries, in both forms.
@@ -158,11 +159,11 @@ impl Inputs {
         Aggregator::new(&types, &self.functions, limit).expect("the planner chose what we have")
     }
 
-    /// Adds the scan's next rows; false at its end. The scan's time and rows are its own in EXPLAIN, with what we compute of them.
+    /// Has `add` add the scan's next rows; false at its end. The scan's time and rows are its own in EXPLAIN, with what we compute of them.
     pub unsafe fn next_unit(
         &self,
         child: *mut pg_sys::CustomScanState,
-        aggregator: &mut Aggregator,
+        add: &mut dyn FnMut(&amax_exec::Rows),
     ) -> bool {
         let scan = scan::of(child);
         let instrument = (*child).ss.ps.instrument;
@@ -178,8 +179,8 @@ impl Inputs {
                 Some(Run::Leaf(columns, rows)) => {
                     // In the order of rows.
                     let before = std::mem::replace(&mut single, Single::new(self));
-                    passed += before.update(self, aggregator) + rows.len();
-                    self.leaf(&mut scan.rows, &columns, &rows, aggregator);
+                    passed += before.add(add) + rows.len();
+                    add(&self.leaf(&mut scan.rows, &columns, &rows));
                     break;
                 }
                 None => {
@@ -189,7 +190,7 @@ impl Inputs {
                 }
             }
         }
-        passed += single.update(self, aggregator);
+        passed += single.add(add);
         scan.note_removed(instrument);
         if !instrument.is_null() {
             pg_sys::InstrStopNode(instrument, passed as f64);
@@ -197,24 +198,23 @@ impl Inputs {
         found
     }
 
-    unsafe fn leaf(
+    unsafe fn leaf<'a>(
         &self,
         scan: &mut Rows,
-        columns: &Rc<LeafColumns>,
+        columns: &'a Rc<LeafColumns>,
         rows: &[u32],
-        aggregator: &mut Aggregator,
-    ) {
+    ) -> amax_exec::Rows<'a> {
         let keys: Vec<Vector> = self
             .keys
             .iter()
             .map(|key| vector(scan, columns, rows, key))
             .collect();
-        let filters: Vec<Option<Vec<bool>>> = self
+        let filters: Vec<Option<Cow<[bool]>>> = self
             .aggregates
             .iter()
             .map(|aggregate| {
                 let filter = aggregate.filter.as_ref()?;
-                Some(truths(&vector(scan, columns, rows, filter)))
+                Some(truths(&vector(scan, columns, rows, filter)).into())
             })
             .collect();
         let arguments: Vec<Vector> = self
@@ -227,36 +227,58 @@ impl Inputs {
                 // Nothing is evaluated for rows that FILTER leaves out.
                 let kept: Vec<u32> = rows
                     .iter()
-                    .zip(filter)
+                    .zip(&filter[..])
                     .filter(|(_, &keep)| keep)
                     .map(|(&row, _)| row)
                     .collect();
                 vector(scan, columns, &kept, &argument.computed).spread(filter)
             })
             .collect();
-        self.update(aggregator, rows.len(), &keys, &arguments, &filters);
+        amax_exec::Rows {
+            len: rows.len(),
+            columns: keys.into_iter().chain(arguments).collect(),
+            filters,
+        }
     }
 
-    fn update(
-        &self,
-        aggregator: &mut Aggregator,
-        n: usize,
-        keys: &[Vector],
-        arguments: &[Vector],
-        filters: &[Option<Vec<bool>>],
-    ) {
+    /// Adds rows whose columns are keys and arguments.
+    pub fn add(&self, aggregator: &mut Aggregator, rows: &amax_exec::Rows) {
+        let (keys, arguments) = rows.columns.split_at(self.keys.len());
         let inputs: Vec<Input> = self
             .aggregates
             .iter()
-            .zip(filters)
+            .zip(&rows.filters)
             .map(|(aggregate, filter)| Input {
                 argument: aggregate.argument.map(|at| &arguments[at]),
                 filter: filter.as_deref(),
             })
             .collect();
         aggregator
-            .update(n, keys, &inputs)
+            .update(rows.len, keys, &inputs)
             .unwrap_or_else(|e| raise(e));
+    }
+
+    /// Such rows as another process wrote them.
+    pub fn read<'a>(&self, bytes: &'a [u8]) -> amax_exec::Rows<'a> {
+        let arguments = self.arguments.iter().map(|argument| &argument.computed);
+        let types: Vec<Type> = self.keys.iter().chain(arguments).map(|c| c.ty).collect();
+        let filters: Vec<bool> = self.aggregates.iter().map(|a| a.filter.is_some()).collect();
+        amax_exec::Rows::read(bytes, &types, &filters).unwrap_or_else(|e| raise(e))
+    }
+
+    /// The columns that say which process such rows belong to.
+    pub fn shared<'a>(
+        &self,
+        by: By,
+        aggregator: &Aggregator,
+        rows: &'a amax_exec::Rows,
+    ) -> Vec<&'a Vector<'a>> {
+        let (keys, arguments) = rows.columns.split_at(self.keys.len());
+        let argument = || self.aggregates[aggregator.shared_values()?].argument;
+        match by {
+            By::Keys => keys.iter().collect(),
+            By::Values => argument().map(|at| &arguments[at]).into_iter().collect(),
+        }
     }
 }
 
@@ -305,14 +327,16 @@ impl Single {
         }
     }
 
-    /// Adds them; how many.
-    fn update(self, inputs: &Inputs, aggregator: &mut Aggregator) -> usize {
+    /// Has them added; how many.
+    fn add(self, add: &mut dyn FnMut(&amax_exec::Rows)) -> usize {
         if self.rows > 0 {
-            let finish = |out: Vec<VectorBuilder>| -> Vec<Vector<'static>> {
-                out.into_iter().map(VectorBuilder::finish).collect()
-            };
-            let (keys, arguments) = (finish(self.keys), finish(self.arguments));
-            inputs.update(aggregator, self.rows, &keys, &arguments, &self.filters);
+            let columns = self.keys.into_iter().chain(self.arguments);
+            let filters = self.filters.into_iter();
+            add(&amax_exec::Rows {
+                len: self.rows,
+                columns: columns.map(VectorBuilder::finish).collect(),
+                filters: filters.map(|filter| filter.map(Cow::Owned)).collect(),
+            });
         }
         self.rows
     }

@@ -4,6 +4,7 @@
 use super::tree::{equal, is_a, list, nodes};
 use amax_exec::{Aggregator, Function, Output, Scalar};
 use pgrx::pg_sys::*;
+use std::collections::BinaryHeap;
 
 /// The first sort key, of a group.
 #[derive(Clone, Copy)]
@@ -110,21 +111,27 @@ impl Top {
         if groups <= self.count {
             return None;
         }
-        let ranks: Option<Vec<(bool, i128)>> = (0..groups)
-            .map(|group| {
-                Some(match self.value(aggregator, group)? {
-                    None => (!self.nulls_first, 0),
-                    Some(value) if self.descending => (self.nulls_first, -value),
-                    Some(value) => (self.nulls_first, value),
-                })
+        let rank = |group: u32| {
+            Some(match self.value(aggregator, group as usize)? {
+                None => (!self.nulls_first, 0),
+                Some(value) if self.descending => (self.nulls_first, -value),
+                Some(value) => (self.nulls_first, value),
             })
-            .collect();
-        let ranks = ranks?;
-        let Some(last) = self.count.checked_sub(1) else {
+        };
+        // Groups are many, and those asked for mostly few: not all ranks are kept.
+        let mut least = BinaryHeap::new();
+        for group in 0..groups as u32 {
+            let rank = rank(group)?;
+            if least.len() < self.count {
+                least.push(rank);
+            } else if let Some(mut last) = least.peek_mut().filter(|last| rank < **last) {
+                *last = rank;
+            }
+        }
+        let Some(&last) = least.peek() else {
             return Some(Vec::new());
         };
-        let (_, &mut last, _) = ranks.clone().select_nth_unstable(last);
-        let best = (0..groups as u32).filter(|&group| ranks[group as usize] <= last);
+        let best = (0..groups as u32).filter(|&group| rank(group).is_some_and(|rank| rank <= last));
         Some(best.collect())
     }
 

@@ -1,6 +1,7 @@
 //! Custom scans: columns and JSON paths instead of documents. See README.md.
 
 mod aggregate;
+mod aggregate_exchange;
 mod aggregate_parallel;
 mod aggregate_plan;
 mod aggregate_rows;

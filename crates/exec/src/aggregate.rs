@@ -361,6 +361,12 @@ impl Aggregate {
             distinct => { distinct.resize(0); distinct.restart(values) });
     }
 
+    /// Forgets all rows, but no group.
+    pub(crate) fn clear(&mut self, groups: usize) {
+        self.restart(Range::ALL);
+        self.resize(groups);
+    }
+
     /// Of count(DISTINCT).
     pub(crate) fn distinct(&mut self) -> Option<&mut Distinct> {
         match &mut self.states {
@@ -377,11 +383,11 @@ impl Aggregate {
         }
     }
 
-    pub(crate) fn serialize(&self, out: Vec<u8>) -> Vec<u8> {
+    pub(crate) fn serialize(&self, counted: bool, out: Vec<u8>) -> Vec<u8> {
         fn states<S: Serialize>(column: &Column<S>, out: Vec<u8>) -> Vec<u8> {
             postcard::to_extend(&column.states, out).expect("memory does not refuse bytes")
         }
-        with!(&self.states, column => states(column, out), distinct => distinct.serialize(out))
+        with!(&self.states, column => states(column, out), distinct => distinct.serialize(counted, out))
     }
 
     /// What [`Aggregate::serialize`] wrote of one like this, of so many groups.

@@ -1,9 +1,11 @@
 //! Grouping and aggregates in bounded memory.
 
 use crate::aggregate::{Aggregate, Function};
+use crate::distinct::Distinct;
 use crate::error::{Error, Result};
 use crate::group::Grouping;
 use crate::range::Range;
+use crate::rows::owner;
 use crate::state::Output;
 use crate::vector::{Type, Vector};
 
@@ -50,9 +52,23 @@ pub struct Aggregator {
     aggregates: Vec<Aggregate>,
     /// Whether the groups have had a pass.
     again: bool,
+    /// Whether distinct values were counted that are not here.
+    counted: bool,
     limit: usize,
     groups: Vec<u32>,
 }
+
+/// By what rows are shared out among processes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    /// A group's rows belong to one process.
+    Keys,
+    /// Rows with one of the distinct values that are counted do.
+    Values,
+}
+
+/// With so many rows for each it is cheaper to merge groups than to send rows.
+const ROWS: usize = 8;
 
 impl Aggregator {
     /// Groups by keys of the given types, with these functions and the types of their arguments, in about
@@ -72,6 +88,7 @@ impl Aggregator {
             grouping: Grouping::new(keys),
             aggregates: aggregates.collect::<Option<_>>()?,
             again: false,
+            counted: false,
             limit,
             groups: Vec::new(),
         };
@@ -192,7 +209,13 @@ impl Aggregator {
         self.start(Range::ALL);
     }
 
+    /// Begins this pass anew.
+    pub fn begin_again(&mut self) {
+        self.start(self.grouping.range());
+    }
+
     fn start(&mut self, groups: Range) {
+        self.counted = false;
         self.grouping.restart(groups);
         for aggregate in &mut self.aggregates {
             aggregate.restart(Range::ALL);
@@ -223,19 +246,112 @@ impl Aggregator {
             }
         }
         self.groups = groups;
+        self.counted |= other.counted;
         self.shrink()
     }
 
-    /// All groups and states of a worker, which has no limit, for [`Aggregator::deserialize`].
+    /// By what rows are best shared out, after so many: None while it is better that each process has groups of its own, as
+    /// these take fewer bytes than `least` or will not become many more.
+    pub fn share(&self, rows: usize, least: usize) -> Option<By> {
+        let are_many = |n: usize| n.saturating_mul(ROWS) > rows;
+        if self.bytes_used() < least {
+            return None;
+        }
+        if !self.keys.is_empty() && are_many(self.grouping.len()) {
+            return Some(By::Keys);
+        }
+        let mut distinct = self.aggregates.iter().filter_map(Aggregate::as_distinct);
+        let only = distinct.next().filter(|_| distinct.next().is_none())?;
+        are_many(only.values()).then_some(By::Values)
+    }
+
+    /// The aggregate whose values are what rows are shared out by.
+    pub fn shared_values(&self) -> Option<usize> {
+        let distinct = |aggregate: &Aggregate| aggregate.as_distinct().is_some();
+        self.aggregates.iter().position(distinct)
+    }
+
+    /// Keeps what belongs to process `me` of `parts`. What belongs to each other one is returned, serialized; of a leader's pass it is
+    /// what the pass is about.
+    ///
+    /// # Errors
+    /// [`Error::Limit`]; the aggregator is then of no use.
+    pub fn divide(&mut self, by: By, parts: u32, me: u32) -> Result<Vec<(u32, Vec<u8>)>> {
+        let hashes: Vec<u64> = match by {
+            By::Keys => (0..self.grouping.len())
+                .map(|g| self.grouping.hash(g))
+                .collect(),
+            By::Values => self
+                .aggregates
+                .iter()
+                .find_map(Aggregate::as_distinct)
+                .map_or_else(Vec::new, Distinct::hashes),
+        };
+        let belongs = |part: u32| -> Vec<bool> {
+            hashes
+                .iter()
+                .map(|&hash| owner(hash, parts) == part)
+                .collect()
+        };
+        let mut others = Vec::new();
+        for part in (0..parts).filter(|&part| part != me) {
+            let mut other = self.clone();
+            if by == By::Values {
+                // Other aggregates of these rows stay where they are.
+                let groups = other.grouping.len();
+                let plain = other
+                    .aggregates
+                    .iter_mut()
+                    .filter(|a| a.as_distinct().is_none());
+                plain.for_each(|aggregate| aggregate.clear(groups));
+            }
+            other.keep(by, &belongs(part))?;
+            others.push((part, other.write(false)));
+        }
+        self.keep(by, &belongs(me))?;
+        Ok(others)
+    }
+
+    fn keep(&mut self, by: By, keep: &[bool]) -> Result<()> {
+        match by {
+            By::Keys => self.retain(keep),
+            By::Values => {
+                let mut distinct = self.aggregates.iter_mut().filter_map(Aggregate::distinct);
+                distinct.try_for_each(|distinct| distinct.retain_values(keep))
+            }
+        }
+    }
+
+    /// Leaves out the groups that `keep` does not say.
+    ///
+    /// # Errors
+    /// [`Error::Limit`]; the aggregator is then of no use.
+    pub fn retain(&mut self, keep: &[bool]) -> Result<()> {
+        self.grouping.retain(keep)?;
+        let mut aggregates = self.aggregates.iter_mut();
+        aggregates.try_for_each(|aggregate| aggregate.retain(keep))
+    }
+
+    /// Whether values were counted elsewhere of which some should wait for another pass: the pass has to begin again, with values sent.
+    pub fn is_spoiled(&self) -> bool {
+        self.counted && self.values().is_some_and(|(_, range)| !range.is_all())
+    }
+
+    /// All groups and states of a worker, which has no limit, for [`Aggregator::deserialize`]. Distinct values are sent as their
+    /// counts if they are `counted`: then nobody else may have any of them.
     ///
     /// # Panics
     /// If groups were left out.
-    pub fn serialize(&self) -> Vec<u8> {
+    pub fn serialize(&self, counted: bool) -> Vec<u8> {
         let values = self.values().is_none_or(|(_, range)| range.is_all());
         assert!(self.grouping.range().is_all() && values && !self.again);
+        self.write(counted)
+    }
+
+    fn write(&self, counted: bool) -> Vec<u8> {
         let mut out = self.grouping.serialize(Vec::new());
         for aggregate in &self.aggregates {
-            out = aggregate.serialize(out);
+            out = aggregate.serialize(counted, out);
         }
         out
     }
@@ -256,7 +372,9 @@ impl Aggregator {
         if !rest.is_empty() {
             return Err(Error::Corrupt("serialized aggregates are damaged"));
         }
+        let mut distinct = aggregates.iter().filter_map(Aggregate::as_distinct);
         Ok(Sent(Self {
+            counted: distinct.any(Distinct::is_counted),
             keys: self.keys.clone(),
             grouping,
             aggregates,

@@ -217,8 +217,7 @@ pub(crate) fn floats<'a>(
     let mut valid = Vec::with_capacity(rows.len());
     let mut unsure = Vec::new();
     let strings = dense.strings();
-    let words_of_rows = dense.words().of_rows(rows);
-    for (i, (&row, &word)) in rows.iter().zip(&*words_of_rows).enumerate() {
+    for (i, (&row, word)) in rows.iter().zip(dense.words().gather(rows)).enumerate() {
         let row = row as usize;
         let tag = dense.tag(row);
         let value = match tag {

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use amax_format::Dense;
+use amax_format::{Dense, Words};
 use amax_jsonb::numeric::{self, Number};
 
 use crate::vector::{Scalar, StringTable, Type, Vector, LARGE};
@@ -143,6 +143,21 @@ impl<'a> Vector<'a> {
         }
     }
 
+    /// The values at `places`: strings are shared.
+    pub(crate) fn pick(&self, places: &[u32]) -> Vector<'_> {
+        let at = |i: &u32| *i as usize;
+        let (scales, valid) = (self.scales.as_deref(), self.valid.as_deref());
+        let strings = self.strings.as_ref();
+        Vector {
+            ty: self.ty,
+            words: places.iter().map(|i| self.words[at(i)]).collect(),
+            scales: scales.map(|s| places.iter().map(|i| s[at(i)]).collect()),
+            valid: valid.map(|v| places.iter().map(|i| v[at(i)]).collect()),
+            dictionary: self.dictionary,
+            strings: strings.map(|s| StringTable::new(&s.ends, &s.data)),
+        }
+    }
+
     /// The values one after the other where `at` is true, and NULL elsewhere.
     pub fn spread(self, at: &[bool]) -> Vector<'a> {
         let mut next = 0;
@@ -187,6 +202,18 @@ impl<'a> Vector<'a> {
             dictionary: self.strings.as_ref().is_some_and(|s| s.len() < rows),
             ..self
         }
+    }
+
+    /// The words of a column's rows.
+    pub(crate) fn of_rows(ty: Type, words: &'a Words, rows: &[u32]) -> Vector<'a> {
+        let words = match (rows.first(), rows.last()) {
+            // Ascending rows without gaps are a slice.
+            (Some(&first), Some(&last)) if (last - first) as usize + 1 == rows.len() => {
+                words.slice(first as usize..last as usize + 1)
+            }
+            _ => words.gather(rows).into(),
+        };
+        Vector::of_words(ty, words)
     }
 
     /// Makes the column's strings those that the words index.

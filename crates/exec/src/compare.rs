@@ -134,8 +134,7 @@ pub(crate) fn json_equals<'a>(dense: &Dense, rows: &[u32], scalar: &JsonScalar) 
     let mut words = Vec::with_capacity(rows.len());
     let mut valid = Vec::with_capacity(rows.len());
     let mut unsure = Vec::new();
-    let words_of_rows = dense.words().of_rows(rows);
-    for (i, (&row, &word)) in rows.iter().zip(&*words_of_rows).enumerate() {
+    for (i, (&row, word)) in rows.iter().zip(dense.words().gather(rows)).enumerate() {
         let row = row as usize;
         let equal = match (dense.tag(row), scalar) {
             (Tag::String, JsonScalar::String(sought)) => match code {

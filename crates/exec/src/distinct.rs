@@ -4,6 +4,7 @@ use crate::codes::{limit, Codes};
 use crate::error::{Error, Result};
 use crate::range::Range;
 use crate::state::Output;
+use crate::store::hash_row;
 use crate::table::NONE;
 use crate::tuples::{check_members, Tuples};
 use crate::values::Values;
@@ -134,6 +135,11 @@ impl Distinct {
         self.range
     }
 
+    /// Of what another process sent: whether its values are counted, and not known.
+    pub(crate) fn is_counted(&self) -> bool {
+        !self.counts.is_empty()
+    }
+
     pub(crate) fn output(&self, group: usize) -> Output {
         Output::Count(self.counts[group])
     }
@@ -219,7 +225,7 @@ impl Distinct {
 
     #[inline(never)]
     fn add(&mut self, group: u32, view: &View<'_>, row: usize) -> Result<()> {
-        if !self.range.is_all() && !self.range.admit(self.values.hash_row(view, row)) {
+        if !self.range.is_all() && !self.range.admit(hash_row(view, row)) {
             return Ok(());
         }
         let before = self.values.len();
@@ -229,6 +235,11 @@ impl Distinct {
 
     /// Adds the pairs of another, whose group `g` is `groups[g]` here.
     pub(crate) fn merge(&mut self, other: &Self, groups: &[u32]) -> Result<()> {
+        for (&count, &group) in other.counts.iter().zip(groups) {
+            if let Some(to) = self.counts.get_mut(group as usize) {
+                *to += count;
+            }
+        }
         let vector = other.values.vector();
         let before = self.values.len();
         if matches!(other.pairs, Pairs::Values) {
@@ -282,8 +293,22 @@ impl Distinct {
     /// Takes back the values that are not in `range`, which is part of the present one.
     pub(crate) fn narrow(&mut self, range: Range) -> Result<()> {
         self.range = range;
-        let hashes = (0..self.values.len()).map(|value| self.values.hash(value as u32));
-        let keep: Vec<bool> = hashes.map(|hash| self.range.admit(hash)).collect();
+        let hashes = self.hashes();
+        let keep: Vec<bool> = hashes
+            .into_iter()
+            .map(|hash| self.range.admit(hash))
+            .collect();
+        self.retain_values(&keep)
+    }
+
+    /// The values' hashes, by number.
+    pub(crate) fn hashes(&self) -> Vec<u64> {
+        let values = 0..self.values.len() as u32;
+        values.map(|value| self.values.hash(value)).collect()
+    }
+
+    /// Takes back the values that `keep` does not say.
+    pub(crate) fn retain_values(&mut self, keep: &[bool]) -> Result<()> {
         match &self.pairs {
             Pairs::Values => {
                 self.counts[0] -= keep.iter().filter(|&&keep| !keep).count() as i64;
@@ -292,7 +317,7 @@ impl Distinct {
                 self.counts[group as usize] -= i64::from(!keep[value as usize]);
             }),
         }
-        let values = self.values.retain(&keep)?;
+        let values = self.values.retain(keep)?;
         self.pairs.renumber(|group| group, &values);
         Ok(())
     }
@@ -308,26 +333,35 @@ impl Distinct {
         };
     }
 
-    pub(crate) fn serialize(&self, out: Vec<u8>) -> Vec<u8> {
+    /// If nobody else has any of the values their counts will do.
+    pub(crate) fn serialize(&self, counted: bool, out: Vec<u8>) -> Vec<u8> {
+        if counted {
+            return Self::new(self.values.ty(), false).write(&self.counts, out);
+        }
+        self.write(&[], out)
+    }
+
+    fn write(&self, counts: &[i64], out: Vec<u8>) -> Vec<u8> {
         let (masks, members) = match &self.pairs {
             Pairs::Values => (&[][..], &[][..]),
             Pairs::Masks(masks) => (&masks[..], &[][..]),
             Pairs::Tuples(tuples) => (&[][..], tuples.members()),
         };
-        postcard::to_extend(&(masks, members), self.values.serialize(out))
+        postcard::to_extend(&(masks, members, counts), self.values.serialize(out))
             .expect("memory does not refuse bytes")
     }
 
     /// What [`Distinct::serialize`] wrote of one like this, of so many groups; only to be merged.
     pub(crate) fn deserialize(&self, groups: usize, from: &mut &[u8]) -> Result<Self> {
         let values = Values::deserialize(self.values.ty(), from)?;
-        type Sent = (Vec<u64>, Vec<u32>);
-        let ((masks, members), rest): (Sent, _) =
+        type Sent = (Vec<u64>, Vec<u32>, Vec<i64>);
+        let ((masks, members, counts), rest): (Sent, _) =
             postcard::take_from_bytes(from).map_err(|_| DAMAGED)?;
         *from = rest;
         check_members(&members, &[groups, values.len()])?;
         let beyond = u64::MAX.checked_shl(groups as u32).unwrap_or(0);
-        if masks.len() > values.len() || masks.iter().any(|mask| mask & beyond != 0) {
+        let counted = counts.len() == groups || counts.is_empty();
+        if masks.len() > values.len() || masks.iter().any(|mask| mask & beyond != 0) || !counted {
             return Err(DAMAGED);
         }
         let pairs = match &self.pairs {
@@ -338,6 +372,7 @@ impl Distinct {
         Ok(Self {
             pairs,
             values,
+            counts,
             ..Self::new(self.values.ty(), false)
         })
     }

@@ -443,19 +443,18 @@ impl<'a> Batch<'a, '_> {
             .collect();
         let words = dense.words();
         let of_word = |word: i64| holds.get(word as usize).copied().unwrap_or(false);
-        let (passed, wordless) = match words.bytes() {
+        let passed = match words.bytes() {
             Some((base, codes)) => {
                 let holds: [bool; 256] =
                     std::array::from_fn(|code| of_word(base.wrapping_add(code as i64)));
-                let passes = |_, row| holds[usize::from(codes[row as usize])];
-                (select(rows, passes), holds[0])
+                select(rows, |_, row| holds[usize::from(codes[row as usize])])
             }
             None => {
-                let words = words.of_rows(rows);
-                (select(rows, |i, _| of_word(words[i])), true)
+                let words = words.gather(rows);
+                select(rows, |i, _| of_word(words[i]))
             }
         };
-        if dense.all(|tag| tag == Tag::String || !tag.has_word() && !wordless) {
+        if dense.all(|tag| tag == Tag::String) {
             return Some(passed);
         }
         Some(select(&passed, |_, row| {
@@ -697,7 +696,7 @@ pub(crate) fn gather<'a>(
     ty: Type,
     holds: impl Fn(Tag) -> Option<bool>,
 ) -> Evaluated<'a> {
-    let mut vector = Vector::of_words(ty, dense.words().of_rows(rows));
+    let mut vector = Vector::of_rows(ty, dense.words(), rows);
     if !dense.all(|tag| holds(tag) == Some(true)) {
         let valid = dense.by_tag(rows, |tag| holds(tag) == Some(true));
         vector.valid = valid.contains(&false).then(|| valid.into());

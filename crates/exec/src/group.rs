@@ -3,7 +3,7 @@
 use crate::codes::{limit, Codes};
 use crate::error::{Error, Result};
 use crate::range::Range;
-use crate::store::{hash_words, Numbers, Store};
+use crate::store::{hash_row, hash_words, Numbers, Store};
 use crate::table::NONE;
 use crate::tuples::{check_members, Tuples};
 use crate::values::{Values, UNKNOWN};
@@ -155,7 +155,7 @@ impl Grouping {
         }
         if !self.range.is_all() {
             for (row, out) in out.iter_mut().enumerate() {
-                if !self.range.admit(hash_row(&self.columns, views, row)) {
+                if !self.range.admit(hash_rows(views, row)) {
                     *out = NONE;
                 }
             }
@@ -229,7 +229,7 @@ impl Grouping {
     /// The group of one row.
     fn group(&mut self, views: &[View<'_>], row: usize) -> Result<u32> {
         let range = &mut self.range;
-        if !range.is_all() && !range.admit(hash_row(&self.columns, views, row)) {
+        if !range.is_all() && !range.admit(hash_rows(views, row)) {
             return Ok(NONE);
         }
         let columns = self.columns.iter_mut().zip(views);
@@ -244,7 +244,8 @@ impl Grouping {
         Ok(group)
     }
 
-    fn hash(&self, group: usize) -> u64 {
+    /// Of its keys' hashes, or its only key's.
+    pub(crate) fn hash(&self, group: usize) -> u64 {
         match &*self.columns {
             [] => 0,
             [column] => column.hash(group as u32),
@@ -266,12 +267,18 @@ impl Grouping {
         let keep: Vec<bool> = (0..self.len())
             .map(|group| self.columns.is_empty() || self.range.admit(self.hash(group)))
             .collect();
+        self.retain(&keep)?;
+        Ok(keep)
+    }
+
+    /// Leaves out the groups that `keep` does not say.
+    pub(crate) fn retain(&mut self, keep: &[bool]) -> Result<()> {
         match &mut *self.columns {
             [] => {}
-            [column] => drop(column.retain(&keep)?),
+            [column] => drop(column.retain(keep)?),
             columns => {
                 for shown in self.shown.iter_mut().flatten() {
-                    *shown = shown.filter(&keep)?;
+                    *shown = shown.filter(keep)?;
                 }
                 let mut kept = keep.iter();
                 self.tuples.retain(|_| kept.next() == Some(&true));
@@ -292,7 +299,7 @@ impl Grouping {
                 });
             }
         }
-        Ok(keep)
+        Ok(())
     }
 
     /// Begins with no groups of another range.
@@ -355,9 +362,8 @@ fn shown(ty: Type) -> Option<Numbers> {
     matches!(ty, Type::Float | Type::Numeric).then(Numbers::default)
 }
 
-fn hash_row(columns: &[Values], views: &[View<'_>], row: usize) -> u64 {
-    let pairs = columns.iter().zip(views);
-    hash_words(pairs.map(|(column, view)| column.hash_row(view, row)))
+fn hash_rows(views: &[View<'_>], row: usize) -> u64 {
+    hash_words(views.iter().map(|view| hash_row(view, row)))
 }
 
 /// The codes of all keys, if they have and their combinations are few.

@@ -3,6 +3,7 @@
 //! * [`vector`]: the values of an expression for the selected rows of one batch; [`VectorBuilder`] makes them.
 //! * [`expr`]: expressions over the columns of a leaf.
 //! * [`Aggregator`]: grouping and aggregate functions in bounded memory; [`Grouping`] and [`Aggregate`] alone.
+//! * [`rows`]: rows that processes send one another, so that each has groups or values of its own.
 //! * [`KeySet`]: which rows can have a match in a join.
 //! * [`decimal`]: numerics as values.
 
@@ -21,6 +22,7 @@ mod keys;
 mod like;
 mod memo;
 mod range;
+pub mod rows;
 mod skip;
 mod state;
 mod store;
@@ -32,7 +34,7 @@ mod values;
 pub mod vector;
 
 pub use aggregate::{Aggregate, Function};
-pub use aggregator::{Aggregator, Input, Sent};
+pub use aggregator::{Aggregator, By, Input, Sent};
 pub use arith::Arithmetic;
 pub use builder::VectorBuilder;
 pub use decimal::Decimal;
@@ -41,6 +43,7 @@ pub use expr::{Batch, Columns, Comparison, Evaluated, Expr, External, From, Json
 pub use group::Grouping;
 pub use keys::KeySet;
 pub use like::Pattern;
+pub use rows::Rows;
 pub use skip::{passes_none, Zones};
 pub use state::Output;
 pub use table::NONE;

@@ -27,6 +27,23 @@ pub(crate) fn hash_words(words: impl IntoIterator<Item = u64>) -> u64 {
     hasher.finish()
 }
 
+/// The hash of a row's value, which equal values share.
+#[inline]
+pub(crate) fn hash_row(view: &View<'_>, row: usize) -> u64 {
+    fn hash<S: Store>(view: &View<'_>, row: usize) -> u64 {
+        S::hash(S::key(view, row))
+    }
+    if !view.is_valid(row) {
+        return NULL_HASH;
+    }
+    match view.ty {
+        Type::Bool | Type::Int => hash::<Words>(view, row),
+        Type::Float => hash::<Floats>(view, row),
+        Type::Numeric => hash::<Numbers>(view, row),
+        Type::Text => hash::<Strings>(view, row),
+    }
+}
+
 /// Values of one type. PostgreSQL's `=` decides which are one value; the first one seen is kept.
 pub(crate) trait Store: Default {
     /// A value of a batch or of the store.

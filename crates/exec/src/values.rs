@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::codes::Codes;
 use crate::error::{Error, Result};
 use crate::range::Range;
-use crate::store::{check_numerics, Floats, Numbers, Store, Strings, Words, NULL_HASH};
+use crate::store::{check_numerics, hash_row, Floats, Numbers, Store, Strings, Words, NULL_HASH};
 use crate::table::{Keys, Table, NONE};
 use crate::vector::{Scalar, Type, Vector, View};
 
@@ -200,18 +200,7 @@ impl Values {
         Ok(())
     }
 
-    /// The hash of a row's value, which equal values share.
-    pub(crate) fn hash_row(&self, view: &View<'_>, row: usize) -> u64 {
-        fn hash<S: Store>(_: &Hashed<S>, view: &View<'_>, row: usize) -> u64 {
-            S::hash(S::key(view, row))
-        }
-        if !view.is_valid(row) {
-            return NULL_HASH;
-        }
-        with!(&self.any, hashed => hash(hashed, view, row))
-    }
-
-    /// As [`Values::hash_row`], of a value by its number.
+    /// As [`hash_row`], of a value by its number.
     pub(crate) fn hash(&self, number: u32) -> u64 {
         fn hash<S: Store>(hashed: &Hashed<S>, number: u32) -> u64 {
             S::hash(hashed.store.get(number as usize))
@@ -236,7 +225,7 @@ impl Values {
 
     #[inline(never)]
     fn number_in(&mut self, view: &View<'_>, row: usize, range: &mut Range) -> Result<u32> {
-        if !range.is_all() && !range.admit(self.hash_row(view, row)) {
+        if !range.is_all() && !range.admit(hash_row(view, row)) {
             return Ok(NONE);
         }
         self.number(view, row)
@@ -266,7 +255,7 @@ impl Values {
             }
             if !view.is_valid(row) {
                 *out = self.number_in(view, row, range)?;
-            } else if range.is_all() || range.admit(self.hash_row(view, row)) {
+            } else if range.is_all() || range.admit(hash_row(view, row)) {
                 rows.push(row as u32);
             } else {
                 *out = NONE;

@@ -15,7 +15,7 @@ use crate::path::PathColumn;
 use crate::tree::{Body, Tree};
 use crate::values::{ByteVec, Values};
 use crate::vector::Strings;
-use crate::words::{map_rows, Words};
+use crate::words::Words;
 
 /// What a row holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,7 +58,7 @@ impl Tag {
     }
 
     /// Whether it says what the row's word is.
-    pub fn has_word(self) -> bool {
+    pub(crate) fn has_word(self) -> bool {
         !matches!(self, Tag::Missing | Tag::Null | Tag::Other)
     }
 }
@@ -331,7 +331,7 @@ impl Dense {
         }
     }
 
-    /// What `of` says of the tags of some rows, which ascend. It is asked once per tag.
+    /// What `of` says of the tags of some rows. It is asked once per tag.
     ///
     /// # Panics
     /// If there is no such row.
@@ -339,7 +339,10 @@ impl Dense {
         let said = Tag::ALL.map(&of);
         match self.kinds.only() {
             Some(tag) => vec![of(tag); rows.len()],
-            None => map_rows(&self.tags, rows, |tag| said[usize::from(tag).min(7)]),
+            None => {
+                let tags = rows.iter().map(|&row| self.tags[row as usize]);
+                tags.map(|tag| said[usize::from(tag).min(7)]).collect()
+            }
         }
     }
 

@@ -24,7 +24,7 @@ enum Offsets {
 }
 
 impl Words {
-    /// `held` says which rows have a word. The others get the base, or anything where words take eight bytes.
+    /// `held` says which rows have a word; the others get anything.
     pub(crate) fn new(words: Vec<i64>, held: impl Fn(usize) -> bool) -> Self {
         let (mut least, mut greatest) = (i64::MAX, i64::MIN);
         for (row, &word) in words.iter().enumerate() {
@@ -39,6 +39,7 @@ impl Words {
         };
         let offsets = words.iter().enumerate().map(|(row, &word)| {
             let offset = word.wrapping_sub(least) as u64;
+            // One that is somewhere: also a code of no row is one of the dictionary's.
             if held(row) {
                 offset
             } else {
@@ -102,7 +103,7 @@ impl Words {
         self.base.wrapping_add(offset)
     }
 
-    /// The base and the offsets, if they are bytes, which may be looked up in a table. Rows without a word have the base.
+    /// The base and the offsets, if they are bytes: a loop over them may look up in a table.
     pub fn bytes(&self) -> Option<(i64, &[u8])> {
         match &self.offsets {
             Offsets::One(offsets) => Some((self.base, offsets)),
@@ -110,23 +111,39 @@ impl Words {
         }
     }
 
-    /// The words of some rows, which ascend.
+    /// The words of consecutive rows.
     ///
     /// # Panics
-    /// If there is no such row.
-    pub fn of_rows(&self, rows: &[u32]) -> Cow<'_, [i64]> {
-        fn of<'a, T: Copy + Into<i64>>(base: i64, offsets: &[T], rows: &[u32]) -> Cow<'a, [i64]> {
-            map_rows(offsets, rows, |offset| base.wrapping_add(offset.into())).into()
+    /// If there are no such rows.
+    pub fn slice(&self, rows: Range<usize>) -> Cow<'_, [i64]> {
+        fn of<T: Copy + Into<i64>>(base: i64, offsets: &[T]) -> Cow<'static, [i64]> {
+            let word = |&offset: &T| base.wrapping_add(offset.into());
+            offsets.iter().map(word).collect()
         }
         match &self.offsets {
             Offsets::None => vec![self.base; rows.len()].into(),
+            Offsets::One(offsets) => of(self.base, &offsets[rows]),
+            Offsets::Two(offsets) => of(self.base, &offsets[rows]),
+            Offsets::Four(offsets) => of(self.base, &offsets[rows]),
+            Offsets::Eight(words) => words[rows].into(),
+        }
+    }
+
+    /// The words of some rows.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    pub fn gather(&self, rows: &[u32]) -> Vec<i64> {
+        fn of<T: Copy + Into<i64>>(base: i64, offsets: &[T], rows: &[u32]) -> Vec<i64> {
+            let word = |&row: &u32| base.wrapping_add(offsets[row as usize].into());
+            rows.iter().map(word).collect()
+        }
+        match &self.offsets {
+            Offsets::None => vec![self.base; rows.len()],
             Offsets::One(offsets) => of(self.base, offsets, rows),
             Offsets::Two(offsets) => of(self.base, offsets, rows),
             Offsets::Four(offsets) => of(self.base, offsets, rows),
-            Offsets::Eight(words) => match consecutive(rows) {
-                Some(range) => words[range].into(),
-                None => of(0, words, rows),
-            },
+            Offsets::Eight(words) => of(0, words, rows),
         }
     }
 
@@ -146,23 +163,6 @@ impl Words {
                 Offsets::Eight(words) => Offsets::Eight(of(words, places)),
             },
         }
-    }
-}
-
-/// Ascending rows as a range, if they have no gaps.
-fn consecutive(rows: &[u32]) -> Option<Range<usize>> {
-    let (first, last) = (*rows.first()? as usize, *rows.last()? as usize);
-    (last - first + 1 == rows.len()).then_some(first..last + 1)
-}
-
-/// Something made of what an array has for each of some ascending rows.
-///
-/// # Panics
-/// If it has nothing for one.
-pub(crate) fn map_rows<T: Copy, U>(array: &[T], rows: &[u32], of: impl Fn(T) -> U) -> Vec<U> {
-    match consecutive(rows) {
-        Some(range) => array[range].iter().map(|&value| of(value)).collect(),
-        None => rows.iter().map(|&row| of(array[row as usize])).collect(),
     }
 }
 
@@ -191,19 +191,26 @@ mod tests {
             let all: Vec<i64> = values.iter().flat_map(|&value| [value, other]).collect();
             let words = Words::new(all.clone(), |row| row % 2 == 0);
             assert_eq!(words.offsets().len(), all.len() * width, "{values:?}");
+            let offsets = Buffer::from_vec(words.offsets().to_vec());
             let moved: Vec<u32> = (0..all.len() as u32).rev().chain([u32::MAX]).collect();
             let taken = words.take(&moved);
             for (i, &value) in values.iter().enumerate() {
                 let row = 2 * i;
+                let rows = [row as u32; 2];
                 assert_eq!(words.get(row), value);
+                assert_eq!(words.slice(row..all.len())[0], value);
+                assert_eq!(words.gather(&rows), [value; 2]);
                 assert_eq!(taken.get(all.len() - 1 - row), value);
                 assert!(width == 8 || values.contains(&words.get(row + 1)));
             }
-            let rows: Vec<u32> = (0..all.len() as u32).collect();
-            let even: Vec<u32> = rows.iter().copied().step_by(2).collect();
-            let got: Vec<i64> = (0..all.len()).map(|row| words.get(row)).collect();
-            assert_eq!(words.of_rows(&rows), got);
-            assert_eq!(words.of_rows(&even), values);
+            if width <= 1 {
+                let read = Words::of_offsets(words.base, offsets.clone(), all.len());
+                let read = read.expect("of so many rows");
+                assert_eq!(read.slice(0..all.len()), words.slice(0..all.len()));
+                assert!(
+                    width == 0 || Words::of_offsets(words.base, offsets, all.len() + 1).is_none()
+                );
+            }
         }
     }
 }
