@@ -238,12 +238,10 @@ unsafe fn seal(rel: pg_sys::Relation, page: &Page, oldest_xmin: pg_sys::Transact
             Some((now, _)) if now.signature == page.signature => {}
             _ => return false,
         }
-        for step in [rowpage::before_seal, rowpage::seal] {
-            let mut change = Change::begin(rel);
-            let handle = change.borrowed(pin.buffer());
-            step(change.raw(handle));
-            change.commit();
-        }
+        let mut change = Change::begin(rel);
+        let handle = change.borrowed(pin.buffer());
+        rowpage::seal(change.raw(handle));
+        change.commit();
     }
     super::fault("flush_page_sealed");
     for &(row, offset) in &page.stubs {

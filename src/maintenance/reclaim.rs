@@ -104,7 +104,7 @@ unsafe fn row_page(rel: pg_sys::Relation, v: u32, p: u32) -> bool {
     }
     super::fault("reclaim_unmapped");
     let mut change = Change::begin(rel);
-    change.format_borrowed(pin.buffer(), Kind::Blob);
+    change.give_up(pin.buffer(), Kind::Blob);
     change.commit();
     true
 }

@@ -4,6 +4,7 @@
 //! that hio.c never puts a tuple there and a sequential reader of line pointers finds none. What is ours starts behind
 //! the header: a tag (magic and kind), then the payload.
 
+use super::wal;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
@@ -204,22 +205,20 @@ pub fn rel_name(rel: pg_sys::Relation) -> String {
     }
 }
 
-/// Copies of up to four pages, changed together and logged as one generic WAL record (generic_xlog.c).
+/// Copies of up to four pages, changed together and logged as one generic WAL record (see [`wal`]).
 pub struct Change {
     rel: pg_sys::Relation,
-    state: *mut pg_sys::GenericXLogState,
-    buffers: Vec<pg_sys::Buffer>,
-    images: Vec<*mut u8>,
+    pages: Vec<wal::Changed>,
+    /// Those that the change holds pins and locks of.
+    held: Vec<pg_sys::Buffer>,
 }
 
 impl Change {
     pub fn begin(rel: pg_sys::Relation) -> Change {
-        let state = unsafe { pg_sys::GenericXLogStart(rel) };
         Change {
             rel,
-            state,
-            buffers: Vec::with_capacity(4),
-            images: Vec::with_capacity(4),
+            pages: Vec::with_capacity(4),
+            held: Vec::with_capacity(4),
         }
     }
 
@@ -227,14 +226,19 @@ impl Change {
     pub fn page(&mut self, block: u32, kind: Kind) -> usize {
         let pin = Pin::read(self.rel, block);
         std::mem::forget(pin.exclusive());
-        let handle = self.register(pin.into_buffer(), 0);
+        let handle = self.hold(pin.into_buffer(), false);
         check_tag(self.rel, block, self.image(handle), kind);
         handle
     }
 
     /// Adds a row page that the caller has pinned and locked exclusively; this takes over pin and lock.
     pub fn locked(&mut self, buffer: pg_sys::Buffer) -> usize {
-        self.register(buffer, row_page_flags())
+        self.hold(buffer, log_rows_whole())
+    }
+
+    /// Adds a row page that the caller has locked exclusively and keeps.
+    pub fn borrowed(&mut self, buffer: pg_sys::Buffer) -> usize {
+        self.add(buffer, log_rows_whole(), wal::Image::of(buffer))
     }
 
     /// Appends a block to the relation, formatted as an empty page of ours. Returns its handle and number.
@@ -246,58 +250,61 @@ impl Change {
 
     /// Formats a free page (pinned and locked by the caller, who hands it over) as an empty page of ours.
     pub fn format(&mut self, buffer: pg_sys::Buffer, kind: Kind) -> usize {
-        let handle = self.register(buffer, pg_sys::GENERIC_XLOG_FULL_IMAGE as i32);
-        let image = self.images[handle];
-        unsafe {
-            pg_sys::PageInit(image as pg_sys::Page, pg_sys::BLCKSZ as usize, 0);
-            let header = image as *mut pg_sys::PageHeaderData;
-            (*header).pd_upper = (*header).pd_lower;
-        }
-        self.image_mut(handle)[PAGE_HEADER..PAGE_HEADER + 4]
-            .copy_from_slice(&(MAGIC | kind as u32).to_le_bytes());
+        let handle = self.format_rows(buffer);
+        self.make_ours(handle, kind);
         handle
     }
 
     /// Formats a free page (pinned and locked by the caller, who hands it over) as an empty row page.
-    pub fn format_rows(&mut self, buffer: pg_sys::Buffer) {
-        let handle = self.register(buffer, pg_sys::GENERIC_XLOG_FULL_IMAGE as i32);
-        let image = self.images[handle] as pg_sys::Page;
-        unsafe { pg_sys::PageInit(image, pg_sys::BLCKSZ as usize, 0) };
+    pub fn format_rows(&mut self, buffer: pg_sys::Buffer) -> usize {
+        self.held.push(buffer);
+        self.add(buffer, true, wal::Image::empty())
     }
 
-    /// [`Change::format`] for a page that the caller has locked exclusively and keeps.
-    pub fn format_borrowed(&mut self, buffer: pg_sys::Buffer, kind: Kind) -> usize {
-        let handle = self.format(buffer, kind);
-        self.buffers.pop();
-        handle
+    /// Makes a row page, which the caller has locked exclusively and keeps, one of ours. What else was on it stays behind the tag: the
+    /// record is short.
+    pub fn give_up(&mut self, buffer: pg_sys::Buffer, kind: Kind) {
+        let handle = self.borrowed(buffer);
+        self.make_ours(handle, kind);
     }
 
-    /// Adds a row page that the caller has locked exclusively and keeps.
-    pub fn borrowed(&mut self, buffer: pg_sys::Buffer) -> usize {
-        let handle = self.register(buffer, row_page_flags());
-        self.buffers.pop();
-        handle
+    fn make_ours(&mut self, handle: usize, kind: Kind) {
+        let header = self.raw(handle) as *mut pg_sys::PageHeaderData;
+        unsafe {
+            (*header).pd_lower = PAGE_HEADER as u16;
+            (*header).pd_upper = PAGE_HEADER as u16;
+            (*header).pd_flags = 0;
+            (*header).pd_prune_xid = pg_sys::InvalidTransactionId;
+        }
+        let tag = (MAGIC | kind as u32).to_le_bytes();
+        self.image_mut(handle)[PAGE_HEADER..PAGE_HEADER + 4].copy_from_slice(&tag);
     }
 
-    fn register(&mut self, buffer: pg_sys::Buffer, flags: i32) -> usize {
-        let image = unsafe { pg_sys::GenericXLogRegisterBuffer(self.state, buffer, flags) };
-        self.buffers.push(buffer);
-        self.images.push(image as *mut u8);
-        self.images.len() - 1
+    fn hold(&mut self, buffer: pg_sys::Buffer, whole: bool) -> usize {
+        self.held.push(buffer);
+        self.add(buffer, whole, wal::Image::of(buffer))
+    }
+
+    fn add(&mut self, buffer: pg_sys::Buffer, whole: bool, image: Box<wal::Image>) -> usize {
+        self.pages.push(wal::Changed {
+            buffer,
+            image,
+            whole,
+        });
+        self.pages.len() - 1
     }
 
     fn image(&self, handle: usize) -> &[u8] {
-        // SAFETY: generic_xlog.c's page copy lives as long as the change.
-        unsafe { std::slice::from_raw_parts(self.images[handle], pg_sys::BLCKSZ as usize) }
+        &self.pages[handle].image.0
     }
 
     fn image_mut(&mut self, handle: usize) -> &mut [u8] {
-        unsafe { std::slice::from_raw_parts_mut(self.images[handle], pg_sys::BLCKSZ as usize) }
+        &mut self.pages[handle].image.0
     }
 
     /// The copy of the whole page, header included.
     pub fn raw(&mut self, handle: usize) -> pg_sys::Page {
-        self.images[handle] as pg_sys::Page
+        self.pages[handle].image.page()
     }
 
     pub fn payload(&self, handle: usize) -> &[u8] {
@@ -309,16 +316,9 @@ impl Change {
     }
 
     /// Applies and logs the change, then releases its pages.
-    pub fn commit(mut self) {
-        unsafe { pg_sys::GenericXLogFinish(self.state) };
-        self.release();
-        std::mem::forget(self);
-    }
-
-    fn release(&mut self) {
-        for buffer in self.buffers.drain(..) {
-            unsafe { pg_sys::UnlockReleaseBuffer(buffer) }
-        }
+    pub fn commit(self) {
+        // SAFETY: all pages are pinned and locked. Dropping the change releases them.
+        unsafe { wal::apply(self.rel, &self.pages) };
     }
 }
 
@@ -326,23 +326,18 @@ impl Drop for Change {
     /// A change that was not committed leaves no trace.
     fn drop(&mut self) {
         if !aborting() {
-            unsafe { pg_sys::GenericXLogAbort(self.state) };
-            self.release();
+            for buffer in self.held.drain(..) {
+                unsafe { pg_sys::UnlockReleaseBuffer(buffer) }
+            }
         }
     }
 }
 
-/// How a change of a row page is logged. Hint bits are not in the WAL, so the page on a standby may have others; wal_consistency_checking
-/// takes that for damage (generic_mask() lets no bit differ), unless it is told the whole page.
-fn row_page_flags() -> i32 {
+/// Whether changes of row pages are logged as whole pages. Hint bits are not in the WAL, so the page on a standby may have others;
+/// wal_consistency_checking takes that for damage (generic_mask() lets no bit differ), unless it is told the whole page.
+fn log_rows_whole() -> bool {
     // SAFETY: PostgreSQL's array of a flag for each resource manager.
-    let checked =
-        unsafe { *pg_sys::wal_consistency_checking.add(pg_sys::RmgrIds::RM_GENERIC_ID as usize) };
-    if checked {
-        pg_sys::GENERIC_XLOG_FULL_IMAGE as i32
-    } else {
-        0
-    }
+    unsafe { *pg_sys::wal_consistency_checking.add(pg_sys::RmgrIds::RM_GENERIC_ID as usize) }
 }
 
 /// Appends a zeroed block; returns it pinned and locked. The lock is taken before anyone can see the block (RBM_ZERO_AND_LOCK):

@@ -9,3 +9,4 @@ pub mod map;
 pub mod meta;
 pub mod rowpage;
 pub mod shm;
+mod wal;

@@ -60,16 +60,8 @@ pub fn is_sealed(page: pg_sys::Page) -> bool {
     u32::from(unsafe { (*header(page)).pd_prune_xid }) == SEALED
 }
 
-/// Makes every byte of `pd_prune_xid` another. A generic record holds the bytes that change, and pruning resets the field without a
-/// record: what a replay finds there may differ from ours in bytes that a seal alone would leave as they are.
-pub fn before_seal(page: pg_sys::Page) {
-    unsafe {
-        let h = header(page);
-        (*h).pd_prune_xid = pg_sys::TransactionId::from(!u32::from((*h).pd_prune_xid));
-    }
-}
-
-/// Hides the page's free space and marks it; after a change of its own by [`before_seal`].
+/// Hides the page's free space and marks it. Pruning resets `pd_prune_xid` without a record, so what a replay finds there may differ from
+/// ours: the record holds all of the field, being in one word (see `wal`).
 pub fn seal(page: pg_sys::Page) {
     unsafe {
         let h = header(page);

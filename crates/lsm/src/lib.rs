@@ -1,6 +1,7 @@
 //! The LSM tree's bookkeeping, without a server: which logical blocks belong to which component, where components lie on
 //! disk, what was given up and when it may be reused. See README.md for the invariants.
 
+pub mod delta;
 pub mod extents;
 pub mod manifest;
 pub mod merge;
