@@ -191,11 +191,16 @@ impl Shredder {
         let mut late: Option<amax_jsonb::Builder> = None;
         for pair in object.pairs() {
             let (name, value) = pair?;
-            if previous.is_some_and(|previous| key_order(previous, name).is_ge()) {
-                return Err(amax_jsonb::Error::Corrupt("object keys are not in order").into());
-            }
+            let key = match self.guess(node, before, name) {
+                // Keys that have followed each other before were in order then.
+                Some(key) if late.is_none() => Some(key),
+                _ if previous.is_some_and(|previous| key_order(previous, name).is_ge()) => {
+                    return Err(amax_jsonb::Error::Corrupt("object keys are not in order").into());
+                }
+                _ => self.key(node, before, name),
+            };
             previous = Some(name);
-            let Some(key) = self.key(node, before, name) else {
+            let Some(key) = key else {
                 let builder = late.get_or_insert_with(|| {
                     let mut builder = amax_jsonb::Builder::new();
                     builder.begin_object();
@@ -343,10 +348,9 @@ impl Shredder {
         id
     }
 
-    /// The key `name` of `object`; the one that followed `before` the last time is tried first. `None` if
-    /// it is new and there are too many.
+    /// The key `name` of `object`, if it is the one that followed `before` the last time.
     #[inline]
-    fn key(&mut self, object: u32, before: u32, name: &[u8]) -> Option<u32> {
+    fn guess(&self, object: u32, before: u32, name: &[u8]) -> Option<u32> {
         let guess = if before != NONE {
             self.keys[before as usize].next
         } else {
@@ -355,9 +359,11 @@ impl Shredder {
                 _ => NONE,
             }
         };
-        if guess != NONE && *self.keys[guess as usize].name == *name {
-            return Some(guess);
-        }
+        (guess != NONE && *self.keys[guess as usize].name == *name).then_some(guess)
+    }
+
+    /// The key `name` of `object`, which now follows `before`. `None` if it is new and there are too many.
+    fn key(&mut self, object: u32, before: u32, name: &[u8]) -> Option<u32> {
         let key = self.find(object, name)?;
         if before != NONE {
             self.keys[before as usize].next = key;

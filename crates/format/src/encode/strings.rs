@@ -27,13 +27,22 @@ pub(crate) fn name(tag: u8) -> &'static str {
 }
 
 /// Bytes of strings that tell how the others are best encoded.
-const SAMPLE: usize = 64 << 10;
+const SAMPLE: usize = 16 << 10;
+/// Values that come so often each, on average, take less as codes than as anything else: what a compressor finds in them it finds in
+/// their codes, which are shorter.
+const OFTEN: usize = 4;
 
 /// Appends a stream of `values` in the encoding that is smallest once compressed; of long columns without a dictionary, the one that is
 /// smallest for the first values.
 pub(crate) fn encode(out: &mut Vec<u8>, values: &ByteVec, compression: Compression) -> Result<()> {
-    let aligned = compression != Compression::None;
     let dictionary = Dictionary::of(values)?;
+    if let Some(dictionary) = dictionary
+        .as_ref()
+        .filter(|d| d.entries.len() <= values.len() / OFTEN)
+    {
+        out.append(&mut dictionary.encode(compression)?);
+        return Ok(());
+    }
     let count = values.ends.partition_point(|&end| end as usize <= SAMPLE);
     if dictionary.is_none() && values.data.len() > 2 * SAMPLE && count > 0 {
         let ends = values.ends[..count].to_vec();
@@ -44,38 +53,20 @@ pub(crate) fn encode(out: &mut Vec<u8>, values: &ByteVec, compression: Compressi
         return Ok(());
     }
     let mut best = Vec::with_capacity(values.data.len() + values.len() + 16);
-    encode_plain(&mut best, values, aligned);
+    encode_plain(&mut best, values, compression != Compression::None);
     let mut size = stored_len(&best, compression)?;
     if let Some(stream) = packed::encode(values, size) {
-        let mut candidate = vec![PACKED];
-        candidate.extend_from_slice(&stream);
-        let candidate_size = stored_len(&candidate, compression)?;
-        if candidate_size < size {
-            best = candidate;
-            size = candidate_size;
+        let mut packed = vec![PACKED];
+        packed.extend_from_slice(&stream);
+        let packed_size = stored_len(&packed, compression)?;
+        if packed_size < size {
+            (best, size) = (packed, packed_size);
         }
     }
     if let Some(dictionary) = dictionary {
-        let mut entries = Vec::new();
-        encode_small(&mut entries, &dictionary.entries, compression)?;
-        let width = width_of(dictionary.entries.len() as u64 - 1);
-        let mut widths = vec![width];
-        if aligned && !width.is_multiple_of(8) {
-            widths.push(width.next_multiple_of(8));
-        }
-        for width in widths {
-            let mut candidate = vec![DICTIONARY];
-            put_varint(&mut candidate, dictionary.entries.len() as u64);
-            candidate.extend_from_slice(&entries);
-            candidate.push(width as u8);
-            let codes = hybrid::encode(dictionary.codes.iter().copied(), width);
-            put_varint(&mut candidate, codes.len() as u64);
-            candidate.extend_from_slice(&codes);
-            let candidate_size = stored_len(&candidate, compression)?;
-            if candidate_size < size {
-                best = candidate;
-                size = candidate_size;
-            }
+        let candidate = dictionary.encode(compression)?;
+        if stored_len(&candidate, compression)? < size {
+            best = candidate;
         }
     }
     out.append(&mut best);
@@ -187,6 +178,27 @@ impl Dictionary {
             }
         }
         Ok(Some(Self { entries, codes }))
+    }
+
+    /// The stream of a column.
+    fn encode(&self, compression: Compression) -> Result<Vec<u8>> {
+        let mut out = vec![DICTIONARY];
+        put_varint(&mut out, self.entries.len() as u64);
+        encode_small(&mut out, &self.entries, compression)?;
+        let width = width_of(self.entries.len() as u64 - 1);
+        let codes = |width| hybrid::encode(self.codes.iter().copied(), width);
+        let (mut width, mut best) = (width, codes(width));
+        let bytes = width.next_multiple_of(8);
+        if compression != Compression::None && bytes != width {
+            let aligned = codes(bytes);
+            if stored_len(&aligned, compression)? < stored_len(&best, compression)? {
+                (width, best) = (bytes, aligned);
+            }
+        }
+        out.push(width as u8);
+        put_varint(&mut out, best.len() as u64);
+        out.append(&mut best);
+        Ok(out)
     }
 }
 
