@@ -216,15 +216,24 @@ pub unsafe fn get_or_create(
             State::Dead | State::Gone => return Found::Dead,
             State::At { block, offset } => return Found::Stub { block, offset },
             State::None => match super::rows::row(rel, component, at) {
-                Some(row) => create(rel, row, at),
+                Some(row) => {
+                    if let Some((block, offset)) = create(rel, row, at) {
+                        return Found::Stub { block, offset };
+                    }
+                }
                 None => return Found::Dead,
             },
         }
     }
 }
 
-/// Inserts a stub and enters it. Losing against another backend leaves an inert tuple that the next flush drops, as a crash does.
-unsafe fn create(rel: pg_sys::Relation, row: Row, at: &pg_sys::ItemPointerData) {
+/// Inserts a stub and enters it; returns its place. Losing against another backend leaves an inert tuple that the next flush drops, as a
+/// crash does.
+unsafe fn create(
+    rel: pg_sys::Relation,
+    row: Row,
+    at: &pg_sys::ItemPointerData,
+) -> Option<(u32, u16)> {
     let mut context = pgrx::PgMemoryContexts::new("amax stub");
     let old = pg_sys::MemoryContextSwitchTo(context.value());
     let mut tuple = form(rel, row, at);
@@ -250,16 +259,10 @@ unsafe fn create(rel: pg_sys::Relation, row: Row, at: &pg_sys::ItemPointerData) 
         let stub = heap_tuple(rel, &pin, offset).and_then(|t| key_of(&t));
         !rowpage::is_sealed(pin.page()) && stub == Some(key(tid_block(at), at.ip_posid))
     };
-    if there {
-        replace(
-            rel,
-            tid_block(at),
-            at.ip_posid,
-            State::None,
-            State::At { block, offset },
-        );
-    }
+    let (v, o) = (tid_block(at), at.ip_posid);
+    let entered = there && replace(rel, v, o, State::None, State::At { block, offset });
     fault("stub_entered");
+    entered.then_some((block, offset))
 }
 
 /// While one of these lives, heap_insert() leaves a wide tuple of the relation as it is: moving attributes out of line would form it

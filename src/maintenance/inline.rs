@@ -26,7 +26,7 @@ pub unsafe fn at_commit() {
     for grown in map::take_grown() {
         // VACUUM flushes for itself.
         let vacuum = (*pg_sys::MyProc).statusFlags & pg_sys::PROC_IN_VACUUM as u8 != 0;
-        if !guc::flush_inline() || vacuum {
+        if !guc::flush_inline() || vacuum || !looks(&grown, LEAST) {
             continue;
         }
         let rel = pg_sys::RelationIdGetRelation(grown.relid);
@@ -41,15 +41,20 @@ pub unsafe fn at_commit() {
     }
 }
 
-/// Whether it is worth a look: others have left many row pages. The more there are, the fewer look, so that a snapshot which keeps them
+/// Whether a transaction looks at a table of so many row pages. The more there are, the fewer look, so that a snapshot which keeps them
 /// from being settled does not make everyone look at all of them again and again.
+fn looks(grown: &Grown, row_pages: u64) -> bool {
+    1 << grown.zeros >= row_pages / 8
+}
+
+/// Whether it is worth a look: others have left many row pages.
 fn is_due(rel: pg_sys::Relation, grown: &Grown) -> bool {
     let threshold = Options::of(rel).flush_threshold.max(0) as u64;
     let row_pages = manifest::current(rel)
         .unowned(meta::logical_blocks(rel))
         .len();
     let of_others = row_pages.saturating_sub(grown.pages.into());
-    of_others >= (2 * threshold).max(LEAST) && 1 << grown.zeros >= row_pages / 8
+    of_others >= (2 * threshold).max(LEAST) && looks(grown, row_pages)
 }
 
 unsafe fn flush_if_free(rel: pg_sys::Relation) {
