@@ -279,24 +279,20 @@ fn check_component(rel: pg_sys::Relation, component: &Component) -> Vec<String> 
                 entry.rows
             ));
         }
-        if keys.iter().any(|&k| k < entry.first || k > entry.last) {
+        if keys.iter().any(|k| k < entry.first || k > entry.last) {
             problems.push(format!("leaf {at}: keys outside the directory's range"));
         }
-        if last.is_some_and(|last| keys.first().is_some_and(|&first| first <= last)) {
+        if last.is_some_and(|last| keys.iter().next().is_some_and(|first| first <= last)) {
             problems.push(format!("leaf {at}: overlaps the leaf before"));
         }
-        last = keys.last().copied().or(last);
+        last = keys.iter().last().or(last);
         rows += keys
             .iter()
-            .filter(|&&k| component.blocks.contains(tid::block(k)))
+            .filter(|&k| component.blocks.contains(tid::block(k)))
             .count() as u64;
         for &(alias, offset) in &entry.aliases {
             let owned = component.blocks.contains(tid::block(alias));
-            if owned
-                && keys
-                    .binary_search(&tid::key(tid::block(alias), offset))
-                    .is_err()
-            {
+            if owned && keys.find(tid::key(tid::block(alias), offset)).is_none() {
                 problems.push(format!("leaf {at}: alias of a row that is not there"));
             }
         }

@@ -227,7 +227,7 @@ impl OpenLeaf {
         self.decoded.get()
     }
 
-    pub fn keys(&self) -> &[u64] {
+    pub fn keys(&self) -> &amax_format::Keys {
         self.leaf.keys()
     }
 

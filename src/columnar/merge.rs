@@ -133,8 +133,8 @@ impl<'a> Merge<'a> {
             };
             let keys = leaf.leaf.keys();
             let first = input.next_row;
-            let v = tid::block(keys[first]);
-            let end = first + keys[first..].partition_point(|&key| tid::block(key) == v);
+            let v = tid::block(keys.get(first));
+            let end = keys.first(tid::key(v + 1, 0));
             input.next_row = end;
             // A flush also leaves rows of pages that it could not seal.
             if !input.component.blocks.contains(v) {
@@ -142,7 +142,7 @@ impl<'a> Merge<'a> {
             }
             let states = stub::states_of_block(self.rel, v);
             let gone = |row: usize| {
-                let state = states.as_ref().map(|s| s.get(tid::offset(keys[row])));
+                let state = states.as_ref().map(|s| s.get(tid::offset(keys.get(row))));
                 state == Some(State::Gone)
             };
             let rows: Vec<u32> = (first..end)
@@ -212,14 +212,14 @@ impl<'a> Merge<'a> {
             let keys = block.leaf.leaf.keys();
             let kept = |offset| {
                 let wanted = tid::key(block.v, offset);
-                let found = |&row: &u32| keys[row as usize];
+                let found = |&row: &u32| keys.get(row as usize);
                 block.rows.binary_search_by_key(&wanted, found).is_ok()
             };
             let entry = &self.inputs[block.input].directory.leaves[block.leaf.at];
             let of_block = entry.aliases_of(block.v).iter();
             aliases.extend(of_block.filter(|alias| kept(alias.1)));
         }
-        let key = |block: &BlockRows, row: u32| block.leaf.leaf.keys()[row as usize];
+        let key = |block: &BlockRows, row: u32| block.leaf.leaf.keys().get(row as usize);
         let (head, tail) = (&blocks[0], &blocks[blocks.len() - 1]);
         let keys = (
             key(head, head.rows[0]),
@@ -233,7 +233,10 @@ impl<'a> Merge<'a> {
     unsafe fn encode(&mut self, blocks: &[BlockRows]) -> Result<(Vec<u8>, usize), usize> {
         let keys = blocks.iter().flat_map(|block| {
             let keys = block.leaf.leaf.keys();
-            block.rows.iter().map(|&row| (keys[row as usize], false))
+            block
+                .rows
+                .iter()
+                .map(|&row| (keys.get(row as usize), false))
         });
         let options = leaf_options(&self.options);
         let columns = self.storages.len();

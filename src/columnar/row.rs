@@ -56,7 +56,7 @@ impl Row {
     }
 
     pub fn key(&self) -> u64 {
-        self.leaf.keys()[self.index as usize]
+        self.leaf.keys().get(self.index as usize)
     }
 
     /// One attribute (from 0), in the current memory context.

@@ -46,7 +46,7 @@ impl LeafRows {
     }
 
     pub fn offset(&self, i: usize) -> u16 {
-        tid::offset(self.leaf().keys()[self.rows[i] as usize])
+        tid::offset(self.leaf().keys().get(self.rows[i] as usize))
     }
 
     pub fn row(&self, i: usize) -> Row {
@@ -76,7 +76,7 @@ impl LeafRows {
         let Some(&first) = self.rows.first() else {
             return Vec::new();
         };
-        let v = tid::block(leaf.keys()[first as usize]);
+        let v = tid::block(leaf.keys().get(first as usize));
         let aliases = leaf.entry.aliases_of(v).iter();
         aliases.map(|a| (tid::offset(a.0), a.1)).collect()
     }
@@ -112,8 +112,7 @@ pub fn rows_of_block(
         return LeafRows::none();
     };
     let keys = leaf.keys();
-    let start = keys.partition_point(|&k| k < key(v, 0));
-    let end = start + keys[start..].partition_point(|&k| k < key(v + 1, 0));
+    let (start, end) = (keys.first(key(v, 0)), keys.first(key(v + 1, 0)));
     if let Pick::Indexed(offsets) = &pick {
         // See `fetch`. A scan of all rows has a lock on the relation.
         for &offset in offsets.iter() {
@@ -128,7 +127,7 @@ pub fn rows_of_block(
     let seen = |i: usize| match &states {
         None => true,
         Some(states) => {
-            let offset = tid::offset(keys[i]);
+            let offset = tid::offset(keys.get(i));
             stub::visible(rel, v, offset, states.get(offset), snapshot)
         }
     };
@@ -141,12 +140,7 @@ pub fn rows_of_block(
         Pick::Indexed(offsets) => {
             let mut rows: Vec<u32> = offsets
                 .iter()
-                .filter_map(|&o| {
-                    keys[start..end]
-                        .binary_search(&key(v, resolve(&leaf.entry, v, o)))
-                        .ok()
-                })
-                .map(|i| start + i)
+                .filter_map(|&o| keys.find(key(v, resolve(&leaf.entry, v, o))))
                 .filter(|&i| seen(i))
                 .map(|i| i as u32)
                 .collect();
@@ -156,7 +150,7 @@ pub fn rows_of_block(
         }
     };
     let max_offset = if end > start {
-        tid::offset(keys[end - 1])
+        tid::offset(keys.get(end - 1))
     } else {
         0
     };
@@ -179,7 +173,7 @@ pub fn rows_of_blocks(
     snapshot: pg_sys::Snapshot,
 ) -> Vec<u32> {
     let keys = leaf.keys();
-    let first_of = |v: u32| keys.partition_point(|&k| k < key(v, 0));
+    let first_of = |v: u32| keys.first(key(v, 0));
     let mut rows = Vec::with_capacity(keys.len());
     // Few blocks have stubs; the rows of the others are counted, not looked at.
     let mut plain = blocks.start;
@@ -192,7 +186,7 @@ pub fn rows_of_blocks(
         rows.extend(
             (start..end)
                 .filter(|&i| {
-                    let offset = tid::offset(keys[i]);
+                    let offset = tid::offset(keys.get(i));
                     stub::visible(rel, v, offset, states.get(offset), snapshot)
                 })
                 .map(|i| i as u32),
@@ -220,7 +214,7 @@ fn find(
     let v = tid_block(at);
     let leaf = leaf_of(rel, component, v)?;
     let offset = resolve(&leaf.entry, v, at.ip_posid);
-    let i = leaf.keys().binary_search(&key(v, offset)).ok()?;
+    let i = leaf.keys().find(key(v, offset))?;
     set_tid(at, v, offset);
     Some(Row::new(leaf, i, component.origin).alone())
 }

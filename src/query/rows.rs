@@ -347,7 +347,7 @@ unsafe fn clear(slot: *mut pg_sys::TupleTableSlot) {
 }
 
 fn own_tid(columns: &LeafColumns, row: u32) -> pg_sys::ItemPointerData {
-    let key = columns.leaf.keys()[columns.root(row) as usize];
+    let key = columns.leaf.keys().get(columns.root(row) as usize);
     let mut own = pg_sys::ItemPointerData::default();
     set_tid(&mut own, tid::block(key), tid::offset(key));
     own

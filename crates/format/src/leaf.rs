@@ -7,6 +7,7 @@ use crate::blocks::Blocks;
 use crate::column::Column;
 use crate::error::{Error, Result};
 use crate::grow::Grower;
+use crate::keys::Keys;
 use crate::kind::Kind;
 use crate::load::{load, Budget, Wanted};
 use crate::page0::{self, Page0};
@@ -110,7 +111,7 @@ impl<R: ReadAt> Leaf<R> {
     }
 
     /// The key of each row, ascending.
-    pub fn keys(&self) -> &[u64] {
+    pub fn keys(&self) -> &Keys {
         &self.page0.keys
     }
 
@@ -135,7 +136,9 @@ impl<R: ReadAt> Leaf<R> {
     /// Bytes of memory held; decoded columns are their owners'.
     pub fn bytes_used(&self) -> usize {
         // The schema in memory is some four times as large as its bytes.
-        self.rows() * 9 + self.page0.entries.len() * 96 + self.page0.body_len * 4
+        let page0 = &self.page0;
+        let rows = page0.keys.bytes_used() + page0.antimatter.len();
+        rows + page0.entries.len() * 96 + page0.body_len * 4
     }
 
     /// Decodes SQL column `col`, from 0.

@@ -22,6 +22,7 @@ use crate::bytes::{put_varint, Reader};
 use crate::encode::compress::{compress, decompress, Codec};
 use crate::encode::{hybrid, ints};
 use crate::error::{corrupt, Error, Result};
+use crate::keys::Keys;
 use crate::layout;
 use crate::schema::Schema;
 use crate::types::ColumnType;
@@ -124,7 +125,7 @@ pub(crate) struct Entry {
 /// What Page 0 says.
 #[derive(Debug)]
 pub(crate) struct Page0 {
-    pub(crate) keys: Vec<u64>,
+    pub(crate) keys: Keys,
     /// Per row; empty if no row is anti-matter.
     pub(crate) antimatter: Vec<bool>,
     pub(crate) columns: Vec<(ColumnType, Schema)>,
@@ -378,7 +379,7 @@ pub(crate) fn read(bytes: &[u8], image_len: u64, memory: usize, lenient: bool) -
         blob.offset = offset;
     }
     Ok(Page0 {
-        keys,
+        keys: Keys::new(keys),
         antimatter,
         columns,
         entries,

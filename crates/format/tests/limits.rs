@@ -192,7 +192,9 @@ fn misuse_is_an_error() {
     assert_eq!(
         Leaf::open(image.as_slice(), image.len() as u64)
             .unwrap()
-            .keys(),
+            .keys()
+            .iter()
+            .collect::<Vec<_>>(),
         [1]
     );
 }
