@@ -180,9 +180,9 @@ fn write_column(view: &View<'_>, at: &[u32], out: &mut Vec<u8>) {
     });
     put(out, [strings.len() as u64], u64::to_ne_bytes);
     put(out, ends, u32::to_ne_bytes);
-    strings
-        .iter()
-        .for_each(|string| out.extend_from_slice(string));
+    out.reserve(end);
+    let mut put_string = |string: &&[u8]| out.extend_from_slice(string);
+    strings.iter().for_each(&mut put_string);
 }
 
 fn put<T, const N: usize>(
@@ -190,7 +190,9 @@ fn put<T, const N: usize>(
     values: impl IntoIterator<Item = T>,
     bytes: impl Fn(T) -> [u8; N],
 ) {
-    out.extend(values.into_iter().flat_map(bytes));
+    let values = values.into_iter();
+    out.reserve(values.size_hint().0 * N);
+    values.for_each(|value| out.extend_from_slice(&bytes(value)));
 }
 
 struct Reader<'a>(&'a [u8]);
