@@ -16,6 +16,7 @@ mod estimate;
 mod explain;
 mod fetch;
 mod fetch_plan;
+mod jit;
 mod join_filter;
 mod jsonpath;
 mod path;
@@ -49,6 +50,8 @@ pub fn init() {
         pg_sys::get_relation_info_hook = Some(pushdown::relation_info);
         unnest_select::NEXT_PLANNER = pg_sys::planner_hook;
         pg_sys::planner_hook = Some(unnest_select::plan);
+        jit::NEXT_PLANNER = pg_sys::planner_hook;
+        pg_sys::planner_hook = Some(jit::plan);
         unnest_plan::NEXT_JOIN = pg_sys::set_join_pathlist_hook;
         pg_sys::set_join_pathlist_hook = Some(unnest_plan::add_paths);
         plan::NEXT_PATHS = pg_sys::set_rel_pathlist_hook;

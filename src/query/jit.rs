@@ -1,0 +1,64 @@
+//! Whether PostgreSQL compiles a query's expressions (JIT), judged by the part of its plan that has any to evaluate row by row.
+//!
+//! planner() decides by the whole plan's cost. That of our nodes is work on vectors, which nothing is compiled for; compiling for the
+//! few rows they hand up costs more than it can save, and a session that has loaded LLVM has every later parallel worker load it.
+
+use super::aggregate_plan::AGGREGATE_SCAN;
+use super::fetch_plan;
+use super::plan::is_ours;
+use super::tree::nodes;
+use pgrx::pg_sys::NodeTag::*;
+use pgrx::pg_sys::*;
+use pgrx::prelude::*;
+
+pub static mut NEXT_PLANNER: planner_hook_type = None;
+
+/// planner_hook.
+#[pg_guard]
+pub unsafe extern "C-unwind" fn plan(
+    parse: *mut Query,
+    text: *const std::ffi::c_char,
+    options: i32,
+    params: ParamListInfo,
+) -> *mut PlannedStmt {
+    let planned = match NEXT_PLANNER {
+        Some(next) => next(parse, text, options, params),
+        None => standard_planner(parse, text, options, params),
+    };
+    let query = &mut *planned;
+    if query.jitFlags as u32 & PGJIT_PERFORM != 0 {
+        // What a subplan costs is in the cost of the plan that runs it.
+        let plans = nodes(query.subplans).into_iter().map(|p| p as *mut Plan);
+        let ours: f64 = plans.chain([query.planTree]).map(|p| cost_of_ours(p)).sum();
+        if (*query.planTree).total_cost - ours <= jit_above_cost {
+            query.jitFlags = PGJIT_NONE as i32;
+        }
+    }
+    planned
+}
+
+/// The cost of our topmost nodes in a plan.
+unsafe fn cost_of_ours(plan: *mut Plan) -> f64 {
+    let node = plan as *mut Node;
+    if node.is_null() {
+        return 0.0;
+    }
+    // SAFETY: a node is what its tag says, and the lists of these hold plans.
+    let others = match (*node).type_ {
+        T_CustomScan if is_our_node(node) => return (*plan).total_cost,
+        T_CustomScan => (*(plan as *mut CustomScan)).custom_plans,
+        T_Append => (*(plan as *mut Append)).appendplans,
+        T_MergeAppend => (*(plan as *mut MergeAppend)).mergeplans,
+        T_SubqueryScan => return cost_of_ours((*(plan as *mut SubqueryScan)).subplan),
+        _ => std::ptr::null_mut(),
+    };
+    let below = [(*plan).lefttree, (*plan).righttree].into_iter();
+    let others = nodes(others).into_iter().map(|p| p as *mut Plan);
+    below.chain(others).map(|p| cost_of_ours(p)).sum()
+}
+
+unsafe fn is_our_node(plan: *mut Node) -> bool {
+    let methods = (*(plan as *mut CustomScan)).methods;
+    let others = [&AGGREGATE_SCAN.0, &fetch_plan::SCAN.0];
+    is_ours(plan) || others.iter().any(|&m| std::ptr::eq(methods, m))
+}
