@@ -1,14 +1,14 @@
-//! Open leaves, and the columns decoded of them, kept for as long as the cache's byte bound allows. What a slot or a scan holds
-//! stays valid when the cache lets go of it.
+//! Open leaves, and the columns decoded of them.
 
+use super::leaf_cache::{self, Place};
 use super::shared::{self, Found};
 use crate::guc;
 use crate::storage::buffer::{corrupt, rel_name};
 use crate::storage::cache::{file_id, FileId};
 use crate::storage::{blob, manifest};
 use amax_format::{
-    forget_blocks, Column, ColumnType, Dense, Elements, Error, Leaf, Part, PathColumn, PathStep,
-    Question, ReadAt, Unnest,
+    Column, ColumnType, Dense, Elements, Error, Leaf, Part, PathColumn, PathStep, Question, ReadAt,
+    Unnest,
 };
 use amax_lsm::{Blob, Component, LeafEntry};
 use pgrx::pg_sys;
@@ -181,8 +181,7 @@ pub struct OpenLeaf {
     decoded: Cell<usize>,
     /// The oldest segment of shared memory that any of it is in.
     segment: Cell<u64>,
-    /// Where it is: its file, component and number.
-    place: (FileId, u64, usize),
+    place: Place,
     /// Lazy reads so far.
     reads: Cell<usize>,
 }
@@ -217,6 +216,21 @@ const READS: usize = 200;
 const PATH_READS: usize = 20;
 
 impl OpenLeaf {
+    /// Where it is.
+    pub fn place(&self) -> Place {
+        self.place
+    }
+
+    /// Bytes of memory held, but for what is shared.
+    pub fn bytes(&self) -> usize {
+        self.bytes.get()
+    }
+
+    /// The oldest segment of shared memory that any of it is in.
+    pub fn segment(&self) -> u64 {
+        self.segment.get()
+    }
+
     /// Whether a column is one of documents.
     pub fn has_documents(&self, at: usize) -> bool {
         self.leaf.schema().nth(at) == Some(ColumnType::Json)
@@ -358,7 +372,7 @@ impl OpenLeaf {
 
     /// Whether so many bytes more need no other leaf to go.
     fn has_room(&self, bytes: usize) -> bool {
-        held() + bytes < guc::decode_cache_bytes()
+        leaf_cache::held() + bytes < guc::decode_cache_bytes()
     }
 
     /// The elements of arrays of document column `at`, level by level.
@@ -451,29 +465,6 @@ impl OpenLeaf {
     }
 }
 
-struct Cached {
-    file: FileId,
-    component: u64,
-    at: usize,
-    leaf: Rc<OpenLeaf>,
-}
-
-thread_local! {
-    /// Most recently used last.
-    static CACHE: RefCell<Vec<Cached>> = const { RefCell::new(Vec::new()) };
-}
-
-/// Drops what is in shared memory that others have given up. Scans do so as they begin.
-pub fn let_go() {
-    let gone = shared::let_go();
-    CACHE.with(|cache| cache.borrow_mut().retain(|c| c.leaf.segment.get() > gone));
-}
-
-/// Drops the cached leaves of some relations.
-pub fn forget(of: impl Fn(pg_sys::Oid) -> bool) {
-    CACHE.with(|cache| cache.borrow_mut().retain(|c| !of(c.leaf.relid)));
-}
-
 /// Leaf `at` of a component, past the cache: a merge reads it once.
 pub fn read(
     rel: pg_sys::Relation,
@@ -495,32 +486,13 @@ pub fn read(
     })
 }
 
-/// Bytes that all cached leaves hold.
-fn held() -> usize {
-    CACHE.with(|cache| cache.borrow().iter().map(|c| c.leaf.bytes.get()).sum())
-}
-
 /// Leaf `at` of a component.
 pub fn open(rel: pg_sys::Relation, component: &Component, at: usize) -> Rc<OpenLeaf> {
-    let file = file_id(rel);
-    let known = CACHE.with(|cache| {
-        let mut cache = cache.borrow_mut();
-        let i = cache
-            .iter()
-            .rposition(|c| c.at == at && c.component == component.id && c.file == file)?;
-        if i + 1 < cache.len() {
-            // They are worth keeping for the next row only, and there may be many leaves.
-            forget_blocks();
-        }
-        let hit = cache.remove(i);
-        let leaf = hit.leaf.clone();
-        cache.push(hit);
-        Some(leaf)
-    });
-    if let Some(leaf) = known {
+    let place = (file_id(rel), component.id, at);
+    if let Some(leaf) = leaf_cache::find(place) {
         return leaf;
     }
-    let_go();
+    leaf_cache::let_go();
     let directory = manifest::directory(rel, component);
     let Some(entry) = directory.leaves.get(at) else {
         corrupt(
@@ -537,7 +509,7 @@ pub fn open(rel: pg_sys::Relation, component: &Component, at: usize) -> Rc<OpenL
         bytes: Cell::new(leaf.bytes_used() + blob::Buffers::bytes(&entry.image)),
         decoded: Cell::new(0),
         segment: Cell::new(u64::MAX),
-        place: (file, component.id, at),
+        place,
         reads: Cell::new(0),
         leaf,
         columns: (0..width).map(|_| OnceCell::new()).collect(),
@@ -549,20 +521,6 @@ pub fn open(rel: pg_sys::Relation, component: &Component, at: usize) -> Rc<OpenL
         lazy: (0..width).map(|_| OnceCell::new()).collect(),
         lazy_paths: (0..width).map(|_| Paths::default()).collect(),
     });
-    CACHE.with(|cache| {
-        let mut cache = cache.borrow_mut();
-        forget_blocks();
-        let bound = guc::decode_cache_bytes();
-        let mut held: usize = cache.iter().map(|c| c.leaf.bytes.get()).sum();
-        while held > bound && !cache.is_empty() {
-            held -= cache.remove(0).leaf.bytes.get();
-        }
-        cache.push(Cached {
-            file,
-            component: component.id,
-            at,
-            leaf: leaf.clone(),
-        });
-    });
+    leaf_cache::keep(&leaf);
     leaf
 }

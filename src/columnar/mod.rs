@@ -2,6 +2,7 @@
 
 mod index_feed;
 mod leaf;
+mod leaf_cache;
 pub mod merge;
 pub mod origin;
 mod row;
@@ -13,7 +14,8 @@ mod value;
 pub mod write;
 
 pub use index_feed::IndexFeed;
-pub use leaf::{forget as forget_leaves, let_go, open as open_leaf, Keys, Level, OpenLeaf, Path};
+pub use leaf::{open as open_leaf, Keys, Level, OpenLeaf, Path};
+pub use leaf_cache::{close as close_leaf, forget as forget_leaves, let_go};
 pub use row::{row_for_rewrite, Row};
 pub use rows::{
     fetch, next_version, row_at, row_version, rows_for_analyze, rows_of_block, rows_of_blocks,

@@ -7,6 +7,7 @@ use super::aggregate_rows::{raise, Inputs, Wanted};
 use super::datum;
 use super::entry::expressions;
 use super::scan;
+use super::source::is_worker;
 use super::tree::{list, nodes, project};
 use amax_exec::{Aggregator, Output, Rows};
 use pgrx::pg_sys;
@@ -97,7 +98,7 @@ unsafe extern "C-unwind" fn begin(
     // The lower part's last entry is what it hands up.
     let aggregates = &aggregates[..aggregates.len() - usize::from(lower)];
     let inputs = Inputs::new(below as *mut pg_sys::CustomScanState, keys, aggregates);
-    let limit = if lower && aggregate_parallel::is_worker() {
+    let limit = if lower && is_worker() {
         usize::MAX
     } else {
         inputs.limit()

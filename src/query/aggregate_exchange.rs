@@ -7,8 +7,8 @@
 //! has all that the others have sent; whoever waits reads what comes meanwhile. No process waits for another in any other way
 //! until then, or none could be sure that it goes on.
 
-use super::aggregate_parallel::is_worker;
 use super::aggregate_rows::{raise, Inputs};
+use super::source::is_worker;
 use crate::guc;
 use crate::storage::shm;
 use amax_exec::{rows, Aggregator, By, Rows};

@@ -11,6 +11,7 @@ use super::aggregate_exchange::{self, Exchange, Room};
 use super::aggregate_plan::top_of;
 use super::aggregate_rows::raise;
 use super::datum;
+use super::source::is_worker;
 use super::tree::{next_row, project};
 use amax_exec::{Aggregator, By};
 use pgrx::pg_sys;
@@ -20,11 +21,6 @@ use std::collections::{HashMap, VecDeque};
 
 /// Bytes of a piece of a worker's groups: well below the size of the queue between two processes (PARALLEL_TUPLE_QUEUE_SIZE).
 pub const PIECE: usize = 16 << 10;
-
-/// IsParallelWorker() of parallel.h.
-pub unsafe fn is_worker() -> bool {
-    pg_sys::ParallelWorkerNumber >= 0
-}
 
 /// What a piece begins with.
 #[derive(Clone, Copy)]

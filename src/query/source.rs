@@ -122,6 +122,10 @@ impl Source {
     pub fn leave(&mut self) {
         if let Some((leaf, before)) = self.last.take() {
             self.met.decoded += (leaf.decoded() - before) as u64;
+            // A worker's share has each leaf once.
+            if matches!(self.position, Position::Shared(_)) && is_worker() {
+                columnar::close_leaf(&leaf);
+            }
         }
     }
 
@@ -177,6 +181,11 @@ impl Source {
             *at = 0..0;
         }
     }
+}
+
+/// IsParallelWorker() of parallel.h.
+pub fn is_worker() -> bool {
+    unsafe { pg_sys::ParallelWorkerNumber >= 0 }
 }
 
 /// The leaf that consecutive blocks are in.

@@ -1,7 +1,7 @@
 //! A scan by several processes.
 
 use super::{of, Scan};
-use crate::query::source::{Position, Source};
+use crate::query::source::{is_worker, Position, Source};
 use crate::storage::meta::logical_blocks;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -96,7 +96,7 @@ pub(super) unsafe extern "C-unwind" fn shutdown(node: *mut pg_sys::CustomScanSta
     }
     scan.source.leave();
     for (counter, counted) in scan.counters().into_iter().zip(Shared::counted(shared)) {
-        if pg_sys::ParallelWorkerNumber >= 0 {
+        if is_worker() {
             counted.fetch_add(*counter, Ordering::SeqCst);
         } else {
             *counter += counted.swap(0, Ordering::SeqCst);

@@ -1,0 +1,104 @@
+//! The leaves that a session keeps open, for as long as the byte bound of the decode cache allows. What a slot or a scan holds stays valid when
+//! the cache lets go of it.
+
+use super::leaf::OpenLeaf;
+use super::shared;
+use crate::guc;
+use crate::storage::cache::FileId;
+use amax_format::forget_blocks;
+use pgrx::pg_sys;
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// Where a leaf is: its file, component and number.
+pub type Place = (FileId, u64, usize);
+
+#[derive(Default)]
+struct Cache {
+    leaves: HashMap<Place, Cached>,
+    /// Uses so far.
+    clock: u64,
+}
+
+struct Cached {
+    leaf: Rc<OpenLeaf>,
+    /// Its last one.
+    used: u64,
+}
+
+thread_local! {
+    static CACHE: RefCell<Cache> = RefCell::default();
+}
+
+fn with<R>(f: impl FnOnce(&mut Cache) -> R) -> R {
+    CACHE.with(|cache| f(&mut cache.borrow_mut()))
+}
+
+impl Cache {
+    fn held(&self) -> usize {
+        self.leaves.values().map(|c| c.leaf.bytes()).sum()
+    }
+
+    /// Blocks of strings are worth keeping for the next row only, and there may be many leaves.
+    fn turn_to(&mut self, used: Option<u64>) {
+        if used != Some(self.clock) {
+            forget_blocks();
+        }
+        self.clock += 1;
+    }
+}
+
+/// An open leaf.
+pub fn find(place: Place) -> Option<Rc<OpenLeaf>> {
+    with(|cache| {
+        let used = cache.leaves.get(&place)?.used;
+        cache.turn_to(Some(used));
+        let cached = cache.leaves.get_mut(&place)?;
+        cached.used = cache.clock;
+        Some(cached.leaf.clone())
+    })
+}
+
+/// Keeps a leaf that has been opened, in place of those that have not been used for longest.
+pub fn keep(leaf: &Rc<OpenLeaf>) {
+    with(|cache| {
+        cache.turn_to(None);
+        let bound = guc::decode_cache_bytes();
+        let mut held = cache.held();
+        while held > bound {
+            let oldest = cache.leaves.iter().min_by_key(|(_, cached)| cached.used);
+            let Some((&place, _)) = oldest else {
+                break;
+            };
+            let gone = cache.leaves.remove(&place);
+            held -= gone.map_or(0, |cached| cached.leaf.bytes());
+        }
+        let cached = Cached {
+            leaf: leaf.clone(),
+            used: cache.clock,
+        };
+        cache.leaves.insert(leaf.place(), cached);
+    });
+}
+
+/// Lets go of a leaf that will not be read again.
+pub fn close(leaf: &OpenLeaf) {
+    with(|cache| cache.leaves.remove(&leaf.place()));
+}
+
+/// Drops what is in shared memory that others have given up. Scans do so as they begin.
+pub fn let_go() {
+    let gone = shared::let_go();
+    with(|cache| cache.leaves.retain(|_, c| c.leaf.segment() > gone));
+}
+
+/// Drops the leaves of some relations.
+pub fn forget(of: impl Fn(pg_sys::Oid) -> bool) {
+    with(|cache| cache.leaves.retain(|_, c| !of(c.leaf.relid)));
+}
+
+/// Bytes that all of them hold.
+pub fn held() -> usize {
+    with(|cache| cache.held())
+}
