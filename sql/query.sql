@@ -48,6 +48,17 @@ SELECT differences($$SELECT id FROM EVENTS WHERE doc->>'kind' LIKE '%ar%' OR doc
 SELECT differences($$SELECT id FROM EVENTS WHERE doc->>'n' NOT LIKE '1%' AND doc->>'kind' LIKE '_a%' AND doc->>'at' ^@ '20' AND doc->>'either' LIKE '%\%%'$$);
 SELECT differences($$SELECT id, doc->>'n' LIKE '', doc->>'kind' ILIKE 'R%', doc->>'n' LIKE '7' FROM EVENTS$$);
 SELECT count(*) FROM events WHERE doc->>'n' LIKE '1\';
+-- What may raise an error is evaluated only where the query does.
+SELECT differences($$SELECT id, CASE WHEN jsonb_typeof(doc->'tags') = 'array' AND id % 2 = 0 THEN jsonb_array_length(doc->'tags')
+                            WHEN jsonb_typeof(doc->'n') = 'array' THEN jsonb_array_length(doc->'n') END FROM EVENTS$$);
+SELECT differences($$SELECT sum(CASE WHEN jsonb_typeof(doc->'n') = 'array' THEN jsonb_array_length(doc->'n') ELSE 1 END), count(*) FROM EVENTS GROUP BY doc->'kind'$$);
+SELECT differences($$SELECT id FROM EVENTS WHERE jsonb_typeof(doc->'n') = 'number' OR jsonb_array_length(doc->'n') > 1$$);
+SELECT differences($$SELECT id FROM EVENTS WHERE (jsonb_typeof(doc->'n') = 'array' AND jsonb_array_length(doc->'n') > 1) IS NOT TRUE$$);
+SELECT differences($$SELECT id, COALESCE((doc->>'n')::int, jsonb_array_length(doc->'n')) FROM EVENTS$$);
+SELECT differences($$SELECT id, CASE WHEN jsonb_typeof(doc->'n') = 'array' THEN jsonb_path_query_first(doc, '$.kind + 1') END FROM EVENTS$$);
+SELECT differences($$SELECT id FROM EVENTS WHERE ROW(id, 1) < ROW(0, jsonb_array_length(doc->'n'))$$);
+SELECT differences($$SELECT max(jsonb_array_length(doc->'n')) FILTER (WHERE jsonb_typeof(doc->'n') = 'array') FROM EVENTS$$);
+SELECT count(*) FROM events WHERE jsonb_array_length(doc->'n') > 1;
 -- A leaf that cannot have rows is not read.
 CREATE FUNCTION leaves_skipped(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE line text;

@@ -1,5 +1,6 @@
 //! What a scan hands out: the entries of its custom_scan_tlist, each a column of the leaf where it can be.
 
+use super::guard::{guards, may_raise};
 use super::jsonpath::jsonpath_of;
 use super::path::{path_of, question_of, JsonPath};
 use super::tree::{equal, is_a, nodes, walk};
@@ -84,11 +85,17 @@ pub unsafe fn entry_of(expression: *mut pg_sys::Node, functions: &[Unnesting]) -
 
 /// Adds the longest paths, what is asked about paths and the other variables of relation `relid` in `node` to `found`, each once.
 pub unsafe fn collect(
+    root: *mut pg_sys::PlannerInfo,
     node: *mut pg_sys::Node,
     relid: pg_sys::Index,
     found: &mut Vec<*mut pg_sys::Node>,
 ) {
-    collect_of(node, relid, true, found);
+    let is_ours = is_of(relid);
+    let asks = |node| {
+        let asks = question_of(node, &is_ours).is_some() || jsonpath_of(node, &is_ours).is_some();
+        asks && !(may_raise(node) && guards(root))
+    };
+    collect_of(node, relid, &asks, found);
 }
 
 /// The same of elements' relations, about whose paths nothing can be asked.
@@ -97,19 +104,20 @@ pub unsafe fn collect_elements(
     relid: pg_sys::Index,
     found: &mut Vec<*mut pg_sys::Node>,
 ) {
-    collect_of(node, relid, false, found);
+    collect_of(node, relid, &|_| false, found);
+}
+
+fn is_of(relid: pg_sys::Index) -> impl Fn(&pg_sys::Var) -> bool {
+    move |var| var.varno as pg_sys::Index == relid && var.varlevelsup == 0
 }
 
 unsafe fn collect_of(
     node: *mut pg_sys::Node,
     relid: pg_sys::Index,
-    of_table: bool,
+    asks: &dyn Fn(*mut pg_sys::Node) -> bool,
     found: &mut Vec<*mut pg_sys::Node>,
 ) {
-    let is_ours = |var: &pg_sys::Var| var.varno as pg_sys::Index == relid && var.varlevelsup == 0;
-    let asks = |node| {
-        of_table && (question_of(node, &is_ours).is_some() || jsonpath_of(node, &is_ours).is_some())
-    };
+    let is_ours = is_of(relid);
     walk(node, &mut |node| {
         let is_path = path_of(node, &is_ours).is_some() || asks(node);
         let is_var = is_a(node, NodeTag::T_Var) && is_ours(&*(node as *mut pg_sys::Var));

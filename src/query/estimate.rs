@@ -35,7 +35,7 @@ pub unsafe fn groups(
     let mut known: Vec<*mut Node> = Vec::new();
     for &key in keys {
         let before = known.len();
-        collect(key, (*rel).relid, &mut known);
+        collect(root, key, (*rel).relid, &mut known);
         groups *= match &known[before..] {
             new if new.iter().all(|&node| !is_a(node, NodeTag::T_Var)) => new
                 .iter()

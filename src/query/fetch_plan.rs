@@ -34,7 +34,7 @@ pub unsafe fn paths(
         .into_iter()
         .filter_map(|scan| {
             let scan = below(scan)?;
-            saves(&output, rel, scan).then(|| path(rel, scan, columnar))
+            saves(root, &output, rel, scan).then(|| path(rel, scan, columnar))
         })
         .collect()
 }
@@ -76,10 +76,10 @@ unsafe fn output(
         && (*parse).groupClause.is_null();
     if computes_all {
         let targets = translated(root, (*root).processed_tlist as *mut pg_sys::Node, &chain);
-        collect(targets, (*rel).relid, &mut found);
+        collect(root, targets, (*rel).relid, &mut found);
     } else {
         for expression in nodes((*(*rel).reltarget).exprs) {
-            collect(expression, (*rel).relid, &mut found);
+            collect(root, expression, (*rel).relid, &mut found);
         }
     }
     found
@@ -87,6 +87,7 @@ unsafe fn output(
 
 /// Whether a document of which the output or the conditions read a path need not be assembled.
 unsafe fn saves(
+    root: *mut pg_sys::PlannerInfo,
     output: &[*mut pg_sys::Node],
     rel: *mut pg_sys::RelOptInfo,
     scan: *mut pg_sys::Path,
@@ -117,7 +118,7 @@ unsafe fn saves(
             let mut parts = Vec::new();
             split(clause as *mut pg_sys::Node, &mut parts);
             for part in parts {
-                collect(part, (*rel).relid, &mut read);
+                collect(root, part, (*rel).relid, &mut read);
             }
         }
     }
@@ -177,7 +178,7 @@ unsafe extern "C-unwind" fn plan_path(
     let mut wanted = Vec::new();
     wanted_of(root, rel, &mut wanted);
     for &node in nodes(tlist).iter().chain(&conditions) {
-        collect(node, (*rel).relid, &mut wanted);
+        collect(root, node, (*rel).relid, &mut wanted);
     }
     // PostgreSQL may give the plan another target list later (create_projection_plan), made of the same variables.
     for expression in nodes((*(*rel).reltarget).exprs) {

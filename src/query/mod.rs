@@ -16,6 +16,7 @@ mod estimate;
 mod explain;
 mod fetch;
 mod fetch_plan;
+mod guard;
 mod jit;
 mod join_filter;
 mod jsonpath;

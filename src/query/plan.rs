@@ -175,10 +175,11 @@ pub unsafe fn wanted_of(
         *source = translated(root, *source, &chain);
     }
     for source in sources {
-        collect(source, relid, found);
+        collect(root, source, relid, found);
     }
     for restriction in nodes((*rel).baserestrictinfo) {
         collect(
+            root,
             (*(restriction as *mut pg_sys::RestrictInfo)).clause as *mut pg_sys::Node,
             relid,
             found,
@@ -189,13 +190,14 @@ pub unsafe fn wanted_of(
     let mut plain = Vec::new();
     for restriction in nodes((*rel).baserestrictinfo) {
         collect(
+            root,
             (*(restriction as *mut pg_sys::RestrictInfo)).clause as *mut pg_sys::Node,
             relid,
             &mut plain,
         );
     }
     for expression in nodes((*(*rel).reltarget).exprs) {
-        collect(expression, relid, &mut plain);
+        collect(root, expression, relid, &mut plain);
     }
     for expression in plain {
         if !found.iter().any(|&f| equal(f, expression)) {
@@ -240,7 +242,7 @@ unsafe extern "C-unwind" fn plan_path(
         split(condition, &mut conditions);
     }
     for &node in nodes(tlist).iter().chain(&conditions) {
-        collect(node, (*rel).relid, &mut wanted);
+        collect(root, node, (*rel).relid, &mut wanted);
     }
     // PostgreSQL may give the plan another target list later (create_projection_plan), made of the same variables.
     for expression in nodes((*(*rel).reltarget).exprs) {

@@ -378,7 +378,7 @@ unsafe extern "C-unwind" fn plan_path(
     let table = relations[0];
     let collect = |node, relation, found: &mut Vec<*mut Node>| {
         if relation == table {
-            collect(node, relation, found);
+            collect(root, node, relation, found);
         } else {
             collect_elements(node, relation, found);
         }

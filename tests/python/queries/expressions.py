@@ -352,6 +352,13 @@ class Expressions:
         return Node("timestamptz", f"('epoch'::timestamptz + interval '{rng.choice(['1 second', '90 minutes', '1 day'])}' * %s)", self.simple("int"))
 
     def array_length(self):
+        if self.rng.random() < 0.5:
+            base, path = self.path()
+            value = self.json_at(base, path.steps)
+            guard, length = "jsonb_typeof(%s) = 'array'", "jsonb_array_length(%s)"
+            if self.rng.random() < 0.7:
+                return Node("int", f"CASE WHEN {guard} THEN {length} END", value, value)
+            return Node("int", f"({guard} AND {length} > 1)::int", value, value)
         found = self.path({ARR})
         return Node("int", "jsonb_array_length(%s)", self.json_at(found[0], found[1].steps)) if found else None
 
