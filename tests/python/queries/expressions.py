@@ -352,8 +352,8 @@ class Expressions:
         return Node("timestamptz", f"('epoch'::timestamptz + interval '{rng.choice(['1 second', '90 minutes', '1 day'])}' * %s)", self.simple("int"))
 
     def array_length(self):
-        if self.rng.random() < 0.5:
-            base, path = self.path()
+        if self.rng.random() < 0.5 and (found := self.path()):
+            base, path = found
             value = self.json_at(base, path.steps)
             guard, length = "jsonb_typeof(%s) = 'array'", "jsonb_array_length(%s)"
             if self.rng.random() < 0.7:
