@@ -265,13 +265,19 @@ impl Compiler<'_> {
             });
         }
         match (id, &args[..]) {
-            (F_TEXTLIKE | F_TEXTNLIKE | F_STARTS_WITH, &[arg, pattern]) => {
+            (
+                F_TEXTLIKE | F_TEXTNLIKE | F_TEXTICLIKE | F_TEXTICNLIKE | F_STARTS_WITH,
+                &[arg, pattern],
+            ) => {
                 let pattern = pattern_of(id, collation, pattern)?;
-                let like = Expr::Like(Box::new(self.typed(arg, Type::Text)?), pattern);
-                Some(match id {
-                    F_TEXTNLIKE => Expr::Not(Box::new(like)),
-                    _ => like,
-                })
+                let mut like = Expr::Like(Box::new(self.typed(arg, Type::Text)?), pattern);
+                if let F_TEXTNLIKE | F_TEXTICNLIKE = id {
+                    like = Expr::Not(Box::new(like));
+                }
+                if let F_TEXTICLIKE | F_TEXTICNLIKE = id {
+                    like = Expr::Else(Box::new(like), Box::new(self.external(node, ty)));
+                }
+                Some(like)
             }
             (F_JSONB_EQ, &[arg, value]) => {
                 let (input, entry) = self.entry(arg)?;
@@ -395,18 +401,31 @@ impl Compiler<'_> {
     }
 }
 
-/// What LIKE or starts_with() asks, if bytes alone tell; like.c and varlena.c raise errors for other collations.
+/// What LIKE, ILIKE or starts_with() asks, if bytes alone tell; like.c and varlena.c raise errors for other collations.
 unsafe fn pattern_of(function: u32, collation: Oid, pattern: *mut Node) -> Option<Pattern> {
     let bytes = super::datum::varlena(constant(pattern)?);
-    let bytewise =
-        GetDatabaseEncoding() == pg_enc::PG_UTF8 as i32 || pg_database_encoding_max_length() == 1;
+    let utf8 = GetDatabaseEncoding() == pg_enc::PG_UTF8 as i32;
+    let bytewise = utf8 || pg_database_encoding_max_length() == 1;
     if !bytewise || collation == InvalidOid || !get_collation_isdeterministic(collation) {
         return None;
     }
     match function {
         F_STARTS_WITH => Some(Pattern::starting_with(bytes)),
-        _ => Pattern::like(bytes),
+        F_TEXTLIKE | F_TEXTNLIKE if utf8 || !bytes.contains(&b'_') => Pattern::like(bytes),
+        F_TEXTICLIKE | F_TEXTICNLIKE if utf8 && lowers_ascii(collation) => Pattern::ilike(bytes),
+        _ => None,
     }
+}
+
+/// Whether lower() changes ASCII letters to their counterparts and nothing else of ASCII, unlike Turkish.
+unsafe fn lowers_ascii(collation: Oid) -> bool {
+    let ascii: Vec<u8> = (1..128).collect();
+    let lower = OidFunctionCall1Coll(
+        F_LOWER_TEXT.into(),
+        collation,
+        super::datum::of_bytes(&ascii),
+    );
+    super::datum::varlena(lower) == ascii.to_ascii_lowercase()
 }
 
 unsafe fn constant(node: *mut Node) -> Option<Datum> {

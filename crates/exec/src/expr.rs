@@ -5,6 +5,7 @@
 //! PostgreSQL's own functions. So nothing here has to know an error message, and no shortcut can change an answer.
 
 use amax_format::{Dense, Tag};
+use std::borrow::Cow;
 
 use crate::arith::{self, Arithmetic};
 use crate::builder::VectorBuilder;
@@ -170,6 +171,8 @@ pub enum Expr {
     Any(Box<Expr>, Vec<Expr>),
     /// Text that matches a pattern.
     Like(Box<Expr>, Pattern),
+    /// The first; where it is unsure, the second, which raises no errors of its own.
+    Else(Box<Expr>, Box<Expr>),
     /// `IS NULL`.
     IsNull(Box<Expr>),
     /// `IS NULL` of an input; JSON null is NULL by `->>`, not by `->`.
@@ -245,6 +248,7 @@ impl Expr {
             Self::Memo { .. } | Self::External { .. } => true,
             Self::Convert { arg, .. }
             | Self::Like(arg, _)
+            | Self::Else(arg, _)
             | Self::IsNull(arg)
             | Self::Not(arg)
             | Self::ToTimestamp(arg) => arg.calls_out(),
@@ -302,6 +306,7 @@ impl<'a> Batch<'a, '_> {
             Expr::Compare(comparison, left, right) => self.compare(*comparison, left, right, rows),
             Expr::Any(arg, list) => self.any(arg, list, rows),
             Expr::Like(arg, pattern) => pattern.filter(self.eval(arg, rows)),
+            Expr::Else(expr, instead) => self.or_else(expr, instead, rows),
             Expr::IsNull(arg) => {
                 let mut arg = self.eval(arg, rows);
                 let nulls: Vec<i64> = (0..rows.len())
@@ -406,6 +411,7 @@ impl<'a> Batch<'a, '_> {
     /// [`Self::filter`] by a comparison of strings with constants, decided once per string, where there are few.
     fn filter_by_code(&mut self, condition: &Expr, rows: &[u32]) -> Option<Vec<u32>> {
         let (input, as_text) = match condition {
+            Expr::Else(condition, _) => return self.filter_by_code(condition, rows),
             Expr::Compare(_, arg, _) | Expr::Any(arg, _) | Expr::Like(arg, _) => match **arg {
                 Expr::Text(input) | Expr::Column(input, Type::Text) => (input, true),
                 _ => return None,
@@ -438,6 +444,9 @@ impl<'a> Batch<'a, '_> {
             Expr::Like(_, pattern) => pattern.filter(codes),
             _ => return None,
         };
+        if !found.unsure.is_empty() {
+            return None;
+        }
         let holds: Vec<bool> = (0..strings.len())
             .map(|code| found.vector.is_valid(code) && found.vector.words[code] == TRUE)
             .collect();
@@ -642,6 +651,32 @@ impl<'a> Batch<'a, '_> {
         let mut vector = Vector::of_words(Type::Bool, words);
         vector.valid = valid.contains(&false).then(|| valid.into());
         Evaluated { vector, unsure }
+    }
+
+    fn or_else(&mut self, expr: &Expr, instead: &Expr, rows: &[u32]) -> Evaluated<'a> {
+        let mut found = self.eval(expr, rows);
+        let unsure = std::mem::take(&mut found.unsure);
+        if unsure.is_empty() {
+            return found;
+        }
+        let open: Vec<u32> = unsure.iter().map(|&i| rows[i as usize]).collect();
+        let values = self.eval(instead, &open);
+        let words = found.vector.words.to_mut();
+        let mut valid = found.vector.valid.take().map(Cow::into_owned);
+        for (at, &i) in unsure.iter().enumerate() {
+            words[i as usize] = values.vector.words[at];
+            let is_valid = values.vector.is_valid(at);
+            if !is_valid || valid.is_some() {
+                valid.get_or_insert_with(|| vec![true; rows.len()])[i as usize] = is_valid;
+            }
+        }
+        found.vector.valid = valid.map(Cow::Owned);
+        found.unsure = values
+            .unsure
+            .iter()
+            .map(|&at| unsure[at as usize])
+            .collect();
+        found
     }
 
     fn external_values(

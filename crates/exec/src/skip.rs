@@ -49,7 +49,9 @@ fn is_harmless(expr: &Expr, zones: &dyn Zones) -> bool {
         Expr::Any(arg, list) => {
             is_harmless(arg, zones) && list.iter().all(|e| is_harmless(e, zones))
         }
-        Expr::IsNull(arg) | Expr::Not(arg) | Expr::Like(arg, _) => is_harmless(arg, zones),
+        Expr::IsNull(arg) | Expr::Not(arg) | Expr::Like(arg, _) | Expr::Else(arg, _) => {
+            is_harmless(arg, zones)
+        }
         Expr::And(args) | Expr::Or(args) => args.iter().all(|e| is_harmless(e, zones)),
         _ => false,
     }

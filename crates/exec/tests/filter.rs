@@ -58,7 +58,17 @@ fn by_code_as_by_row() {
         compare(Comparison::NotEqual, 7),
         compare(Comparison::Less, 12),
         Expr::Any(Box::new(Expr::Text(0)), vec![constant(3), constant(299)]),
-        Expr::Like(Box::new(Expr::Text(0)), Pattern::like(b"%1").expect("no _")),
+        Expr::Like(
+            Box::new(Expr::Text(0)),
+            Pattern::like(b"%1").expect("sound"),
+        ),
+        Expr::Else(
+            Box::new(Expr::Like(
+                Box::new(Expr::Text(0)),
+                Pattern::ilike(b"S_1").expect("sound"),
+            )),
+            Box::new(constant(0)),
+        ),
         Expr::JsonEquals(0, JsonScalar::String(b"s7".to_vec())),
         Expr::JsonEquals(0, JsonScalar::String(b"none".to_vec())),
     ];
