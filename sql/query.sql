@@ -152,3 +152,13 @@ SELECT plan_of($$SELECT doc->'who'->>'name' FROM events WHERE id = 7$$);
 SELECT plan_of($$SELECT count(*) FROM events WHERE doc->>'kind' = 'rare'$$);
 DROP TABLE events, heap_events;
 DROP FUNCTION plan_of, differences, leaves_skipped;
+
+-- What a condition compares with, computed of a parameter alone: NULL, an error, and an error that is never met.
+CREATE TABLE numbers USING amax AS SELECT i AS k, i % 7 AS v FROM generate_series(1, 20000) i;
+VACUUM numbers;
+SELECT i, (SELECT count(*) FROM numbers WHERE k < i % 100 * 2 + 1), (SELECT sum(v) FROM numbers WHERE 3 * i + 1 >= k),
+    (SELECT count(*) FROM numbers WHERE v > 10 AND k < 2147483647 + i)
+FROM unnest(ARRAY[-5, 0, 7, 1250, NULL, 30000]) i;
+SELECT (SELECT count(*) FROM numbers WHERE k < 2147483647 + i) FROM unnest(ARRAY[-10, 0, 1]) i;
+SELECT (SELECT count(*) FROM numbers WHERE k < 5 / i) FROM unnest(ARRAY[-10, 1, 0]) i;
+DROP TABLE numbers;

@@ -260,6 +260,16 @@ impl Expr {
             Self::And(args) | Self::Or(args) => args.iter().any(Self::calls_out),
         }
     }
+
+    /// Whether it is the same for all rows, as far as that is easy to see.
+    fn is_constant(&self) -> bool {
+        match self {
+            Self::Once { .. } => true,
+            Self::Convert { arg, .. } => arg.is_constant(),
+            Self::Arithmetic { left, right, .. } => left.is_constant() && right.is_constant(),
+            _ => false,
+        }
+    }
 }
 
 /// The values of an expression for a selection of rows.
@@ -574,11 +584,11 @@ impl<'a> Batch<'a, '_> {
         right: &Expr,
         rows: &[u32],
     ) -> Evaluated<'a> {
-        if matches!(left, Expr::Once { .. }) && !matches!(right, Expr::Once { .. }) {
+        if left.is_constant() && !right.is_constant() {
             return self.compare(comparison.flip(), right, left, rows);
         }
         let a = self.eval(left, rows);
-        if let (Expr::Once { .. }, Some(&row)) = (right, rows.first()) {
+        if let (true, Some(&row)) = (right.is_constant(), rows.first()) {
             return self.compare_with_constant(comparison, a, right, row);
         }
         let b = self.eval(right, rows);
@@ -600,9 +610,12 @@ impl<'a> Batch<'a, '_> {
         constant: &Expr,
         row: u32,
     ) -> Evaluated<'a> {
-        let constant = self.eval(constant, &[row]).vector;
+        let found = self.eval(constant, &[row]);
+        let (constant, rows) = (found.vector, a.vector.len());
+        if !found.unsure.is_empty() {
+            a.unsure = (0..rows as u32).collect();
+        }
         if !constant.is_valid(0) {
-            let rows = a.vector.len();
             let mut vector = Vector::of_words(Type::Bool, vec![FALSE; rows]);
             vector.valid = Some(vec![false; rows].into());
             return Evaluated {
