@@ -20,7 +20,7 @@ DECLARE workers int; threshold text; memory text;
 BEGIN
   PERFORM set_config('max_parallel_workers_per_gather', '0', false);
   EXECUTE 'CREATE TEMP TABLE one AS ' || query;
-  FOR workers, threshold, memory IN VALUES (1, '0', '64MB'), (3, '0', '64MB'), (3, '64kB', '64MB'), (3, '0', '64kB'), (3, '1MB', '64kB') LOOP
+  FOR workers, threshold, memory IN VALUES (1, '0', '64MB'), (1, '0', '64kB'), (3, '0', '64MB'), (3, '64kB', '64MB'), (3, '0', '64kB'), (3, '1MB', '64kB') LOOP
     PERFORM set_config('max_parallel_workers_per_gather', workers::text, false), set_config('amax.exchange_threshold', threshold, false),
         set_config('work_mem', memory, false);
     EXECUTE 'CREATE TEMP TABLE more AS ' || query;
@@ -67,6 +67,7 @@ SELECT * FROM differences($$SELECT doc->>'kind' k, count(DISTINCT (doc->>'n')::n
 -- Only the best.
 SELECT * FROM differences($$SELECT doc->>'user' u, max((doc->>'n')::int) m FROM exchanged GROUP BY u ORDER BY m DESC, u LIMIT 5$$);
 SELECT * FROM differences($$SELECT doc->>'user' u, count(*) c FROM exchanged GROUP BY u ORDER BY c DESC, u LIMIT 7 OFFSET 2$$);
+SELECT * FROM differences($$SELECT doc->>'user' u, count(*) c FROM exchanged GROUP BY u ORDER BY c, u LIMIT 7$$);
 -- An error is raised by one of them, and ends all.
 \set VERBOSITY terse
 SET max_parallel_workers_per_gather = 3;

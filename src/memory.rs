@@ -64,7 +64,15 @@ unsafe impl GlobalAlloc for HugePages {
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        advise(System.alloc_zeroed(aligned(layout)), layout)
+        if layout.size() < HUGE {
+            return System.alloc_zeroed(layout);
+        }
+        // Whoever clears memory takes its pages: advised before, they are huge ones.
+        let start = self.alloc(layout);
+        if !start.is_null() {
+            start.write_bytes(0, layout.size());
+        }
+        start
     }
 
     unsafe fn realloc(&self, start: *mut u8, layout: Layout, size: usize) -> *mut u8 {

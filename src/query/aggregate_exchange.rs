@@ -15,7 +15,7 @@ use amax_exec::{rows, Aggregator, By, Rows};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 /// Bytes of all queues that lead to one process.
 const QUEUES: usize = 1 << 20;
@@ -31,6 +31,8 @@ pub struct Room {
     parts: AtomicU32,
     /// One of the following.
     state: AtomicU32,
+    /// Whether the leader has left out groups, so that workers may have a part of them.
+    narrowed: AtomicBool,
     queue: usize,
 }
 
@@ -66,6 +68,7 @@ impl Room {
             places: places as u32,
             parts: AtomicU32::new(0),
             state: AtomicU32::new(OPEN),
+            narrowed: AtomicBool::new(false),
             queue: queue_size(places),
         });
         for from in 0..places {
@@ -210,6 +213,12 @@ impl Exchange {
         self.by
     }
 
+    /// After the last row: whether what this process has of its groups is all there is. What the leader leaves out of a pass it leaves out
+    /// before it divides it, too.
+    pub unsafe fn groups_are_complete(&self) -> bool {
+        self.by == Some(By::Keys) && !(*self.room).narrowed.load(Ordering::Acquire)
+    }
+
     /// Adds rows, here or to those they belong to, and what has come from them.
     pub unsafe fn add(&mut self, inputs: &Inputs, aggregator: &mut Aggregator, batch: &Rows) {
         if self.by.is_none() {
@@ -234,7 +243,8 @@ impl Exchange {
                 continue;
             }
             let mut message = vec![Kind::Rows as u8];
-            batch.write(&rows, &mut message);
+            let written = batch.write(&rows, &mut message);
+            written.unwrap_or_else(|e| raise(e));
             self.send(part, message);
             self.make_room(part, inputs, aggregator);
         }
@@ -275,6 +285,10 @@ impl Exchange {
     pub unsafe fn finish(&mut self, inputs: &Inputs, aggregator: &mut Aggregator) {
         if !self.stay_out(aggregator) {
             return;
+        }
+        // Rows that it leaves out from now on are of groups that nobody else has.
+        if aggregator.is_narrowed() {
+            (*self.room).narrowed.store(true, Ordering::Release);
         }
         let parts = (*self.room).parts.load(Ordering::Acquire) as usize;
         let mut others: Vec<usize> = (0..parts).filter(|&part| part as u32 != self.me).collect();
@@ -430,7 +444,13 @@ impl Exchange {
 
     /// The next message from another process, with its kind; there until the next one is asked for.
     unsafe fn next_message<'a>(&mut self, from: usize) -> Option<(Kind, &'a [u8])> {
-        let lane = self.lanes[from].as_ref().filter(|lane| !lane.ended)?;
+        // A worker that has given up groups waits until the leader has taken them.
+        let behind = self.lanes[0]
+            .as_ref()
+            .is_some_and(|lane| lane.bytes > WAITING);
+        let lane = self.lanes[from]
+            .as_ref()
+            .filter(|lane| !lane.ended && !behind)?;
         let (mut len, mut data) = (0, std::ptr::null_mut());
         match pg_sys::shm_mq_receive(lane.from, &mut len, &mut data, true) {
             pg_sys::shm_mq_result::SHM_MQ_SUCCESS => {}
@@ -444,12 +464,18 @@ impl Exchange {
     }
 
     /// In a worker whose groups take too much memory while the exchange is on: gives them to the leader.
-    pub unsafe fn spill(&mut self, aggregator: &mut Aggregator) {
+    unsafe fn spill(&mut self, aggregator: &mut Aggregator) {
         if is_worker() && self.by.is_some() && aggregator.bytes_used() > self.limit {
             self.send_groups(0, &aggregator.serialize(false));
             aggregator.restart();
             self.spilled = true;
         }
+    }
+
+    /// The same, once the leader has taken most of what went before.
+    pub unsafe fn give_up_groups(&mut self, inputs: &Inputs, aggregator: &mut Aggregator) {
+        self.spill(aggregator);
+        self.make_room(0, inputs, aggregator);
     }
 }
 

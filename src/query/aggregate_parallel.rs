@@ -208,9 +208,11 @@ unsafe fn next_piece(node: *mut pg_sys::CustomScanState) -> Option<Vec<u8>> {
         while !state.outbox.done && state.aggregator.bytes_used() + state.outbox.bytes() <= limit {
             state.outbox.done = !state.next_unit(child(node));
         }
-        let exchange = state.exchange.as_mut();
-        if !state.outbox.done && exchange.is_some_and(|e| e.stay_out(&mut state.aggregator)) {
-            continue;
+        if let Some(exchange) = state.exchange.as_mut().filter(|_| !state.outbox.done) {
+            if exchange.stay_out(&mut state.aggregator) {
+                exchange.give_up_groups(&state.inputs, &mut state.aggregator);
+                continue;
+            }
         }
         let counted = state.outbox.done && state.finish();
         if counted {
@@ -241,10 +243,13 @@ impl State {
 
     /// In a worker that has all of its groups: leaves out those that cannot be among the query's best.
     unsafe fn keep_best(&mut self, node: *mut pg_sys::CustomScanState) {
-        let by = self.exchange.as_ref().and_then(Exchange::by);
+        let complete = self
+            .exchange
+            .as_ref()
+            .is_some_and(|e| e.groups_are_complete());
         let top = top_of((*node).ss.ps.plan as *mut pg_sys::CustomScan);
         let best = top
-            .filter(|_| by == Some(By::Keys))
+            .filter(|_| complete)
             .and_then(|top| top.best(&self.aggregator));
         if let Some(best) = best {
             let mut keep = vec![false; self.aggregator.grouping().len()];

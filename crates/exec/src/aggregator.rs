@@ -332,6 +332,11 @@ impl Aggregator {
         aggregates.try_for_each(|aggregate| aggregate.retain(keep))
     }
 
+    /// Whether this pass leaves out groups.
+    pub fn is_narrowed(&self) -> bool {
+        !self.grouping.range().is_all()
+    }
+
     /// Whether values were counted elsewhere of which some should wait for another pass: the pass has to begin again, with values sent.
     pub fn is_spoiled(&self) -> bool {
         self.counted && self.values().is_some_and(|(_, range)| !range.is_all())

@@ -68,10 +68,13 @@ impl<'a> Rows<'a> {
     }
 
     /// Appends those at some positions as bytes, which are the machine's.
-    pub fn write(&self, at: &[u32], out: &mut Vec<u8>) {
+    ///
+    /// # Errors
+    /// [`Error::Limit`] if a column has 4 GiB of strings.
+    pub fn write(&self, at: &[u32], out: &mut Vec<u8>) -> Result<()> {
         put(out, [at.len() as u64], u64::to_ne_bytes);
         for column in &self.columns {
-            write_column(&column.view(), at, out);
+            write_column(&column.view(), at, out)?;
         }
         for filter in self.filters.iter().flatten() {
             put(
@@ -80,6 +83,7 @@ impl<'a> Rows<'a> {
                 u8::to_ne_bytes,
             );
         }
+        Ok(())
     }
 
     /// What [`Rows::write`] wrote of rows with columns of these types, and filters where this says so.
@@ -115,7 +119,7 @@ const CODES: u8 = 4;
 
 /// Flags, valid, scales; codes into the strings that are sent, or words, unless each row has its own string; how many strings, where
 /// each ends, and they.
-fn write_column(view: &View<'_>, at: &[u32], out: &mut Vec<u8>) {
+fn write_column(view: &View<'_>, at: &[u32], out: &mut Vec<u8>) -> Result<()> {
     let rows = || at.iter().map(|&i| i as usize);
     let few = view.ty == Type::Text && view.dictionary && view.strings() <= at.len();
     let flag = |there: bool, flag: u8| if there { flag } else { 0 };
@@ -176,13 +180,15 @@ fn write_column(view: &View<'_>, at: &[u32], out: &mut Vec<u8>) {
     let mut end = 0;
     let ends = strings.iter().map(|string| {
         end += string.len();
-        end as u32
+        u32::try_from(end).map_err(|_| Error::Limit("4 GiB of strings"))
     });
+    let ends: Vec<u32> = ends.collect::<Result<_>>()?;
     put(out, [strings.len() as u64], u64::to_ne_bytes);
     put(out, ends, u32::to_ne_bytes);
     out.reserve(end);
     let mut put_string = |string: &&[u8]| out.extend_from_slice(string);
     strings.iter().for_each(&mut put_string);
+    Ok(())
 }
 
 fn put<T, const N: usize>(
@@ -321,7 +327,7 @@ mod tests {
         for at in [&[0, 1, 2, 3][..], &[3, 1], &[2], &[]] {
             let picked = rows.pick(at);
             let mut bytes = Vec::new();
-            rows.write(at, &mut bytes);
+            rows.write(at, &mut bytes).expect("bytes");
             let read = Rows::read(&bytes, &types(&rows), &[false, true]).expect("rows");
             assert_eq!((read.len, picked.len), (at.len(), at.len()));
             for (read, (picked, column)) in read
@@ -343,7 +349,7 @@ mod tests {
     fn damaged_rows_are_an_error() {
         let rows = rows();
         let mut bytes = Vec::new();
-        rows.write(&[0, 1, 2, 3], &mut bytes);
+        rows.write(&[0, 1, 2, 3], &mut bytes).expect("bytes");
         let types = types(&rows);
         for len in 0..bytes.len() {
             let read = Rows::read(&bytes[..len], &types, &[false, true]);

@@ -266,7 +266,7 @@ fn scan(
                 case.add(&mut process.aggregator, &batch.pick(&rows));
             } else {
                 let mut bytes = Vec::new();
-                batch.write(&rows, &mut bytes);
+                batch.write(&rows, &mut bytes).expect("bytes");
                 process.inbox.push(Message::Rows(bytes));
             }
         }
