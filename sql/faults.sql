@@ -78,6 +78,18 @@ VACUUM faulty;
 SELECT * FROM state();
 SELECT count(*) AS components, sum(rows) AS rows FROM amax.components('faulty');
 
+-- A page that is sealed and no longer mapped waits for reclaim: VACUUM does not take it for one that was never mapped.
+INSERT INTO faulty SELECT i, 'unmapped', 1 FROM generate_series(501, 600) i;
+VACUUM faulty;
+UPDATE faulty SET n = 6 WHERE id = 36;
+SET amax.fault_point = 'reclaim_unmapped';
+VACUUM faulty;
+RESET amax.fault_point;
+VACUUM (FREEZE) faulty;
+SELECT * FROM state();
+VACUUM faulty;
+SELECT * FROM state();
+
 -- A fault point is for superusers.
 CREATE ROLE regress_amax_faults;
 SET ROLE regress_amax_faults;

@@ -39,7 +39,7 @@ unsafe extern "C-unwind" fn transaction(
             bulk::forget(None);
             drop(map::take_grown());
         }
-        XACT_EVENT_PREPARE => drop(map::take_grown()),
+        // What has grown in a transaction that is prepared is looked at by the next one that commits here, COMMIT PREPARED perhaps.
         _ => {}
     }
 }

@@ -29,16 +29,27 @@ pub unsafe fn at_commit() {
         if !guc::flush_inline() || vacuum || !looks(&grown, LEAST) {
             continue;
         }
-        let rel = pg_sys::RelationIdGetRelation(grown.relid);
-        if rel.is_null() {
+        // A savepoint that was rolled back, or PREPARE TRANSACTION, took our lock with it.
+        let lock = pg_sys::RowExclusiveLock as i32;
+        if !pg_sys::ConditionalLockRelationOid(grown.relid, lock) {
             continue;
         }
-        let temporary = (*(*rel).rd_rel).relpersistence == pg_sys::RELPERSISTENCE_TEMP as i8;
-        if !temporary && file_id(rel) == grown.file && is_due(rel, &grown) {
-            flush_if_free(rel);
+        let rel = pg_sys::RelationIdGetRelation(grown.relid);
+        if !rel.is_null() {
+            if may_flush(rel) && file_id(rel) == grown.file && is_due(rel, &grown) {
+                flush_if_free(rel);
+            }
+            pg_sys::RelationClose(rel);
         }
-        pg_sys::RelationClose(rel);
+        pg_sys::UnlockRelationOid(grown.relid, lock);
     }
+}
+
+/// Not after changes to the table's columns that may yet be rolled back: others' rows would be written as if they were there.
+unsafe fn may_flush(rel: pg_sys::Relation) -> bool {
+    let temporary = (*(*rel).rd_rel).relpersistence == pg_sys::RELPERSISTENCE_TEMP as i8;
+    let changes = pg_sys::AccessExclusiveLock as i32;
+    !temporary && !pg_sys::CheckRelationLockedByMe(rel, changes, true)
 }
 
 /// Whether a transaction looks at a table of so many row pages. The more there are, the fewer look, so that a snapshot which keeps them

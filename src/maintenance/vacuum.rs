@@ -139,7 +139,8 @@ pub unsafe extern "C-unwind" fn relation_vacuum(
 }
 
 impl Vacuum {
-    /// Gives row pages a logical block whose inserter died before he could: what he left on them has to be frozen like all else.
+    /// Gives row pages a logical block whose inserter died before he could: what he left on them has to be frozen like all else. A sealed
+    /// page has had one: its rows are in a component, and it waits for reclaim.
     unsafe fn adopt_strays(&self) {
         for p in 1..physical_blocks(self.rel) {
             pg_sys::vacuum_delay_point(
@@ -150,7 +151,7 @@ impl Vacuum {
                 let pin = Pin::read(self.rel, p);
                 let stray = {
                     let _lock = pin.share();
-                    rowpage::max_offset(pin.page()) > 0
+                    rowpage::max_offset(pin.page()) > 0 && !rowpage::is_sealed(pin.page())
                 };
                 if stray {
                     map::adopt(self.rel, p);

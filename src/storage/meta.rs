@@ -2,6 +2,7 @@
 
 use super::buffer::{corrupt, physical_blocks, Change, ExtensionLock, Kind, Pin};
 use super::cache;
+use super::rowpage::is_new;
 use amax_lsm::meta;
 use pgrx::pg_sys;
 
@@ -26,12 +27,16 @@ pub fn logical_blocks(rel: pg_sys::Relation) -> u32 {
     read(rel, meta::blocks).unwrap_or(0)
 }
 
-/// Whether there is a metapage. Once there, it stays as long as the file.
+/// Whether there is a metapage. Once there, it stays as long as the file. A crash may leave its block, but not what was to be on it.
 fn exists(rel: pg_sys::Relation) -> bool {
     if cache::with(rel, |c| c.has_metapage) {
         return true;
     }
-    let exists = physical_blocks(rel) > 0;
+    let exists = physical_blocks(rel) > 0 && {
+        let pin = Pin::read(rel, BLOCK);
+        let _lock = pin.share();
+        !is_new(pin.page())
+    };
     cache::with(rel, |c| c.has_metapage = exists);
     exists
 }
@@ -42,13 +47,18 @@ pub fn ensure(rel: pg_sys::Relation) {
         return;
     }
     let lock = ExtensionLock::take(rel);
-    if physical_blocks(rel) > 0 {
+    if exists(rel) {
         return;
     }
-    // Change::append would take the extension lock again, which is harmless: heavyweight locks are reentrant.
     let mut change = Change::begin(rel);
-    let (page, block) = change.append(Kind::Meta);
-    debug_assert_eq!(block, BLOCK);
+    let page = if physical_blocks(rel) > 0 {
+        let pin = Pin::read(rel, BLOCK);
+        std::mem::forget(pin.exclusive());
+        change.format(pin.into_buffer(), Kind::Meta)
+    } else {
+        // Change::append would take the extension lock again, which is harmless: heavyweight locks are reentrant.
+        change.append(Kind::Meta).0
+    };
     meta::init(change.payload_mut(page));
     change.commit();
     drop(lock);

@@ -22,6 +22,7 @@ import traceback
 
 import psycopg
 
+import commits
 import decoding
 import faults
 import xids
@@ -468,6 +469,8 @@ def main():
                 if not passes(f"{what} at {point}", lambda: faulty.test(point, how)):
                     faulty = faulty.drop()
         passes("a truncation that failed", lambda: faults.truncation(server))
+        for what in commits.tests(server):
+            passes(what.__doc__.split(":")[0].rstrip("."), lambda: what(server))
         passes("more transaction ids than half of all", lambda: xids.run(directory))
         passes("logical decoding", lambda: decoding.run(directory))
     finally:
