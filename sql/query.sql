@@ -147,6 +147,11 @@ SELECT doc->>'kind' FROM events WHERE id = 19;
 DELETE FROM events WHERE id = 20 AND doc->>'kind' = 'changed' RETURNING doc->'n';
 ROLLBACK;
 RESET enable_seqscan;
+-- Containment by columns, also below OR and AND; below NOT, and of {}, as it is.
+SELECT plan_of($$SELECT id FROM events WHERE doc @> '{"kind": "rare", "who": {"name": "user10"}}' OR id < 5 AND doc @> '{"n": 3}' OR NOT doc @> '{"kind": "common", "n": 3}'$$);
+SELECT differences($$SELECT id FROM EVENTS WHERE doc @> '{"kind": "rare", "who": {"name": "user10"}}' OR id < 5 AND doc @> '{"n": 3}'$$);
+SELECT differences($$SELECT id FROM EVENTS WHERE doc @> '{"tags": ["b1"], "absent": {}}' OR (doc @> '{"n": 3}' OR doc @> '{}' AND id < 100) AND NOT doc @> '{"absent": 1}'$$);
+SELECT differences($$SELECT id FROM EVENTS WHERE doc->'who' @> '{"name": "user7"}' OR doc @> '{"who": {"none": null}}' OR doc @> '{"tags": ["a", "b2"]}'$$);
 SET amax.custom_scan = off;
 SELECT plan_of($$SELECT doc->'who'->>'name' FROM events WHERE id = 7$$);
 SELECT plan_of($$SELECT count(*) FROM events WHERE doc->>'kind' = 'rare'$$);

@@ -1,7 +1,7 @@
 //! `doc @> constant` as conditions on the paths that the constant has.
 
 use super::datum;
-use super::tree::{is_a, nodes};
+use super::tree::{is_a, list, nodes};
 use amax_exec::JsonScalar;
 use amax_jsonb::Value;
 use pgrx::pg_sys;
@@ -29,23 +29,49 @@ pub fn scalar_of(payload: &[u8]) -> Option<JsonScalar> {
     })
 }
 
-/// A condition of a scan; containment of an object as a condition for each of its fields. As the scan's conditions must all be true, it does
-/// not matter that a missing path makes one NULL, where containment is false.
+/// A condition of a scan; containment of an object as a condition for each of its fields, also below AND and OR. As the scan's conditions
+/// must all be true, it does not matter there that a missing path makes one NULL, where containment is false.
 pub unsafe fn split(condition: *mut pg_sys::Node, out: &mut Vec<*mut pg_sys::Node>) {
-    if is_a(condition, NodeTag::T_OpExpr) {
-        let op = &*(condition as *mut pg_sys::OpExpr);
-        if op.opfuncid.to_u32() == pg_sys::F_JSONB_CONTAINS {
-            let args = nodes(op.args);
-            if let Some(Ok(Value::Object(object))) = constant(args[1]).map(amax_jsonb::root) {
-                let before = out.len();
-                if !object.is_empty() && fields(args[0], object, op, out).is_some() {
-                    return;
-                }
-                out.truncate(before);
-            }
-        }
+    match by_field(condition) {
+        Some(fields) => out.extend(fields),
+        None => out.push(below(condition)),
     }
-    out.push(condition);
+}
+
+/// AND and OR of conditions that are split.
+unsafe fn below(condition: *mut pg_sys::Node) -> *mut pg_sys::Node {
+    use pg_sys::BoolExprType::{AND_EXPR, NOT_EXPR};
+    let op = condition as *mut pg_sys::BoolExpr;
+    if !is_a(condition, NodeTag::T_BoolExpr) || (*op).boolop == NOT_EXPR {
+        return condition;
+    }
+    let connect = |op, args| pg_sys::makeBoolExpr(op, list(args), -1) as *mut pg_sys::Node;
+    let args = nodes((*op).args)
+        .into_iter()
+        .map(|arg| match by_field(arg) {
+            Some(fields) if fields.len() == 1 => fields[0],
+            Some(fields) => connect(AND_EXPR, fields),
+            None => below(arg),
+        });
+    connect((*op).boolop, args.collect())
+}
+
+/// Containment of an object; None if it is something else.
+unsafe fn by_field(condition: *mut pg_sys::Node) -> Option<Vec<*mut pg_sys::Node>> {
+    let op = condition as *mut pg_sys::OpExpr;
+    let contains =
+        is_a(condition, NodeTag::T_OpExpr) && (*op).opfuncid.to_u32() == pg_sys::F_JSONB_CONTAINS;
+    let args = if contains {
+        nodes((*op).args)
+    } else {
+        return None;
+    };
+    let Some(Ok(Value::Object(object))) = constant(args[1]).map(amax_jsonb::root) else {
+        return None;
+    };
+    let mut found = Vec::new();
+    fields(args[0], object, &*op, &mut found)?;
+    (!found.is_empty()).then_some(found)
 }
 
 /// The fields of an object that `base` contains (JsonbDeepContains() of jsonb_util.c): objects field by field, scalars by equality, arrays
