@@ -3,7 +3,7 @@
 use crate::codes::{limit, Codes};
 use crate::error::{Error, Result};
 use crate::range::Range;
-use crate::store::{hash_row, hash_words, Numbers, Store};
+use crate::store::{hash_rows, hash_words, Numbers, Store};
 use crate::table::NONE;
 use crate::tuples::{check_members, Tuples};
 use crate::values::{Values, UNKNOWN};
@@ -360,10 +360,6 @@ const DAMAGED: Error = Error::Corrupt("serialized groups are damaged");
 /// What values look like that can be equal and look different: -0 and 0, 1.0 and 1.00.
 fn shown(ty: Type) -> Option<Numbers> {
     matches!(ty, Type::Float | Type::Numeric).then(Numbers::default)
-}
-
-fn hash_rows(views: &[View<'_>], row: usize) -> u64 {
-    hash_words(views.iter().map(|view| hash_row(view, row)))
 }
 
 /// The codes of all keys, if they have and their combinations are few.

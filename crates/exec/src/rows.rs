@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::error::{Error, Result};
-use crate::store::{hash_row, hash_words};
+use crate::store::{hash_row, hash_rows};
 use crate::values::UNKNOWN;
 use crate::vector::{StringTable, Type, Vector, View, LARGE};
 
@@ -32,8 +32,8 @@ pub fn owners(columns: &[&Vector<'_>], rows: usize, parts: u32) -> Vec<u32> {
     if let [view] = &views[..] {
         return owners_of(view, rows, parts);
     }
-    let hash = |row| hash_words(views.iter().map(|view| hash_row(view, row)));
-    (0..rows).map(|row| owner(hash(row), parts)).collect()
+    let owner_of = |row| owner(hash_rows(&views, row), parts);
+    (0..rows).map(owner_of).collect()
 }
 
 fn owners_of(view: &View<'_>, rows: usize, parts: u32) -> Vec<u32> {

@@ -44,6 +44,11 @@ pub(crate) fn hash_row(view: &View<'_>, row: usize) -> u64 {
     }
 }
 
+/// Of a row's values in some columns, as of a group by them.
+pub(crate) fn hash_rows(views: &[View<'_>], row: usize) -> u64 {
+    hash_words(views.iter().map(|view| hash_row(view, row)))
+}
+
 /// Values of one type. PostgreSQL's `=` decides which are one value; the first one seen is kept.
 pub(crate) trait Store: Default {
     /// A value of a batch or of the store.
