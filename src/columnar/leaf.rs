@@ -8,7 +8,7 @@ use crate::storage::cache::{file_id, FileId};
 use crate::storage::{blob, manifest};
 use amax_format::{
     Column, ColumnType, Dense, Elements, Error, Leaf, Part, PathColumn, PathStep, Question, ReadAt,
-    Unnest,
+    Unnest, Zone,
 };
 use amax_lsm::{Blob, Component, LeafEntry};
 use pgrx::pg_sys;
@@ -45,13 +45,7 @@ impl Pages {
         len: usize,
         f: impl FnOnce(pg_sys::Relation) -> R,
     ) -> Result<R, Error> {
-        let (rel, _borrowed) = match AT_HAND.get() {
-            Some((relid, rel)) if relid == self.relid => (rel, None),
-            _ => {
-                let borrowed = Borrowed::open(self.relid);
-                (borrowed.0, Some(borrowed))
-            }
-        };
+        let (rel, _borrowed) = relation(self.relid);
         if file_id(rel) != self.file {
             return Err(Error::Io("the relation was rewritten".into()));
         }
@@ -114,6 +108,17 @@ thread_local! {
     static AT_HAND: Cell<Option<(pg_sys::Oid, pg_sys::Relation)>> = const { Cell::new(None) };
 }
 
+/// A relation, and what keeps it open.
+fn relation(relid: pg_sys::Oid) -> (pg_sys::Relation, Option<Borrowed>) {
+    match AT_HAND.get() {
+        Some((known, rel)) if known == relid => (rel, None),
+        _ => {
+            let borrowed = Borrowed::open(relid);
+            (borrowed.0, Some(borrowed))
+        }
+    }
+}
+
 /// A relation looked up once for all reads of its leaves while this lives.
 pub struct AtHand {
     _rel: Borrowed,
@@ -133,8 +138,8 @@ impl Drop for AtHand {
     }
 }
 
-/// What there is of the paths of an attribute, by their steps.
-type Paths<T> = RefCell<HashMap<Vec<PathStep>, T>>;
+/// What there is of paths, by attribute and steps.
+type Paths<T> = RefCell<HashMap<usize, HashMap<Vec<PathStep>, T>>>;
 
 /// The elements of arrays by attribute.
 type Unnested = HashMap<(usize, Vec<Unnest>), Rc<Vec<Level>>>;
@@ -161,21 +166,20 @@ type Answers = HashMap<(usize, Vec<PathStep>, Question), Rc<Dense>>;
 /// Keys from a document's root to what is wanted of it, for each such part.
 pub type Keys = Vec<Vec<Vec<u8>>>;
 
-/// A leaf in use.
+/// A leaf in use. Page 0 is read when it is needed: not by a parallel worker that finds all columns it reads in shared memory.
 pub struct OpenLeaf {
     pub relid: pg_sys::Oid,
     pub entry: LeafEntry,
-    leaf: Leaf<Pages>,
-    columns: Vec<OnceCell<Rc<Column>>>,
-    dense: Vec<OnceCell<Rc<Dense>>>,
-    paths: Vec<Paths<Rc<Path>>>,
+    source: Pages,
+    digest: OnceCell<u64>,
+    opened: OnceCell<Opened>,
+    dense: RefCell<HashMap<usize, Attribute>>,
+    paths: Paths<Rc<Path>>,
+    /// For reading few rows; with the reads so far.
+    lazy_paths: Paths<(Rc<PathColumn>, usize)>,
     unnested: RefCell<Unnested>,
     answers: RefCell<Answers>,
     parts: RefCell<HashMap<(usize, Keys), Rc<Part>>>,
-    /// For reading few rows.
-    lazy: Vec<OnceCell<Rc<Column>>>,
-    /// The same, with the reads so far.
-    lazy_paths: Vec<Paths<(Rc<PathColumn>, usize)>>,
     bytes: Cell<usize>,
     /// Bytes decoded so far, those that are shared now among them.
     decoded: Cell<usize>,
@@ -184,6 +188,22 @@ pub struct OpenLeaf {
     place: Place,
     /// Lazy reads so far.
     reads: Cell<usize>,
+}
+
+/// What is read through Page 0.
+struct Opened {
+    leaf: Leaf<Pages>,
+    columns: Vec<OnceCell<Rc<Column>>>,
+    /// For reading few rows.
+    lazy: Vec<OnceCell<Rc<Column>>>,
+}
+
+/// An SQL column with one place per row.
+#[derive(Clone)]
+pub struct Attribute {
+    pub dense: Rc<Dense>,
+    /// Whether they are documents.
+    pub documents: bool,
 }
 
 /// A decoded path of a document column.
@@ -196,7 +216,7 @@ impl Path {
     /// For rows whose value is of no simple form.
     pub fn column(&self, leaf: &OpenLeaf, at: usize, steps: &[PathStep]) -> &Rc<PathColumn> {
         self.column.get_or_init(|| {
-            let column = leaf.leaf.path(at, steps);
+            let column = leaf.leaf().path(at, steps);
             leaf.keep_path(column.unwrap_or_else(|e| super::raise(e)))
         })
     }
@@ -231,9 +251,28 @@ impl OpenLeaf {
         self.segment.get()
     }
 
-    /// Whether a column is one of documents.
-    pub fn has_documents(&self, at: usize) -> bool {
-        self.leaf.schema().nth(at) == Some(ColumnType::Json)
+    fn opened(&self) -> &Opened {
+        self.opened.get_or_init(|| {
+            let (rel, _borrowed) = relation(self.relid);
+            let (_, component, at) = self.place;
+            let leaf = read_page0(rel, self.source.clone(), &self.entry, component, at);
+            self.bytes.set(self.bytes.get() + leaf.bytes_used());
+            let width = leaf.schema().count();
+            Opened {
+                columns: (0..width).map(|_| OnceCell::new()).collect(),
+                lazy: (0..width).map(|_| OnceCell::new()).collect(),
+                leaf,
+            }
+        })
+    }
+
+    pub fn leaf(&self) -> &Leaf<Pages> {
+        &self.opened().leaf
+    }
+
+    /// Rows, anti-matter included.
+    pub fn rows(&self) -> usize {
+        self.entry.rows as usize
     }
 
     /// Bytes of memory that what has been decoded here took.
@@ -242,64 +281,100 @@ impl OpenLeaf {
     }
 
     pub fn keys(&self) -> &amax_format::Keys {
-        self.leaf.keys()
+        self.leaf().keys()
     }
 
     /// SQL columns the leaf has; attributes added to the table since are not among them.
     pub fn width(&self) -> usize {
-        self.columns.len()
+        self.opened().columns.len()
     }
 
     pub fn column(&self, at: usize) -> Rc<Column> {
-        self.columns[at]
-            .get_or_init(|| self.keep(self.leaf.column(at)))
+        self.opened().columns[at]
+            .get_or_init(|| self.keep(self.leaf().column(at)))
             .clone()
     }
 
-    /// The same with one place per row.
-    pub fn dense(&self, at: usize) -> Rc<Dense> {
-        let known = self.dense[at].get_or_init(|| {
-            if self.has_documents(at) || self.columns[at].get().is_some() {
-                let dense = self.column(at).dense();
-                return Rc::new(self.keep_dense(dense.unwrap_or_else(|e| super::raise(e))));
-            }
-            let mut column = None;
-            let dense = self.shared(&What::Column(at), || {
-                let decoded = self.leaf.column(at);
-                let decoded = decoded.unwrap_or_else(|e| super::raise(e));
-                let dense = decoded.dense().unwrap_or_else(|e| super::raise(e));
-                column = Some(decoded);
-                dense
-            });
-            if let Some(column) = column.filter(|_| dense.has_others()) {
-                let _ = self.columns[at].set(self.keep(Ok(column)));
-            }
-            Rc::new(dense)
-        });
-        known.clone()
+    /// The same with one place per row; None if the leaf is older than the attribute.
+    pub fn dense(&self, at: usize) -> Option<Attribute> {
+        if let Some(known) = self.known_dense(at) {
+            return Some(known);
+        }
+        let (dense, documents) = self.decode_dense(at)?;
+        Some(self.keep_attribute(at, dense, documents))
     }
 
-    /// What any session has decoded of this leaf, or what `decode` gives, which others may use then.
-    fn shared(&self, what: &What, decode: impl FnOnce() -> Dense) -> Dense {
-        if self.place.0.is_temporary() {
-            return self.keep_dense(decode());
+    /// The same, if somebody has decoded it.
+    fn known_dense(&self, at: usize) -> Option<Attribute> {
+        if let Some(known) = self.dense.borrow().get(&at) {
+            return Some(known.clone());
         }
-        let key = [0u64, 1].map(|half| {
-            let mut hasher = DefaultHasher::new();
-            (half, self.place, self.leaf.digest(), what).hash(&mut hasher);
-            hasher.finish()
-        });
-        if let Some(found) = shared::get(key) {
-            return self.hold(found);
+        let found = self.find(&What::Column(at))?;
+        Some(self.keep_attribute(at, found, false))
+    }
+
+    fn keep_attribute(&self, at: usize, dense: Dense, documents: bool) -> Attribute {
+        let attribute = Attribute {
+            dense: Rc::new(dense),
+            documents,
+        };
+        self.dense.borrow_mut().insert(at, attribute.clone());
+        attribute
+    }
+
+    /// The column, and whether it is one of documents, which are not shared.
+    fn decode_dense(&self, at: usize) -> Option<(Dense, bool)> {
+        let Opened { leaf, columns, .. } = self.opened();
+        let ty = leaf.schema().nth(at)?;
+        let of = |column: &Column| {
+            let dense = column.dense().unwrap_or_else(|e| super::raise(e));
+            dense.with_zone(leaf.zone(at))
+        };
+        if ty == ColumnType::Json {
+            return Some((self.keep_dense(of(&self.column(at))), true));
         }
-        let dense = decode();
-        match shared::put(key, &dense) {
+        if let Some(column) = columns[at].get() {
+            return Some((self.keep_dense(of(column)), false));
+        }
+        let column = leaf.column(at).unwrap_or_else(|e| super::raise(e));
+        let dense = self.share(&What::Column(at), of(&column));
+        if dense.has_others() {
+            let _ = columns[at].set(self.keep(Ok(column)));
+        }
+        Some((dense, false))
+    }
+
+    /// What any session has decoded of this leaf.
+    fn find(&self, what: &What) -> Option<Dense> {
+        let key = self.key(what)?;
+        shared::get(key).map(|found| self.hold(found))
+    }
+
+    /// The same column; others may use it from now on, if there is room.
+    fn share(&self, what: &What, dense: Dense) -> Dense {
+        match self.key(what).and_then(|key| shared::put(key, &dense)) {
             Some(found) => {
                 self.decoded.set(self.decoded.get() + dense.bytes_used());
                 self.hold(found)
             }
             None => self.keep_dense(dense),
         }
+    }
+
+    /// What other sessions know a column by, if they know the leaf.
+    fn key(&self, what: &What) -> Option<shared::Key> {
+        if self.place.0.is_temporary() || !shared::is_on() {
+            return None;
+        }
+        let digest = self.digest.get_or_init(|| {
+            let digest = Leaf::digest(&self.source, self.entry.image.len);
+            digest.unwrap_or_else(|e| super::raise(e))
+        });
+        Some([0u64, 1].map(|half| {
+            let mut hasher = DefaultHasher::new();
+            (half, self.place, digest, what).hash(&mut hasher);
+            hasher.finish()
+        }))
     }
 
     fn hold(&self, found: Found) -> Dense {
@@ -312,29 +387,62 @@ impl OpenLeaf {
         dense
     }
 
-    /// A path of document column `at`.
-    pub fn path(&self, at: usize, steps: &[PathStep]) -> Rc<Path> {
-        if let Some(known) = self.paths[at].borrow().get(steps) {
-            return known.clone();
+    /// A path of document column `at`; None if the leaf is older than the attribute.
+    pub fn path(&self, at: usize, steps: &[PathStep]) -> Option<Rc<Path>> {
+        if let Some(known) = self.known_path(at, steps) {
+            return Some(known);
         }
-        let mut column = None;
-        let dense = self.shared(&What::Path(at, steps), || {
-            let decoded = self.leaf.path(at, steps);
-            let decoded = decoded.unwrap_or_else(|e| super::raise(e));
-            let dense = decoded.dense().unwrap_or_else(|e| super::raise(e));
-            column = Some(decoded);
-            dense
-        });
+        if at >= self.width() {
+            return None;
+        }
+        let column = self.leaf().path(at, steps);
+        let column = column.unwrap_or_else(|e| super::raise(e));
+        let dense = column.dense().unwrap_or_else(|e| super::raise(e));
+        let dense = dense.with_zone(self.leaf().path_zone(at, steps));
+        let path = self.keep_dense_path(at, steps, self.share(&What::Path(at, steps), dense));
+        if path.dense.has_others() {
+            let _ = path.column.set(self.keep_path(column));
+        }
+        Some(path)
+    }
+
+    /// A path that somebody has decoded.
+    fn known_path(&self, at: usize, steps: &[PathStep]) -> Option<Rc<Path>> {
+        let of_column = |paths: &HashMap<Vec<PathStep>, _>| paths.get(steps).cloned();
+        let known = self.paths.borrow().get(&at).and_then(of_column);
+        known.or_else(|| {
+            let found = self.find(&What::Path(at, steps))?;
+            Some(self.keep_dense_path(at, steps, found))
+        })
+    }
+
+    fn keep_dense_path(&self, at: usize, steps: &[PathStep], dense: Dense) -> Rc<Path> {
         let path = Rc::new(Path {
             column: OnceCell::new(),
             dense,
         });
-        if let Some(column) = column.filter(|_| path.dense.has_others()) {
-            let _ = path.column.set(self.keep_path(column));
-        }
-        let known = &mut *self.paths[at].borrow_mut();
-        known.insert(steps.to_vec(), path.clone());
+        let mut paths = self.paths.borrow_mut();
+        let of_column = paths.entry(at).or_default();
+        of_column.insert(steps.to_vec(), path.clone());
         path
+    }
+
+    /// Bounds of the values of a column that is not a document; see [`Leaf::zone`].
+    pub fn zone(&self, at: usize) -> Option<Zone> {
+        let unopened = self.opened.get().is_none();
+        match unopened.then(|| self.known_dense(at)).flatten() {
+            Some(known) => known.dense.zone(),
+            None => self.leaf().zone(at),
+        }
+    }
+
+    /// Bounds of the values at a path; see [`Leaf::path_zone`].
+    pub fn path_zone(&self, at: usize, steps: &[PathStep]) -> Option<Zone> {
+        let unopened = self.opened.get().is_none();
+        match unopened.then(|| self.known_path(at, steps)).flatten() {
+            Some(known) => known.dense.zone(),
+            None => self.leaf().path_zone(at, steps),
+        }
     }
 
     fn keep_path(&self, column: PathColumn) -> Rc<PathColumn> {
@@ -344,28 +452,28 @@ impl OpenLeaf {
 
     /// A path of which few rows are read; see [`OpenLeaf::lazy_column`].
     pub fn lazy_path(&self, at: usize, steps: &[PathStep]) -> Rc<PathColumn> {
-        let known = self.paths[at].borrow().get(steps).cloned();
-        if let Some(column) = known.and_then(|path| path.column.get().cloned()) {
-            return column;
+        let dense = self.paths.borrow();
+        let dense = dense.get(&at).and_then(|paths| paths.get(steps));
+        if let Some(column) = dense.and_then(|path| path.column.get()) {
+            return column.clone();
         }
-        let known = self.lazy_paths[at]
-            .borrow_mut()
-            .get_mut(steps)
-            .map(|(path, reads)| {
-                *reads += 1;
-                (path.clone(), *reads)
-            });
+        let leaf = self.leaf();
+        let mut paths = self.lazy_paths.borrow_mut();
+        let paths = paths.entry(at).or_default();
+        let known = paths.get_mut(steps).map(|(path, reads)| {
+            *reads += 1;
+            (path.clone(), *reads)
+        });
         let column = match known {
-            Some((_, PATH_READS)) if self.has_room(self.leaf.path_bytes(at, steps)) => {
-                self.leaf.path(at, steps)
+            Some((_, PATH_READS)) if self.has_room(leaf.path_bytes(at, steps)) => {
+                leaf.path(at, steps)
             }
             Some((path, _)) => return path,
-            None => self.leaf.lazy_path(at, steps),
+            None => leaf.lazy_path(at, steps),
         };
         let column = Rc::new(column.unwrap_or_else(|e| super::raise(e)));
         self.count(column.bytes_used());
         let reads = known.map_or(0, |(_, reads)| reads);
-        let paths = &mut *self.lazy_paths[at].borrow_mut();
         paths.insert(steps.to_vec(), (column.clone(), reads));
         column
     }
@@ -381,7 +489,7 @@ impl OpenLeaf {
         if let Some(known) = self.unnested.borrow().get(&wanted) {
             return known.clone();
         }
-        let levels = self.leaf.unnest(at, arrays);
+        let levels = self.leaf().unnest(at, arrays);
         let levels: Vec<Level> = levels
             .unwrap_or_else(|e| super::raise(e))
             .into_iter()
@@ -406,18 +514,24 @@ impl OpenLeaf {
         levels
     }
 
-    /// Answers about a path of document column `at`.
-    pub fn ask(&self, at: usize, steps: &[PathStep], question: &Question) -> Rc<Dense> {
+    /// Answers about a path of document column `at`; None if the leaf is older than the attribute.
+    pub fn ask(&self, at: usize, steps: &[PathStep], question: &Question) -> Option<Rc<Dense>> {
         let wanted = (at, steps.to_vec(), question.clone());
         if let Some(known) = self.answers.borrow().get(&wanted) {
-            return known.clone();
+            return Some(known.clone());
         }
-        let dense = Rc::new(self.shared(&What::Answer(at, steps, question), || {
-            let dense = self.leaf.ask(at, steps, question);
-            dense.unwrap_or_else(|e| super::raise(e))
-        }));
+        let what = What::Answer(at, steps, question);
+        let dense = match self.find(&what) {
+            Some(dense) => dense,
+            None if at >= self.width() => return None,
+            None => {
+                let dense = self.leaf().ask(at, steps, question);
+                self.share(&what, dense.unwrap_or_else(|e| super::raise(e)))
+            }
+        };
+        let dense = Rc::new(dense);
         self.answers.borrow_mut().insert(wanted, dense.clone());
-        dense
+        Some(dense)
     }
 
     /// The part of the documents of column `at` that lies at some keys.
@@ -426,7 +540,7 @@ impl OpenLeaf {
         if let Some(known) = self.parts.borrow().get(&wanted) {
             return known.clone();
         }
-        let part = self.leaf.part(at, keys);
+        let part = self.leaf().part(at, keys);
         let part = Rc::new(part.unwrap_or_else(|e| super::raise(e)));
         self.count(part.bytes_used());
         self.parts.borrow_mut().insert(wanted, part.clone());
@@ -441,16 +555,22 @@ impl OpenLeaf {
     /// A column of which few rows are read: most of its values are decoded when they are asked for, and soon forgotten. A leaf that
     /// is asked again and again is decoded after all, if that needs no other leaf to go.
     pub fn lazy_column(&self, at: usize) -> Rc<Column> {
-        if let Some(column) = self.columns[at].get() {
+        let Opened {
+            leaf,
+            columns,
+            lazy,
+            ..
+        } = self.opened();
+        if let Some(column) = columns[at].get() {
             return column.clone();
         }
         let reads = self.reads.get() + 1;
         self.reads.set(reads);
-        if reads.is_multiple_of(READS) && self.has_room(self.leaf.column_bytes(at)) {
+        if reads.is_multiple_of(READS) && self.has_room(leaf.column_bytes(at)) {
             return self.column(at);
         }
-        self.lazy[at]
-            .get_or_init(|| self.keep(self.leaf.lazy_column(at)))
+        lazy[at]
+            .get_or_init(|| self.keep(leaf.lazy_column(at)))
             .clone()
     }
 
@@ -458,10 +578,6 @@ impl OpenLeaf {
         let column = column.unwrap_or_else(|e| super::raise(e));
         self.count(column.bytes_used());
         Rc::new(column)
-    }
-
-    pub fn leaf(&self) -> &Leaf<Pages> {
-        &self.leaf
     }
 }
 
@@ -472,18 +588,27 @@ pub fn read(
     at: usize,
     entry: &LeafEntry,
 ) -> Leaf<Pages> {
-    Leaf::open(Pages::new(rel, &entry.image), entry.image.len).unwrap_or_else(|e| {
+    read_page0(rel, Pages::new(rel, &entry.image), entry, component.id, at)
+}
+
+fn read_page0(
+    rel: pg_sys::Relation,
+    source: Pages,
+    entry: &LeafEntry,
+    component: u64,
+    at: usize,
+) -> Leaf<Pages> {
+    let damaged = |what: &str| {
         let block = entry.image.page(0).unwrap_or(0);
-        corrupt(
-            rel,
-            block,
-            &format!(
-                "leaf {at} of component {} of \"{}\": {e}",
-                component.id,
-                rel_name(rel)
-            ),
-        )
-    })
+        let name = rel_name(rel);
+        let what = format!("leaf {at} of component {component} of \"{name}\": {what}");
+        corrupt(rel, block, &what)
+    };
+    match Leaf::open(source, entry.image.len) {
+        Ok(leaf) if leaf.rows() == entry.rows as usize => leaf,
+        Ok(_) => damaged("number of rows differs from the directory's"),
+        Err(e) => damaged(&e.to_string()),
+    }
 }
 
 /// Leaf `at` of a component.
@@ -501,25 +626,23 @@ pub fn open(rel: pg_sys::Relation, component: &Component, at: usize) -> Rc<OpenL
             &format!("component {} has no leaf {at}", component.id),
         );
     };
-    let leaf = read(rel, component, at, entry);
-    let width = leaf.schema().count();
     let leaf = Rc::new(OpenLeaf {
         relid: unsafe { (*rel).rd_id },
         entry: entry.clone(),
-        bytes: Cell::new(leaf.bytes_used() + blob::Buffers::bytes(&entry.image)),
+        source: Pages::new(rel, &entry.image),
+        digest: OnceCell::new(),
+        opened: OnceCell::new(),
+        bytes: Cell::new(blob::Buffers::bytes(&entry.image)),
         decoded: Cell::new(0),
         segment: Cell::new(u64::MAX),
         place,
         reads: Cell::new(0),
-        leaf,
-        columns: (0..width).map(|_| OnceCell::new()).collect(),
-        dense: (0..width).map(|_| OnceCell::new()).collect(),
-        paths: (0..width).map(|_| Paths::default()).collect(),
+        dense: RefCell::default(),
+        paths: RefCell::default(),
+        lazy_paths: RefCell::default(),
         unnested: RefCell::default(),
         answers: RefCell::default(),
         parts: RefCell::default(),
-        lazy: (0..width).map(|_| OnceCell::new()).collect(),
-        lazy_paths: (0..width).map(|_| Paths::default()).collect(),
     });
     leaf_cache::keep(&leaf);
     leaf

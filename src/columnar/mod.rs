@@ -14,7 +14,7 @@ mod value;
 pub mod write;
 
 pub use index_feed::IndexFeed;
-pub use leaf::{open as open_leaf, Keys, Level, OpenLeaf, Path};
+pub use leaf::{open as open_leaf, Attribute, Keys, Level, OpenLeaf, Path};
 pub use leaf_cache::{close as close_leaf, forget as forget_leaves, let_go};
 pub use row::{row_for_rewrite, Row};
 pub use rows::{

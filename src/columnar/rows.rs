@@ -172,9 +172,13 @@ pub fn rows_of_blocks(
     blocks: std::ops::Range<u32>,
     snapshot: pg_sys::Snapshot,
 ) -> Vec<u32> {
-    let keys = leaf.keys();
-    let first_of = |v: u32| keys.first(key(v, 0));
-    let mut rows = Vec::with_capacity(keys.len());
+    // Those of the whole leaf are known without its keys.
+    let first_of = |v: u32| match v {
+        _ if v <= tid::block(leaf.entry.first) => 0,
+        _ if v > tid::block(leaf.entry.last) => leaf.rows(),
+        _ => leaf.keys().first(key(v, 0)),
+    };
+    let mut rows = Vec::with_capacity(leaf.rows());
     // Few blocks have stubs; the rows of the others are counted, not looked at.
     let mut plain = blocks.start;
     for v in blocks.clone() {
@@ -186,7 +190,7 @@ pub fn rows_of_blocks(
         rows.extend(
             (start..end)
                 .filter(|&i| {
-                    let offset = tid::offset(keys.get(i));
+                    let offset = tid::offset(leaf.keys().get(i));
                     stub::visible(rel, v, offset, states.get(offset), snapshot)
                 })
                 .map(|i| i as u32),

@@ -7,7 +7,8 @@
 
 use crate::guc;
 use crate::storage::shm::{self, Segment, Shared};
-use amax_cache::{Index, Key, Place};
+pub use amax_cache::Key;
+use amax_cache::{Index, Place};
 use amax_format::Dense;
 use pgrx::pg_sys;
 use std::cell::{Cell, OnceCell, RefCell};
@@ -18,7 +19,7 @@ use std::sync::Arc;
 const SEGMENT: usize = 8 << 20;
 
 /// Whoever has the same finds the same index. The last number is that of the form of images and of the index.
-const NAME: &str = concat!("amax ", env!("CARGO_PKG_VERSION"), " decoded columns 2");
+const NAME: &str = concat!("amax ", env!("CARGO_PKG_VERSION"), " decoded columns 3");
 
 struct Cache {
     /// Handle of the segment that the index is in.
@@ -41,9 +42,14 @@ thread_local! {
     static CACHE: OnceCell<Option<Cache>> = const { OnceCell::new() };
 }
 
+/// Whether this session may share anything.
+pub fn is_on() -> bool {
+    guc::shared_cache_bytes() > 0 && unsafe { pg_sys::IsUnderPostmaster }
+}
+
 /// Runs `f` unless there is no such cache.
 fn with<R>(f: impl FnOnce(&Cache) -> Option<R>) -> Option<R> {
-    if guc::shared_cache_bytes() == 0 || unsafe { !pg_sys::IsUnderPostmaster } {
+    if !is_on() {
         return None;
     }
     CACHE.with(|cache| {

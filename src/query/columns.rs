@@ -3,7 +3,7 @@
 use super::datums::Datums;
 use super::entry::Entry;
 use super::unnest::{Arrays, Elements};
-use crate::columnar::{Level, OpenLeaf, Path};
+use crate::columnar::{Attribute, Level, OpenLeaf, Path};
 use amax_exec::Columns;
 use amax_format::{Dense, Tag};
 use amax_lsm::Origin;
@@ -76,7 +76,7 @@ impl LeafColumns {
     /// Rows.
     pub fn len(&self) -> usize {
         let elements = self.elements.as_ref();
-        elements.map_or(self.leaf.keys().len(), |e| e.parents.len())
+        elements.map_or(self.leaf.rows(), |e| e.parents.len())
     }
 
     pub fn elements(&self) -> Option<&Elements> {
@@ -152,23 +152,24 @@ impl LeafColumns {
             let attribute = match &self.entries[at] {
                 Entry::Path(path) | Entry::Answer(path, _) => path.attribute as usize - 1,
                 Entry::Attribute(attribute) => *attribute as usize - 1,
-                Entry::Part(..) | Entry::Ordinality(_) | Entry::Key(_) | Entry::Expression => {
-                    usize::MAX
-                }
+                _ => usize::MAX,
             };
-            if attribute >= self.leaf.width() {
-                return Input::Unknown(Dense::filled(self.leaf.keys().len(), Tag::Other));
-            }
-            match &self.entries[at] {
-                Entry::Path(path) => Input::Path(self.leaf.path(attribute, &path.steps)),
+            let found = match &self.entries[at] {
+                Entry::Path(path) => self.leaf.path(attribute, &path.steps).map(Input::Path),
                 Entry::Answer(path, question) => {
-                    Input::Column(self.leaf.ask(attribute, &path.steps, question))
+                    let answers = self.leaf.ask(attribute, &path.steps, question);
+                    answers.map(Input::Column)
                 }
-                _ if self.leaf.has_documents(attribute) => {
-                    Input::Documents(self.leaf.dense(attribute))
-                }
-                _ => Input::Column(self.leaf.dense(attribute)),
-            }
+                Entry::Attribute(_) => self.leaf.dense(attribute).map(|found| {
+                    let Attribute { dense, documents } = found;
+                    match documents {
+                        true => Input::Documents(dense),
+                        false => Input::Column(dense),
+                    }
+                }),
+                _ => None,
+            };
+            found.unwrap_or_else(|| Input::Unknown(Dense::filled(self.leaf.rows(), Tag::Other)))
         })
     }
 }

@@ -135,12 +135,13 @@ unsafe fn sample(root: *mut PlannerInfo, rel: *mut RelOptInfo, path: *mut Node) 
             let leaves = manifest::directory(table, component).leaves.len();
             let leaf = columnar::open_leaf(table, component, leaves / 2);
             let attribute = path.attribute as usize - 1;
-            (attribute < leaf.width()).then(|| match &entry {
+            match &entry {
                 Entry::Answer(_, question) => {
-                    of_column(&leaf.ask(attribute, &path.steps, question))
+                    let answers = leaf.ask(attribute, &path.steps, question)?;
+                    Some(of_column(&answers))
                 }
-                _ => of_column(&leaf.path(attribute, &path.steps).dense),
-            })
+                _ => Some(of_column(&leaf.path(attribute, &path.steps)?.dense)),
+            }
         });
     table_close(table, NoLock as i32);
     sample

@@ -378,7 +378,7 @@ pub struct LeafZones<'a> {
 
 impl Zones for LeafZones<'_> {
     fn zone(&self, input: usize) -> Option<Zone> {
-        let leaf = self.leaf.leaf();
+        let leaf = self.leaf;
         match &self.entries[input] {
             Entry::Path(path) if path.level > 0 => None,
             Entry::Path(path) => leaf.path_zone(path.attribute as usize - 1, &path.steps),

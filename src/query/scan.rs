@@ -435,12 +435,14 @@ impl Scan {
         true
     }
 
-    /// Whether a row of a stage's batch passes the conditions that are left.
+    /// Whether a row of a stage's batch passes the conditions that are left. It becomes the row we are at, unless none is left and only its
+    /// number matters.
     unsafe fn looks_good(
         &mut self,
         stage: usize,
         columns: &Rc<LeafColumns>,
         (row, mut first): (u32, usize),
+        only_number: bool,
     ) -> bool {
         let parent = columns.elements().map_or(0, |e| e.parents[row as usize]);
         if first == UNLESS_MATCHED {
@@ -452,7 +454,9 @@ impl Scan {
         if columns.place(row).is_none() {
             self.stages[stage].counts.unmatched += 1;
         }
-        self.rows.set_leaf(columns, row);
+        if !only_number || first < self.stages[stage].clauses.len() {
+            self.rows.set_leaf(columns, row);
+        }
         self.passes(stage, first, parent)
     }
 
@@ -471,7 +475,7 @@ impl Scan {
                     let at = usize::try_from(at).ok();
                     let next = at.and_then(|at| picked.get(at, found.clauses.len()));
                     let columns = columns.clone();
-                    next.map(|next| self.looks_good(stage, &columns, next))
+                    next.map(|next| self.looks_good(stage, &columns, next, eager))
                 }
                 Current::Page => {
                     let row = usize::try_from(at).ok();
@@ -537,6 +541,7 @@ impl Scan {
         }
         let (row, _) = picked.get(at, conditions).expect("the row it is at");
         if is_other(row) {
+            self.rows.set_leaf(&columns, row);
             return Some(Run::One);
         }
         let mut rows = vec![row];
@@ -553,7 +558,7 @@ impl Scan {
                 break;
             }
             found.at += 1;
-            if decided && !found.outer || self.looks_good(stage, &columns, next) {
+            if decided && !found.outer || self.looks_good(stage, &columns, next, eager) {
                 rows.push(next.0);
             }
         }

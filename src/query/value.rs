@@ -34,7 +34,8 @@ pub unsafe fn part(leaf: &OpenLeaf, at: usize, keys: &Keys, row: usize) -> (pg_s
     if found.is_some() {
         return datum_of(found, false);
     }
-    let missing = leaf.ask(at, &[], &Question::Type).tag(row) == Tag::Missing;
+    let types = leaf.ask(at, &[], &Question::Type);
+    let missing = types.is_none_or(|types| types.tag(row) == Tag::Missing);
     let mut empty = amax_jsonb::Builder::new();
     empty.begin_object();
     empty.end_object();

@@ -16,6 +16,7 @@ use crate::tree::{Body, Tree};
 use crate::values::{ByteVec, Values};
 use crate::vector::Strings;
 use crate::words::Words;
+use crate::zone::Zone;
 
 /// What a row holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,6 +94,7 @@ pub struct Dense {
     /// Per row, if there are decimals.
     pub(crate) scales: ScalarBuffer<u16>,
     pub(crate) strings: Option<Texts>,
+    pub(crate) zone: Option<Zone>,
 }
 
 /// Strings of a dense column.
@@ -163,6 +165,7 @@ impl Filling {
             words,
             scales: self.scales.into(),
             strings: self.strings.map(Texts::Column),
+            zone: None,
         }
     }
 
@@ -295,7 +298,18 @@ impl Dense {
             }
             .into(),
             strings: self.strings.clone(),
+            zone: None,
         }
+    }
+
+    /// The same column, with the bounds that its leaf has of it.
+    pub fn with_zone(self, zone: Option<Zone>) -> Self {
+        Self { zone, ..self }
+    }
+
+    /// The bounds that its leaf has of it, if it came with them.
+    pub fn zone(&self) -> Option<Zone> {
+        self.zone
     }
 
     /// Rows.

@@ -1,15 +1,16 @@
 //! A dense column as bytes that processes may share, and as a view of such bytes. They are never stored: words are the machine's.
 //!
-//! Nine words (rows, their tags, kind of strings, base of words, and the lengths of tags, words' offsets, scales, strings' ends and
-//! strings' data), then those arrays, each begun at a multiple of eight bytes.
+//! Twelve words (rows, their tags, kind of strings, base of words; the zone's kind, minimum and maximum; the lengths of tags, words'
+//! offsets, scales, strings' ends and strings' data), then those arrays, each begun at a multiple of eight bytes.
 
 use arrow_buffer::{ArrowNativeType, Buffer, ScalarBuffer, ToByteSlice};
 
 use crate::dense::{Dense, Kinds, Texts};
 use crate::error::{Error, Result};
 use crate::words::Words;
+use crate::zone;
 
-const HEADER: usize = 72;
+const HEADER: usize = 96;
 
 impl Dense {
     fn parts(&self) -> [&[u8]; 5] {
@@ -47,10 +48,8 @@ impl Dense {
             strings,
             self.words.base as u64,
         ];
-        for (place, word) in out
-            .chunks_exact_mut(8)
-            .zip(header.into_iter().chain(lengths))
-        {
+        let header = header.into_iter().chain(zone::to_words(self.zone));
+        for (place, word) in out.chunks_exact_mut(8).zip(header.chain(lengths)) {
             place.copy_from_slice(&word.to_ne_bytes());
         }
         let mut at = HEADER;
@@ -68,18 +67,21 @@ impl Dense {
         let mut reader = Reader { image, at: HEADER };
         let word = |i: usize| reader.word(i);
         let (rows, kinds, strings, base) = (word(0)?, word(1)?, word(2)?, word(3)?);
+        let zone = [word(4)? as u64, word(5)? as u64, word(6)? as u64];
+        let zone = zone::of_words(zone).ok_or_else(not_an_image)?;
         let dense = Dense {
             rows,
             kinds: Kinds(kinds as u8),
-            tags: reader.part(4)?,
-            words: Words::of_offsets(base as i64, reader.bytes(5)?, rows)
+            zone,
+            tags: reader.part(7)?,
+            words: Words::of_offsets(base as i64, reader.bytes(8)?, rows)
                 .ok_or_else(not_an_image)?,
-            scales: reader.part(6)?,
+            scales: reader.part(9)?,
             strings: match strings {
                 0 => None,
                 kind => Some(Texts::Image {
-                    ends: reader.part(7)?,
-                    data: reader.part(8)?,
+                    ends: reader.part(10)?,
+                    data: reader.part(11)?,
                     distinct: kind == 2,
                 }),
             },
@@ -140,7 +142,7 @@ mod tests {
 
     #[test]
     fn an_image_is_read_as_what_it_was_written_of() {
-        let documents: [&[&str]; 8] = [
+        let documents: [&[&str]; 9] = [
             &[],
             &[r#"{"a":1}"#, r#"{"a":2}"#],
             &[r#"{"a":-1}"#, r#"{"a":255}"#],
@@ -155,6 +157,7 @@ mod tests {
                 "{}",
             ],
             &[r#"{"a":[]}"#, r#"{"a":1e40}"#, r#"{"b":1}"#],
+            &[r#"{"a":true}"#, r#"{"a":null}"#],
         ];
         for documents in documents {
             for copies in [1, 100] {
@@ -163,7 +166,8 @@ mod tests {
                     .flat_map(|d| std::iter::repeat_n(*d, copies));
                 let leaf = leaf(many, LeafOptions::default());
                 let path = leaf.path(0, &[PathStep::Key(b"a".to_vec())]).expect("path");
-                let dense = path.dense().expect("dense");
+                let zone = leaf.path_zone(0, &[PathStep::Key(b"a".to_vec())]);
+                let dense = path.dense().expect("dense").with_zone(zone);
                 let mut image = vec![0; dense.image_len()];
                 dense.write_image(&mut image);
                 let words: Vec<u64> = image
@@ -174,6 +178,7 @@ mod tests {
                 assert_eq!(read.len(), dense.len());
                 assert_eq!(read.uniform(), dense.uniform());
                 assert_eq!(read.words().offsets(), dense.words().offsets());
+                assert_eq!(read.zone(), zone);
                 assert_eq!(read.scales(), dense.scales());
                 assert_eq!(read.is_dictionary(), dense.is_dictionary());
                 assert_eq!(read.has_others(), dense.has_others());
@@ -209,6 +214,7 @@ mod tests {
             of(&image)
         };
         assert!(at(0, 4).is_err(), "more rows than words");
-        assert!(at(40, 7).is_err(), "more words than rows");
+        assert!(at(64, 7).is_err(), "more words than rows");
+        assert!(at(32, 9).is_err(), "no zone of that kind");
     }
 }

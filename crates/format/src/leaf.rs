@@ -42,7 +42,6 @@ pub struct Leaf<R: ReadAt> {
     pub(crate) source: R,
     pub(crate) page0: Page0,
     pub(crate) options: ReadOptions,
-    digest: u64,
 }
 
 /// What a value takes while its document is built. A jsonb of 256 MB has no more values than the default
@@ -90,19 +89,24 @@ impl<R: ReadAt> Leaf<R> {
         }
         bytes.truncate(len);
         let page0 = page0::read(&bytes, image_len, options.memory_limit, !options.checksums)?;
-        let mut hasher = DefaultHasher::new();
-        hasher.write(&bytes);
         Ok(Self {
             source,
             page0,
             options,
-            digest: hasher.finish(),
         })
     }
 
-    /// A hash of Page 0, which has the checksums of all else: leaves with the same hold the same.
-    pub fn digest(&self) -> u64 {
-        self.digest
+    /// A hash of the header of the leaf of `image_len` bytes, which has the checksum of Page 0, which has those of all else: leaves with the
+    /// same hold the same.
+    ///
+    /// # Errors
+    /// As [`Leaf::open`].
+    pub fn digest(source: &R, image_len: u64) -> Result<u64> {
+        let header = source.read_at(0, page0::HEADER)?;
+        page0::length(&header, image_len)?;
+        let mut hasher = DefaultHasher::new();
+        hasher.write(&header);
+        Ok(hasher.finish())
     }
 
     /// Rows, anti-matter included.

@@ -84,6 +84,40 @@ pub(crate) fn bound(kind: Kind, bytes: [u8; 8]) -> Option<Bound> {
     }
 }
 
+/// A zone as words of an image: its tag, beside a flag for nulls and above 0 the form of its bounds; the bounds.
+pub(crate) fn to_words(zone: Option<Zone>) -> [u64; 3] {
+    let Some(zone) = zone else {
+        return [0; 3];
+    };
+    let word = |bound| match bound {
+        Bound::Int(v) => (1, v as u64),
+        Bound::Float(v) => (2, v.to_bits()),
+        Bound::Prefix(v) => (3, u64::from_be_bytes(v)),
+    };
+    let ((form, min), (_, max)) = (word(zone.min), word(zone.max));
+    let kind = form << 16 | u64::from(zone.has_null) << 8 | zone.tag as u64;
+    [kind, min, max]
+}
+
+/// What [`to_words`] gave.
+pub(crate) fn of_words([kind, min, max]: [u64; 3]) -> Option<Option<Zone>> {
+    let bound = |word: u64| match kind >> 16 {
+        1 => Some(Bound::Int(word as i64)),
+        2 => Some(Bound::Float(f64::from_bits(word))),
+        3 => Some(Bound::Prefix(word.to_be_bytes())),
+        _ => None,
+    };
+    if kind == 0 {
+        return Some(None);
+    }
+    Some(Some(Zone {
+        tag: Tag::of_byte(kind as u8),
+        has_null: kind >> 8 & 1 != 0,
+        min: bound(min)?,
+        max: bound(max)?,
+    }))
+}
+
 /// PostgreSQL's order of floats: NaN is equal to NaN and above all others; -0 equals 0.
 pub(crate) fn float_order(a: f64, b: f64) -> std::cmp::Ordering {
     a.partial_cmp(&b)

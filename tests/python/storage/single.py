@@ -160,9 +160,11 @@ class Single:
         if rng.random() < 0.35:
             key = self.statements.span()[0]
             lock = rng.choice(["", f" {rng.choice(LOCKS[:2])}"])
+            # Without a key several rows may have this id. With one, no order: a cursor whose rows are sorted has no current row.
+            order = "" if self.schema.key else " ORDER BY t::text"
             # Whole rows: on heap, an index-only scan's TID may be a redirect, which WHERE CURRENT OF does not follow (15.18).
-            twins.both(f"DECLARE {name} CURSOR FOR SELECT * FROM t WHERE id >= {key} ORDER BY id{lock}" if lock else
-                       f"DECLARE {name} CURSOR FOR SELECT * FROM t WHERE id = {key}")
+            twins.both(f"DECLARE {name} CURSOR FOR SELECT * FROM t WHERE id >= {key} ORDER BY id, t::text{lock}" if lock else
+                       f"DECLARE {name} CURSOR FOR SELECT * FROM t WHERE id = {key}{order}")
             fetched = twins.both(f"FETCH {name}")
             if fetched.rows and self.schema.key:
                 twins.both(rng.choice([f"UPDATE t SET {self.statements.assignment()} WHERE CURRENT OF {name} RETURNING *",
