@@ -19,6 +19,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 /// Bytes of all queues that lead to one process.
 const QUEUES: usize = 1 << 20;
+/// Rows of a message: few enough that it mostly is far shorter than a queue, and so is neither cut into pieces nor put together again.
+const ROWS: usize = 1024;
 /// Bytes that may wait for a process that has no room for them; one that is only starting gets that far behind.
 const WAITING: usize = 8 << 20;
 
@@ -242,10 +244,12 @@ impl Exchange {
                 inputs.add(aggregator, &batch.pick(&rows));
                 continue;
             }
-            let mut message = vec![Kind::Rows as u8];
-            let written = batch.write(&rows, &mut message);
-            written.unwrap_or_else(|e| raise(e));
-            self.send(part, message);
+            for rows in rows.chunks(ROWS) {
+                let mut message = vec![Kind::Rows as u8];
+                let written = batch.write(rows, &mut message);
+                written.unwrap_or_else(|e| raise(e));
+                self.send(part, message);
+            }
             self.make_room(part, inputs, aggregator);
         }
         self.receive(inputs, aggregator);
