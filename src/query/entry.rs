@@ -9,7 +9,7 @@ use crate::columnar::Keys;
 use amax_format::Question;
 use pgrx::pg_sys;
 use pgrx::pg_sys::NodeTag;
-use std::cell::Cell;
+use std::cell::{Cell, LazyCell};
 
 /// How an entry's value is found in a row of the table.
 pub enum Entry {
@@ -91,9 +91,10 @@ pub unsafe fn collect(
     found: &mut Vec<*mut pg_sys::Node>,
 ) {
     let is_ours = is_of(relid);
+    let guards = LazyCell::new(|| guards(root));
     let asks = |node| {
         let asks = question_of(node, &is_ours).is_some() || jsonpath_of(node, &is_ours).is_some();
-        asks && !(may_raise(node) && guards(root))
+        asks && !(may_raise(node) && *guards)
     };
     collect_of(node, relid, &asks, found);
 }

@@ -9,32 +9,18 @@ use super::plan::is_ours;
 use super::tree::nodes;
 use pgrx::pg_sys::NodeTag::*;
 use pgrx::pg_sys::*;
-use pgrx::prelude::*;
 
-pub static mut NEXT_PLANNER: planner_hook_type = None;
-
-/// planner_hook.
-#[pg_guard]
-pub unsafe extern "C-unwind" fn plan(
-    parse: *mut Query,
-    text: *const std::ffi::c_char,
-    options: i32,
-    params: ParamListInfo,
-) -> *mut PlannedStmt {
-    let planned = match NEXT_PLANNER {
-        Some(next) => next(parse, text, options, params),
-        None => standard_planner(parse, text, options, params),
-    };
-    let query = &mut *planned;
-    if query.jitFlags as u32 & PGJIT_PERFORM != 0 {
-        // What a subplan costs is in the cost of the plan that runs it.
-        let plans = nodes(query.subplans).into_iter().map(|p| p as *mut Plan);
-        let ours: f64 = plans.chain([query.planTree]).map(|p| cost_of_ours(p)).sum();
-        if (*query.planTree).total_cost - ours <= jit_above_cost {
-            query.jitFlags = PGJIT_NONE as i32;
-        }
+/// Leaves it out where PostgreSQL's own nodes alone would not have been worth it.
+pub unsafe fn decide(query: &mut PlannedStmt) {
+    if query.jitFlags as u32 & PGJIT_PERFORM == 0 {
+        return;
     }
-    planned
+    // What a subplan costs is in the cost of the plan that runs it.
+    let plans = nodes(query.subplans).into_iter().map(|p| p as *mut Plan);
+    let ours: f64 = plans.chain([query.planTree]).map(|p| cost_of_ours(p)).sum();
+    if (*query.planTree).total_cost - ours <= jit_above_cost {
+        query.jitFlags = PGJIT_NONE as i32;
+    }
 }
 
 /// The cost of our topmost nodes in a plan.

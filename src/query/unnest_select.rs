@@ -13,29 +13,16 @@ use super::unnest_plan::unnested_by;
 use crate::guc;
 use pgrx::pg_sys;
 use pgrx::pg_sys::NodeTag;
-use pgrx::prelude::*;
 
-pub static mut NEXT_PLANNER: pg_sys::planner_hook_type = None;
-
-/// planner_hook.
-#[pg_guard]
-pub unsafe extern "C-unwind" fn plan(
-    parse: *mut pg_sys::Query,
-    text: *const std::ffi::c_char,
-    options: i32,
-    params: pg_sys::ParamListInfo,
-) -> *mut pg_sys::PlannedStmt {
+/// Functions in the select lists of subqueries, before the query is planned.
+pub unsafe fn in_subqueries(query: *mut pg_sys::Query) {
     // Nobody counts how often a function that is not volatile is called for rows or for elements.
-    if guc::custom_scan() && !pg_sys::contain_volatile_functions(parse as *mut pg_sys::Node) {
-        in_subqueries(parse);
-    }
-    match NEXT_PLANNER {
-        Some(next) => next(parse, text, options, params),
-        None => pg_sys::standard_planner(parse, text, options, params),
+    if guc::custom_scan() && !pg_sys::contain_volatile_functions(query as *mut pg_sys::Node) {
+        look_in_subqueries(query);
     }
 }
 
-unsafe fn in_subqueries(query: *mut pg_sys::Query) {
+unsafe fn look_in_subqueries(query: *mut pg_sys::Query) {
     for rte in nodes((*query).rtable) {
         let rte = &*(rte as *mut pg_sys::RangeTblEntry);
         if rte.rtekind == pg_sys::RTEKind::RTE_SUBQUERY && !rte.security_barrier {
@@ -52,7 +39,7 @@ unsafe fn in_subqueries(query: *mut pg_sys::Query) {
 
 /// Of a subquery over one table that does nothing but select paths and call such a function.
 unsafe fn move_to_from_early(query: *mut pg_sys::Query) {
-    in_subqueries(query);
+    look_in_subqueries(query);
     let parse = &mut *query;
     let plain = parse.hasTargetSRFs
         && parse.commandType == pg_sys::CmdType::CMD_SELECT
