@@ -123,38 +123,32 @@ impl VectorBuilder {
 }
 
 impl<'a> Vector<'a> {
-    /// The values at `places`, which may repeat: strings are shared.
-    pub(crate) fn gather(self, places: &[u32]) -> Vector<'a> {
-        let at = |i: &u32| *i as usize;
+    /// The values at `places`, which may repeat: strings are shared, and each may stand for many rows.
+    pub(crate) fn gather(mut self, places: &[u32]) -> Vector<'a> {
+        let strings = self.strings.take();
+        let few = |strings: &StringTable<'_>| strings.len() < places.len();
         Vector {
-            ty: self.ty,
-            words: places.iter().map(|i| self.words[at(i)]).collect(),
-            scales: self
-                .scales
-                .map(|s| places.iter().map(|i| s[at(i)]).collect()),
-            valid: self
-                .valid
-                .map(|v| places.iter().map(|i| v[at(i)]).collect()),
-            dictionary: self
-                .strings
-                .as_ref()
-                .is_some_and(|s| s.len() < places.len()),
-            strings: self.strings,
+            dictionary: strings.as_ref().is_some_and(few),
+            ..self.words_at(places, strings)
         }
     }
 
     /// The values at `places`: strings are shared.
     pub(crate) fn pick(&self, places: &[u32]) -> Vector<'_> {
+        let strings = self.strings.as_ref();
+        self.words_at(places, strings.map(|s| StringTable::new(&s.ends, &s.data)))
+    }
+
+    fn words_at<'s>(&self, places: &[u32], strings: Option<StringTable<'s>>) -> Vector<'s> {
         let at = |i: &u32| *i as usize;
         let (scales, valid) = (self.scales.as_deref(), self.valid.as_deref());
-        let strings = self.strings.as_ref();
         Vector {
             ty: self.ty,
             words: places.iter().map(|i| self.words[at(i)]).collect(),
             scales: scales.map(|s| places.iter().map(|i| s[at(i)]).collect()),
             valid: valid.map(|v| places.iter().map(|i| v[at(i)]).collect()),
             dictionary: self.dictionary,
-            strings: strings.map(|s| StringTable::new(&s.ends, &s.data)),
+            strings,
         }
     }
 
