@@ -1,142 +1,22 @@
 //! Open leaves, and the columns decoded of them.
 
 use super::leaf_cache::{self, Place};
+use super::pages::{relation, Pages};
 use super::shared::{self, Found};
 use crate::guc;
 use crate::storage::buffer::{corrupt, rel_name};
-use crate::storage::cache::{file_id, FileId};
+use crate::storage::cache::file_id;
 use crate::storage::{blob, manifest};
 use amax_format::{
-    Column, ColumnType, Dense, Elements, Error, Leaf, Part, PathColumn, PathStep, Question, ReadAt,
-    Unnest, Zone,
+    Column, ColumnType, Dense, Elements, Error, Leaf, Part, PathColumn, PathStep, Question, Unnest,
+    Zone,
 };
-use amax_lsm::{Blob, Component, LeafEntry};
+use amax_lsm::{Component, LeafEntry};
 use pgrx::pg_sys;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;
-use std::sync::Arc;
-
-/// Reads a leaf's bytes through the buffer manager. Columns are decoded long after the leaf was opened, by a slot that knows no
-/// relation, so it is looked up by OID; its users hold a lock on it.
-#[derive(Clone)]
-pub struct Pages {
-    relid: pg_sys::Oid,
-    file: FileId,
-    image: Blob,
-    buffers: Arc<blob::Buffers>,
-}
-
-impl Pages {
-    fn new(rel: pg_sys::Relation, image: &Blob) -> Pages {
-        Pages {
-            relid: unsafe { (*rel).rd_id },
-            file: file_id(rel),
-            image: image.clone(),
-            buffers: Arc::new(blob::Buffers::of(image)),
-        }
-    }
-
-    /// Calls `f` with the relation, if these bytes are there.
-    fn with<R>(
-        &self,
-        offset: u64,
-        len: usize,
-        f: impl FnOnce(pg_sys::Relation) -> R,
-    ) -> Result<R, Error> {
-        let (rel, _borrowed) = relation(self.relid);
-        if file_id(rel) != self.file {
-            return Err(Error::Io("the relation was rewritten".into()));
-        }
-        if offset
-            .checked_add(len as u64)
-            .is_none_or(|end| end > self.image.len)
-        {
-            return Err(Error::Corrupt("leaf image is truncated".into()));
-        }
-        Ok(f(rel))
-    }
-}
-
-impl ReadAt for Pages {
-    fn read_at(&self, offset: u64, len: usize) -> Result<Vec<u8>, Error> {
-        self.with(offset, len, |rel| {
-            blob::read_checked(rel, &self.image, offset, len)
-        })
-    }
-
-    fn visit_at(
-        &self,
-        offset: u64,
-        len: usize,
-        f: &mut dyn FnMut(&[u8], u64) -> Result<(), Error>,
-    ) -> Result<(), Error> {
-        self.with(offset, len, |rel| {
-            blob::visit_checked(rel, &self.image, &self.buffers, offset, len, f)
-        })?
-    }
-
-    fn expect(&self, offset: u64) {
-        self.buffers.prefetch(offset);
-    }
-}
-
-/// A relation looked up by OID, closed again on drop.
-pub struct Borrowed(pub pg_sys::Relation);
-
-impl Borrowed {
-    pub fn open(relid: pg_sys::Oid) -> Borrowed {
-        let rel = unsafe { pg_sys::RelationIdGetRelation(relid) };
-        if rel.is_null() {
-            pgrx::error!("could not open relation with OID {}", relid.to_u32());
-        }
-        Borrowed(rel)
-    }
-}
-
-impl Drop for Borrowed {
-    fn drop(&mut self) {
-        // After an error the resource owner closes it.
-        if !std::thread::panicking() {
-            unsafe { pg_sys::RelationClose(self.0) }
-        }
-    }
-}
-
-thread_local! {
-    static AT_HAND: Cell<Option<(pg_sys::Oid, pg_sys::Relation)>> = const { Cell::new(None) };
-}
-
-/// A relation, and what keeps it open.
-fn relation(relid: pg_sys::Oid) -> (pg_sys::Relation, Option<Borrowed>) {
-    match AT_HAND.get() {
-        Some((known, rel)) if known == relid => (rel, None),
-        _ => {
-            let borrowed = Borrowed::open(relid);
-            (borrowed.0, Some(borrowed))
-        }
-    }
-}
-
-/// A relation looked up once for all reads of its leaves while this lives.
-pub struct AtHand {
-    _rel: Borrowed,
-}
-
-impl AtHand {
-    pub fn open(relid: pg_sys::Oid) -> AtHand {
-        let rel = Borrowed::open(relid);
-        AT_HAND.set(Some((relid, rel.0)));
-        AtHand { _rel: rel }
-    }
-}
-
-impl Drop for AtHand {
-    fn drop(&mut self) {
-        AT_HAND.set(None);
-    }
-}
 
 /// What there is of paths, by attribute and steps.
 type Paths<T> = RefCell<HashMap<usize, HashMap<Vec<PathStep>, T>>>;

@@ -1,7 +1,8 @@
 //! The vertical merge (AMAX paper §4.5): keys first, which gives the sequence of the inputs' rows; then one column at a time, so that
 //! one column of each input is in memory. Rows whose marks say that they are gone are left out: matter and anti-matter annihilate.
 
-use super::leaf::{self, Pages};
+use super::leaf;
+use super::pages::Pages;
 use super::stub::{self, State};
 use super::value::{from_datum, storages, to_datum, Storage};
 use super::write::{leaf_options, Leaves};

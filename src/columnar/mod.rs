@@ -5,6 +5,7 @@ mod leaf;
 mod leaf_cache;
 pub mod merge;
 pub mod origin;
+mod pages;
 mod row;
 mod rows;
 pub mod shared;

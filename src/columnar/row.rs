@@ -1,6 +1,7 @@
 //! A columnar row, undecoded.
 
-use super::leaf::{AtHand, Borrowed, OpenLeaf};
+use super::leaf::OpenLeaf;
+use super::pages::{AtHand, Borrowed};
 use super::stub::{self, State};
 use super::value::to_datum;
 use crate::storage::rowpage;
