@@ -71,6 +71,10 @@ SELECT leaves_skipped('SELECT count(*) FROM events WHERE id > 4500');
 SELECT leaves_skipped($$SELECT count(*) FROM events WHERE (doc->>'n')::int BETWEEN 10 AND 20$$);
 SELECT differences($$SELECT doc FROM EVENTS WHERE (doc->>'n')::int BETWEEN 10 AND 20$$);
 SELECT leaves_skipped($$SELECT count(*) FROM events WHERE doc->>'at' LIKE '2099%'$$);
+-- Nor is a subquery run to find that out before a row asks for it; when it has been run, its result serves.
+SELECT differences($$SELECT count(*) FROM EVENTS WHERE id = 30 AND doc->>'kind' = (SELECT (1 / count(*))::text FROM EVENTS WHERE id < 0)$$);
+SELECT count(*) FROM events WHERE id < (SELECT 1 / count(*) FROM events WHERE id < 0) AND id > 9999;
+SELECT leaves_skipped('SELECT count(*) FROM events WHERE id = (SELECT max(id) - 4000 FROM heap_events)');
 -- Above joins, and in functions in FROM, only values are handed up.
 SELECT plan_of($$SELECT a.doc->>'kind', count(*) FROM events a JOIN events b ON a.doc->>'n' = b.doc->>'n' GROUP BY 1$$);
 SELECT plan_of($$SELECT tag, count(*) FROM events, jsonb_array_elements_text(doc->'tags') tag GROUP BY 1$$);

@@ -19,6 +19,8 @@ pub struct Outside {
     pub arg: Oid,
     /// Entries it reads, from 0.
     pub reads: Vec<usize>,
+    /// The executor's parameter that it is, if it is one: a subquery may have to be run for it.
+    pub param: Option<usize>,
 }
 
 pub struct Compiler<'a> {
@@ -62,11 +64,14 @@ impl Compiler<'_> {
     }
 
     unsafe fn outside(&mut self, node: *mut Node, arg: Oid) -> usize {
+        let param = node as *mut Param;
+        let is_param = is_a(node, NodeTag::T_Param) && (*param).paramkind == ParamKind::PARAM_EXEC;
         self.outside.push(Outside {
             state: ExecInitExpr(node as *mut pg_sys::Expr, self.parent),
             ty: exprType(node),
             arg,
             reads: reads(node),
+            param: is_param.then(|| (*param).paramid as usize),
         });
         self.outside.len() - 1
     }

@@ -368,6 +368,13 @@ impl External for Constants<'_> {
     fn once(&mut self, id: usize, out: &mut VectorBuilder) {
         unsafe { self.0.eval_outside(id, out) }
     }
+
+    fn is_known(&self, id: usize) -> bool {
+        // ExecEvalParamExec() of execExprInterp.c.
+        let values = unsafe { (*self.0.econtext).ecxt_param_exec_vals };
+        let param = self.0.outside[id].param;
+        param.is_none_or(|param| unsafe { (*values.add(param)).execPlan.is_null() })
+    }
 }
 
 /// The bounds of a leaf's columns.

@@ -31,6 +31,10 @@ pub trait External {
     fn call(&mut self, id: usize, word: i64, out: &mut VectorBuilder);
     /// Appends the value of expression `id`, which is the same for all rows.
     fn once(&mut self, id: usize, out: &mut VectorBuilder);
+    /// Whether the value of parameter `id` is there. If not, [`External::once`] runs the subquery it comes from.
+    fn is_known(&self, _id: usize) -> bool {
+        true
+    }
 }
 
 /// What a comparison asks of an ordering.
@@ -162,7 +166,7 @@ pub enum Expr {
         id: usize,
         /// Its type.
         ty: Type,
-        /// A constant or a parameter: computing it raises nothing.
+        /// A constant or a parameter: computing it raises nothing, once it is known.
         simple: bool,
     },
     /// Two values of one type compared; text only for equality, or bytewise.

@@ -19,7 +19,7 @@ pub fn passes_none<'e>(
     external: &mut dyn External,
 ) -> bool {
     for condition in conditions {
-        if !is_harmless(condition, zones) {
+        if !is_harmless(condition, zones, external) {
             return false;
         }
         if is_never_true(condition, zones, external) {
@@ -29,11 +29,12 @@ pub fn passes_none<'e>(
     false
 }
 
-/// Whether evaluating it raises nothing in this leaf.
-fn is_harmless(expr: &Expr, zones: &dyn Zones) -> bool {
+/// Whether evaluating it raises nothing in this leaf, and runs no subquery: for which row that is done first, if for any, is for rows to tell.
+fn is_harmless(expr: &Expr, zones: &dyn Zones, external: &dyn External) -> bool {
+    let harmless = |expr: &Expr| is_harmless(expr, zones, external);
     match expr {
         Expr::Column(..) | Expr::Text(_) | Expr::IsMissing { .. } | Expr::JsonEquals(..) => true,
-        Expr::Once { simple, .. } => *simple,
+        Expr::Once { id, simple, .. } => *simple && external.is_known(*id),
         Expr::Cast { input, from, to } => zones.zone(*input).is_some_and(|zone| {
             let fits = match (to, zone.tag, zone.min, zone.max) {
                 (To::Int { min, max }, Tag::Int, Bound::Int(a), Bound::Int(b)) => {
@@ -45,14 +46,12 @@ fn is_harmless(expr: &Expr, zones: &dyn Zones) -> bool {
             };
             fits && (*from == From::Text || !zone.has_null)
         }),
-        Expr::Compare(_, left, right) => is_harmless(left, zones) && is_harmless(right, zones),
-        Expr::Any(arg, list) => {
-            is_harmless(arg, zones) && list.iter().all(|e| is_harmless(e, zones))
-        }
+        Expr::Compare(_, left, right) => harmless(left) && harmless(right),
+        Expr::Any(arg, list) => harmless(arg) && list.iter().all(harmless),
         Expr::IsNull(arg) | Expr::Not(arg) | Expr::Like(arg, _) | Expr::Else(arg, _) => {
-            is_harmless(arg, zones)
+            harmless(arg)
         }
-        Expr::And(args) | Expr::Or(args) => args.iter().all(|e| is_harmless(e, zones)),
+        Expr::And(args) | Expr::Or(args) => args.iter().all(harmless),
         _ => false,
     }
 }
