@@ -297,6 +297,29 @@ BEGIN;
 SELECT twice($$INSERT INTO loaded SELECT i + 10000, doc FROM loaded$$) \gexec
 ROLLBACK;
 SELECT * FROM compare('SELECT * FROM loaded');
+-- what a load calls looks at the rows so far in a subtransaction that comes to nothing, or does not
+SELECT twice($f$CREATE FUNCTION look(i int, fail boolean) RETURNS int LANGUAGE plpgsql AS $$DECLARE n bigint;
+    BEGIN SELECT count(*) INTO n FROM loaded; IF fail THEN RAISE 'done'; END IF; RETURN n; EXCEPTION WHEN raise_exception THEN RETURN n; END$$$f$) \gexec
+SELECT twice($$INSERT INTO loaded SELECT CASE i % 300 WHEN 0 THEN look(i, i % 600 = 0) ELSE -i END FROM generate_series(1, 2000) i$$) \gexec
+SELECT count(*) FROM amax_side.loaded WHERE i < 0;
+SELECT * FROM compare('SELECT * FROM loaded');
+SELECT twice($$DELETE FROM loaded WHERE i NOT BETWEEN 0 AND 9999 OR doc IS NULL$$) \gexec
+-- with workers, which know nothing of a load, through an index
+SELECT twice($$CREATE TABLE sought (i int)$$) \gexec
+SELECT twice($$CREATE INDEX ON sought (i)$$) \gexec
+SELECT twice($f$CREATE FUNCTION seek() RETURNS int LANGUAGE plpgsql AS $$DECLARE n int; BEGIN EXECUTE 'SELECT count(*) FROM sought WHERE i > 0' INTO n; RETURN -n; END$$$f$) \gexec
+BEGIN;
+SET LOCAL parallel_setup_cost = 0;
+SET LOCAL parallel_tuple_cost = 0;
+SET LOCAL min_parallel_table_scan_size = 0;
+SET LOCAL min_parallel_index_scan_size = 0;
+SET LOCAL parallel_leader_participation = off;
+SET LOCAL enable_seqscan = off;
+SET LOCAL enable_bitmapscan = off;
+SET LOCAL amax.custom_scan = off;
+SELECT twice($$INSERT INTO sought SELECT CASE i % 1000 WHEN 0 THEN seek() ELSE i END FROM generate_series(1, 3000) i$$) \gexec
+COMMIT;
+SELECT * FROM compare('SELECT * FROM sought');
 SELECT twice($$CREATE INDEX loaded_i ON loaded (i)$$) \gexec
 SELECT twice($$VACUUM loaded$$) \gexec
 SELECT * FROM columnar('amax_side.loaded');

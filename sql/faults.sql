@@ -90,6 +90,23 @@ SELECT * FROM state();
 VACUUM faulty;
 SELECT * FROM state();
 
+-- A load that fails where an error is caught fails with its statement.
+CREATE TABLE loaded (i int) USING amax;
+CREATE FUNCTION look(i int) RETURNS int LANGUAGE plpgsql AS $$
+BEGIN
+  SET LOCAL amax.fault_point = 'load_written';
+  PERFORM FROM loaded;
+  RETURN i;
+EXCEPTION WHEN internal_error THEN RETURN -i;
+END $$;
+SET amax.bulk_threshold = 100;
+INSERT INTO loaded SELECT CASE i % 200 WHEN 0 THEN look(i) ELSE i END FROM generate_series(1, 200) i;
+INSERT INTO loaded SELECT CASE i % 200 WHEN 0 THEN look(i) ELSE i END FROM generate_series(1, 1000) i;
+SELECT count(*) FROM loaded;
+RESET amax.bulk_threshold;
+DROP TABLE loaded;
+DROP FUNCTION look(int);
+
 -- A fault point is for superusers.
 CREATE ROLE regress_amax_faults;
 SET ROLE regress_amax_faults;

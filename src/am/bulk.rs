@@ -9,12 +9,14 @@ use crate::columnar::write::ComponentWriter;
 use crate::guc;
 use crate::maintenance::fault;
 use crate::options::Options;
+use crate::storage::buffer::rel_name;
 use crate::storage::cache::{file_id, FileId};
 use crate::storage::rowpage::set_tid;
 use crate::storage::{manifest, meta};
 use amax_lsm::tid::key;
 use amax_lsm::Origin;
 use pgrx::pg_sys;
+use pgrx::prelude::*;
 use std::cell::RefCell;
 
 /// Logical blocks reserved at a time, at most: about a leaf's worth.
@@ -26,6 +28,8 @@ struct Load {
     relid: pg_sys::Oid,
     file: FileId,
     subxact: pg_sys::SubTransactionId,
+    /// Of that subtransaction, as long as there is a writer: publishing may happen in one below it, which may come to nothing.
+    xid: pg_sys::TransactionId,
     cid: u32,
     /// Rows that went to row pages.
     rows_before: u64,
@@ -36,6 +40,8 @@ struct Load {
     next_offset: u16,
     last_reserved: u32,
     early: u32,
+    /// Rows of it were lost with an error, which a subtransaction of the statement may have caught: the statement must fail, too.
+    lost: bool,
 }
 
 thread_local! {
@@ -50,18 +56,15 @@ pub unsafe fn insert(
 ) -> bool {
     let file = file_id(rel);
     let subxact = pg_sys::GetCurrentSubTransactionId();
-    let at = LOADS.with(|loads| {
-        loads
-            .borrow()
-            .iter()
-            .position(|l| l.file == file && l.subxact == subxact && l.cid == cid)
-    });
-    let mut load = match at {
-        Some(at) => LOADS.with(|loads| loads.borrow_mut().swap_remove(at)),
-        None => Load {
+    let known = take_one(|l| (l.file, l.subxact, l.cid) == (file, subxact, cid));
+    let mut load = known.unwrap_or_else(|| {
+        // Who inserts without the executor, as logical replication does, ends no command: those that came to nothing would be many.
+        take(|l| (l.file, l.subxact) == (file, subxact) && l.is_idle());
+        Load {
             relid: (*rel).rd_id,
             file,
             subxact,
+            xid: pg_sys::InvalidTransactionId,
             cid,
             rows_before: 0,
             writer: None,
@@ -70,8 +73,10 @@ pub unsafe fn insert(
             next_offset: 1,
             last_reserved: 0,
             early: 0,
-        },
-    };
+            lost: false,
+        }
+    });
+    load.check(rel);
     let taken = if load.writer.is_some() {
         true
     } else if load.rows_before < guc::bulk_threshold() || load.early >= MOST_EARLY || !eligible(rel)
@@ -80,7 +85,7 @@ pub unsafe fn insert(
         false
     } else {
         // Before anything is taken for the load: VACUUM tells a load in progress from one that failed by its transaction.
-        pg_sys::GetCurrentTransactionId();
+        load.xid = pg_sys::GetCurrentTransactionId();
         load.writer = Some(ComponentWriter::new(rel, Options::of(rel), None));
         true
     };
@@ -160,20 +165,56 @@ impl Load {
         (*slot).tts_tableOid = (*rel).rd_id;
     }
 
+    /// Whether nothing was loaded so far.
+    fn is_idle(&self) -> bool {
+        self.writer.is_none() && self.early == 0 && !self.lost
+    }
+
+    /// Whether it has rows to publish that the snapshot may see.
+    unsafe fn is_seen_by(&self, snapshot: pg_sys::Snapshot) -> bool {
+        self.writer.is_some()
+            && (snapshot.is_null()
+                || !super::scan::is_mvcc(snapshot)
+                || (*snapshot).curcid > self.cid)
+    }
+
+    /// Raises an error if rows of it were lost.
+    unsafe fn check(&self, rel: pg_sys::Relation) {
+        if self.lost {
+            ereport!(
+                ERROR,
+                PgSqlErrorCode::ERRCODE_INVALID_TRANSACTION_STATE,
+                format!(
+                    "rows that were to be loaded into relation \"{}\" have been lost with an error",
+                    rel_name(rel)
+                )
+            );
+        }
+    }
+
     /// Makes the rows written so far a component.
     unsafe fn publish(&mut self, rel: pg_sys::Relation) {
+        self.check(rel);
         let Some(mut writer) = self.writer.take() else {
             return;
         };
         if writer.rows() == 0 {
             return;
         }
+        // This stays behind if there is an error.
+        let (file, subxact, cid) = (self.file, self.subxact, self.cid);
+        self.lost = true;
+        LOADS.with(|loads| {
+            loads.borrow_mut().push(Load {
+                writer: None,
+                ..*self
+            })
+        });
         // All blocks reserved are the component's; what follows starts in one of its own.
         (self.next_block..self.end_block).for_each(|v| writer.own(v));
         self.next_block = self.end_block;
-        let xid = pg_sys::GetCurrentTransactionId();
         let origin = Origin {
-            xid: xid.into_inner(),
+            xid: self.xid.into_inner(),
             cmin: self.cid,
         };
         let (mut component, _, _) = writer.finish(rel, Some(origin));
@@ -184,25 +225,20 @@ impl Load {
             manifest.components.push(component);
         });
         fault("load_published");
+        take(|load| (load.file, load.subxact, load.cid) == (file, subxact, cid));
+        self.lost = false;
     }
 }
 
 /// Publishes what the current transaction has loaded into the relation, if the snapshot may see it.
 pub unsafe fn publish_for(rel: pg_sys::Relation, snapshot: pg_sys::Snapshot) {
     let file = file_id(rel);
-    let sees = |load: &Load| {
-        load.file == file
-            && load.writer.is_some()
-            && (snapshot.is_null()
-                || !super::scan::is_mvcc(snapshot)
-                || (*snapshot).curcid > load.cid)
-    };
-    let mut taken = take(sees);
-    for load in &mut taken {
+    let sees = |load: &Load| load.file == file && load.is_seen_by(snapshot);
+    while let Some(mut load) = take_one(sees) {
         load.publish(rel);
         load.early += 1;
+        LOADS.with(|loads| loads.borrow_mut().push(load));
     }
-    LOADS.with(|loads| loads.borrow_mut().extend(taken));
 }
 
 /// Whether there may be anything for [`publish_for`] to do.
@@ -213,15 +249,29 @@ pub fn idle() -> bool {
 /// The statement's end for one relation (table_finish_bulk_insert()).
 pub unsafe fn finish(rel: pg_sys::Relation) {
     let file = file_id(rel);
-    for mut load in take(|load| load.file == file) {
+    while let Some(mut load) = take_one(|load| load.file == file) {
         load.publish(rel);
     }
 }
 
-/// The end of a command, or (None) of a transaction: its loads are published.
-pub unsafe fn finish_command(cid: Option<u32>) {
-    for mut load in take(|load| cid.is_none_or(|cid| load.cid == cid)) {
-        if load.writer.is_none() {
+/// Workers are about to read with a snapshot, and know nothing of what is not published.
+pub unsafe fn finish_for_workers(snapshot: pg_sys::Snapshot) {
+    finish_all(|load| load.is_seen_by(snapshot));
+}
+
+/// The end of a command: its loads are published.
+pub unsafe fn finish_command(cid: u32) {
+    finish_all(|load| load.cid == cid);
+}
+
+/// The end of a transaction or, of its own loads only, a subtransaction.
+pub unsafe fn finish_transaction(subxact: Option<pg_sys::SubTransactionId>) {
+    finish_all(|load| subxact.is_none_or(|s| load.subxact >= s));
+}
+
+unsafe fn finish_all(wanted: impl Fn(&Load) -> bool) {
+    while let Some(mut load) = take_one(&wanted) {
+        if load.writer.is_none() && !load.lost {
             continue;
         }
         let rel = pg_sys::RelationIdGetRelation(load.relid);
@@ -239,6 +289,15 @@ pub unsafe fn finish_command(cid: Option<u32>) {
 /// Forgets the loads of an aborted subtransaction, or all.
 pub fn forget(subxact: Option<pg_sys::SubTransactionId>) {
     drop(take(|load| subxact.is_none_or(|s| load.subxact >= s)));
+}
+
+/// The others stay in case that it cannot be published.
+fn take_one(wanted: impl Fn(&Load) -> bool) -> Option<Load> {
+    LOADS.with(|loads| {
+        let mut loads = loads.borrow_mut();
+        let at = loads.iter().position(wanted)?;
+        Some(loads.swap_remove(at))
+    })
 }
 
 fn take(wanted: impl Fn(&Load) -> bool) -> Vec<Load> {

@@ -6,7 +6,19 @@ use crate::storage::map;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
+static mut NEXT_START: pg_sys::ExecutorStart_hook_type = None;
 static mut NEXT_FINISH: pg_sys::ExecutorFinish_hook_type = None;
+
+#[pg_guard]
+unsafe extern "C-unwind" fn executor_start(query: *mut pg_sys::QueryDesc, flags: i32) {
+    if (*(*query).plannedstmt).parallelModeNeeded && !bulk::idle() {
+        bulk::finish_for_workers((*query).snapshot);
+    }
+    match NEXT_START {
+        Some(next) => next(query, flags),
+        None => pg_sys::standard_ExecutorStart(query, flags),
+    }
+}
 
 /// INSERT ... SELECT has no other end: what it loaded is published before its AFTER triggers fire.
 #[pg_guard]
@@ -15,7 +27,7 @@ unsafe extern "C-unwind" fn executor_finish(query: *mut pg_sys::QueryDesc) {
     let writes = (*query).operation != pg_sys::CmdType::CMD_SELECT
         || (*(*query).plannedstmt).hasModifyingCTE;
     if writes && !bulk::idle() {
-        bulk::finish_command(Some((*(*query).estate).es_output_cid));
+        bulk::finish_command((*(*query).estate).es_output_cid);
     }
     match NEXT_FINISH {
         Some(next) => next(query),
@@ -31,10 +43,10 @@ unsafe extern "C-unwind" fn transaction(
     use pg_sys::XactEvent::*;
     match event {
         XACT_EVENT_PRE_COMMIT => {
-            bulk::finish_command(None);
+            bulk::finish_transaction(None);
             inline::at_commit();
         }
-        XACT_EVENT_PRE_PREPARE => bulk::finish_command(None),
+        XACT_EVENT_PRE_PREPARE => bulk::finish_transaction(None),
         XACT_EVENT_ABORT => {
             bulk::forget(None);
             drop(map::take_grown());
@@ -53,7 +65,7 @@ unsafe extern "C-unwind" fn subtransaction(
 ) {
     use pg_sys::SubXactEvent::*;
     match event {
-        SUBXACT_EVENT_PRE_COMMIT_SUB => bulk::finish_command(None),
+        SUBXACT_EVENT_PRE_COMMIT_SUB => bulk::finish_transaction(Some(own)),
         SUBXACT_EVENT_ABORT_SUB => bulk::forget(Some(own)),
         _ => {}
     }
@@ -63,6 +75,8 @@ pub fn init() {
     #[cfg(not(feature = "pg18"))]
     super::prefetch::init();
     unsafe {
+        NEXT_START = pg_sys::ExecutorStart_hook;
+        pg_sys::ExecutorStart_hook = Some(executor_start);
         NEXT_FINISH = pg_sys::ExecutorFinish_hook;
         pg_sys::ExecutorFinish_hook = Some(executor_finish);
         pg_sys::RegisterXactCallback(Some(transaction), std::ptr::null_mut());
