@@ -163,14 +163,17 @@ impl Compiler<'_> {
                         input,
                         or_null: false,
                     },
+                    Some((_, Entry::Answer(..))) | None => {
+                        Expr::IsNull(Box::new(self.compile(arg)?))
+                    }
                     Some(_) => return None,
-                    None => Expr::IsNull(Box::new(self.compile(arg)?)),
                 };
                 Some(match test.nulltesttype {
                     NullTestType::IS_NULL => is_null,
                     _ => Expr::Not(Box::new(is_null)),
                 })
             }
+            NodeTag::T_BooleanTest => self.truth(&*(node as *mut BooleanTest)),
             NodeTag::T_ScalarArrayOpExpr => self.any(&*(node as *mut ScalarArrayOpExpr)),
             NodeTag::T_OpExpr => {
                 let op = &*(node as *mut OpExpr);
@@ -182,6 +185,26 @@ impl Compiler<'_> {
             }
             _ => None,
         }
+    }
+
+    /// `IS TRUE` and the like, of what is quickly evaluated twice.
+    unsafe fn truth(&mut self, test: &BooleanTest) -> Option<Expr> {
+        use BoolTestType::*;
+        let arg = self.compile(test.arg as *mut Node)?;
+        if arg.calls_out() {
+            return None;
+        }
+        let not = |expr| Expr::Not(Box::new(expr));
+        let is_null = Expr::IsNull(Box::new(arg.clone()));
+        let holds = match test.booltesttype {
+            IS_TRUE | IS_NOT_TRUE => Expr::And(vec![not(is_null), arg]),
+            IS_FALSE | IS_NOT_FALSE => Expr::And(vec![not(is_null), not(arg)]),
+            _ => is_null,
+        };
+        Some(match test.booltesttype {
+            IS_NOT_TRUE | IS_NOT_FALSE | IS_NOT_UNKNOWN => not(holds),
+            _ => holds,
+        })
     }
 
     unsafe fn any(&mut self, op: &ScalarArrayOpExpr) -> Option<Expr> {

@@ -1,4 +1,4 @@
-//! `doc @> constant` as conditions on the paths that the constant has.
+//! `doc @> constant` as conditions on the paths that the constant has, where it is a condition; elsewhere it is a question (`path`).
 
 use super::datum;
 use super::tree::{is_a, list, nodes};

@@ -53,6 +53,11 @@ fn asked(path: &str, question: &Question) -> String {
         Question::HasAny(keys) if keys.len() == 1 => format!("{path} ? {}", list(keys)),
         Question::HasAny(keys) => format!("{path} ?| {{{}}}", list(keys)),
         Question::HasAll(keys) => format!("{path} ?& {{{}}}", list(keys)),
+        Question::Contains(sought) => {
+            let sought = amax_jsonb::json::to_text(sought)
+                .unwrap_or_else(|e| crate::columnar::raise(e.into()));
+            format!("{path} @> {sought}")
+        }
     }
 }
 

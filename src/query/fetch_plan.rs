@@ -124,7 +124,7 @@ unsafe fn saves(
     }
     let entries: Vec<Entry> = read.into_iter().map(|e| entry_of(e, &[])).collect();
     entries.iter().any(|entry| match entry {
-        Entry::Path(path) => !entries
+        Entry::Path(path) | Entry::Answer(path, _) if !path.steps.is_empty() => !entries
             .iter()
             .any(|other| matches!(other, Entry::Attribute(whole) if *whole == path.attribute)),
         _ => false,

@@ -54,12 +54,15 @@ pub unsafe fn path_of(
 }
 
 /// The question about a path, or about a whole document, that an expression is, if it is one: jsonb_typeof, jsonb_array_length, `?`,
-/// `?|` and `?&` with constant keys.
+/// `?|` and `?&` with constant keys, `@>` and `<@` with a constant that is contained.
 pub unsafe fn question_of(
     node: *mut pg_sys::Node,
     is_base: &dyn Fn(&pg_sys::Var) -> bool,
 ) -> Option<(JsonPath, Question)> {
-    let (function, args) = call_of(node)?;
+    let (function, mut args) = call_of(node)?;
+    if function == pg_sys::F_JSONB_CONTAINED {
+        args.reverse();
+    }
     let strings = |node| {
         // The operators pass over NULLs.
         text_array_constant(node).map(|keys| keys.into_iter().flatten().collect())
@@ -70,6 +73,9 @@ pub unsafe fn question_of(
         (pg_sys::F_JSONB_EXISTS, &[_, key]) => Question::HasAny(vec![text_constant(key)?]),
         (pg_sys::F_JSONB_EXISTS_ANY, &[_, keys]) => Question::HasAny(strings(keys)?),
         (pg_sys::F_JSONB_EXISTS_ALL, &[_, keys]) => Question::HasAll(strings(keys)?),
+        (pg_sys::F_JSONB_CONTAINS | pg_sys::F_JSONB_CONTAINED, &[_, sought]) => {
+            Question::contains(super::containment::constant(sought)?)?
+        }
         _ => return None,
     };
     let mut base = args[0];

@@ -177,24 +177,19 @@ pub unsafe fn wanted_of(
     for source in sources {
         collect(root, source, relid, found);
     }
+    let mut conditions = Vec::new();
     for restriction in nodes((*rel).baserestrictinfo) {
-        collect(
-            root,
-            (*(restriction as *mut pg_sys::RestrictInfo)).clause as *mut pg_sys::Node,
-            relid,
-            found,
-        );
+        let clause = (*(restriction as *mut pg_sys::RestrictInfo)).clause;
+        split(clause as *mut pg_sys::Node, &mut conditions);
+    }
+    for &condition in &conditions {
+        collect(root, condition, relid, found);
     }
     // A variable counts only if the scan's own output or a condition has it by itself.
     found.retain(|&e| !is_a(e, NodeTag::T_Var));
     let mut plain = Vec::new();
-    for restriction in nodes((*rel).baserestrictinfo) {
-        collect(
-            root,
-            (*(restriction as *mut pg_sys::RestrictInfo)).clause as *mut pg_sys::Node,
-            relid,
-            &mut plain,
-        );
+    for &condition in &conditions {
+        collect(root, condition, relid, &mut plain);
     }
     for expression in nodes((*(*rel).reltarget).exprs) {
         collect(root, expression, relid, &mut plain);

@@ -4,9 +4,10 @@ use super::columns::{Input, LeafColumns};
 use super::compile::Outside;
 use super::datum;
 use super::entry::Entry;
+use super::path::JsonPath;
 use super::tree::{eval, holds, reset};
 use super::unnest::Function;
-use super::value::{answer, datum_of, over_document, part, path_value};
+use super::value::{answer, datum_of, over_json, part, path_value};
 use crate::am::block::Block;
 use crate::am::slot;
 use crate::columnar::{self, OpenLeaf, Row};
@@ -71,7 +72,7 @@ impl Rows {
                 .iter()
                 .zip(&*entries)
                 .map(|(&e, entry)| match entry {
-                    Entry::Part(..) => over_document(e),
+                    Entry::Part(..) | Entry::Answer(..) => over_json(e),
                     _ => std::ptr::null_mut(),
                 })
                 .collect(),
@@ -246,10 +247,21 @@ impl Rows {
         };
         if let Some(row) = slot::columnar_row(slot) {
             let old = pg_sys::MemoryContextSwitchTo((*self.econtext).ecxt_per_tuple_memory);
-            let found = match &self.entries[entry] {
-                Entry::Path(json) => row.path(json.attribute as usize - 1, &json.steps, |found| {
+            let path = |json: &JsonPath| {
+                row.path(json.attribute as usize - 1, &json.steps, |found| {
                     datum_of(found, json.text)
-                }),
+                })
+            };
+            let found = match &self.entries[entry] {
+                Entry::Path(json) => path(json),
+                // Of a whole document PostgreSQL finds the answer.
+                Entry::Answer(json, _) if !json.steps.is_empty() => {
+                    path(json).map(|(value, null)| {
+                        (*self.econtext).caseValue_datum = value;
+                        (*self.econtext).caseValue_isNull = null;
+                        eval(self.parts[entry], self.econtext)
+                    })
+                }
                 // By itself: the slot decodes those before it, too.
                 Entry::Attribute(at) => Some(row.attribute((*self.rel).rd_att, *at as usize - 1)),
                 _ => None,

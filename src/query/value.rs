@@ -1,6 +1,7 @@
 //! Values of columns as PostgreSQL's.
 
 use super::datum;
+use super::path::path_of;
 use super::tree::{is_a, make, rewrite};
 use crate::columnar::{Keys, OpenLeaf};
 use amax_format::{Dense, PathColumn, Question, Scalar, Tag};
@@ -11,10 +12,11 @@ thread_local! {
     static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// An expression over one document with that as the value of a CASE.
-pub unsafe fn over_document(expression: *mut pg_sys::Node) -> *mut pg_sys::ExprState {
+/// An expression over one document, or one path in it, with that as the value of a CASE.
+pub unsafe fn over_json(expression: *mut pg_sys::Node) -> *mut pg_sys::ExprState {
     let over = rewrite(expression, &mut |node| {
-        is_a(node, pg_sys::NodeTag::T_Var).then(|| {
+        let is_json = is_a(node, pg_sys::NodeTag::T_Var) || path_of(node, &|_| true).is_some();
+        is_json.then(|| {
             let case = make::<pg_sys::CaseTestExpr>(pg_sys::NodeTag::T_CaseTestExpr);
             (*case).typeId = pg_sys::JSONBOID;
             (*case).typeMod = -1;

@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use amax_jsonb::Value as Json;
 
+use crate::contains::{self, Test};
 use crate::dense::{Dense, Filling, Tag};
 use crate::error::{corrupt, Error, Result};
 use crate::kind::Kind;
 use crate::leaf::Leaf;
 use crate::load::Wanted;
+use crate::page0::Levels;
 use crate::path::{everything, find, inside, overflowing, wanted_until, Found, PathColumn};
 use crate::schema::{Body as SchemaBody, Node as SchemaNode};
 use crate::tree::{Body, Object};
@@ -26,6 +28,8 @@ pub enum Question {
     HasAny(Vec<Vec<u8>>),
     /// `?&`: whether all of them are.
     HasAll(Vec<Vec<u8>>),
+    /// `@>`: whether it contains this jsonb; see [`Question::contains`].
+    Contains(Vec<u8>),
 }
 
 /// The types' names; [`type_of`] and [`type_of_json`] number them.
@@ -55,9 +59,14 @@ fn type_of_json(value: &Json<'_>) -> usize {
 }
 
 impl Question {
+    /// `@>` of a constant; None if that is nested too deeply.
+    pub fn contains(payload: &[u8]) -> Option<Self> {
+        contains::is_usable(payload).then(|| Self::Contains(payload.to_vec()))
+    }
+
     fn keys(&self) -> &[Vec<u8>] {
         match self {
-            Self::Type | Self::Length => &[],
+            Self::Type | Self::Length | Self::Contains(_) => &[],
             Self::HasAny(keys) | Self::HasAll(keys) => keys,
         }
     }
@@ -107,6 +116,8 @@ struct Asked<'a> {
     question: &'a Question,
     /// Per object node met: where each key is.
     fields: Vec<Option<Arc<[Place]>>>,
+    /// Per node met: what its values must have to contain the constant.
+    tests: Vec<Option<Option<Test<'a>>>>,
     buffer: Vec<u8>,
 }
 
@@ -127,13 +138,24 @@ impl<R: ReadAt> Leaf<R> {
             return Err(Error::Misuse("question about a column that is not jsonb"));
         }
         let mut wanted = Vec::new();
-        let at_end = |node: &SchemaNode, arrays: usize, out: &mut Vec<Wanted>| {
-            question.wanted(node, arrays, out);
+        let sought = match question {
+            Question::Contains(payload) => Some(amax_jsonb::root(payload)?),
+            _ => None,
+        };
+        let at_end = |node: &SchemaNode, arrays: usize, out: &mut Vec<Wanted>| match sought {
+            Some(sought) => {
+                self.existence(node, arrays, out);
+                contains::wanted(std::slice::from_ref(node), sought, true, arrays, out);
+            }
+            None => question.wanted(node, arrays, out),
         };
         wanted_until(&schema.roots, path, 0, &at_end, &mut wanted);
+        wanted.sort_unstable_by_key(|w| (w.column, !w.values));
+        wanted.dedup_by_key(|w| w.column);
         let tree = self.tree(schema, &wanted, None)?;
         let mut asked = Asked {
             fields: vec![None; tree.nodes.len()],
+            tests: tree.nodes.iter().map(|_| None).collect(),
             path: PathColumn::new(self.rows() as u32, tree, path),
             question,
             buffer: Vec::new(),
@@ -154,6 +176,18 @@ impl<R: ReadAt> Leaf<R> {
             dense.set(row, tag, word);
         }
         Ok(dense.finish())
+    }
+
+    /// The columns that tell whether a row has a value at `node`: one that all rows have, else all, without values.
+    fn existence(&self, node: &SchemaNode, arrays: usize, out: &mut Vec<Wanted>) {
+        let before = out.len();
+        contains::levels(node, arrays, out);
+        let in_all =
+            |w: &Wanted| matches!(self.page0.entries[w.column as usize].levels, Levels::All);
+        if let Some(&one) = out[before..].iter().find(|w| in_all(w)) {
+            out.truncate(before);
+            out.push(one);
+        }
     }
 }
 
@@ -192,6 +226,20 @@ impl Asked<'_> {
             return of_json(amax_jsonb::root(values.bytes(instance))?, self.question);
         }
         match (self.question, &at.body) {
+            (Question::Contains(sought), _) => {
+                let tree = &self.path.tree;
+                let test = match &mut self.tests[node as usize] {
+                    Some(test) => test,
+                    none => {
+                        let sought = amax_jsonb::root(sought)?;
+                        none.insert(Test::new(tree, node, sought, true)?)
+                    }
+                };
+                let passes = test
+                    .as_ref()
+                    .map(|test| test.passes(tree, place, instance as u32, buffer));
+                Ok(Answer::Has(passes.unwrap_or(Ok(false))?))
+            }
             (Question::Type, _) => Ok(type_of(at.kind).map_or(Answer::Unknown, Answer::Type)),
             (Question::Length, Body::Array { starts, .. }) => Ok(Answer::Length(
                 (starts[instance + 1] - starts[instance]) as usize,
@@ -293,6 +341,9 @@ fn of_json(value: Json<'_>, question: &Question) -> Result<Answer> {
         (Question::Type, _) => Answer::Type(type_of_json(&value)),
         (Question::Length, Json::Array(c)) => Answer::Length(c.len()),
         (Question::Length, _) => Answer::Unknown,
+        (Question::Contains(sought), _) => {
+            Answer::Has(contains::contains(value, amax_jsonb::root(sought)?, true)?)
+        }
         (question, Json::Object(c)) => Answer::Has(question.join(|key| Ok(c.get(key)?.is_some()))?),
         (question, Json::Array(c)) => {
             let mut strings = Vec::new();
@@ -325,6 +376,8 @@ mod tests {
             r#"{"a":"b","s":1.5}"#,
             r#"{"a":true,"s":null}"#,
             r#"{"s":[{"x":1},{"y":2},"x"]}"#,
+            r#"{"s":[[],{},[[]],1e30]}"#,
+            r#"{"a":{"b":1.00000000000000000000},"s":1.5000000000000000000}"#,
             r#"["x","a"]"#,
             r#""a""#,
             "12",
@@ -354,6 +407,35 @@ mod tests {
             questions.push(Question::HasAny(keys(list)));
             questions.push(Question::HasAll(keys(list)));
         }
+        let parts = [
+            "{}",
+            "[]",
+            "null",
+            "12.0",
+            r#""x""#,
+            r#"{"a":{}}"#,
+            r#"{"a":[]}"#,
+            r#"{"a":{"b":1.0}}"#,
+            r#"{"a":{"c":null}}"#,
+            r#"{"a":{"b":1,"c":"x"},"s":["y","x","y"]}"#,
+            r#"{"a":[{"b":[3,1]}]}"#,
+            r#"{"a":[{"b":1},{}]}"#,
+            r#"{"a":"x"}"#,
+            r#"{"s":[]}"#,
+            r#"{"s":1.50}"#,
+            r#"{"s":[{}]}"#,
+            r#"{"s":[["x"],null]}"#,
+            r#"{"s":{"x":{"y":2}}}"#,
+            r#"{"none":null}"#,
+            r#"["x",["x"]]"#,
+            r#"["x","x"]"#,
+            r#"{"b":1}"#,
+            r#"[{"b":[1]}]"#,
+        ];
+        questions.extend(parts.map(|text| {
+            let payload = amax_jsonb::json::parse(text).expect("JSON");
+            Question::contains(&payload).expect("usable")
+        }));
         // With few rows all of it is in overflow columns, with many in columns of its own.
         for copies in [1, 3, 100] {
             let rows = || documents.iter().flat_map(|text| vec![*text; copies]);

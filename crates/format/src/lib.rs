@@ -10,6 +10,7 @@ mod builder;
 mod bytes;
 mod column;
 mod columns;
+mod contains;
 mod dense;
 mod describe;
 mod encode;

@@ -276,6 +276,14 @@ fn exercise(image: &[u8], rng: &mut fastrand::Rng, options: ReadOptions) -> bool
                 let _ = column.get(row, &mut buf);
             }
         }
+        for text in [
+            r#"{"name":"a","deps":[{"name":"x"}]}"#,
+            r#"[{"features":[[]],"k":{}},1]"#,
+        ] {
+            let sought = amax_jsonb::json::parse(text).expect("JSON");
+            let _ = leaf.ask(0, &path, &Question::contains(&sought).expect("usable"));
+        }
+        let _ = leaf.ask(0, &path, &Question::HasAny(vec![b"n".to_vec()]));
         if let Ok(column) = lazy.lazy_path(0, &path) {
             for _ in 0..20.min(column.len()) {
                 let _ = column.get(rng.usize(0..column.len()), &mut buf);

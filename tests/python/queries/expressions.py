@@ -303,7 +303,8 @@ class Expressions:
                     lambda: Node("text", "split_part(%s, '-', 1)", value("text")),
                 ])()
             case "bool":
-                return self.condition(depth)
+                # What a condition leaves open shows here: NULL or false.
+                return rng.random() < 0.4 and self.containment() or self.condition(depth)
             case "date":
                 return rng.choice([
                     lambda: Node("date", "(%s + %s)", value("date"), Literal("int", str(rng.randint(0, 40)))),
@@ -470,7 +471,10 @@ class Expressions:
         if isinstance(value, dict):
             return {k: self.part(v) for k, v in value.items() if rng.random() < keep / max(1, len(value) / 3)}
         if isinstance(value, list):
-            return [self.part(v) for v in value if rng.random() < keep]
+            parts = [self.part(v) for v in value if rng.random() < keep]
+            return parts + parts[:1] if rng.random() < 0.1 else parts
+        if rng.random() < 0.06:
+            return rng.choice([{}, [], [value], None, "red", Number("1.0")])
         return value
 
     def containment(self):
@@ -485,7 +489,9 @@ class Expressions:
             example = f"[{example}]"
         node = self.json_at(base, path.steps)
         literal = Literal("jsonb", f"{quote(example)}::jsonb")
-        return Node("bool", "(%s @> %s)", node, literal) if rng.random() < 0.85 else Node("bool", "(%s <@ %s)", node, literal)
+        if rng.random() < 0.1:
+            return Node("bool", "(%s <@ %s)", literal, node)
+        return Node("bool", "(%s @> %s)", node, literal) if rng.random() < 0.9 else Node("bool", "(%s <@ %s)", node, literal)
 
     def key_test(self):
         rng = self.rng

@@ -8,9 +8,11 @@
 use crate::Error;
 
 mod digits;
+mod equal;
 mod text;
 
 pub use digits::{infinity, nan, read, write, Digits, Value};
+pub use equal::{equal, reduced, Reduced};
 pub(crate) use text::parse;
 pub use text::{from_text, to_text, write_text};
 
