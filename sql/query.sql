@@ -194,4 +194,7 @@ SELECT i, (SELECT count(*) FROM numbers WHERE k < i % 100 * 2 + 1), (SELECT sum(
 FROM unnest(ARRAY[-5, 0, 7, 1250, NULL, 30000]) i;
 SELECT (SELECT count(*) FROM numbers WHERE k < 2147483647 + i) FROM unnest(ARRAY[-10, 0, 1]) i;
 SELECT (SELECT count(*) FROM numbers WHERE k < 5 / i) FROM unnest(ARRAY[-10, 1, 0]) i;
+-- A subquery that is not to be run for the rows that are asked for.
+SELECT count(*) FROM (SELECT FROM numbers WHERE k < 10 OR v = (SELECT 1 / (min(k) - 1) FROM numbers) LIMIT 9) n;
+SELECT count(*) FROM numbers WHERE k < 10 OR v = (SELECT 1 / (min(k) - 1) FROM numbers);
 DROP TABLE numbers;

@@ -28,6 +28,8 @@ pub struct Compiler<'a> {
     /// Expressions' owner, for their subplans and parameters.
     pub parent: *mut PlanState,
     pub outside: Vec<Outside>,
+    /// Whether what is compiled is evaluated only for some of the rows: a later argument of AND or OR.
+    pub sometimes: bool,
 }
 
 /// Entries that an expression reads, from 0.
@@ -82,7 +84,11 @@ impl Compiler<'_> {
             [] => Expr::Once {
                 id,
                 ty,
-                simple: matches!((*node).type_, NodeTag::T_Const | NodeTag::T_Param),
+                // A subquery that has not run yet is run for the first row that asks for its value, if any does.
+                simple: match self.outside[id].param {
+                    Some(_) => !self.sometimes,
+                    None => matches!((*node).type_, NodeTag::T_Const | NodeTag::T_Param),
+                },
             },
             [input] if !matches!(self.entries[input], Entry::Expression | Entry::Part(..)) => {
                 Expr::External {
@@ -138,10 +144,13 @@ impl Compiler<'_> {
             }
             NodeTag::T_BoolExpr => {
                 let op = &*(node as *mut BoolExpr);
-                let mut args = Vec::new();
+                let (mut args, sometimes) = (Vec::new(), self.sometimes);
                 for arg in nodes(op.args) {
-                    args.push(self.compile(arg)?);
+                    args.push(self.compile(arg));
+                    self.sometimes = true;
                 }
+                self.sometimes = sometimes;
+                let mut args: Vec<Expr> = args.into_iter().collect::<Option<_>>()?;
                 Some(match op.boolop {
                     BoolExprType::AND_EXPR => Expr::And(args),
                     BoolExprType::OR_EXPR => Expr::Or(args),

@@ -89,6 +89,7 @@ impl Scan {
             entries: &entries,
             parent,
             outside: Vec::new(),
+            sometimes: false,
         };
         let mut clauses = nodes((*plan).scan.plan.qual).into_iter();
         let mut stage = |matching: usize, others: usize, outer: bool| {
@@ -157,6 +158,7 @@ impl Scan {
             entries: &entries,
             parent: &mut (*node).ss.ps,
             outside: std::mem::take(&mut self.rows.outside),
+            sometimes: false,
         };
         let found = wanted
             .iter()
