@@ -19,6 +19,7 @@ use amax_lsm::meta::Map;
 use amax_lsm::tid::{self, key, Key, MAX_OFFSET};
 use amax_lsm::{Component, Extent};
 use pgrx::pg_sys;
+use std::ops::Range;
 
 const ENTRY: usize = 6;
 const BLOCKS_PER_PAGE: u32 = 4;
@@ -115,7 +116,7 @@ fn directory_page(rel: pg_sys::Relation, v: u32) -> Option<u32> {
 /// Sets the row's entry to `to` if it is `from`; true on success. The page's lock decides between two who try.
 fn replace(rel: pg_sys::Relation, v: u32, offset: u16, from: State, to: State) -> bool {
     let (mut change, page) = loop {
-        let block = map::get_or_append(rel, Map::Stubs, v / BLOCKS_PER_PAGE, Kind::Stubs);
+        let block = map::get_or_make(rel, Map::Stubs, v / BLOCKS_PER_PAGE, Kind::Stubs);
         let mut change = Change::begin(rel);
         let page = change.page(block, Kind::Stubs);
         if change.payload(page)[TAKEN_OUT] == 0 {
@@ -420,8 +421,7 @@ fn entries_of_group(rel: pg_sys::Relation, group: u32) -> Vec<(Key, State)> {
 
 /// All entries in use, a directory page at a time.
 pub fn entries(rel: pg_sys::Relation) -> impl Iterator<Item = Vec<(Key, State)>> {
-    let groups = meta::logical_blocks(rel).div_ceil(BLOCKS_PER_PAGE);
-    (0..groups).map(move |group| {
+    groups(rel).map(move |group| {
         pgrx::check_for_interrupts!();
         entries_of_group(rel, group)
     })
@@ -468,8 +468,7 @@ pub fn mark_gone(rel: pg_sys::Relation, rows: &[Key]) {
 
 /// Sets entries from one state to another; ascending keys.
 fn set_all(rel: pg_sys::Relation, rows: &[Key], from: State, to: State) {
-    let group = |row: &Key| tid::block(*row) / BLOCKS_PER_PAGE;
-    for rows in rows.chunk_by(|a, b| group(a) == group(b)) {
+    for rows in rows.chunk_by(|a, b| group_of(*a) == group_of(*b)) {
         let Some(block) = directory_page(rel, tid::block(rows[0])) else {
             continue;
         };
@@ -503,12 +502,24 @@ pub fn sweep(rel: pg_sys::Relation, component: &Component) {
     set_all(rel, &swept, State::Gone, State::None);
 }
 
-/// Takes pages without an entry out of the directory; who was about to read one finds it empty, who was about to write to one sees that
-/// it is no longer there. To be retired by the caller.
-pub fn take_out_empty_pages(rel: pg_sys::Relation) -> Vec<Extent> {
-    let groups = meta::logical_blocks(rel).div_ceil(BLOCKS_PER_PAGE);
+/// The directory's pages, as far as there are any.
+pub fn groups(rel: pg_sys::Relation) -> Range<u32> {
+    0..meta::logical_blocks(rel).div_ceil(BLOCKS_PER_PAGE)
+}
+
+/// The one that has the row's entry.
+pub fn group_of(row: Key) -> u32 {
+    tid::block(row) / BLOCKS_PER_PAGE
+}
+
+/// Takes pages without an entry out of the directory, of those given; who was about to read one finds it empty, who was about to write to
+/// one sees that it is no longer there. To be retired by the caller.
+pub fn take_out_empty_pages(
+    rel: pg_sys::Relation,
+    groups: impl IntoIterator<Item = u32>,
+) -> Vec<Extent> {
     let mut taken = Vec::new();
-    for group in 0..groups {
+    for group in groups {
         pgrx::check_for_interrupts!();
         if directory_page(rel, group * BLOCKS_PER_PAGE).is_none()
             || !entries_of_group(rel, group).is_empty()

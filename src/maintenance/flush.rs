@@ -17,6 +17,8 @@ use pgrx::pg_sys;
 pub struct Flushed {
     pub pages: u64,
     pub rows: u64,
+    /// Rows of components whose stubs were on those pages.
+    pub released: Vec<Key>,
 }
 
 /// A page whose rows have been written.
@@ -76,6 +78,7 @@ pub unsafe fn flush(
             retired.push((page.v, page.p));
             flushed.pages += 1;
             flushed.rows += page.rows;
+            flushed.released.extend(page.stubs.iter().map(|s| s.0));
         }
     }
     super::fault("flush_sealed");

@@ -1,22 +1,22 @@
 //! Inline flush: the memory component stays bounded between VACUUMs, and so does the number of components. A transaction that has added row
-//! pages flushes, when it commits, what others have settled: its own rows are not. Then it merges components that are less than a leaf, and
-//! makes row pages of what has become free, so that the file does not grow with the rows that pass through it.
+//! pages flushes, when it commits, what others have settled: its own rows are not. Then it merges components that are less than a leaf,
+//! takes pages that it has emptied out of the stub directory, and makes row pages of what has become free, so that the file does not grow
+//! with the rows that pass through it.
 //!
 //! Nothing here waits for anybody, and nothing depends on it being done. Temporary tables are left to VACUUM: their horizon does not know
 //! of our own cursors.
 
 use super::vacuum::conflict_older;
 use super::{flush, merge, reclaim, MaintenanceLock};
+use crate::columnar::stub;
 use crate::guc;
 use crate::options::Options;
-use crate::storage::buffer::{Change, Pin, PAGE_HEADER};
 use crate::storage::cache::file_id;
 use crate::storage::map::{self, Grown};
 use crate::storage::{manifest, meta};
+use amax_lsm::Key;
 use pgrx::pg_sys;
-
-/// Bytes that an empty row page has for tuples.
-const MOST_FREE: usize = pg_sys::BLCKSZ as usize - PAGE_HEADER;
+use std::collections::BTreeSet;
 
 /// Row pages a table must have at least.
 const LEAST: u64 = 64;
@@ -75,42 +75,24 @@ unsafe fn flush_if_free(rel: pg_sys::Relation) {
     // For what is out of line, and to keep the pages that are read.
     pg_sys::PushActiveSnapshot(pg_sys::GetTransactionSnapshot());
     let oldest_xmin = pg_sys::GetOldestNonRemovableTransactionId(rel);
-    flush::flush(rel, oldest_xmin, || conflict_older(rel, oldest_xmin));
-    merge_if_alone(rel);
+    let flushed = flush::flush(rel, oldest_xmin, || conflict_older(rel, oldest_xmin));
+    let left_directory = tidy_if_alone(rel, &flushed.released);
     reclaim::reclaim(rel);
     manifest::stamp(rel);
-    give_to_rows(rel);
+    reclaim::give_to_rows(rel, flushed.pages + left_directory);
     pg_sys::PopActiveSnapshot();
 }
 
-/// Unless a VACUUM or the like is under way: it has components in hand that no snapshot keeps from being given up.
-unsafe fn merge_if_alone(rel: pg_sys::Relation) {
+/// Unless a VACUUM or the like is under way: it has components and pages of the stub directory in hand that no snapshot keeps from being
+/// given up. Returns how many pages left the directory, now that these rows have no stubs.
+unsafe fn tidy_if_alone(rel: pg_sys::Relation, released: &[Key]) -> u64 {
     let exclusive = pg_sys::ShareUpdateExclusiveLock as i32;
-    if pg_sys::ConditionalLockRelation(rel, exclusive) {
-        merge::merge_small(rel);
-        pg_sys::UnlockRelation(rel, exclusive);
+    if !pg_sys::ConditionalLockRelation(rel, exclusive) {
+        return 0;
     }
-}
-
-/// Makes row pages of free ones, but for those that the next flush and merge will want. An error in between loses them until VACUUM.
-unsafe fn give_to_rows(rel: pg_sys::Relation) {
-    let current = manifest::current(rel);
-    let newest = current.components.last().map_or(0, |c| c.pages) as u32;
-    let keep = 2 * (newest + manifest::pages_needed(&current));
-    let spare = (current.free.pages() as u32).saturating_sub(keep);
-    if spare == 0 {
-        return;
-    }
-    let given = manifest::publish(rel, |manifest| manifest.free.take(spare));
-    super::fault("inline_taken");
-    for p in given.iter().flat_map(|e| e.start..e.start + e.len) {
-        let mut change = Change::begin(rel);
-        let pin = Pin::read(rel, p);
-        std::mem::forget(pin.exclusive());
-        change.format_rows(pin.into_buffer());
-        change.commit();
-        pg_sys::RecordPageWithFreeSpace(rel, p, MOST_FREE);
-    }
-    let (first, last) = (&given[0], &given[given.len() - 1]);
-    pg_sys::FreeSpaceMapVacuumRange(rel, first.start, last.start + last.len);
+    merge::merge_small(rel);
+    let groups: BTreeSet<u32> = released.iter().map(|&row| stub::group_of(row)).collect();
+    let left_directory = reclaim::shrink_directory(rel, groups);
+    pg_sys::UnlockRelation(rel, exclusive);
+    left_directory
 }

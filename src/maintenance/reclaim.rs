@@ -4,19 +4,47 @@
 use super::vacuum::{conflict, removable};
 use crate::columnar::stub;
 use crate::storage::buffer::{Change, Kind, Pin};
+use crate::storage::rowpage::EMPTY;
 use crate::storage::{manifest, map};
 use amax_lsm::{Component, Extent, Retired, RetiredPages};
 use pgrx::pg_sys;
 
-/// Takes pages that are of no use out of the stub directory. The caller holds the maintenance lock.
-pub fn shrink_directory(rel: pg_sys::Relation) {
-    let pages = stub::take_out_empty_pages(rel);
+/// Takes pages that are of no use, of those given, out of the stub directory. The caller holds the maintenance lock, and is the table's
+/// VACUUM or keeps it from running. Returns how many.
+pub fn shrink_directory(rel: pg_sys::Relation, groups: impl IntoIterator<Item = u32>) -> u64 {
+    let pages = stub::take_out_empty_pages(rel, groups);
+    let count = pages.len() as u64;
     super::fault("reclaim_taken_out");
     if !pages.is_empty() {
         manifest::publish(rel, |manifest| {
             manifest.retire(RetiredPages::Columnar(pages))
         });
     }
+    count
+}
+
+/// Makes row pages of so many free ones, as far as there are: as many as a flush has retired, and as left the stub directory, which takes
+/// unused row pages. So each side keeps the pages it had, and neither lengthens the file for the other's. The caller holds the maintenance
+/// lock. An error in between loses them until VACUUM.
+pub unsafe fn give_to_rows(rel: pg_sys::Relation, pages: u64) {
+    let current = manifest::current(rel);
+    let spare = current.free.pages();
+    let pages = pages.min(spare.saturating_sub(2 * u64::from(manifest::pages_needed(&current))));
+    if pages == 0 {
+        return;
+    }
+    let given = manifest::publish(rel, |manifest| manifest.free.take(pages as u32));
+    super::fault("reclaim_given");
+    for p in given.iter().flat_map(|e| e.start..e.start + e.len) {
+        let mut change = Change::begin(rel);
+        let pin = Pin::read(rel, p);
+        std::mem::forget(pin.exclusive());
+        change.format_rows(pin.into_buffer());
+        change.commit();
+        pg_sys::RecordPageWithFreeSpace(rel, p, EMPTY);
+    }
+    let (first, last) = (&given[0], &given[given.len() - 1]);
+    pg_sys::FreeSpaceMapVacuumRange(rel, first.start, last.start + last.len);
 }
 
 /// Frees what is due. The caller holds the maintenance lock. Returns the pages freed.

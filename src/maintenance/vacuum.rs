@@ -30,6 +30,7 @@ struct Report {
     merged: merge::Merged,
     /// Pages.
     freed: u64,
+    left_directory: u64,
     truncated: u32,
 }
 
@@ -127,11 +128,15 @@ pub unsafe extern "C-unwind" fn relation_vacuum(
     let all_frozen = vacuum.row_pages(index_cleanup);
     vacuum.components();
     vacuum.index_cleanup(index_cleanup);
-    if (*params).truncate != pg_sys::VacOptValue::VACOPTVALUE_DISABLED
-        && meta::logical_blocks(rel) > 0
-    {
+    if meta::logical_blocks(rel) > 0 {
         let _lock = MaintenanceLock::take(rel);
-        vacuum.report.truncated = truncate::truncate(rel, count > 0);
+        if (*params).truncate != pg_sys::VacOptValue::VACOPTVALUE_DISABLED {
+            vacuum.report.truncated = truncate::truncate(rel, count > 0);
+        }
+        reclaim::give_to_rows(
+            rel,
+            vacuum.report.flushed.pages + vacuum.report.left_directory,
+        );
     }
     vacuum.finish(all_frozen, verbose);
     pg_sys::vac_close_indexes(count, list, pg_sys::NoLock as i32);
@@ -399,7 +404,7 @@ impl Vacuum {
         });
         self.report.flushed = flushed;
         self.report.freed = reclaim::reclaim(self.rel);
-        reclaim::shrink_directory(self.rel);
+        self.report.left_directory = reclaim::shrink_directory(self.rel, stub::groups(self.rel));
         self.report.freed += lost::collect(self.rel, &self.voided);
         // Writers that ran into the flush go first.
         drop(lock);

@@ -89,6 +89,11 @@ impl Pin {
         Lock(self)
     }
 
+    /// The exclusive lock, if it can be had at once.
+    pub fn try_exclusive(&self) -> Option<Lock<'_>> {
+        unsafe { pg_sys::ConditionalLockBuffer(self.0) }.then(|| Lock(self))
+    }
+
     /// The cleanup lock (exclusive, and no other pin), if it can be had at once.
     pub fn try_cleanup(&self) -> Option<Lock<'_>> {
         unsafe { pg_sys::ConditionalLockBufferForCleanup(self.0) }.then(|| Lock(self))

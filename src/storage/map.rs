@@ -1,9 +1,10 @@
 //! The page maps (crates/lsm `meta::Map`): logical block to row page, row page to logical block, stub directory.
 
-use super::buffer::{rel_name, Change, Kind, Pin};
+use super::buffer::{physical_blocks, rel_name, Change, Kind, Pin};
 use super::cache::{file_id, FileId};
 use super::meta::BLOCK as META;
-use super::{cache, meta};
+use super::rowpage::InHeap;
+use super::{cache, meta, rowpage};
 use amax_lsm::meta::{self as layout, get_u32, put_u32, Map, Slot};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -116,8 +117,8 @@ pub fn forget(rel: pg_sys::Relation, v: u32, p: u32) {
     change.commit();
 }
 
-/// Sets an entry that has none yet to a page appended for it; returns what the entry holds then.
-pub fn get_or_append(rel: pg_sys::Relation, map: Map, index: u32, kind: Kind) -> u32 {
+/// Sets an entry that has none yet to a page made for it; returns what the entry holds then.
+pub fn get_or_make(rel: pg_sys::Relation, map: Map, index: u32, kind: Kind) -> u32 {
     match get(rel, map, index) {
         0 => {
             ensure_leaf(rel, map, index);
@@ -128,13 +129,66 @@ pub fn get_or_append(rel: pg_sys::Relation, map: Map, index: u32, kind: Kind) ->
             if held != 0 {
                 return held;
             }
-            let (_, block) = change.append(kind);
+            let block = match unused_row_page(rel) {
+                Some(pin) => {
+                    let block = pin.block();
+                    change.format(pin.into_buffer(), kind);
+                    block
+                }
+                None => change.append(kind).1,
+            };
             entry.set(&mut change, block);
             change.commit();
             block
         }
         block => block,
     }
+}
+
+/// Pages of the free space map that are looked at.
+const CANDIDATES: u32 = 16;
+
+/// A row page without a row and without a logical block, locked for the caller, who makes something else of it: whoever finds it in
+/// the free space map looks again under its lock. We wait for none, as the caller holds other pages.
+fn unused_row_page(rel: pg_sys::Relation) -> Option<Pin> {
+    let guard = InHeap::enter();
+    for _ in 0..CANDIDATES {
+        let p = unsafe { pg_sys::GetPageWithFreeSpace(rel, rowpage::EMPTY) };
+        if p >= physical_blocks(rel) {
+            break;
+        }
+        let pin = Pin::read(rel, p);
+        let Some(lock) = pin.try_exclusive() else {
+            continue;
+        };
+        let unused = !lock.is_ours() && rowpage::is_empty(pin.page()) && !is_mapped(rel, p);
+        // The free space map does not hear of every use of a page.
+        let left = if unused {
+            0
+        } else {
+            unsafe { pg_sys::PageGetHeapFreeSpace(pin.page()) }
+        };
+        unsafe { pg_sys::RecordPageWithFreeSpace(rel, p, left) };
+        if unused {
+            std::mem::forget(lock);
+            drop(guard);
+            return Some(pin);
+        }
+    }
+    None
+}
+
+/// Whether row page `p`, which the caller has locked and found empty, has a logical block: it gets one only when a row is on it. The
+/// caller may hold the metapage.
+fn is_mapped(rel: pg_sys::Relation, p: u32) -> bool {
+    let v = match slot(rel, Map::Reverse, p) {
+        Slot::Inline(at) => word(rel, META, at),
+        Slot::Tree { low, .. } => match leaf(rel, Map::Reverse, p) {
+            0 => 0,
+            block => word(rel, block, low * 4),
+        },
+    };
+    v != 0
 }
 
 /// Takes back an entry that leads to a page of kind `kind`, if `f` agrees, which may note that on the page; returns the page.
@@ -213,11 +267,11 @@ fn leaf(rel: pg_sys::Relation, map: Map, index: u32) -> u32 {
     }
     // A reader that holds the metapage (see `Change`) must not lock it again: the walk below reads it without a lock, which is
     // sound for one aligned word that only ever goes from 0 to its final value.
-    let upper = word(rel, META, Kind::Meta, table);
+    let upper = word(rel, META, table);
     let block = if upper == 0 {
         0
     } else {
-        word(rel, upper, Kind::Map, mid * 4)
+        word(rel, upper, mid * 4)
     };
     if block != 0 {
         cache::with(rel, |c| c.map_pages.insert(key, block));
@@ -226,7 +280,7 @@ fn leaf(rel: pg_sys::Relation, map: Map, index: u32) -> u32 {
 }
 
 /// One aligned word of a page's payload, read without its content lock.
-fn word(rel: pg_sys::Relation, block: u32, _kind: Kind, at: usize) -> u32 {
+fn word(rel: pg_sys::Relation, block: u32, at: usize) -> u32 {
     let pin = Pin::read(rel, block);
     // SAFETY: the page is pinned, the word is aligned and written by whole-page copies of the same bytes or a single change.
     unsafe {

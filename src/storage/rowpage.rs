@@ -11,6 +11,9 @@ pub const STUB: u16 = 0x0800;
 /// and everything that prunes row pages is ours.
 const SEALED: u32 = 2; // FrozenTransactionId
 
+/// The free space of a page without a row, as far as the free space map tells (freespace.c: MaxFSMRequestSize).
+pub const EMPTY: usize = pg_sys::BLCKSZ as usize - super::buffer::PAGE_HEADER - 8;
+
 thread_local! {
     static IN_HEAP: Cell<u32> = const { Cell::new(0) };
 }

@@ -35,7 +35,7 @@ RECIPES = {
     "update": ([FLUSH], "UPDATE {amax}t SET v = v + 1 WHERE id % 13 = 4"),
     "insert": ([], "INSERT INTO {amax}t VALUES (-1, 0, '{}')"),
     # So many row pages that the next transaction flushes; those of the flush before become row pages again.
-    "inline": ([FLUSH, WIDE.format(table="t", first=-1, count=400)], WIDE.format(table="{amax}t", first=-1000, count=60)),
+    "reclaim_given": ([FLUSH, WIDE.format(table="t", first=-1, count=400)], WIDE.format(table="{amax}t", first=-1000, count=60)),
     # Changes of its own transaction go to row pages.
     "rewrite": ([FLUSH], "UPDATE {amax}t SET v = v + 1 WHERE id % 13 = 5; CLUSTER {amax}t USING t_v"),
     "load": ([], "INSERT INTO {amax}loaded SELECT i, '{}' FROM generate_series(1, 300) i"),

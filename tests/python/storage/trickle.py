@@ -61,7 +61,8 @@ def bounded(twins, last):
     # Two neighbours that fit a leaf together are merged sooner or later.
     if components > 2 * rows / ROWS_PER_LEAF + 6:
         raise Mismatch(f"too many components: {shape}")
-    # Locked rows have stubs, and the maps take their pages.
-    if file > 2 * pages + 2 * PAGES + last // 500:
+    # Beside the components, what flushes and small merges have at hand or wait to give up: as large as it ever gets. Only the maps grow, a
+    # page for 2040 row pages. Stubs go with the row pages they are on, and their directory's pages with them.
+    if file > pages + 2 * PAGES + last // (1000 * ROWS_PER_PAGE):
         raise Mismatch(f"too large a file: {shape}")
     return shape
