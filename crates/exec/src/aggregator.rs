@@ -69,6 +69,8 @@ pub enum By {
 
 /// With so many rows for each it is cheaper to merge groups than to send rows.
 const ROWS: usize = 8;
+/// So few rows tell nothing.
+const FEW: usize = 256;
 
 impl Aggregator {
     /// Groups by keys of the given types, with these functions and the types of their arguments, in about
@@ -254,7 +256,7 @@ impl Aggregator {
     /// these take fewer bytes than `least` or will not become many more.
     pub fn share(&self, rows: usize, least: usize) -> Option<By> {
         let are_many = |n: usize| n.saturating_mul(ROWS) > rows;
-        if self.bytes_used() < least {
+        if rows < FEW || self.bytes_used() < least {
             return None;
         }
         if !self.keys.is_empty() && are_many(self.grouping.len()) {
