@@ -20,6 +20,14 @@ SELECT decodes($$SELECT doc->>'s', id, jsonb_typeof(doc->'o') FROM shared WHERE 
 SELECT count(*), sum((doc->>'n')::int), count(DISTINCT doc->>'s'), count(jsonb_typeof(doc->'o')) FROM shared;
 -- What is of no simple form is in the column it comes from.
 SELECT doc->'o' FROM shared WHERE id < 5;
+-- Answers to questions that are asked once each would take the place of all else.
+SELECT columns FROM amax.shared_cache() \gset
+DO $$ BEGIN
+  FOR i IN 1..20 LOOP
+    EXECUTE format('SELECT count(*) FROM shared WHERE doc->%L ? %L OR NOT doc->%L @> %L', 'o', 'x' || i, 'o', to_jsonb(i));
+  END LOOP;
+END $$;
+SELECT columns = :columns AS no_more FROM amax.shared_cache();
 -- A session may do without.
 \c -
 SET max_parallel_workers_per_gather = 0;

@@ -110,6 +110,8 @@ enum What<'a> {
     Answer(usize, &'a [PathStep], &'a Question),
 }
 
+/// Answers of a leaf to questions with constants that a session keeps.
+const ANSWERS: usize = 8;
 /// Lazy reads of a leaf's columns that cost about as much as decoding them.
 const READS: usize = 200;
 /// The same, of a path.
@@ -401,17 +403,36 @@ impl OpenLeaf {
             return Some(known.clone());
         }
         let what = What::Answer(at, steps, question);
-        let dense = match self.find(&what) {
+        let often = !question.has_constant();
+        let dense = match often.then(|| self.find(&what)).flatten() {
             Some(dense) => dense,
             None if at >= self.width() => return None,
             None => {
                 let dense = self.leaf().ask(at, steps, question);
-                self.share(&what, dense.unwrap_or_else(|e| super::raise(e)))
+                let dense = dense.unwrap_or_else(|e| super::raise(e));
+                if often {
+                    self.share(&what, dense)
+                } else {
+                    self.forget_answers();
+                    self.keep_dense(dense)
+                }
             }
         };
         let dense = Rc::new(dense);
         self.answers.borrow_mut().insert(wanted, dense.clone());
         Some(dense)
+    }
+
+    /// Makes room for another answer to a question with a constant: they may be many, each asked once.
+    fn forget_answers(&self) {
+        let mut answers = self.answers.borrow_mut();
+        let is_one = |key: &(usize, Vec<PathStep>, Question)| key.2.has_constant();
+        if answers.keys().filter(|key| is_one(key)).count() < ANSWERS {
+            return;
+        }
+        for (_, dense) in answers.extract_if(|key, _| is_one(key)) {
+            self.bytes.set(self.bytes.get() - dense.bytes_used());
+        }
     }
 
     /// The part of the documents of column `at` that lies at some keys.

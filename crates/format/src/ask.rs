@@ -32,6 +32,13 @@ pub enum Question {
     Contains(Vec<u8>),
 }
 
+impl Question {
+    /// Whether there are as many such questions as there are values to ask for.
+    pub fn has_constant(&self) -> bool {
+        !matches!(self, Question::Type | Question::Length)
+    }
+}
+
 /// The types' names; [`type_of`] and [`type_of_json`] number them.
 const TYPES: [&str; 6] = ["null", "boolean", "number", "string", "array", "object"];
 
