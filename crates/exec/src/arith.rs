@@ -3,7 +3,8 @@
 
 use amax_format::{Dense, Strings, Tag};
 
-use crate::expr::{both_valid, gather, union, Evaluated, To};
+use crate::batch::{both_valid, gather, union, Evaluated};
+use crate::expr::To;
 use crate::vector::{Type, Vector, LARGE};
 
 /// Operators of numbers.
@@ -546,7 +547,7 @@ mod tests {
         let number = |word: i64, scale: Option<u16>| {
             let mut vector = Vector::of_words(Type::Numeric, vec![word]);
             vector.scales = scale.map(|s| vec![s].into());
-            crate::expr::sure(vector)
+            crate::batch::sure(vector)
         };
         let mut word = 1i64;
         for _ in 0..2000 {

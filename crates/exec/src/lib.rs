@@ -1,7 +1,7 @@
 //! Vectorized execution, without PostgreSQL: what a columnar scan computes over the rows of a batch.
 //!
 //! * [`vector`]: the values of an expression for the selected rows of one batch; [`VectorBuilder`] makes them.
-//! * [`expr`]: expressions over the columns of a leaf.
+//! * [`expr`]: expressions over the columns of a leaf; [`batch`]: their values.
 //! * [`Aggregator`]: grouping and aggregate functions in bounded memory; [`Grouping`] and [`Aggregate`] alone.
 //! * [`rows`]: rows that processes send one another, so that each has groups or values of its own.
 //! * [`KeySet`]: which rows can have a match in a join.
@@ -10,6 +10,7 @@
 pub mod aggregate;
 pub mod aggregator;
 mod arith;
+pub mod batch;
 mod builder;
 mod codes;
 mod compare;
@@ -36,10 +37,11 @@ pub mod vector;
 pub use aggregate::{Aggregate, Function};
 pub use aggregator::{Aggregator, By, Input, Sent};
 pub use arith::Arithmetic;
+pub use batch::{Batch, Columns, Evaluated, External};
 pub use builder::VectorBuilder;
 pub use decimal::Decimal;
 pub use error::{Error, Result};
-pub use expr::{Batch, Columns, Comparison, Evaluated, Expr, External, From, JsonScalar, To};
+pub use expr::{Comparison, Expr, From, JsonScalar, To};
 pub use group::Grouping;
 pub use keys::KeySet;
 pub use like::Pattern;

@@ -5,7 +5,7 @@
 
 use memchr::memmem::Finder;
 
-use crate::expr::{union, Evaluated};
+use crate::batch::{union, Evaluated};
 use crate::vector::{Type, Vector};
 
 /// A pattern.

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use amax_format::{Dense, Tag};
 
+use crate::batch::{Evaluated, External};
 use crate::builder::VectorBuilder;
-use crate::expr::{Evaluated, External};
 use crate::vector::{Type, Vector};
 
 const UNKNOWN: u32 = u32::MAX;

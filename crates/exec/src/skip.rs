@@ -2,8 +2,9 @@
 
 use amax_format::{Bound, Tag, Zone};
 
+use crate::batch::External;
 use crate::builder::VectorBuilder;
-use crate::expr::{Comparison, Expr, External, From, To};
+use crate::expr::{Comparison, Expr, From, To};
 use crate::vector::{Scalar, Type, Vector};
 
 /// A leaf's bounds.

@@ -1,0 +1,555 @@
+//! Evaluating expressions over the columns of a leaf, a selection of rows at a time.
+//!
+//! An expression gives each row a value, NULL, or nothing: the row is *unsure*. What would raise an error in PostgreSQL, or what has no
+//! fast form (a number of an unusual form, a container), is unsure, and whoever asked evaluates the row's whole expression with
+//! PostgreSQL's own functions. So nothing here has to know an error message, and no shortcut can change an answer.
+
+use amax_format::{Dense, Tag};
+use std::borrow::Cow;
+
+use crate::arith::{self, Arithmetic};
+use crate::builder::VectorBuilder;
+use crate::compare::{self, incomparable, with_constant};
+use crate::expr::{Comparison, Expr, From, JsonScalar, To};
+use crate::like::Pattern;
+use crate::vector::{StringTable, Type, Vector};
+
+/// Where the columns of a batch come from; a column is decoded when it is first asked for.
+pub trait Columns {
+    /// Input `input` of the batch's leaf.
+    fn dense(&self, input: usize) -> &Dense;
+    /// Whether the leaf knows the input; if it does not, all its values are [`Tag::Other`].
+    fn knows(&self, _input: usize) -> bool {
+        true
+    }
+}
+
+/// What PostgreSQL evaluates for us.
+pub trait External {
+    /// Appends the value of external expression `id` for `row` of the leaf.
+    fn row(&mut self, id: usize, row: u32, out: &mut VectorBuilder);
+    /// Appends the value of function `id` of one argument, given as its word.
+    fn call(&mut self, id: usize, word: i64, out: &mut VectorBuilder);
+    /// Appends the value of expression `id`, which is the same for all rows.
+    fn once(&mut self, id: usize, out: &mut VectorBuilder);
+    /// Whether the value of parameter `id` is there. If not, [`External::once`] runs the subquery it comes from.
+    fn is_known(&self, _id: usize) -> bool {
+        true
+    }
+}
+
+/// The values of an expression for a selection of rows.
+#[derive(Debug)]
+pub struct Evaluated<'a> {
+    /// One per row selected; where it is unsure, NULL or anything.
+    pub vector: Vector<'a>,
+    /// Positions in the selection of rows that are unsure, ascending.
+    pub unsure: Vec<u32>,
+}
+
+/// A batch: a leaf's columns, and who evaluates what we cannot.
+pub struct Batch<'a, 'e> {
+    /// The columns.
+    pub columns: &'a dyn Columns,
+    /// PostgreSQL.
+    pub external: &'e mut dyn External,
+}
+
+const TRUE: i64 = 1;
+const FALSE: i64 = 0;
+
+impl<'a> Batch<'a, '_> {
+    /// Evaluates `expr` for `rows` of the leaf.
+    pub fn eval(&mut self, expr: &Expr, rows: &[u32]) -> Evaluated<'a> {
+        match expr {
+            Expr::Column(input, ty) => self.column(*input, *ty, rows),
+            Expr::Text(input) => self.text(*input, rows),
+            Expr::Cast { input, from, to } => self.cast(*input, *from, *to, rows),
+            Expr::Convert { arg, to } => {
+                if let (Expr::Arithmetic { .. }, To::Float) = (&**arg, to) {
+                    return self.numeric_as_float(arg, rows);
+                }
+                let arg = self.eval(arg, rows);
+                arith::convert(arg, *to)
+            }
+            Expr::Once { id, ty, .. } => {
+                let mut value = VectorBuilder::new(*ty);
+                if !rows.is_empty() {
+                    self.external.once(*id, &mut value);
+                }
+                sure(value.finish().repeat(rows.len()))
+            }
+            Expr::Compare(comparison, left, right) => self.compare(*comparison, left, right, rows),
+            Expr::Any(arg, list) => self.any(arg, list, rows),
+            Expr::Like(arg, pattern) => pattern.filter(self.eval(arg, rows)),
+            Expr::Else(expr, instead) => self.or_else(expr, instead, rows),
+            Expr::IsNull(arg) => {
+                let mut arg = self.eval(arg, rows);
+                let nulls: Vec<i64> = (0..rows.len())
+                    .map(|i| i64::from(!arg.vector.is_valid(i)))
+                    .collect();
+                let unsure = std::mem::take(&mut arg.unsure);
+                Evaluated {
+                    vector: Vector::of_words(Type::Bool, nulls),
+                    unsure,
+                }
+            }
+            Expr::IsMissing { input, .. } if !self.columns.knows(*input) => Evaluated {
+                vector: Vector::of_words(Type::Bool, vec![0; rows.len()]),
+                unsure: (0..rows.len() as u32).collect(),
+            },
+            Expr::IsMissing { input, or_null } => {
+                let dense = self.columns.dense(*input);
+                let is_null = |tag| tag == Tag::Missing || *or_null && tag == Tag::Null;
+                let missing = dense.by_tag(rows, |tag| i64::from(is_null(tag)));
+                sure(Vector::of_words(Type::Bool, missing))
+            }
+            Expr::JsonEquals(input, scalar) => {
+                compare::json_equals(self.columns.dense(*input), rows, scalar)
+            }
+            Expr::Not(arg) => {
+                let mut arg = self.eval(arg, rows);
+                arg.vector.words.to_mut().iter_mut().for_each(|w| *w ^= 1);
+                arg
+            }
+            Expr::And(args) => self.connect(args, rows, FALSE),
+            Expr::Or(args) => self.connect(args, rows, TRUE),
+            Expr::Arithmetic {
+                operator,
+                to,
+                left,
+                right,
+            } => {
+                let left = self.eval(left, rows);
+                let right = self.eval(right, rows);
+                arith::arithmetic(*operator, *to, left, right)
+            }
+            Expr::ToTimestamp(arg) => {
+                let arg = self.eval(arg, rows);
+                arith::to_timestamp(arg)
+            }
+            Expr::AddInterval { base, unit, factor } => {
+                let factor = self.eval(factor, rows);
+                arith::add_interval(*base, *unit, factor)
+            }
+            Expr::Memo { id, arg, step, ty } => {
+                let arg = self.eval(arg, rows);
+                crate::memo::by_word(self.external, *id, arg, *step, *ty)
+            }
+            Expr::External { id, input, ty } => self.external_values(*id, *input, *ty, rows),
+        }
+    }
+
+    /// A numeric expression that somebody wants as a float.
+    fn numeric_as_float(&mut self, arg: &Expr, rows: &[u32]) -> Evaluated<'a> {
+        let Expr::Arithmetic {
+            operator,
+            to,
+            left,
+            right,
+        } = arg
+        else {
+            unreachable!("the caller has looked")
+        };
+        let left = self.eval(left, rows);
+        let constant = matches!(**right, Expr::Once { .. }) && *operator == Arithmetic::Divide;
+        if constant && *to == To::Numeric && !rows.is_empty() {
+            let divisor = self.eval(right, &rows[..1]).vector;
+            if let Some(quotient) = arith::quotient_as_float(&left, &divisor) {
+                return quotient;
+            }
+        }
+        let right = self.eval(right, rows);
+        arith::convert(arith::arithmetic(*operator, *to, left, right), To::Float)
+    }
+
+    /// Splits `rows` by a condition: those that pass, and those that are unsure. The others are gone.
+    pub fn filter(&mut self, condition: &Expr, rows: &[u32], unsure: &mut Vec<u32>) -> Vec<u32> {
+        if let Some(passed) = self.filter_by_code(condition, rows) {
+            return passed;
+        }
+        let mut found = self.eval(condition, rows);
+        if found.unsure.is_empty() && found.vector.valid.is_none() {
+            return select(rows, |i, _| found.vector.words[i] == TRUE);
+        }
+        let mut passed = Vec::with_capacity(rows.len());
+        let mut open = std::mem::take(&mut found.unsure).into_iter().peekable();
+        for (i, &row) in rows.iter().enumerate() {
+            if open.next_if_eq(&(i as u32)).is_some() {
+                unsure.push(row);
+            } else if found.vector.is_valid(i) && found.vector.words[i] == TRUE {
+                passed.push(row);
+            }
+        }
+        passed
+    }
+
+    /// [`Self::filter`] by a comparison of strings with constants, decided once per string, where there are few.
+    fn filter_by_code(&mut self, condition: &Expr, rows: &[u32]) -> Option<Vec<u32>> {
+        let (input, as_text) = match condition {
+            Expr::Else(condition, _) => return self.filter_by_code(condition, rows),
+            Expr::Compare(_, arg, _) | Expr::Any(arg, _) | Expr::Like(arg, _) => match **arg {
+                Expr::Text(input) | Expr::Column(input, Type::Text) => (input, true),
+                _ => return None,
+            },
+            Expr::JsonEquals(input, JsonScalar::String(_)) => (*input, false),
+            _ => return None,
+        };
+        let constant = |e: &Expr| matches!(e, Expr::Once { .. });
+        let dense = self.columns.dense(input);
+        let strings = dense.strings();
+        if !dense.is_dictionary() || strings.len() > rows.len() || strings.is_empty() {
+            return None;
+        }
+        // Other values as text may be strings that are not here.
+        let is_text = |tag| matches!(tag, Tag::String | Tag::Missing | Tag::Null);
+        if as_text && !all_are(dense, rows, is_text) {
+            return None;
+        }
+        let codes: Vec<i64> = (0..strings.len() as i64).collect();
+        let table = StringTable::new(strings.ends, strings.data);
+        let codes = sure(Vector::of_codes(codes, table));
+        let found = match condition {
+            Expr::JsonEquals(_, JsonScalar::String(sought)) => {
+                Pattern::exactly(sought).filter(codes)
+            }
+            Expr::Compare(comparison, _, to) if constant(to) => {
+                self.compare_with_constant(*comparison, codes, to, rows[0])
+            }
+            Expr::Any(_, list) if list.iter().all(constant) => self.any_of(codes, list, rows[0]),
+            Expr::Like(_, pattern) => pattern.filter(codes),
+            _ => return None,
+        };
+        if !found.unsure.is_empty() {
+            return None;
+        }
+        let holds: Vec<bool> = (0..strings.len())
+            .map(|code| found.vector.is_valid(code) && found.vector.words[code] == TRUE)
+            .collect();
+        let words = dense.words();
+        let of_word = |word: i64| holds.get(word as usize).copied().unwrap_or(false);
+        let passed = match words.bytes() {
+            Some((base, codes)) => {
+                let holds: [bool; 256] =
+                    std::array::from_fn(|code| of_word(base.wrapping_add(code as i64)));
+                select(rows, |_, row| holds[usize::from(codes[row as usize])])
+            }
+            None => {
+                let words = words.gather(rows);
+                select(rows, |i, _| of_word(words[i]))
+            }
+        };
+        if dense.all(|tag| tag == Tag::String) {
+            return Some(passed);
+        }
+        Some(select(&passed, |_, row| {
+            dense.tag(row as usize) == Tag::String
+        }))
+    }
+
+    fn column(&mut self, input: usize, ty: Type, rows: &[u32]) -> Evaluated<'a> {
+        let dense = self.columns.dense(input);
+        let wanted = match ty {
+            Type::Bool => Tag::Bool,
+            Type::Int => Tag::Int,
+            Type::Float => Tag::Float,
+            Type::Text => Tag::String,
+            Type::Numeric => return arith::numbers(dense, rows, |tag| tag == Tag::Missing),
+        };
+        let mut found = gather(dense, rows, ty, |tag| match tag {
+            Tag::Missing => Some(false),
+            tag if tag == wanted => Some(true),
+            _ => None,
+        });
+        if ty == Type::Text {
+            found.vector = found.vector.index(dense);
+        }
+        found
+    }
+
+    fn text(&mut self, input: usize, rows: &[u32]) -> Evaluated<'a> {
+        let dense = self.columns.dense(input);
+        let is_text = |tag| matches!(tag, Tag::String | Tag::Missing | Tag::Null);
+        if !all_are(dense, rows, is_text) {
+            return crate::text::spell(dense, rows);
+        }
+        let mut found = gather(dense, rows, Type::Text, |tag| Some(tag == Tag::String));
+        found.vector = found.vector.index(dense);
+        found
+    }
+
+    fn cast(&mut self, input: usize, from: From, to: To, rows: &[u32]) -> Evaluated<'a> {
+        let dense = self.columns.dense(input);
+        // ->> of a JSON null is NULL; -> of it is a value that cannot be cast (or, from PostgreSQL 18 on, can).
+        let is_null = |tag| tag == Tag::Missing || tag == Tag::Null && from == From::Text;
+        match (to, from) {
+            (To::Int { min, max }, _) => {
+                let strings = (from == From::Text).then(|| dense.strings());
+                arith::ints(dense, rows, is_null, min, max, strings)
+            }
+            (To::Bool, _) => gather(dense, rows, Type::Bool, |tag| match tag {
+                Tag::Bool => Some(true),
+                tag if is_null(tag) => Some(false),
+                _ => None,
+            }),
+            (To::Numeric, _) => arith::numbers(dense, rows, is_null),
+            (To::Float, _) => arith::floats(dense, rows, is_null),
+        }
+    }
+
+    fn any(&mut self, arg: &Expr, list: &[Expr], rows: &[u32]) -> Evaluated<'a> {
+        let arg = self.eval(arg, rows);
+        match rows.first() {
+            Some(&row) => self.any_of(arg, list, row),
+            None => sure(Vector::of_words(Type::Bool, Vec::new())),
+        }
+    }
+
+    /// `arg = ANY (list)`; `row` is any.
+    fn any_of(&mut self, mut arg: Evaluated<'a>, list: &[Expr], row: u32) -> Evaluated<'a> {
+        let rows = arg.vector.len();
+        let mut result = vec![FALSE; rows];
+        let mut null_in_list = false;
+        for element in list {
+            let element = self.eval(element, &[row]).vector;
+            if !element.is_valid(0) {
+                null_in_list = true;
+                continue;
+            }
+            let equal = with_constant(Comparison::Equal, &arg.vector, &element);
+            result
+                .iter_mut()
+                .zip(equal)
+                .for_each(|(r, e)| *r |= i64::from(e));
+            arg.unsure = union(arg.unsure, incomparable(&arg.vector, &element));
+        }
+        let valid = (arg.vector.valid.is_some() || null_in_list).then(|| {
+            (0..rows)
+                .map(|i| {
+                    if list.is_empty() {
+                        true
+                    } else {
+                        arg.vector.is_valid(i) && (result[i] == TRUE || !null_in_list)
+                    }
+                })
+                .collect::<Vec<bool>>()
+                .into()
+        });
+        let mut vector = Vector::of_words(Type::Bool, result);
+        vector.valid = valid;
+        Evaluated {
+            vector,
+            unsure: arg.unsure,
+        }
+    }
+
+    fn compare(
+        &mut self,
+        comparison: Comparison,
+        left: &Expr,
+        right: &Expr,
+        rows: &[u32],
+    ) -> Evaluated<'a> {
+        if left.is_constant() && !right.is_constant() {
+            return self.compare(comparison.flip(), right, left, rows);
+        }
+        let a = self.eval(left, rows);
+        if let (true, Some(&row)) = (right.is_constant(), rows.first()) {
+            return self.compare_with_constant(comparison, a, right, row);
+        }
+        let b = self.eval(right, rows);
+        let mut vector =
+            Vector::of_words(Type::Bool, compare::each(comparison, &a.vector, &b.vector));
+        vector.valid = both_valid(&a.vector, &b.vector);
+        let unsure = union(
+            incomparable(&a.vector, &b.vector),
+            union(a.unsure, b.unsure),
+        );
+        Evaluated { vector, unsure }
+    }
+
+    /// `a comparison constant`; `row` is any.
+    fn compare_with_constant(
+        &mut self,
+        comparison: Comparison,
+        mut a: Evaluated<'a>,
+        constant: &Expr,
+        row: u32,
+    ) -> Evaluated<'a> {
+        let found = self.eval(constant, &[row]);
+        let (constant, rows) = (found.vector, a.vector.len());
+        if !found.unsure.is_empty() {
+            a.unsure = (0..rows as u32).collect();
+        }
+        if !constant.is_valid(0) {
+            let mut vector = Vector::of_words(Type::Bool, vec![FALSE; rows]);
+            vector.valid = Some(vec![false; rows].into());
+            return Evaluated {
+                vector,
+                unsure: a.unsure,
+            };
+        }
+        let words: Vec<i64> = with_constant(comparison, &a.vector, &constant)
+            .into_iter()
+            .map(i64::from)
+            .collect();
+        let mut vector = Vector::of_words(Type::Bool, words);
+        vector.valid = a.vector.valid.take();
+        let unsure = union(a.unsure, incomparable(&a.vector, &constant));
+        Evaluated { vector, unsure }
+    }
+
+    /// AND (`decisive` is false) and OR (`decisive` is true): a later operand is evaluated only where it matters.
+    fn connect(&mut self, args: &[Expr], rows: &[u32], decisive: i64) -> Evaluated<'a> {
+        let mut words = vec![decisive ^ 1; rows.len()];
+        let mut valid = vec![true; rows.len()];
+        let mut unsure = Vec::new();
+        // Positions still undecided.
+        let mut open: Vec<u32> = (0..rows.len() as u32).collect();
+        for arg in args {
+            let selected: Vec<u32> = open.iter().map(|&i| rows[i as usize]).collect();
+            let found = self.eval(arg, &selected);
+            let mut skipped = found.unsure.iter().peekable();
+            let mut still = Vec::with_capacity(open.len());
+            for (at, &i) in open.iter().enumerate() {
+                if skipped.next_if_eq(&&(at as u32)).is_some() {
+                    unsure.push(i);
+                } else if !found.vector.is_valid(at) {
+                    valid[i as usize] = false;
+                    still.push(i);
+                } else if found.vector.words[at] == decisive {
+                    words[i as usize] = decisive;
+                    valid[i as usize] = true;
+                } else {
+                    still.push(i);
+                }
+            }
+            open = still;
+        }
+        unsure.sort_unstable();
+        let mut vector = Vector::of_words(Type::Bool, words);
+        vector.valid = valid.contains(&false).then(|| valid.into());
+        Evaluated { vector, unsure }
+    }
+
+    fn or_else(&mut self, expr: &Expr, instead: &Expr, rows: &[u32]) -> Evaluated<'a> {
+        let mut found = self.eval(expr, rows);
+        let unsure = std::mem::take(&mut found.unsure);
+        if unsure.is_empty() {
+            return found;
+        }
+        let open: Vec<u32> = unsure.iter().map(|&i| rows[i as usize]).collect();
+        let values = self.eval(instead, &open);
+        let words = found.vector.words.to_mut();
+        let mut valid = found.vector.valid.take().map(Cow::into_owned);
+        for (at, &i) in unsure.iter().enumerate() {
+            words[i as usize] = values.vector.words[at];
+            let is_valid = values.vector.is_valid(at);
+            if !is_valid || valid.is_some() {
+                valid.get_or_insert_with(|| vec![true; rows.len()])[i as usize] = is_valid;
+            }
+        }
+        found.vector.valid = valid.map(Cow::Owned);
+        found.unsure = values
+            .unsure
+            .iter()
+            .map(|&at| unsure[at as usize])
+            .collect();
+        found
+    }
+
+    fn external_values(
+        &mut self,
+        id: usize,
+        input: Option<usize>,
+        ty: Type,
+        rows: &[u32],
+    ) -> Evaluated<'a> {
+        if let Some(dense) = input.map(|input| self.columns.dense(input)) {
+            if dense.is_dictionary() {
+                return sure(crate::memo::by_code(self.external, id, dense, rows, ty));
+            }
+        }
+        let mut out = VectorBuilder::new(ty);
+        rows.iter()
+            .for_each(|&row| self.external.row(id, row, &mut out));
+        sure(out.finish())
+    }
+}
+
+/// The rows that pass, given their positions in the selection and in the leaf.
+pub(crate) fn select(rows: &[u32], passes: impl Fn(usize, u32) -> bool) -> Vec<u32> {
+    let mut passed = vec![0; rows.len()];
+    let mut n = 0;
+    // Without a branch: conditions are hard to predict.
+    for (i, &row) in rows.iter().enumerate() {
+        passed[n] = row;
+        n += usize::from(passes(i, row));
+    }
+    passed.truncate(n);
+    passed
+}
+
+/// An expression's value is known in all rows.
+pub(crate) fn sure(vector: Vector<'_>) -> Evaluated<'_> {
+    Evaluated {
+        vector,
+        unsure: Vec::new(),
+    }
+}
+
+/// Whether something is true of what the rows hold.
+fn all_are(dense: &Dense, rows: &[u32], is: impl Fn(Tag) -> bool) -> bool {
+    dense.all(&is) || rows.iter().all(|&row| is(dense.tag(row as usize)))
+}
+
+/// The words of the rows; `holds` says of a tag: a value, NULL, or neither (unsure; then it is NULL here as well).
+pub(crate) fn gather<'a>(
+    dense: &'a Dense,
+    rows: &[u32],
+    ty: Type,
+    holds: impl Fn(Tag) -> Option<bool>,
+) -> Evaluated<'a> {
+    let mut vector = Vector::of_rows(ty, dense.words(), rows);
+    if !dense.all(|tag| holds(tag) == Some(true)) {
+        let valid = dense.by_tag(rows, |tag| holds(tag) == Some(true));
+        vector.valid = valid.contains(&false).then(|| valid.into());
+    }
+    let mut unsure = Vec::new();
+    if !dense.all(|tag| holds(tag).is_some()) {
+        let open = dense.by_tag(rows, |tag| holds(tag).is_none());
+        unsure.extend((0u32..).zip(open).filter(|(_, open)| *open).map(|(i, _)| i));
+    }
+    Evaluated { vector, unsure }
+}
+
+/// Where both are not NULL.
+pub(crate) fn both_valid<'a>(
+    a: &Vector<'a>,
+    b: &Vector<'a>,
+) -> Option<std::borrow::Cow<'a, [bool]>> {
+    match (&a.valid, &b.valid) {
+        (None, None) => None,
+        (Some(v), None) | (None, Some(v)) => Some(v.clone()),
+        (Some(x), Some(y)) => Some(
+            x.iter()
+                .zip(y.iter())
+                .map(|(x, y)| *x && *y)
+                .collect::<Vec<bool>>()
+                .into(),
+        ),
+    }
+}
+
+/// The union of two ascending lists.
+pub(crate) fn union(mut a: Vec<u32>, b: Vec<u32>) -> Vec<u32> {
+    if a.is_empty() {
+        return b;
+    }
+    if !b.is_empty() {
+        a.extend(b);
+        a.sort_unstable();
+        a.dedup();
+    }
+    a
+}
