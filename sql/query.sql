@@ -58,6 +58,20 @@ SELECT differences($$SELECT id, COALESCE((doc->>'n')::int, jsonb_array_length(do
 SELECT differences($$SELECT id, CASE WHEN jsonb_typeof(doc->'n') = 'array' THEN jsonb_path_query_first(doc, '$.kind + 1') END FROM EVENTS$$);
 SELECT differences($$SELECT id FROM EVENTS WHERE ROW(id, 1) < ROW(0, jsonb_array_length(doc->'n'))$$);
 SELECT differences($$SELECT max(jsonb_array_length(doc->'n')) FILTER (WHERE jsonb_typeof(doc->'n') = 'array') FROM EVENTS$$);
+SELECT differences($$SELECT count(*), sum(n) FROM (SELECT CASE WHEN jsonb_typeof(doc->'n') = 'array' THEN jsonb_array_length(doc->'n') END n FROM EVENTS
+                            UNION ALL SELECT id FROM EVENTS) u$$);
+CREATE POLICY guarded ON events USING (CASE WHEN jsonb_typeof(doc->'n') = 'array' THEN jsonb_array_length(doc->'n') ELSE id % 3 END < 2);
+ALTER TABLE events ENABLE ROW LEVEL SECURITY;
+CREATE ROLE amax_guarded;
+GRANT SELECT ON events TO amax_guarded;
+SET ROLE amax_guarded;
+SELECT count(*), count(doc) FROM events;
+RESET ROLE;
+SELECT count(*) FROM heap_events WHERE CASE WHEN jsonb_typeof(doc->'n') = 'array' THEN jsonb_array_length(doc->'n') ELSE id % 3 END < 2;
+DROP POLICY guarded ON events;
+ALTER TABLE events DISABLE ROW LEVEL SECURITY;
+DROP OWNED BY amax_guarded;
+DROP ROLE amax_guarded;
 SELECT count(*) FROM events WHERE jsonb_array_length(doc->'n') > 1;
 -- A leaf that cannot have rows is not read.
 CREATE FUNCTION leaves_skipped(query text) RETURNS text LANGUAGE plpgsql AS $$

@@ -32,10 +32,18 @@ pub unsafe fn guards(root: *mut PlannerInfo) -> bool {
         });
     };
     look(parse.targetList as *mut Node);
+    look(parse.returningList as *mut Node);
     look(parse.jointree as *mut Node);
+    look(parse.mergeActionList as *mut Node);
     look(parse.havingQual);
     for relation in nodes(parse.rtable) {
-        look((*(relation as *mut RangeTblEntry)).functions as *mut Node);
+        let relation = &*(relation as *mut RangeTblEntry);
+        look(relation.functions as *mut Node);
+        look(relation.securityQuals as *mut Node);
+    }
+    // What the arms of UNION ALL select.
+    for arm in nodes((*root).append_rel_list) {
+        look((*(arm as *mut AppendRelInfo)).translated_vars as *mut Node);
     }
     found
 }
