@@ -208,6 +208,14 @@ SELECT i, (SELECT count(*) FROM numbers WHERE k < i % 100 * 2 + 1), (SELECT sum(
 FROM unnest(ARRAY[-5, 0, 7, 1250, NULL, 30000]) i;
 SELECT (SELECT count(*) FROM numbers WHERE k < 2147483647 + i) FROM unnest(ARRAY[-10, 0, 1]) i;
 SELECT (SELECT count(*) FROM numbers WHERE k < 5 / i) FROM unnest(ARRAY[-10, 1, 0]) i;
+-- A number that is too small for a float is an error, also where bounds say that it is not the one sought.
+CREATE TABLE tiny USING amax AS SELECT jsonb_build_object('w', 1e-400, 'v', 0.0, 't', '1e-400') AS doc FROM generate_series(1, 2000);
+VACUUM tiny;
+SELECT count(*) FROM tiny WHERE (doc->'w')::float8 = 18;
+SELECT sum((doc->>'w')::float8) FROM tiny;
+SELECT count(*) FROM tiny WHERE (doc->>'t')::float8 > 1;
+SELECT count(*) FROM tiny WHERE (doc->'w')::numeric = 18 OR (doc->'v')::float8 > 1;
+DROP TABLE tiny;
 -- A subquery that is not to be run for the rows that are asked for.
 SELECT count(*) FROM (SELECT FROM numbers WHERE k < 10 OR v = (SELECT 1 / (min(k) - 1) FROM numbers) LIMIT 9) n;
 SELECT count(*) FROM numbers WHERE k < 10 OR v = (SELECT 1 / (min(k) - 1) FROM numbers);

@@ -49,17 +49,18 @@ fn round_div(a: i128, b: i128) -> i128 {
     }
 }
 
-/// The nearest float, as its text would be read.
-pub fn decimal_to_float(mut mantissa: i64, mut scale: u16) -> f64 {
+/// The nearest float, as its text would be read; none where that is 0 but the number is not, which is an error.
+pub fn decimal_to_float(mut mantissa: i64, mut scale: u16) -> Option<f64> {
     while scale > 0 && mantissa % 10 == 0 {
         mantissa /= 10;
         scale -= 1;
     }
     if mantissa.unsigned_abs() < EXACT_INTEGERS && i32::from(scale) <= EXACT_POWERS {
         // One correctly rounded division of two exact numbers.
-        return mantissa as f64 / 10f64.powi(i32::from(scale));
+        return Some(mantissa as f64 / 10f64.powi(i32::from(scale)));
     }
-    format!("{mantissa}e-{scale}").parse().unwrap_or(f64::NAN)
+    let value: f64 = format!("{mantissa}e-{scale}").parse().ok()?;
+    (value != 0.0).then_some(value)
 }
 
 /// A string of digits as PostgreSQL's integer types read it; other spellings of numbers are left to them.
@@ -223,7 +224,7 @@ pub(crate) fn floats<'a>(
         let tag = dense.tag(row);
         let value = match tag {
             Tag::Int => Some(word as f64),
-            Tag::Decimal => Some(decimal_to_float(word, dense.scales()[row])),
+            Tag::Decimal => decimal_to_float(word, dense.scales()[row]),
             Tag::String if is_null(Tag::Null) => strings.get(word as usize).and_then(parse_float),
             _ => None,
         };
@@ -281,7 +282,8 @@ pub(crate) fn convert(mut arg: Evaluated<'_>, to: To) -> Evaluated<'_> {
             let scales = arg.vector.scales.clone();
             map(arg, Type::Float, |i, w| {
                 let scale = scales.as_ref().map_or(0, |s| s[i]);
-                (scale != LARGE).then(|| decimal_to_float(w, scale).to_bits() as i64)
+                let value = (scale != LARGE).then(|| decimal_to_float(w, scale));
+                value.flatten().map(|value| value.to_bits() as i64)
             })
         }
         (Type::Numeric, To::Int { min, max }) => {
@@ -586,10 +588,15 @@ mod tests {
     fn floats_are_read_as_their_text_would_be() {
         assert_eq!(
             decimal_to_float(173_220_660_012_345_600, 8),
-            1_732_206_600.123456
+            Some(1_732_206_600.123456)
         );
-        assert_eq!(decimal_to_float(1, 1), 0.1);
-        assert_eq!(decimal_to_float(i64::MAX, 3), 9_223_372_036_854_775.807);
+        assert_eq!(decimal_to_float(1, 1), Some(0.1));
+        assert_eq!(
+            decimal_to_float(i64::MAX, 3),
+            Some(9_223_372_036_854_775.807)
+        );
+        assert_eq!(decimal_to_float(0, 400), Some(0.0));
+        assert_eq!(decimal_to_float(1, 400), None);
         assert_eq!(parse_float(b"1e5"), Some(1e5));
         assert_eq!(parse_float(b"1e999"), None);
         assert_eq!(parse_float(b"infinity"), None);

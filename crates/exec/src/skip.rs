@@ -41,7 +41,9 @@ fn is_harmless(expr: &Expr, zones: &dyn Zones, external: &dyn External) -> bool 
                 (To::Int { min, max }, Tag::Int, Bound::Int(a), Bound::Int(b)) => {
                     *min <= a && b <= *max
                 }
-                (To::Numeric | To::Float, Tag::Int | Tag::Decimal, ..) => true,
+                (To::Numeric, Tag::Int | Tag::Decimal, ..) | (To::Float, Tag::Int, ..) => true,
+                // What is too small for a float is an error.
+                (To::Float, Tag::Decimal, Bound::Int(a), Bound::Int(b)) => 1 <= a || b <= -1,
                 (To::Bool, Tag::Bool, ..) => true,
                 _ => false,
             };
