@@ -290,7 +290,8 @@ class Load:
                             pass
                         time.sleep(rng.random() * 0.02)
             except psycopg.Error as error:
-                if error.sqlstate not in (None, "57P01", "57P02", "57P03", "40P01"):
+                # Also SET may be cancelled.
+                if error.sqlstate not in (None, "57014", "57P01", "57P02", "57P03", "40P01"):
                     self.problem = Mismatch(f"maintenance: {error.sqlstate} {error}")
                     return
                 stop.wait(0.05)
