@@ -7,10 +7,10 @@ use crate::assemble::{leaf, Scalar};
 use crate::error::{corrupt, Result};
 use crate::kind::Kind;
 use crate::load::Wanted;
-use crate::path::{everything, find, overflowing};
+use crate::path::{everything, field, find, overflowing};
 use crate::schema::{Body as SchemaBody, Node as SchemaNode};
 use crate::tokens::MAX_DEPTH;
-use crate::tree::{key_order, Body, Object, Tree};
+use crate::tree::{Body, Object, Tree};
 use crate::values::Values;
 
 /// Whether a constant is sound, and not nested too deeply for functions that call themselves.
@@ -92,19 +92,9 @@ pub(crate) fn wanted(
             }
             (SchemaBody::Object { keys, rest }, Json::Object(sought)) => {
                 for (name, sought) in sought.pairs().flatten() {
-                    let mut in_rest = true;
-                    if let Ok(i) = keys.binary_search_by(|key| key_order(&key.name, name)) {
-                        in_rest = keys[i].in_rest;
-                        wanted(&keys[i].alternatives, sought, false, arrays, out);
-                    }
-                    if let (true, Some(rest)) = (in_rest, rest) {
-                        out.push(Wanted {
-                            column: *rest,
-                            kind: Kind::Rest,
-                            arrays,
-                            values: true,
-                        });
-                    }
+                    field(keys, *rest, name, arrays, out, |alternatives, out| {
+                        wanted(alternatives, sought, false, arrays, out);
+                    });
                 }
             }
             (SchemaBody::Array(elements), Json::Array(sought)) => {

@@ -9,7 +9,7 @@ use crate::column::build;
 use crate::error::{corrupt, Result};
 use crate::kind::Kind;
 use crate::load::Wanted;
-use crate::schema::{Body as SchemaBody, Node as SchemaNode};
+use crate::schema::{Body as SchemaBody, Key as SchemaKey, Node as SchemaNode};
 use crate::tokens::Pairs;
 use crate::tree::{key_order, Body, Tree};
 use crate::types::PathStep;
@@ -54,6 +54,30 @@ pub(crate) fn wanted(
     wanted_until(nodes, steps, arrays, &everything, out);
 }
 
+/// The columns needed of an object's field: what `below` says of its alternatives, and the overflow column if the field may be in it.
+pub(crate) fn field(
+    keys: &[SchemaKey],
+    rest: Option<u32>,
+    name: &[u8],
+    arrays: usize,
+    out: &mut Vec<Wanted>,
+    below: impl FnOnce(&[SchemaNode], &mut Vec<Wanted>),
+) {
+    let mut in_rest = true;
+    if let Ok(i) = keys.binary_search_by(|key| key_order(&key.name, name)) {
+        in_rest = keys[i].in_rest;
+        below(&keys[i].alternatives, out);
+    }
+    if let (true, Some(rest)) = (in_rest, rest) {
+        out.push(Wanted {
+            column: rest,
+            kind: Kind::Rest,
+            arrays,
+            values: true,
+        });
+    }
+}
+
 /// The columns needed for `steps` from a place, and of the nodes where they end what `at_end` says.
 pub(crate) fn wanted_until(
     nodes: &[SchemaNode],
@@ -73,19 +97,9 @@ pub(crate) fn wanted_until(
                 wanted_until(std::slice::from_ref(node), steps, arrays, at_end, out);
             }
             (Some(name), _, SchemaBody::Object { keys, rest }) => {
-                let mut in_rest = true;
-                if let Ok(i) = keys.binary_search_by(|key| key_order(&key.name, name)) {
-                    in_rest = keys[i].in_rest;
-                    wanted_until(&keys[i].alternatives, steps, arrays, at_end, out);
-                }
-                if let (true, Some(rest)) = (in_rest, rest) {
-                    out.push(Wanted {
-                        column: *rest,
-                        kind: Kind::Rest,
-                        arrays,
-                        values: true,
-                    });
-                }
+                field(keys, *rest, name, arrays, out, |alternatives, out| {
+                    wanted_until(alternatives, steps, arrays, at_end, out);
+                });
             }
             // Only all columns below together know where an array ends.
             (_, Some(..0), SchemaBody::Array(_)) => everything(node, arrays, out),

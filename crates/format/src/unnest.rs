@@ -14,7 +14,7 @@ use crate::path::{self, PathColumn};
 use crate::presence::Presence;
 use crate::schema::{Body as SchemaBody, Node as SchemaNode};
 use crate::tokens::Pairs;
-use crate::tree::{key_order, Body, Tree};
+use crate::tree::{Body, Tree};
 use crate::types::{ColumnType, PathStep, ReadAt};
 use crate::values::{ByteVec, Values};
 
@@ -164,19 +164,9 @@ fn columns(
                     rest: overflow,
                 },
             ) => {
-                let mut in_rest = true;
-                if let Ok(i) = known.binary_search_by(|key| key_order(&key.name, name)) {
-                    in_rest = known[i].in_rest;
-                    columns(&known[i].alternatives, keys, unnest, rest, arrays, out);
-                }
-                if let (true, Some(overflow)) = (in_rest, overflow) {
-                    out.push(Wanted {
-                        column: *overflow,
-                        kind: Kind::Rest,
-                        arrays,
-                        values: true,
-                    });
-                }
+                path::field(known, *overflow, name, arrays, out, |alternatives, out| {
+                    columns(alternatives, keys, unnest, rest, arrays, out);
+                });
             }
             _ => {}
         }
