@@ -1,4 +1,4 @@
-//! Where PostgreSQL tells us that a statement, a subtransaction or a transaction has ended.
+//! Where PostgreSQL tells us that a statement begins, or that a statement, a subtransaction or a transaction has ended.
 
 use super::bulk;
 use crate::maintenance::inline;
@@ -18,6 +18,8 @@ unsafe extern "C-unwind" fn executor_start(query: *mut pg_sys::QueryDesc, flags:
         Some(next) => next(query, flags),
         None => pg_sys::standard_ExecutorStart(query, flags),
     }
+    #[cfg(not(feature = "pg18"))]
+    super::prefetch::of_plan((*query).planstate);
 }
 
 /// INSERT ... SELECT has no other end: what it loaded is published before its AFTER triggers fire.
@@ -72,8 +74,6 @@ unsafe extern "C-unwind" fn subtransaction(
 }
 
 pub fn init() {
-    #[cfg(not(feature = "pg18"))]
-    super::prefetch::init();
     unsafe {
         NEXT_START = pg_sys::ExecutorStart_hook;
         pg_sys::ExecutorStart_hook = Some(executor_start);

@@ -6,22 +6,9 @@
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
-static mut NEXT_START: pg_sys::ExecutorStart_hook_type = None;
-
-pub fn init() {
-    unsafe {
-        NEXT_START = pg_sys::ExecutorStart_hook;
-        pg_sys::ExecutorStart_hook = Some(executor_start);
-    }
-}
-
-#[pg_guard]
-unsafe extern "C-unwind" fn executor_start(query: *mut pg_sys::QueryDesc, flags: i32) {
-    match NEXT_START {
-        Some(next) => next(query, flags),
-        None => pg_sys::standard_ExecutorStart(query, flags),
-    }
-    bitmap_scans((*query).planstate, std::ptr::null_mut());
+/// Of the plan of a query that begins.
+pub unsafe fn of_plan(root: *mut pg_sys::PlanState) {
+    bitmap_scans(root, std::ptr::null_mut());
 }
 
 /// Bitmap scans read no block ahead when their `prefetch_maximum` is 0 (nodeBitmapHeapscan.c).
