@@ -24,13 +24,25 @@ const MOST_BLOCKS: u32 = 52;
 /// A statement whose rows had to be published early this often goes on in row pages: each time makes a component.
 const MOST_EARLY: u32 = 3;
 
-struct Load {
-    relid: pg_sys::Oid,
+/// What a load is of: a command of a subtransaction that inserts into a file.
+#[derive(Clone, Copy, PartialEq)]
+struct Statement {
     file: FileId,
     subxact: pg_sys::SubTransactionId,
+    cid: u32,
+}
+
+impl Statement {
+    fn is_beside(self, other: Statement) -> bool {
+        (self.file, self.subxact) == (other.file, other.subxact)
+    }
+}
+
+struct Load {
+    relid: pg_sys::Oid,
+    of: Statement,
     /// Of that subtransaction, as long as there is a writer: publishing may happen in one below it, which may come to nothing.
     xid: pg_sys::TransactionId,
-    cid: u32,
     /// Rows that went to row pages.
     rows_before: u64,
     writer: Option<ComponentWriter>,
@@ -54,18 +66,18 @@ pub unsafe fn insert(
     slots: &[*mut pg_sys::TupleTableSlot],
     cid: u32,
 ) -> bool {
-    let file = file_id(rel);
-    let subxact = pg_sys::GetCurrentSubTransactionId();
-    let known = take_one(|l| (l.file, l.subxact, l.cid) == (file, subxact, cid));
-    let mut load = known.unwrap_or_else(|| {
+    let of = Statement {
+        file: file_id(rel),
+        subxact: pg_sys::GetCurrentSubTransactionId(),
+        cid,
+    };
+    let mut load = take_one(|load| load.of == of).unwrap_or_else(|| {
         // Who inserts without the executor, as logical replication does, ends no command: those that came to nothing would be many.
-        take(|l| (l.file, l.subxact) == (file, subxact) && l.is_idle());
+        take(|load| load.of.is_beside(of) && load.is_idle());
         Load {
             relid: (*rel).rd_id,
-            file,
-            subxact,
+            of,
             xid: pg_sys::InvalidTransactionId,
-            cid,
             rows_before: 0,
             writer: None,
             next_block: 0,
@@ -175,7 +187,7 @@ impl Load {
         self.writer.is_some()
             && (snapshot.is_null()
                 || !super::scan::is_mvcc(snapshot)
-                || (*snapshot).curcid > self.cid)
+                || (*snapshot).curcid > self.of.cid)
     }
 
     /// Raises an error if rows of it were lost.
@@ -202,7 +214,7 @@ impl Load {
             return;
         }
         // This stays behind if there is an error.
-        let (file, subxact, cid) = (self.file, self.subxact, self.cid);
+        let of = self.of;
         self.lost = true;
         LOADS.with(|loads| {
             loads.borrow_mut().push(Load {
@@ -215,7 +227,7 @@ impl Load {
         self.next_block = self.end_block;
         let origin = Origin {
             xid: self.xid.into_inner(),
-            cmin: self.cid,
+            cmin: of.cid,
         };
         let (mut component, _, _) = writer.finish(rel, Some(origin));
         fault("load_written");
@@ -225,7 +237,7 @@ impl Load {
             manifest.components.push(component);
         });
         fault("load_published");
-        take(|load| (load.file, load.subxact, load.cid) == (file, subxact, cid));
+        take(|load| load.of == of);
         self.lost = false;
     }
 }
@@ -233,7 +245,7 @@ impl Load {
 /// Publishes what the current transaction has loaded into the relation, if the snapshot may see it.
 pub unsafe fn publish_for(rel: pg_sys::Relation, snapshot: pg_sys::Snapshot) {
     let file = file_id(rel);
-    let sees = |load: &Load| load.file == file && load.is_seen_by(snapshot);
+    let sees = |load: &Load| load.of.file == file && load.is_seen_by(snapshot);
     while let Some(mut load) = take_one(sees) {
         load.publish(rel);
         load.early += 1;
@@ -249,7 +261,7 @@ pub fn idle() -> bool {
 /// The statement's end for one relation (table_finish_bulk_insert()).
 pub unsafe fn finish(rel: pg_sys::Relation) {
     let file = file_id(rel);
-    while let Some(mut load) = take_one(|load| load.file == file) {
+    while let Some(mut load) = take_one(|load| load.of.file == file) {
         load.publish(rel);
     }
 }
@@ -261,12 +273,12 @@ pub unsafe fn finish_for_workers(snapshot: pg_sys::Snapshot) {
 
 /// The end of a command: its loads are published.
 pub unsafe fn finish_command(cid: u32) {
-    finish_all(|load| load.cid == cid);
+    finish_all(|load| load.of.cid == cid);
 }
 
 /// The end of a transaction or, of its own loads only, a subtransaction.
 pub unsafe fn finish_transaction(subxact: Option<pg_sys::SubTransactionId>) {
-    finish_all(|load| subxact.is_none_or(|s| load.subxact >= s));
+    finish_all(|load| subxact.is_none_or(|s| load.of.subxact >= s));
 }
 
 unsafe fn finish_all(wanted: impl Fn(&Load) -> bool) {
@@ -279,7 +291,7 @@ unsafe fn finish_all(wanted: impl Fn(&Load) -> bool) {
             continue;
         }
         // The relation may have been rewritten or truncated since: then the rows are gone with the old file.
-        if file_id(rel) == load.file {
+        if file_id(rel) == load.of.file {
             load.publish(rel);
         }
         pg_sys::RelationClose(rel);
@@ -288,7 +300,7 @@ unsafe fn finish_all(wanted: impl Fn(&Load) -> bool) {
 
 /// Forgets the loads of an aborted subtransaction, or all.
 pub fn forget(subxact: Option<pg_sys::SubTransactionId>) {
-    drop(take(|load| subxact.is_none_or(|s| load.subxact >= s)));
+    drop(take(|load| subxact.is_none_or(|s| load.of.subxact >= s)));
 }
 
 /// The others stay in case that it cannot be published.
