@@ -177,15 +177,16 @@ fn write_column(view: &View<'_>, at: &[u32], out: &mut Vec<u8>) -> Result<()> {
                 .collect()
         }
     };
+    let bytes = strings.iter().map(|string| string.len()).sum();
+    u32::try_from(bytes).map_err(|_| Error::Limit("4 GiB of strings"))?;
     let mut end = 0;
     let ends = strings.iter().map(|string| {
-        end += string.len();
-        u32::try_from(end).map_err(|_| Error::Limit("4 GiB of strings"))
+        end += string.len() as u32;
+        end
     });
-    let ends: Vec<u32> = ends.collect::<Result<_>>()?;
     put(out, [strings.len() as u64], u64::to_ne_bytes);
     put(out, ends, u32::to_ne_bytes);
-    out.reserve(end);
+    out.reserve(bytes);
     let mut put_string = |string: &&[u8]| out.extend_from_slice(string);
     strings.iter().for_each(&mut put_string);
     Ok(())
@@ -193,12 +194,16 @@ fn write_column(view: &View<'_>, at: &[u32], out: &mut Vec<u8>) -> Result<()> {
 
 fn put<T, const N: usize>(
     out: &mut Vec<u8>,
-    values: impl IntoIterator<Item = T>,
+    values: impl IntoIterator<Item = T, IntoIter: ExactSizeIterator>,
     bytes: impl Fn(T) -> [u8; N],
 ) {
     let values = values.into_iter();
-    out.reserve(values.size_hint().0 * N);
-    values.for_each(|value| out.extend_from_slice(&bytes(value)));
+    let start = out.len();
+    out.resize(start + values.len() * N, 0);
+    let (places, _) = out[start..].as_chunks_mut();
+    for (place, value) in places.iter_mut().zip(values) {
+        *place = bytes(value);
+    }
 }
 
 struct Reader<'a>(&'a [u8]);
