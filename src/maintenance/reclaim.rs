@@ -68,6 +68,11 @@ pub unsafe fn reclaim(rel: pg_sys::Relation) -> u64 {
         return 0;
     };
     conflict(rel, newest);
+    // Row pages are emptied under their locks, where nobody may wait for the TOAST table's.
+    let toast = (*(*rel).rd_rel).reltoastrelid;
+    let lock = pg_sys::RowExclusiveLock as i32;
+    let toast_at_hand =
+        toast == pg_sys::InvalidOid || pg_sys::ConditionalLockRelationOid(toast, lock);
     let mut freed = Vec::new();
     let mut kept = Vec::new();
     for retired in &ripe {
@@ -80,7 +85,7 @@ pub unsafe fn reclaim(rel: pg_sys::Relation) -> u64 {
                         #[cfg(feature = "pg18")]
                         false,
                     );
-                    if row_page(rel, v, p) {
+                    if toast_at_hand && row_page(rel, v, p) {
                         freed.push(Extent { start: p, len: 1 });
                     } else {
                         busy.push((v, p));
@@ -109,7 +114,7 @@ pub unsafe fn reclaim(rel: pg_sys::Relation) -> u64 {
         }
         manifest.retired.retain(|r| !ripe.contains(r));
         manifest.retired.append(&mut kept);
-        freed.iter().for_each(|&extent| manifest.free.give(extent));
+        manifest.set_free(&freed);
     });
     freed.iter().map(|e| u64::from(e.len)).sum()
 }

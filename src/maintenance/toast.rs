@@ -9,7 +9,7 @@ use crate::storage::rowpage::{self, heap_tuple, tid_block};
 use crate::types::attribute;
 use pgrx::pg_sys;
 
-/// Marks all chunks that tuples of the page refer to.
+/// Marks all chunks that tuples of the page refer to. The caller has the TOAST table's lock.
 pub unsafe fn kill_chunks(rel: pg_sys::Relation, pin: &Pin) {
     let toast = (*(*rel).rd_rel).reltoastrelid;
     if toast == pg_sys::InvalidOid {

@@ -207,6 +207,18 @@ impl Manifest {
         });
     }
 
+    /// Makes pages free. Whoever takes them has them in hand until he publishes; that they were suspects says nothing of them any more.
+    pub fn set_free(&mut self, extents: &[Extent]) {
+        let mut pages = RangeSet::default();
+        for extent in extents {
+            pages.insert(extent.start, extent.start + extent.len);
+            self.free.give(*extent);
+        }
+        if let Some(suspects) = &mut self.suspects {
+            suspects.pages = suspects.pages.difference(&pages);
+        }
+    }
+
     /// Fills in what was not known when this manifest was written. Whoever changes the manifest says what transaction id is next, after
     /// the change that wrote it was logged: an id that was next before may have been used, and its end logged, earlier than that change,
     /// and a standby's snapshot in between would pass for one that is past the change.
@@ -327,6 +339,24 @@ mod tests {
         assert!(!manifest.wants_stamp());
         let xids: Vec<_> = manifest.retired.iter().map(|r| r.safexid).collect();
         assert_eq!(xids, [7, 9, 9]);
+    }
+
+    #[test]
+    fn free_pages_are_no_suspects() {
+        let mut pages = RangeSet::default();
+        pages.insert(3, 9);
+        let mut manifest = Manifest {
+            suspects: Some(Suspects {
+                safexid: 7,
+                pages,
+                blocks: 0,
+            }),
+            ..Default::default()
+        };
+        manifest.set_free(&[Extent { start: 5, len: 2 }]);
+        assert_eq!(manifest.free.pages(), 2);
+        let suspects = manifest.suspects.unwrap();
+        assert_eq!(suspects.pages.ranges(), [(3, 5), (7, 9)]);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-"""What a commit may flush for others, and what it must leave alone; and a server that dies before a table's first commit."""
+"""What a commit may flush for others, and what it must leave alone; a server that dies before a table's first commit; loads that go on for long."""
 
 import psycopg
 
@@ -14,7 +14,7 @@ def tests(server):
         control.execute("CREATE DATABASE commits")
     with server.connect("commits") as control:
         control.execute("CREATE EXTENSION amax")
-    return [altered, locked, prepared, first_rows]
+    return [altered, locked, prepared, first_rows, reused]
 
 
 def equal(what, got, wanted):
@@ -123,3 +123,40 @@ def first_rows(server):
             equal(f"problems of {table}", one(control, f"SELECT count(*) FROM amax.verify('{table}')"), 0)
         control.execute("DROP TABLE first_rows, truncated")
     return "2 tables"
+
+
+def reused(server):
+    """Pages that a load had in hand when VACUUM looked for lost ones are another load's when VACUUM judges them."""
+    with server.connect("commits") as control, server.connect("commits") as loader, server.connect("commits") as witness:
+        control.execute(f"CREATE TABLE reused (a int, s text) USING amax {QUIET}")
+        # A COPY with such a trigger publishes its rows at commit.
+        control.execute("CREATE FUNCTION same() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'")
+        control.execute("CREATE TRIGGER same BEFORE INSERT ON reused FOR EACH ROW EXECUTE FUNCTION same()")
+        control.execute("SET amax.max_components = 1")
+        for connection in (control, loader):
+            connection.execute("SET amax.bulk_threshold = 10; SET amax.rows_per_leaf = 300")
+        load = "COPY reused FROM PROGRAM 'seq -f \"%.0f\t{}\" 3000'"
+        control.execute(load.format("first"))
+        loader.execute("BEGIN; " + load.format("second"))
+        witness.execute("BEGIN; SELECT pg_current_xact_id()")
+        control.execute("VACUUM reused")
+        loader.execute("COMMIT")
+        control.execute("VACUUM reused")
+        equal("components", components(control, "reused"), 1)
+        witness.execute("COMMIT; SELECT pg_current_xact_id()")
+        # The pages are free again, but the suspects have not been looked at.
+        control.execute("SET amax.fault_point = 'reclaim_taken_out'")
+        try:
+            control.execute("VACUUM reused")
+            raise Mismatch("VACUUM was to fail")
+        except psycopg.errors.InternalError:
+            control.execute("RESET amax.fault_point")
+        loader.execute("BEGIN; " + load.format("third"))
+        control.execute("VACUUM reused")
+        control.execute(load.format("fourth"))
+        loader.execute("COMMIT")
+        for word in ("first", "second", "third", "fourth"):
+            equal(f"{word} rows", one(control, f"SELECT count(DISTINCT a) FROM reused WHERE s = '{word}'"), 3000)
+        equal("problems", one(control, "SELECT count(*) FROM amax.verify('reused')"), 0)
+        control.execute("DROP TABLE reused; DROP FUNCTION same")
+        return "4 loads"
