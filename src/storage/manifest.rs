@@ -62,9 +62,10 @@ pub fn publish<R>(rel: pg_sys::Relation, f: impl FnOnce(&mut Manifest) -> R) -> 
     // Pages for the new one come out of its own free space: take them before writing down what is left.
     let pages = pages_needed(&manifest);
     let mut reserved = FreeSpace::default();
+    // If they are scattered, the metapage has no room for all of their places: those appended lie in a row.
     manifest
         .free
-        .take(pages)
+        .take_few(pages, layout::MAX_EXTENTS / 2)
         .into_iter()
         .for_each(|e| reserved.give(e));
     let mut blob = blob::write(rel, &mut reserved, &manifest.encode());

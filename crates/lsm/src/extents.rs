@@ -50,6 +50,17 @@ impl FreeSpace {
         taken
     }
 
+    /// The same, or nothing if it were more than `most` extents.
+    pub fn take_few(&mut self, pages: u32, most: usize) -> Vec<Extent> {
+        let before = self.clone();
+        let taken = self.take(pages);
+        if taken.len() <= most {
+            return taken;
+        }
+        *self = before;
+        Vec::new()
+    }
+
     pub fn pages(&self) -> u64 {
         self.0.len()
     }
@@ -75,5 +86,20 @@ mod tests {
         );
         assert_eq!(free.take(9), vec![Extent { start: 27, len: 1 }]);
         assert_eq!(free.pages(), 0);
+    }
+
+    #[test]
+    fn takes_nothing_that_is_too_scattered() {
+        let mut free = FreeSpace::default();
+        (0..8).for_each(|i| {
+            free.give(Extent {
+                start: i * 2,
+                len: 1,
+            })
+        });
+        assert_eq!(free.take_few(5, 4), vec![]);
+        assert_eq!(free.pages(), 8);
+        assert_eq!(free.take_few(4, 4).len(), 4);
+        assert_eq!(free.pages(), 4);
     }
 }
