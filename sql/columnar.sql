@@ -391,3 +391,19 @@ SELECT * FROM compare('SELECT count(d), count(n), count(s), count(d1), count(n1)
 SELECT * FROM compare('SELECT d->>''a'', n1, s IS NULL, count(*) FROM widened GROUP BY 1, 2, 3');
 RESET enable_seqscan;
 RESET amax.flush_threshold;
+
+-- keys that do not fit a page together
+SELECT twice($$CREATE TABLE wide_keys (i int, a text UNIQUE, b text UNIQUE, c text UNIQUE, d text UNIQUE)$$) \gexec
+CREATE FUNCTION twins.letters(seed int) RETURNS text LANGUAGE sql AS $$
+  SELECT string_agg(chr(33 + ('x' || substr(md5(seed || '/' || i), 1, 6))::bit(24)::int % 90), '' ORDER BY i) FROM generate_series(1, 2500) i
+$$;
+SELECT twice($$INSERT INTO wide_keys SELECT i, letters(i), letters(i + 10), letters(i + 20), letters(i + 30) FROM generate_series(1, 4) i$$) \gexec
+SET amax.flush_threshold = 0;
+SELECT twice($$VACUUM wide_keys$$) \gexec
+SELECT rows FROM amax.components('amax_side.wide_keys');
+SELECT twice($$SELECT i FROM wide_keys WHERE i = 1 FOR UPDATE$$) \gexec
+SELECT twice($$UPDATE wide_keys SET i = 10 WHERE i = 2$$) \gexec
+SELECT twice($$UPDATE wide_keys SET b = 'x' WHERE i = 3$$) \gexec
+SELECT twice($$DELETE FROM wide_keys WHERE i = 4$$) \gexec
+SELECT * FROM compare('SELECT * FROM wide_keys');
+RESET amax.flush_threshold;

@@ -288,6 +288,8 @@ impl Drop for Untoasted {
 
 /// Beyond this heap would toast a tuple (heaptoast.h: TOAST_TUPLE_THRESHOLD).
 const WIDE: usize = 2032;
+/// The widest tuple that a page holds (htup_details.h: MaxHeapTupleSize).
+const MOST: usize = 8160;
 
 /// A heap tuple with the row's key columns (those heap's locks and replica identities look at), all others NULL, and the row's
 /// own key in front of the attributes. What is wide is compressed: heap then takes the key for changed by every UPDATE, which may make
@@ -301,6 +303,7 @@ unsafe fn form(
     let natts = (*desc).natts as usize;
     let mut values = vec![pg_sys::Datum::null(); natts];
     let mut isnull = vec![true; natts];
+    let member = |i: usize| i as i32 + 1 - pg_sys::FirstLowInvalidHeapAttributeNumber;
     use pg_sys::IndexAttrBitmapKind::*;
     let keys = [INDEX_ATTR_BITMAP_KEY, INDEX_ATTR_BITMAP_IDENTITY_KEY]
         .map(|kind| pg_sys::RelationGetIndexAttrBitmap(rel, kind));
@@ -308,8 +311,7 @@ unsafe fn form(
     let all = is_logically_logged(rel)
         && (*(*rel).rd_rel).relreplident as u8 == pg_sys::REPLICA_IDENTITY_FULL;
     for i in 0..natts {
-        let member = i as i32 + 1 - pg_sys::FirstLowInvalidHeapAttributeNumber;
-        if all || keys.iter().any(|&k| pg_sys::bms_is_member(member, k)) {
+        if all || keys.iter().any(|&k| pg_sys::bms_is_member(member(i), k)) {
             (values[i], isnull[i]) = row.attribute(desc, i);
         }
     }
@@ -322,6 +324,19 @@ unsafe fn form(
             }
         }
         plain = pg_sys::heap_form_tuple(desc, values.as_mut_ptr(), isnull.as_mut_ptr());
+        // Keys that do not fit a page together are left out, the widest first, but for those that are logged: `stub_keys` looks them up.
+        let logged = |i: usize| {
+            is_logically_logged(rel) && (all || pg_sys::bms_is_member(member(i), keys[1]))
+        };
+        while (*plain).t_len as usize + KEY_BYTES > MOST {
+            let width = |i: usize| pg_sys::toast_datum_size(values[i]);
+            let wide = |&i: &usize| !isnull[i] && (*attribute(desc, i)).attlen == -1 && !logged(i);
+            let Some(widest) = (0..natts).filter(wide).max_by_key(|&i| width(i)) else {
+                break;
+            };
+            isnull[widest] = true;
+            plain = pg_sys::heap_form_tuple(desc, values.as_mut_ptr(), isnull.as_mut_ptr());
+        }
     }
     let (len, hoff) = ((*plain).t_len as usize, (*(*plain).t_data).t_hoff as usize);
     let data = pg_sys::palloc0(len + KEY_BYTES) as *mut u8;
