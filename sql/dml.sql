@@ -120,3 +120,24 @@ SELECT twice($$CREATE TABLE nothing ()$$) \gexec
 SELECT twice($$INSERT INTO nothing DEFAULT VALUES$$) \gexec
 SELECT twice($$INSERT INTO nothing SELECT FROM generate_series(1, 5)$$) \gexec
 SELECT * FROM compare('SELECT count(*) FROM nothing');
+
+-- system columns of rows that are inserted, few or many, made by a query or read from another table
+SELECT twice($$CREATE TABLE origin (i int, j int)$$) \gexec
+SELECT twice($$INSERT INTO origin SELECT i, i FROM generate_series(1, 2000) i$$) \gexec
+SELECT twice($$VACUUM origin$$) \gexec
+SELECT twice($$CREATE TABLE loaded (i int, j int)$$) \gexec
+SELECT twice($$WITH r AS (INSERT INTO loaded TABLE origin RETURNING xmin, xmax, cmin, cmax, ctid)
+  SELECT xmin = pg_current_xact_id()::xid AS own, xmax::text, cmin::text, cmax::text, count(DISTINCT ctid) FROM r GROUP BY 1, 2, 3, 4$$) \gexec
+SELECT twice($$WITH r AS (INSERT INTO loaded SELECT i, i FROM generate_series(1, 2000) i RETURNING xmin, xmax, cmin, cmax, ctid)
+  SELECT xmin = pg_current_xact_id()::xid AS own, xmax::text, cmin::text, cmax::text, count(DISTINCT ctid) FROM r GROUP BY 1, 2, 3, 4$$) \gexec
+
+-- an UPDATE of many rows, each of which a unique key is checked for, takes no more memory than one of few
+SELECT twice($$CREATE TABLE checked (i int PRIMARY KEY, j int)$$) \gexec
+SELECT twice($$CREATE INDEX ON checked (j)$$) \gexec
+SELECT twice($$INSERT INTO checked SELECT i, 0 FROM generate_series(1, 20000) i$$) \gexec
+SET work_mem = '64kB';
+SELECT twice($$WITH u AS (UPDATE checked SET j = 1 RETURNING 1)
+  SELECT (SELECT count(*) FROM u), (SELECT max(used_bytes) < 1000000 AS bounded FROM pg_backend_memory_contexts WHERE name = 'ExecutorState')$$) \gexec
+SELECT twice($$WITH c AS (INSERT INTO checked SELECT i, 0 FROM generate_series(1, 20000) i ON CONFLICT (i) DO UPDATE SET j = 2 RETURNING 1)
+  SELECT (SELECT count(*) FROM c), (SELECT max(used_bytes) < 1000000 AS bounded FROM pg_backend_memory_contexts WHERE name = 'ExecutorState')$$) \gexec
+RESET work_mem;

@@ -142,3 +142,22 @@ INSERT INTO locked VALUES (2);
 VACUUM (FREEZE) locked;
 SELECT * FROM locked;
 DROP TABLE locked;
+
+-- rows that COPY hands over one by one: a file that is emptied or copied before the transaction ends
+CREATE FUNCTION twins.same() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
+BEGIN;
+SELECT twice($$CREATE TABLE copied (i int)$$) \gexec
+SELECT twice($$CREATE TRIGGER same BEFORE INSERT ON copied FOR EACH ROW EXECUTE FUNCTION same()$$) \gexec
+SELECT twice($$COPY copied FROM PROGRAM 'seq 3000'$$) \gexec
+SELECT twice($$TRUNCATE copied$$) \gexec
+COMMIT;
+SELECT * FROM compare('SELECT * FROM copied');
+SET allow_in_place_tablespaces = on;
+CREATE TABLESPACE elsewhere LOCATION '';
+BEGIN;
+SELECT twice($$COPY copied FROM PROGRAM 'seq 3000'$$) \gexec
+SELECT twice($$ALTER TABLE copied SET TABLESPACE elsewhere$$) \gexec
+COMMIT;
+SELECT * FROM compare('SELECT * FROM copied');
+SELECT twice($$DROP TABLE copied$$) \gexec
+DROP TABLESPACE elsewhere;

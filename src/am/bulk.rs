@@ -4,7 +4,7 @@
 //! transaction itself may look at the rows. Until then nobody can see them, not even those who should: unique and exclusion checks, BRIN's
 //! summaries. Tables with such indexes load through row pages. So do logically decoded ones: components are not in the WAL's row changes.
 
-use super::modify;
+use super::{modify, slot};
 use crate::columnar::write::ComponentWriter;
 use crate::guc;
 use crate::maintenance::fault;
@@ -175,6 +175,14 @@ impl Load {
         self.next_offset += 1;
         set_tid(&mut (*slot).tts_tid, v, offset);
         (*slot).tts_tableOid = (*rel).rd_id;
+        slot::set_loaded(slot, self.origin());
+    }
+
+    fn origin(&self) -> Origin {
+        Origin {
+            xid: self.xid.into_inner(),
+            cmin: self.of.cid,
+        }
     }
 
     /// Whether nothing was loaded so far.
@@ -225,11 +233,7 @@ impl Load {
         // All blocks reserved are the component's; what follows starts in one of its own.
         (self.next_block..self.end_block).for_each(|v| writer.own(v));
         self.next_block = self.end_block;
-        let origin = Origin {
-            xid: self.xid.into_inner(),
-            cmin: of.cid,
-        };
-        let (mut component, _, _) = writer.finish(rel, Some(origin));
+        let (mut component, _, _) = writer.finish(rel, Some(self.origin()));
         fault("load_written");
         manifest::publish(rel, |manifest| {
             component.id = manifest.next_component;
@@ -264,6 +268,12 @@ pub unsafe fn finish(rel: pg_sys::Relation) {
     while let Some(mut load) = take_one(|load| load.of.file == file) {
         load.publish(rel);
     }
+}
+
+/// The relation's file is about to be emptied.
+pub unsafe fn discard(rel: pg_sys::Relation) {
+    let file = file_id(rel);
+    drop(take(|load| load.of.file == file));
 }
 
 /// Workers are about to read with a snapshot, and know nothing of what is not published.

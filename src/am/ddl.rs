@@ -1,5 +1,6 @@
 //! Files, sizes and estimates.
 
+use super::bulk;
 use crate::storage::buffer::physical_blocks;
 use crate::storage::rowpage::InHeap;
 use crate::storage::{cache, manifest, meta};
@@ -12,8 +13,21 @@ unsafe fn heap() -> &'static pg_sys::TableAmRoutine {
 
 #[pg_guard]
 pub unsafe extern "C-unwind" fn nontransactional_truncate(rel: pg_sys::Relation) {
+    bulk::discard(rel);
     cache::forget(rel);
     pg_sys::RelationTruncate(rel, 0);
+}
+
+#[cfg(feature = "pg15")]
+type File = pg_sys::RelFileNode;
+#[cfg(not(feature = "pg15"))]
+type File = pg_sys::RelFileLocator;
+
+/// Copies the file as it is: what our transaction has loaded has to be in it.
+#[pg_guard]
+pub unsafe extern "C-unwind" fn copy_data(rel: pg_sys::Relation, to: *const File) {
+    bulk::finish(rel);
+    heap().relation_copy_data.expect("heap copies its files")(rel, to);
 }
 
 /// Bytes of a fork. The main fork's are those of the logical blocks (invariant T2): BRIN, ANALYZE, TABLESAMPLE and TID scans count

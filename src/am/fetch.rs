@@ -10,43 +10,32 @@ use crate::storage::rowpage::{self, heap_tuple, is_stub, set_tid, tid_block, InH
 use crate::storage::{manifest, map};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
-use pgrx::PgMemoryContexts;
 
 #[repr(C)]
 struct IndexFetch {
     base: pg_sys::IndexFetchTableData,
-    state: *mut FetchState,
-}
-
-struct FetchState {
-    /// The row page of the last row: kept, because the next entry often points to it too, and for HOT chains in progress.
+    /// The row page of the last row: kept, because the next entry often points to it too, and for HOT chains in progress. After an error
+    /// nobody drops it: the resource owner has released its pin.
     page: Option<Pin>,
-}
-
-impl Drop for FetchState {
-    /// Runs when the memory context goes; see `scan::State`.
-    fn drop(&mut self) {
-        std::mem::forget(self.page.take());
-    }
 }
 
 #[pg_guard]
 pub unsafe extern "C-unwind" fn begin(rel: pg_sys::Relation) -> *mut pg_sys::IndexFetchTableData {
+    // Nothing of it may outlive `end`: a check of a unique key begins one for each row.
     let fetch = pg_sys::palloc0(std::mem::size_of::<IndexFetch>()) as *mut IndexFetch;
     (*fetch).base.rel = rel;
-    let state = FetchState { page: None };
-    (*fetch).state = PgMemoryContexts::CurrentMemoryContext.leak_and_drop_on_delete(state);
+    (&raw mut (*fetch).page).write(None);
     fetch as *mut pg_sys::IndexFetchTableData
 }
 
 #[pg_guard]
 pub unsafe extern "C-unwind" fn reset(fetch: *mut pg_sys::IndexFetchTableData) {
-    (*(*(fetch as *mut IndexFetch)).state).page = None;
+    (*(fetch as *mut IndexFetch)).page = None;
 }
 
 #[pg_guard]
 pub unsafe extern "C-unwind" fn end(fetch: *mut pg_sys::IndexFetchTableData) {
-    (*(*(fetch as *mut IndexFetch)).state).page = None;
+    (*(fetch as *mut IndexFetch)).page = None;
     pg_sys::pfree(fetch as _);
 }
 
@@ -61,7 +50,7 @@ pub unsafe extern "C-unwind" fn tuple(
     all_dead: *mut bool,
 ) -> bool {
     let rel = (*fetch).rel;
-    let state = &mut *(*(fetch as *mut IndexFetch)).state;
+    let state = &mut *(fetch as *mut IndexFetch);
     if !all_dead.is_null() {
         *all_dead = false;
     }

@@ -69,7 +69,7 @@ pub fn routine() -> &'static pg_sys::TableAmRoutine {
                 #[cfg(not(feature = "pg15"))]
                 relation_set_new_filelocator: heap.relation_set_new_filelocator,
                 relation_nontransactional_truncate: Some(ddl::nontransactional_truncate),
-                relation_copy_data: heap.relation_copy_data,
+                relation_copy_data: Some(ddl::copy_data),
                 relation_copy_for_cluster: Some(cluster::copy_for_cluster),
                 relation_vacuum: Some(maintenance::vacuum::relation_vacuum),
                 scan_analyze_next_block: Some(analyze::next_block),

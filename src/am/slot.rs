@@ -1,23 +1,26 @@
 //! The slot that amax's scans fill: a buffer heap tuple slot (execTuples.c) that can also hold a columnar row, whose attributes are
 //! decoded only when somebody asks for them.
 
-use crate::columnar::Row;
+use crate::columnar::{Row, System};
 use crate::storage::buffer::Pin;
+use amax_lsm::Origin;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
-use pgrx::PgMemoryContexts;
 use std::sync::OnceLock;
 
 /// Begins as PostgreSQL's BufferHeapTupleTableSlot, so that its callbacks serve the rows of row pages.
 #[repr(C)]
 struct Slot {
     base: pg_sys::BufferHeapTupleTableSlot,
-    /// Lives in the slot's memory context.
-    columnar: *mut Columnar,
+    columnar: Columnar,
+    /// Drops that with the slot's memory context: an error releases no slots.
+    on_reset: pg_sys::MemoryContextCallback,
 }
 
 struct Columnar {
     row: Option<Row>,
+    /// Set when a bulk load has taken the values that are in the slot: then it is the load's row.
+    loaded: Option<Origin>,
     /// Holds what by-reference attributes point to, until the slot is cleared. Made at first use.
     values: pg_sys::MemoryContext,
 }
@@ -25,6 +28,7 @@ struct Columnar {
 impl Columnar {
     unsafe fn let_go(&mut self) {
         self.row = None;
+        self.loaded = None;
         if !self.values.is_null() {
             pg_sys::MemoryContextReset(self.values);
         }
@@ -43,6 +47,7 @@ pub fn ops() -> &'static pg_sys::TupleTableSlotOps {
         let mut ops = heap_ops();
         ops.base_slot_size = std::mem::size_of::<Slot>();
         ops.init = Some(init);
+        ops.release = Some(release);
         ops.clear = Some(clear);
         ops.getsomeattrs = Some(getsomeattrs);
         ops.getsysattr = Some(getsysattr);
@@ -74,7 +79,7 @@ unsafe fn ours<'a>(slot: *mut pg_sys::TupleTableSlot) -> &'a mut Slot {
 }
 
 unsafe fn row_of<'a>(slot: *mut pg_sys::TupleTableSlot) -> Option<&'a Row> {
-    (*ours(slot).columnar).row.as_ref()
+    ours(slot).columnar.row.as_ref()
 }
 
 /// Puts a tuple of a pinned row page in the slot; `tid` is its logical TID. The slot takes a pin of its own.
@@ -118,7 +123,7 @@ pub unsafe fn store_columnar(
 ) {
     crate::compat::clear_slot(slot);
     let s = ours(slot);
-    (*s.columnar).row = Some(row);
+    s.columnar.row = Some(row);
     let base = &mut s.base.base.base;
     base.tts_flags &= !(pg_sys::TTS_FLAG_EMPTY as u16);
     base.tts_nvalid = 0;
@@ -131,8 +136,14 @@ pub unsafe fn heap_tuple(
     slot: *mut pg_sys::TupleTableSlot,
 ) -> Option<(pg_sys::HeapTuple, pg_sys::Buffer)> {
     let s = ours(slot);
-    ((*s.columnar).row.is_none() && s.base.buffer != 0)
-        .then_some((s.base.base.tuple, s.base.buffer))
+    (s.columnar.row.is_none() && s.base.buffer != 0).then_some((s.base.base.tuple, s.base.buffer))
+}
+
+/// A bulk load has taken the values in a slot of any kind.
+pub unsafe fn set_loaded(slot: *mut pg_sys::TupleTableSlot, by: Origin) {
+    if is_ours(slot) {
+        ours(slot).columnar.loaded = Some(by);
+    }
 }
 
 /// The columnar row in a slot of any kind, if it holds one.
@@ -142,17 +153,41 @@ pub unsafe fn columnar_row<'a>(slot: *mut pg_sys::TupleTableSlot) -> Option<&'a 
 
 #[pg_guard]
 unsafe extern "C-unwind" fn init(slot: *mut pg_sys::TupleTableSlot) {
-    // Dropped with the slot's memory context: an error clears no slots.
-    let columnar = Columnar {
+    let s = ours(slot);
+    (&raw mut s.columnar).write(Columnar {
         row: None,
+        loaded: None,
         values: std::ptr::null_mut(),
-    };
-    ours(slot).columnar = PgMemoryContexts::For((*slot).tts_mcxt).leak_and_drop_on_delete(columnar);
+    });
+    s.on_reset.func = Some(drop_columnar);
+    s.on_reset.arg = slot.cast();
+    pg_sys::MemoryContextRegisterResetCallback((*slot).tts_mcxt, &mut s.on_reset);
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn drop_columnar(slot: *mut std::ffi::c_void) {
+    std::ptr::drop_in_place(&raw mut (*(slot as *mut Slot)).columnar);
+}
+
+/// Nothing of a slot may outlive it: a check of a unique key makes one for each row.
+#[pg_guard]
+unsafe extern "C-unwind" fn release(slot: *mut pg_sys::TupleTableSlot) {
+    let s = ours(slot);
+    // MemoryContextUnregisterResetCallback(), which came with 18. The newest are first.
+    let mut link = &raw mut (*(*slot).tts_mcxt).reset_cbs;
+    while *link != &raw mut s.on_reset {
+        link = &raw mut (**link).next;
+    }
+    *link = s.on_reset.next;
+    if !s.columnar.values.is_null() {
+        pg_sys::MemoryContextDelete(s.columnar.values);
+    }
+    drop_columnar(slot.cast());
 }
 
 #[pg_guard]
 unsafe extern "C-unwind" fn clear(slot: *mut pg_sys::TupleTableSlot) {
-    (*ours(slot).columnar).let_go();
+    ours(slot).columnar.let_go();
     heap_ops().clear.unwrap()(slot);
 }
 
@@ -161,7 +196,7 @@ unsafe extern "C-unwind" fn getsomeattrs(slot: *mut pg_sys::TupleTableSlot, natt
     let Some(row) = row_of(slot) else {
         return heap_ops().getsomeattrs.unwrap()(slot, natts);
     };
-    let columnar = &mut *ours(slot).columnar;
+    let columnar = &mut ours(slot).columnar;
     if columnar.values.is_null() {
         columnar.values = pg_sys::AllocSetContextCreateInternal(
             (*slot).tts_mcxt,
@@ -187,10 +222,12 @@ unsafe extern "C-unwind" fn getsysattr(
     attnum: i32,
     isnull: *mut bool,
 ) -> pg_sys::Datum {
-    if let Some(row) = row_of(slot) {
-        // xmin, xmax, cmin, cmax: those of a frozen tuple, or of what is going on with the row. Attributes already fetched stay.
+    // xmin, xmax, cmin, cmax: those of a frozen tuple, or of what is going on with the row.
+    let loaded = ours(slot).columnar.loaded.map(System::of_load);
+    if let Some(system) = loaded.or_else(|| row_of(slot).map(Row::system_columns)) {
+        // Attributes already fetched stay.
         let mut header: pg_sys::HeapTupleHeaderData = std::mem::zeroed();
-        row.system_columns().apply(&mut header);
+        system.apply(&mut header);
         let mut tuple = pg_sys::HeapTupleData {
             t_len: std::mem::size_of_val(&header) as u32,
             t_self: (*slot).tts_tid,
@@ -242,8 +279,7 @@ unsafe extern "C-unwind" fn materialize(slot: *mut pg_sys::TupleTableSlot) {
     let tuple = form(slot);
     pg_sys::MemoryContextSwitchTo(old);
     let s = ours(slot);
-    let columnar = &mut *s.columnar;
-    columnar.let_go();
+    s.columnar.let_go();
     s.base.base.tuple = tuple;
     s.base.base.off = 0;
     s.base.buffer = 0;

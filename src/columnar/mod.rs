@@ -17,7 +17,7 @@ pub mod write;
 pub use index_feed::IndexFeed;
 pub use leaf::{open as open_leaf, Attribute, Keys, Level, OpenLeaf, Path};
 pub use leaf_cache::{close as close_leaf, forget as forget_leaves, let_go};
-pub use row::{row_for_rewrite, Row};
+pub use row::{row_for_rewrite, Row, System};
 pub use rows::{
     fetch, next_version, row_at, row_version, rows_for_analyze, rows_of_block, rows_of_blocks,
     LeafRows,

@@ -126,6 +126,14 @@ pub struct System {
 }
 
 impl System {
+    /// Of a row that is being loaded.
+    pub fn of_load(origin: Origin) -> System {
+        System {
+            origin: Some(origin),
+            stub: None,
+        }
+    }
+
     /// Writes them to the header of a tuple formed of the row.
     pub unsafe fn apply(&self, header: pg_sys::HeapTupleHeader) {
         const XMAX_BITS: u16 = (pg_sys::HEAP_XMAX_INVALID
