@@ -220,3 +220,10 @@ DROP TABLE tiny;
 SELECT count(*) FROM (SELECT FROM numbers WHERE k < 10 OR v = (SELECT 1 / (min(k) - 1) FROM numbers) LIMIT 9) n;
 SELECT count(*) FROM numbers WHERE k < 10 OR v = (SELECT 1 / (min(k) - 1) FROM numbers);
 DROP TABLE numbers;
+-- Infinite times, beside those that share a month.
+CREATE TABLE times USING amax AS SELECT CASE i % 4 WHEN 0 THEN 'infinity' WHEN 1 THEN '-infinity' ELSE '2024-02-01 10:00'::timestamp + i * interval '1 minute' END AS t
+    FROM generate_series(1, 2000) i;
+VACUUM times;
+SELECT date_trunc('month', t), count(*) FROM times GROUP BY 1 ORDER BY 1;
+SELECT extract(year FROM t), date_part('hour', t) < 12, count(*) FROM times GROUP BY 1, 2 ORDER BY 1, 2;
+DROP TABLE times;

@@ -73,7 +73,9 @@ pub(crate) fn by_word<'a>(
             places.push(UNKNOWN);
             continue;
         }
-        let at = word.div_euclid(step);
+        // Infinite times are in no step: from its ends there is no way to them.
+        let alone = step == 1 || matches!(word, i64::MIN | i64::MAX);
+        let at = if alone { word } else { word.div_euclid(step) };
         if let Some((known, place)) = last {
             if known == at {
                 places.push(place);
@@ -86,8 +88,8 @@ pub(crate) fn by_word<'a>(
             made - 1
         };
         let found = steps.entry(at).or_insert_with(|| {
-            let first = call(at * step, &mut values);
-            if step == 1 {
+            let first = call(if alone { at } else { at * step }, &mut values);
+            if alone {
                 return Step::Constant(first);
             }
             let end = call(at * step + (step - 1), &mut values);
