@@ -27,6 +27,12 @@ TEXT_CASTS = {
     "date": {DATE, TS, TZ, NULL},
     "timestamp": {DATE, TS, TZ, NULL},
     "timestamptz": {DATE, TS, TZ, NULL},
+    "smallint": {INT, ISTR, NULL},
+    "real": {INT, BIG, DEC, ISTR, DSTR, NULL},
+    "numeric(12,3)": {INT, DEC, ISTR, DSTR, NULL},
+    "interval": {INT, ISTR, NULL},
+    "varchar(12)": ALL,
+    "char(6)": ALL,
 }
 JSON_CASTS = {
     "int": {INT, DEC},
@@ -34,6 +40,9 @@ JSON_CASTS = {
     "numeric": NUMBERS,
     "float8": {INT, BIG, HUGE, DEC},
     "bool": {BOOL},
+    "smallint": {INT},
+    "real": {INT, BIG, DEC},
+    "numeric(12,3)": {INT, DEC},
 }
 
 KEYS = ["", "we ird", 'q"uote', "sl/ash", "back\\slash", "do$llar", "a.b", "ключ", "*", "0", "1", "-1", "{x}", "com,ma", "UPPER", "naïve\u0301",
@@ -77,7 +86,7 @@ class Type:
             return str(rng.choice([rng.randint(-2**63, 2**63 - 1), 2**31 + rng.randint(-2, 2), -2**31 + rng.randint(-2, 2), 2**63 - 1, -2**63,
                                    2**53 + rng.randint(-2, 2)]))
         if kind == HUGE:
-            digits = str(rng.randint(1, 9)) + "".join(rng.choice("0123456789") for _ in range(rng.randint(18, 40)))
+            digits = str(rng.randint(1, 9)) + "".join(rng.choice("0123456789") for _ in range(rng.choice([rng.randint(18, 40)] * 15 + [250])))
             return rng.choice(["", "-"]) + digits + rng.choice(["", ".5", ".000", "." + digits[:25], "e3"])
         if kind == DEC:
             return rng.choice([f"{rng.randint(-500, 500)}.{rng.randint(0, 99)}", f"{rng.randint(-9, 9)}.{rng.choice(['0', '50', '500', '25', '000001'])}",
@@ -236,6 +245,16 @@ def document_type(rng):
         fields[key] = (scalar(rng), rng.choice([0.9, 0.3]))
     for number in range(rng.choice([0, 3, 40])):
         fields[f"x{number}"] = (scalar(rng), rng.choice([0.01, 0.05]))
+    if rng.random() < 0.15:
+        # Data as keys.
+        fields["map"] = (Type({OBJ: 1}, {f"user {n * 7919}": (Type({INT: 5, NULL: 1, OBJ: 1}, {"a": (Type({INT: 1}), 0.5)}), 0.02) for n in range(150)}), 0.9)
+    if rng.random() < 0.15:
+        deep = Type({INT: 1})
+        for level in range(60):
+            deep = Type({OBJ: 1, NULL: 0.02}, {"d": (deep, 0.98)}) if level % 3 else Type({ARR: 1}, None, deep, longest=1)
+        fields["deep"] = (deep, 0.5)
+    if rng.random() < 0.15:
+        fields["many"] = (Type({ARR: 1}, None, Type({INT: 9, STR: 1}, words=few), longest=2000), 0.03)
     # Reordered, and in some worlds with roots that are no objects.
     order = list(fields)
     rng.shuffle(order)

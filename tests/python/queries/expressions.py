@@ -7,7 +7,8 @@ the order of rows shows in the last digits.
 import json
 import re
 
-from documents import ARR, BAD, BIG, JSON_CASTS, OBJ, TEXT_CASTS, quote
+from columns import CAST_TYPES, OTHERS
+from documents import ALL, ARR, BAD, BIG, JSON_CASTS, OBJ, TEXT_CASTS, quote
 from nodes import Literal, List, Node
 
 TYPES = ["int", "bigint", "numeric", "float8", "text", "bool", "date", "timestamp", "timestamptz", "jsonb", "text[]"]
@@ -38,6 +39,7 @@ class Scope:
         self.documents = list(documents)  # (SQL of a jsonb, Documents)
         self.columns = list(columns)  # (SQL, type)
         self.keys = list(keys)  # SQL of columns that together are unique
+        self.others = CAST_TYPES + sorted({t for _, t in self.columns if t in OTHERS}) * 2
 
     def __add__(self, other):
         return Scope(self.documents + other.documents, self.columns + other.columns, self.keys + other.keys)
@@ -55,6 +57,11 @@ class Expressions:
     def adopt(self, inner):
         self.loose |= inner.loose
         self.float_sums |= inner.float_sums
+
+    def type(self, trait=None, share=0.2):
+        """A type; sometimes one of OTHERS with this trait."""
+        others = [t for t in self.scope.others if trait is None or trait in OTHERS[t].traits]
+        return self.rng.choice(others if others and self.rng.random() < share else TYPES)
 
     # Literals
 
@@ -89,6 +96,8 @@ class Expressions:
                 text = quote(path.example(rng) if path else rng.choice(["1", "1.0", '"red"', "null", "true", "[]", "{}", '{"a": 1}', "[1, 2]", '""']))
             case "text[]":
                 text = rng.choice(["'{}'", "'{red,NULL}'", "'{a,b,red}'", "'{\"\"}'"])
+            case _:
+                text = quote(rng.choice(OTHERS[type_].values))
         return Literal(type_, f"{text}::{type_}" if not text.startswith("(") else text + "::int")
 
     # Paths
@@ -178,7 +187,7 @@ class Expressions:
             return self.text_at(base, path.steps), path
         if type_ not in TEXT_CASTS:
             return None
-        if rng.random() < 0.12:
+        if rng.random() < 0.12 and type_ not in OTHERS:
             return self.guarded(type_)
         if type_ in JSON_CASTS and rng.random() < 0.4:
             found = self.path(JSON_CASTS[type_])
@@ -225,9 +234,9 @@ class Expressions:
             return Node(type_, "COALESCE(%s)", List([self.value(type_, depth - 1), self.value(type_, depth - 1)], least=1))
         if draw < 0.20:
             return Node(type_, "CASE WHEN %s THEN %s ELSE %s END", self.condition(depth - 1), self.value(type_, depth - 1), self.value(type_, depth - 1))
-        if draw < 0.24:
+        if draw < 0.24 and "=" in (OTHERS[type_].traits if type_ in OTHERS else "="):
             return Node(type_, "NULLIF(%s, %s)", self.value(type_, depth - 1), self.simple(type_))
-        if draw < 0.27 and type_ in ORDERED and type_ not in ("jsonb", "bool"):
+        if draw < 0.27 and type_ not in ("jsonb", "bool", "text[]") and "<" in (OTHERS[type_].traits if type_ in OTHERS else "<"):
             return Node(type_, rng.choice(["GREATEST", "LEAST"]) + "(%s, %s)", self.value(type_, depth - 1), self.simple(type_))
         if draw < 0.29:
             return Node(type_, "CASE %s WHEN %s THEN %s END", self.value("text", depth - 1), self.literal("text"), self.value(type_, depth - 1))
@@ -253,7 +262,7 @@ class Expressions:
                     lambda: Node("int", rng.choice(["abs(%s)", "(- %s)", "sign(%s)::int"]), value("int")),
                     lambda: Node("int", rng.choice(["length(%s)", "octet_length(%s)", "char_length(%s)"]), value("text")),
                     lambda: self.array_length(),
-                    lambda: Node("int", "extract(year from %s)::int", value(rng.choice(["date", "timestamp", "timestamptz"]))),
+                    self.year,
                     lambda: Node("int", "(%s)::int", self.simple("bool")),
                     lambda: Node("int", "cardinality(%s)", value("text[]")),
                 ])()
@@ -295,7 +304,7 @@ class Expressions:
                                  value("text")),
                     lambda: Node("text", "(%s || %s)", value("text"), self.simple("text")),
                     lambda: Node("text", "concat(%s, '-', %s)", value("text"), self.simple(rng.choice(TYPES[:7]))),
-                    lambda: Node("text", "(%s)::text", value(rng.choice(TYPES))),
+                    lambda: Node("text", "(%s)::text", value(self.type(share=0.4))),
                     lambda: Node("text", f"(%s)::{rng.choice(['varchar(3)', 'char(4)', 'varchar', 'name'])}::text", value("text")),
                     lambda: Node("text", "jsonb_typeof(%s)", self.simple("jsonb")),
                     lambda: Node("text", f"to_char(%s, '{rng.choice(['YYYY-MM', 'HH24', 'Day', 'YYYY-MM-DD HH24:MI:SS'])}')", value(rng.choice(["timestamp", "timestamptz"]))),
@@ -329,14 +338,19 @@ class Expressions:
             case "jsonb":
                 return rng.choice([
                     lambda: Node("jsonb", "to_jsonb(%s)", value(rng.choice(["int", "numeric", "text", "bool", "date", "text[]"]))),
-                    lambda: Node("jsonb", "jsonb_build_object('a', %s, 'b', %s)", value("jsonb"), self.simple(rng.choice(TYPES))),
-                    lambda: Node("jsonb", "jsonb_build_array(%s, %s)", value("jsonb"), self.simple(rng.choice(TYPES))),
+                    lambda: Node("jsonb", "jsonb_build_object('a', %s, 'b', %s)", value("jsonb"), self.simple(self.type())),
+                    lambda: Node("jsonb", "jsonb_build_array(%s, %s)", value("jsonb"), self.simple(self.type())),
                     lambda: Node("jsonb", "jsonb_strip_nulls(%s)", value("jsonb")),
                     lambda: Node("jsonb", f"jsonb_path_query_{rng.choice(['first', 'array'])}(%s, %s)", self.simple("jsonb"), self.jsonpath()),
                     lambda: self.changed_document(),
                 ])()
             case "text[]":
                 return Node("text[]", "ARRAY[%s, %s]", self.simple("text"), self.simple("text"))
+
+    def year(self):
+        """Of a path: columns may be infinite."""
+        found = self.field(self.rng.choice(["date", "timestamp", "timestamptz"]))
+        return Node("int", "extract(year from %s)::int", found[0]) if found else None
 
     def epoch(self):
         """A time from seconds or microseconds since 1970."""
@@ -399,7 +413,7 @@ class Expressions:
     def pair(self, type_=None, depth=1):
         """An expression and something to compare it with."""
         rng = self.rng
-        type_ = type_ or rng.choice(ORDERED + ["int", "text", "numeric"])
+        type_ = type_ or (self.type("<") if rng.random() < 0.5 else rng.choice(ORDERED + ["int", "text", "numeric"]))
         if rng.random() < 0.75 and (found := self.field(type_)):
             left, path = found
             return type_, left, self.literal(type_, path) if rng.random() < 0.85 else self.value(type_, depth)
@@ -426,7 +440,8 @@ class Expressions:
 
     def membership(self):
         rng = self.rng
-        type_ = rng.choice(["int", "bigint", "numeric", "float8", "text", "text", "date", "timestamp", "jsonb", "bool"])
+        others = [t for t in self.scope.others if "=" in OTHERS[t].traits and not t.endswith("[]")]
+        type_ = rng.choice(["int", "bigint", "numeric", "float8", "text", "text", "date", "timestamp", "jsonb", "bool", rng.choice(others)])
         found = self.field(type_) if rng.random() < 0.85 else None
         left, path = found if found else (self.value(type_, 1), None)
         values = [self.literal(type_, path) for _ in range(rng.choice([1, 2, 3, 5, 12]))]
@@ -440,12 +455,12 @@ class Expressions:
 
     def between(self):
         rng = self.rng
-        type_ = rng.choice(["int", "int", "bigint", "numeric", "float8", "text", "date", "timestamp", "timestamptz", "jsonb"])
+        type_ = rng.choice(["int", "int", "bigint", "numeric", "float8", "text", "date", "timestamp", "timestamptz", "jsonb", self.type("<", 1)])
         type_, left, low = self.pair(type_)
         return Node("bool", f"(%s {rng.choice(['', '', 'NOT '])}BETWEEN {rng.choice(['', '', 'SYMMETRIC '])}%s AND %s)", left, low, self.literal(type_))
 
     def null_test(self):
-        type_ = self.rng.choice(["jsonb", "text", "jsonb", "text"] + TYPES)
+        type_ = self.rng.choice(["jsonb", "text", "jsonb", "text", self.type(share=1)] + TYPES)
         return Node("bool", f"(%s IS {self.rng.choice(['', 'NOT '])}NULL)", self.value(type_, 1))
 
     def pattern(self):
@@ -599,14 +614,21 @@ class Expressions:
         if draw < 0.15:
             return Node("bigint", "count(*)")
         if draw < 0.28:
-            return Node("bigint", "count(%s)", self.value(rng.choice(TYPES), 1))
+            return Node("bigint", "count(%s)", self.value(self.type(), 1))
         if draw < 0.38:
-            return Node("bigint", "count(DISTINCT %s)", self.value(rng.choice(TYPES), 1))
+            return Node("bigint", "count(DISTINCT %s)", self.value(self.type("="), 1))
         if draw < 0.40:
             type_ = rng.choice(["timestamp", "timestamptz"])
-            return Node("numeric", "extract(epoch from (max(%s) - min(%s)))", self.value(type_, 1), self.value(type_, 1))
+            fields = [self.field(type_), self.field(type_)]
+            return Node("numeric", "extract(epoch from (max(%s) - min(%s)))", *(f[0] for f in fields)) if None not in fields else Node("bigint", "count(*)")
         if draw < 0.58:
-            type_ = rng.choice(["int", "int", "bigint", "numeric", "numeric", "float8"])
+            type_ = rng.choice(["int", "int", "bigint", "numeric", "numeric", "float8", self.type("sum", 1)])
+            if type_ in OTHERS:
+                self.loose |= type_ in ("real", "interval")
+                value = self.column(type_) if type_ == "real" else self.value(type_, 1)
+                return Node(None, f"{rng.choice(['sum', 'avg'])}(%s)", value or self.literal(type_))
+            if type_ not in ("int", "bigint", "numeric", "float8"):
+                type_ = "int"
             if type_ == "float8":
                 # Sums of anything may cancel out and leave nothing but the last digits.
                 self.float_sums = True
@@ -619,10 +641,11 @@ class Expressions:
         if draw < 0.61:
             return Node("text", f"{rng.choice(['min', 'max'])}(%s COLLATE {rng.choice(COLLATIONS)})", self.value("text", 1))
         if draw < 0.80:
-            type_ = rng.choice(["int", "bigint", "numeric", "float8", "text", "text", "date", "timestamp", "timestamptz", "text[]"])
+            type_ = rng.choice(["int", "bigint", "numeric", "float8", "text", "text", "date", "timestamp", "timestamptz", "text[]"]
+                               + [t for t in self.scope.others if "max" in OTHERS[t].traits])
             # 1.0 and 1 are the same to min and max.
-            self.loose |= type_ == "numeric"
-            return Node(type_, f"{rng.choice(['min', 'max'])}(%s)", self.value(type_, 1))
+            self.loose |= type_ in ("numeric", "float8", "real")
+            return Node(None if type_ in OTHERS else type_, f"{rng.choice(['min', 'max'])}(%s)", self.value(type_, 1))
         if draw < 0.86:
             return Node("bool", f"{rng.choice(['bool_and', 'bool_or', 'every'])}(%s)", self.value("bool", 1))
         keys = ", ".join(self.scope.keys)
@@ -632,19 +655,25 @@ class Expressions:
             if draw < 0.92:
                 call, result, type_ = "string_agg(%s, ','", "text", "text"
             elif draw < 0.96:
-                call, result, type_ = "array_agg(%s", None, rng.choice(TYPES[:-1])
+                call, result, type_ = "array_agg(%s", None, rng.choice(TYPES[:-1] + [t for t in self.scope.others if not t.endswith("[]")])
             else:
                 call, result, type_ = "jsonb_agg(%s", "jsonb", "jsonb"
             value = self.value(type_, 1)
             # Rows may have the same keys: then the values themselves give an order.
             return Node(result, f'{call} ORDER BY {keys}, (%s)::text COLLATE "C")', value, value)
-        return Node("numeric", rng.choice(["percentile_disc(0.5) WITHIN GROUP (ORDER BY %s)", "bit_xor(%s)", "bit_or(%s)"]), self.value("int", 1))
+        return rng.choice([
+            lambda: Node("numeric", rng.choice(["bit_xor(%s)", "bit_or(%s)", "bit_and(%s)", "mode() WITHIN GROUP (ORDER BY %s)", "rank(3) WITHIN GROUP (ORDER BY %s)",
+                                                "percentile_cont(0.25) WITHIN GROUP (ORDER BY %s)", "(array_agg(DISTINCT %s))[1:5]"]), self.value("int", 1)),
+            lambda: Node(None, f"percentile_disc({rng.choice(['0', '0.5', '1', 'ARRAY[0.1, 0.9]'])}) WITHIN GROUP (ORDER BY %s)", self.value(rng.choice(["int", "bigint", "text", "date", "timestamp"]), 1)),
+            lambda: Node("text", "string_agg(DISTINCT %s, '|' ORDER BY %s)", *[Node("text", '(%s) COLLATE "C"', self.value("text", 1))] * 2),
+            lambda: Node("jsonb", f"jsonb_object_agg(concat('k', %s), %s ORDER BY {keys}, (%s)::text COLLATE \"C\")", self.simple("text"), *[self.value("jsonb", 1)] * 2),
+        ])()
 
     def key(self):
         """An expression to group or partition by: one with few values, mostly."""
         rng = self.rng
-        type_ = rng.choice(["text", "text", "text", "int", "bool", "date", "timestamp", "numeric", "jsonb", "timestamptz", "bigint"])
-        self.loose |= type_ in ("numeric", "jsonb")
+        type_ = rng.choice(["text", "text", "text", "int", "bool", "date", "timestamp", "numeric", "jsonb", "timestamptz", "bigint", "float8", self.type("key", 1)])
+        self.loose |= type_ in ("numeric", "jsonb", "float8", "real")
         if type_ == "text" and rng.random() < 0.2:
             return Node("text", "jsonb_typeof(%s)", self.simple("jsonb"))
         if type_ == "text" and rng.random() < 0.1:

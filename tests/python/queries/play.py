@@ -5,9 +5,9 @@ import time
 
 import psycopg
 
+from columns import PREPARE_DATABASE
 from shapes import Shapes
 from sides import LOST, Answer, Side, both, difference
-from worlds import PREPARE_DATABASE
 
 PARALLEL = {"parallel_setup_cost": "0", "parallel_tuple_cost": "0", "min_parallel_table_scan_size": "0", "min_parallel_index_scan_size": "0",
             "max_parallel_workers_per_gather": "2"}
@@ -37,9 +37,13 @@ def settings(rng, world, risky):
             ("enable_mergejoin", ["off"], 0.1), ("enable_material", ["off"], 0.1), ("work_mem", ["'64kB'"], 0.2), ("enable_partitionwise_aggregate", ["on"], 0.2),
             ("enable_partitionwise_join", ["on"], 0.2), ("enable_memoize", ["off"], 0.1), ("plan_cache_mode", ["force_generic_plan", "force_custom_plan"], 0.6),
             ("TimeZone", ["'Europe/Berlin'", "'Asia/Kolkata'", "'America/St_Johns'", "'Europe/Amsterdam'", "'Africa/Monrovia'"], 0.25), ("DateStyle", ["'SQL, DMY'", "'German'"], 0.08), ("extra_float_digits", ["0"], 0.08),
-            ("cursor_tuple_fraction", ["1.0"], 0.2), ("amax.decode_cache", ["'64kB'", "0"], 0.1), ("amax.shared_cache", ["'128kB'", "0"], 0.15), ("amax.exchange_threshold", ["0", "'4kB'"], 0.4), ("from_collapse_limit", ["1"], 0.05)):
+            ("cursor_tuple_fraction", ["1.0"], 0.2), ("amax.decode_cache", ["'64kB'", "0"], 0.1), ("amax.shared_cache", ["'128kB'", "0"], 0.15), ("amax.exchange_threshold", ["0", "'4kB'"], 0.4), ("from_collapse_limit", ["1"], 0.05),
+            ("join_collapse_limit", ["1"], 0.05), ("geqo_threshold", ["2"], 0.05), ("enable_gathermerge", ["off"], 0.05), ("enable_parallel_hash", ["off"], 0.1),
+            ("enable_incremental_sort", ["off"], 0.1), ("enable_partition_pruning", ["off"], 0.05), ("IntervalStyle", ["iso_8601", "sql_standard"], 0.05), ("bytea_output", ["escape"], 0.05)):
         if rng.random() < share:
             values[name] = rng.choice(choices)
+    if rng.random() < 0.03:
+        values |= {"jit": "on", "jit_above_cost": "0"}
     if risky:
         # Which rows a condition meets must not depend on the plan.
         values |= {"enable_indexscan": "off", "enable_bitmapscan": "off", "enable_indexonlyscan": "off", "enable_memoize": "off"}
@@ -58,7 +62,7 @@ def settings(rng, world, risky):
         statements.append("BEGIN" + rng.choice(["", " ISOLATION LEVEL REPEATABLE READ"]))
         for number in range(rng.randint(0, 4)):
             if not world.locked:
-                change = [world.change(table, rng)]
+                change = [world.change(table, rng) if rng.random() < 0.9 else f"ALTER TABLE {table} ADD COLUMN fleeting{number} int DEFAULT 7"]
                 statements += change if rng.random() < 0.7 else ["SAVEPOINT undone"] + change + ["ROLLBACK TO undone"]
             statements.append(world.more(rng))
         return statements + role + ["SAVEPOINT q"]

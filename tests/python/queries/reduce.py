@@ -2,6 +2,7 @@
 
 import time
 
+from columns import PREPARE_DATABASE
 from nodes import List, Literal, Node, below
 from play import OTHER, Finding
 from sides import LOST
@@ -127,10 +128,7 @@ def script(seed, finding, steps, session, case, plans):
         lines += [f"-- {line}" for line in f"{name}: {answer}".split("\n")]
     for name, plan in zip(("heap", "amax"), plans):
         lines += [f"-- {name}'s plan:"] + [f"--   {line}" for line in plan.split("\n")]
-    lines += ["CREATE EXTENSION IF NOT EXISTS amax;",
-              "DO $$ BEGIN CREATE COLLATION public.caseless (provider = icu, deterministic = false, locale = 'und-u-ks-level2'); EXCEPTION WHEN duplicate_object THEN NULL; END $$;",
-              "CREATE OR REPLACE FUNCTION public.at(jsonb, text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS 'SELECT $1 ->> $2';",
-              "DO $$ BEGIN CREATE ROLE reader; EXCEPTION WHEN duplicate_object THEN NULL; END $$;"]
+    lines += ["CREATE EXTENSION IF NOT EXISTS amax;", PREPARE_DATABASE]
     for am in ("heap", "amax"):
         lines += [f"\\echo === {am}", f"DROP SCHEMA IF EXISTS {am}_side CASCADE; CREATE SCHEMA {am}_side; GRANT USAGE ON SCHEMA {am}_side TO reader;",
                   f"SET search_path = {am}_side, public; SET default_table_access_method = {am};"]
@@ -138,7 +136,7 @@ def script(seed, finding, steps, session, case, plans):
             if kind == "copy":
                 lines += [f"COPY {text} FROM STDIN;"] + [line for _, line in rows[0]] + ["\\."]
             else:
-                lines.append(("-- in another session: " if kind == "other" else "") + text.replace("{side}", f"{am}_side") + ";")
+                lines.append(("-- in another session: " if kind == "other" else "") + text.replace("{side}", f"{am}_side").replace("{am}", am) + ";")
         lines += [("-- in another session: " if s.startswith(OTHER) else "") + f"{s.removeprefix(OTHER)};" for s in session]
         if case:
             begin = ["BEGIN;"] if case.needs_transaction() and "SAVEPOINT q" not in session else []

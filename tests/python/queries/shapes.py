@@ -3,6 +3,7 @@
 import random
 
 from documents import ARR, OBJ
+from columns import OTHERS
 from expressions import Expressions, Scope, TYPES
 from nodes import List, Literal, Node
 from worlds import Relation
@@ -28,6 +29,8 @@ class Case:
             return [(self.node.sql(), compare)]
         if self.kind == "prepare":
             return self.prepared(compare)
+        if self.kind == "function":
+            return self.called_function()
         if self.kind == "explain":
             return [(f"EXPLAIN ({self.between}) {self.node.sql()}", None)]
         if self.before:
@@ -49,6 +52,20 @@ class Case:
 
     def needs_transaction(self):
         return self.kind in ("cursor", "change")
+
+    def called_function(self):
+        """The query in a function; its parameters have values in the next call that they had not in the one before."""
+        rng = random.Random(self.rng_seed)
+        literals = []
+        text = self.node.sql(literals)
+        body = rng.choice([("sql", f"SELECT q::text FROM ({text}) q"), ("plpgsql", f"BEGIN RETURN QUERY SELECT q::text FROM ({text}) q; END"),
+                           ("plpgsql", f"DECLARE one record; BEGIN FOR one IN {text} LOOP RETURN NEXT one::text; END LOOP; END")])
+        types = ", ".join(p.type for p in literals)
+        steps = [(f"CREATE OR REPLACE FUNCTION pg_temp.f({types}) RETURNS SETOF text LANGUAGE {body[0]} {rng.choice(['STABLE', 'VOLATILE'])} AS $f$ {body[1]} $f$", None)]
+        for number in range(rng.choice([1, 2, 7])):
+            values = [p.text if not number or p.fixed or rng.random() < 0.5 else rng.choice(self.literals.get(p.type, [p.text])) for p in literals]
+            steps.append((f"SELECT * FROM pg_temp.f({', '.join(values)})", "ordered" if self.ordered else "rows"))
+        return steps + [(f"DROP FUNCTION pg_temp.f({types})", None)]
 
     def prepared(self, compare):
         rng = random.Random(self.rng_seed)
@@ -75,7 +92,7 @@ class Shapes:
         if not self.world.locked:
             makers[self.change] = 7
         if not self.risky:
-            makers |= {self.windows: 6, self.joined: 10, self.several_joined: 6, self.grouping_sets: 3, self.with_queries: 5, self.distinct_on: 3, self.per_row: 3, self.single_row: 0}
+            makers |= {self.ties: 2, self.recursive: 2, self.partitions_joined: 2, self.windows: 6, self.joined: 10, self.several_joined: 6, self.grouping_sets: 3, self.with_queries: 5, self.distinct_on: 3, self.per_row: 3, self.single_row: 0}
         else:
             makers[self.single_row] = 12
         case = rng.choices(list(makers), list(makers.values()))[0]()
@@ -86,10 +103,10 @@ class Shapes:
         elif case.kind == "select" and rng.random() < 0.03:
             case.kind = "explain"
             case.between = "ANALYZE" + rng.choice(["", ", VERBOSE", ", BUFFERS", ", SETTINGS", ", TIMING OFF", ", WAL"]) + rng.choice(["", ", FORMAT JSON", ", FORMAT XML", ", FORMAT YAML"])
-        elif case.kind == "select" and rng.random() < 0.15:
-            case.kind = "prepare"
+        elif case.kind == "select" and rng.random() < 0.2:
+            case.kind = "prepare" if self.risky or case.float_sums or rng.random() < 0.75 else "function"
             spare = Expressions(rng, Scope())
-            case.literals = {t: [spare.literal(t).text for _ in range(4)] for t in TYPES}
+            case.literals = {t: [spare.literal(t).text for _ in range(4)] for t in TYPES + list(OTHERS)}
         case.rng_seed = rng.getrandbits(32)
         return case
 
@@ -112,9 +129,9 @@ class Shapes:
         key, low = rng.choice(keys), rng.randint(0, 300)
         return [Node("bool", rng.choice([f"{key} = {low}", f"{key} BETWEEN {low} AND {low + rng.choice([5, 50])}", f"{key} IN ({low}, {low // 2}, {low + 7})"]))]
 
-    def items(self, make, most=4):
+    def items(self, make, most=4, trait=None):
         rng = self.rng
-        return [make.value(rng.choice(TYPES), rng.choice([0, 1, 2])) for _ in range(rng.randint(1, most))]
+        return [make.value(make.type(trait), rng.choice([0, 1, 2])) for _ in range(rng.randint(1, most))]
 
     def direction(self):
         return self.rng.choice(["", "", " DESC", " NULLS FIRST", " DESC NULLS LAST"])
@@ -130,7 +147,7 @@ class Shapes:
         """A total order: the relation's keys come last."""
         rng = self.rng
         keys = [Node(None, f"%s{self.collation(item)}{self.direction()}", item) for item in
-                rng.sample(items, min(len(items), rng.randint(0, 2))) if item.type != "text[]"]
+                rng.sample(items, min(len(items), rng.randint(0, 2))) if item.type != "text[]" and (item.type not in OTHERS or "<" in OTHERS[item.type].traits)]
         if rng.random() < 0.3:
             keys.append(Node(None, f"%s{self.direction()}", make.value(rng.choice(["int", "text", "numeric", "timestamp", "jsonb"]), 1)))
         return keys + [Node(None, f"{key}{rng.choice(['', ' DESC'])}") for key in make.scope.keys]
@@ -150,6 +167,7 @@ class Shapes:
         where = self.where(make)
         rng = self.rng
         if rng.random() < 0.1:
+            items = self.items(make, trait="key")
             node = Node(None, f"SELECT DISTINCT %s FROM {relation.sql}%s", List(items, least=1), where)
             make.loose = True
             return Case(node, make)
@@ -157,8 +175,9 @@ class Shapes:
         sample = rng.choice([" TABLESAMPLE BERNOULLI (100) REPEATABLE (1)", " TABLESAMPLE SYSTEM (100)"]) \
             if relation.sql.split()[0] in ("t1", "t2") and rng.random() < 0.02 else ""
         if not self.world.locked and not self.risky and relation.sql.split()[0] in ("t1", "t2", "p", "h", "v") and rng.random() < 0.05:
-            lock = rng.choice(["UPDATE", "SHARE", "NO KEY UPDATE", "KEY SHARE"])
-            case = Case(Node(None, f"SELECT %s FROM {relation.sql}%s FOR {lock}", List(items, least=1), where), make, kind="change")
+            lock = rng.choice(["UPDATE", "SHARE", "NO KEY UPDATE", "KEY SHARE"]) + rng.choice(["", "", " SKIP LOCKED", " NOWAIT"])
+            first = rng.choice(["", f" ORDER BY {relation.alias}.id LIMIT 7"])
+            case = Case(Node(None, f"SELECT %s FROM {relation.sql}%s{first} FOR {lock}", List(items, least=1), where), make, kind="change")
             case.digest = "t1"
             return case
         return Case(Node(None, f"SELECT %s FROM {relation.sql}{sample}%s%s", List(items, least=1), where, tail), make, ordered)
@@ -276,6 +295,12 @@ class Shapes:
             if not found:
                 return None
             return Node(None, f"jsonb_object_keys(%s) AS {alias}(k)", make.json_at(found[0], found[1].steps)), Scope([], [(f"{alias}.k", "text")] * 3, make.scope.keys + [f"{alias}.k"])
+        if draw < 0.98 and (found := make.path({ARR})) and all(set(t.element.kinds) == {OBJ} for t in found[1].types):
+            keys = sorted({k for t in found[1].types for k in t.element.fields})[:3]
+            columns = ", ".join(f'"{k}" {t}'.replace("%", "%%") for k, t in zip(keys, ["text", "jsonb", "text"]) if '"' not in k and k and len(k) < 60)
+            if columns and not self.risky:
+                first = columns.split('"')[1]
+                return Node(None, f"jsonb_to_recordset(%s) AS {alias}({columns})", make.json_at(found[0], found[1].steps)), Scope([], [(f'{alias}."{first}"', "text")], [])
         base = rng.choice(make.scope.documents)[0]
         return Node(None, f"jsonb_path_query(%s, %s) AS {alias}(v)", Node("jsonb", base), make.jsonpath()), Scope([], [(f"{alias}.v", "jsonb")], [])
 
@@ -339,7 +364,7 @@ class Shapes:
         sql, below = call
         if below and rng.random() < 0.6:
             field = Expressions(rng, Scope([(sql, below)]), self.risky, self.world).field(rng.choice(["jsonb", "text", "text", "int", "numeric"]))
-            if field:
+            if field and not field[0].text.startswith("CASE"):
                 return field[0]
         return Node(None, sql)
 
@@ -388,6 +413,46 @@ class Shapes:
             return Case(Node(None, source[0], List(wanted, least=len(wanted)), inner, self.where(above)), above)
         return Case(node, make)
 
+    def ties(self):
+        """The first rows and those that are equal to the last of them; the first groups."""
+        rng = self.rng
+        relation, make = self.one()
+        make.loose = True
+        where, tail = self.where(make), f" FETCH FIRST {rng.choice([1, 5, 40])} ROWS WITH TIES"
+        order = [make.value(rng.choice(["int", "text", "numeric", "timestamp", "bool", make.type("key", 1)]), 1) for _ in range(rng.choice([1, 1, 2]))]
+        by = List([Node(None, f"%s{self.direction()}", key) for key in order], ", ", " ORDER BY ", tail, least=len(order))
+        if rng.random() < 0.4:
+            keys = List([make.key()], least=1)
+            aggregate = make.aggregate() if rng.random() < 0.5 else Node("bigint", "count(*)")
+            by = List([Node(None, rng.choice(["2 DESC", "2"]))] if aggregate.type in ("bigint", "int", "numeric") else [Node(None, "count(*)")], "", " ORDER BY ", tail, least=1)
+            return Case(Node(None, f"SELECT %s, %s FROM {relation.sql}%s GROUP BY 1%s", keys, aggregate, where, by), make)
+        return Case(Node(None, f"SELECT %s FROM {relation.sql}%s%s", List(self.items(make), least=1), where, by), make)
+
+    def recursive(self):
+        """Rows that refer to rows."""
+        rng = self.rng
+        first, first_make = self.one(small=True)
+        table, make = self.one()
+        make.adopt(first_make)
+        step = List([Node("bool", f"{table.alias}.{rng.choice(['id', 'i'])} = c.i + 1"), Node("bool", "c.depth < 3"), make.condition(1)], " AND ", " WHERE ", least=2)
+        text = Node(None, f"WITH RECURSIVE c(id, i, depth, x) AS (SELECT {first.alias}.id, {first.alias}.i, 0, %s FROM {first.sql}%s UNION SELECT {table.alias}.id, %s, c.depth + 1, %s "
+                          f"FROM c, {table.sql}%s) SELECT depth, count(*), count(DISTINCT id), count(x), min(x COLLATE \"C\") FROM c GROUP BY 1",
+                    first_make.value("text", 1), self.where(first_make, 1), make.value("int", 1), make.value("text", 1), step)
+        return Case(text, make)
+
+    def partitions_joined(self):
+        """Two partitioned tables, or one with itself, by the key that they are partitioned by."""
+        rng = self.rng
+        names = [f"r{self.world.aliases + n}" for n in (1, 2)]
+        self.world.aliases += 2
+        left, right = (Relation("p", name, self.world.documents["p"], self.world.columns) for name in names)
+        make = Expressions(rng, left.scope + right.scope, False, self.world)
+        join = rng.choice(["JOIN", "LEFT JOIN", "FULL JOIN"])
+        source = f"{left.sql} {join} {right.sql} ON {left.alias}.id = {right.alias}.id"
+        if rng.random() < 0.5:
+            return self.group(make, source, self.where(make))
+        return Case(Node(None, f"SELECT %s FROM {source}%s", List([make.aggregate() for _ in range(2)], least=1), self.where(make)), make)
+
     def windows(self):
         rng = self.rng
         relation, make = self.one()
@@ -404,6 +469,9 @@ class Shapes:
                 lambda by=by: Node(None, f"sum(%s) OVER (%s ORDER BY {order} ROWS BETWEEN 2 PRECEDING AND CURRENT ROW)", make.value("int", 1), by),
                 lambda by=by: Node(None, "count(%s) OVER (%s)", make.value("jsonb", 1), by),
                 lambda by=by: Node(None, "max(%s) OVER (%s)", make.value("date", 1), by),
+                lambda by=by, value=value: Node(None, f"{rng.choice(['dense_rank', 'percent_rank', 'cume_dist'])}() OVER (%s ORDER BY %s)", by, value),
+                lambda by=by: Node(None, f"count(*) OVER (%s ORDER BY %s {rng.choice(['RANGE BETWEEN 3 PRECEDING AND 2 FOLLOWING', 'GROUPS 1 PRECEDING'])})", by, make.value("int", 1)),
+                lambda by=by: Node(None, f"nth_value(%s, 2) OVER (%s ORDER BY {order} ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING EXCLUDE CURRENT ROW)", make.value(make.type(), 1), by),
             ])())
         node = Node(None, f"SELECT %s FROM {relation.sql}%s", List(items, least=1), self.where(make))
         if rng.random() < 0.3 and len(items) == 2 and items[1].text.startswith("row_number"):
@@ -535,16 +603,38 @@ class Shapes:
         """UPDATE or DELETE by conditions on paths, and what it left."""
         rng = self.rng
         table = rng.choice(["t1", "t1", "t2", "p", "h", "v"])
-        relation = Relation(table, table, self.world.documents[table])
+        relation = Relation(table, table, self.world.documents[table], self.world.columns)
         make = Expressions(rng, relation.scope, self.risky, self.world)
         where = List([make.condition() for _ in range(rng.choice([1, 1, 2]))], " AND ", " WHERE ")
         returning = List(self.items(make, 2) if rng.random() < 0.6 else [], ", ", " RETURNING ")
-        draw = rng.random()
-        if draw < 0.45:
+        # Which rows a condition meets above a join, the plan decides.
+        draw = rng.choice([0, 0.5]) if self.risky else rng.random()
+        if draw < 0.35:
             node = Node(None, f"DELETE FROM {table}%s%s", where, returning)
-        elif draw < 0.9:
-            column = rng.choice([("i", "int"), ("tx", "text"), ("nu", "numeric"), ("bo", "bool"), ("ts", "timestamp"), ("doc", "jsonb")])
+        elif draw < 0.42:
+            other = self.world.relation(rng, small=True)
+            matched = Node("bool", f"({table}.id = {other.alias}.id)")
+            node = Node(None, f"DELETE FROM {table} USING {other.sql}%s%s", List([matched] + where.kids, " AND ", " WHERE ", least=1), returning)
+        elif draw < 0.75:
+            column = rng.choice([("i", "int"), ("tx", "text"), ("nu", "numeric"), ("bo", "bool"), ("ts", "timestamp"), ("doc", "jsonb")]
+                                + [(c, t) for c, t in self.world.columns.items() if t in OTHERS])
             node = Node(None, f"UPDATE {table} SET {column[0]} = %s%s%s", make.value(column[1], 1), where, returning)
+        elif draw < 0.85:
+            # Of documents that are objects, one field; or columns from a row of another table.
+            other = self.world.relation(rng, small=True)
+            key = rng.choice(["n", "fresh", "objs", "o"])
+            where.kids.append(Node("bool", "(jsonb_typeof(doc) = 'object')"))
+            where.least = len(where.kids)
+            item = make.simple("jsonb")
+            form = rng.choice([f"doc['{key}'] = %s", f"doc = jsonb_set(doc, '{{{key}}}', COALESCE(%s, '1'))", f"doc = jsonb_set_lax(doc, '{{{key}}}', %s)",
+                               f"doc = doc - '{key}' || jsonb_build_object('{key}', %s)", f"(i, extra) = (SELECT max({other.alias}.i), %s FROM {other.sql} WHERE {other.alias}.i = {table}.i)"])
+            node = Node(None, f"UPDATE {table} SET {form}%s%s", Node("jsonb", f"to_jsonb(max({other.alias}.b))") if "max(" in form else item, where, returning)
+        elif draw < 0.9 and table in ("t1", "t2"):
+            source = self.world.relation(rng, small=True)
+            target = rng.choice(["", *self.world.unique[table]])
+            action = "DO UPDATE SET tx = concat(excluded.tx, %s), i = excluded.i WHERE %s" if target else "DO NOTHING"
+            node = Node(None, f"INSERT INTO {table} (id, i, tx, doc) SELECT id + {rng.choice([0, 0, 300])}, i, 'new', doc FROM {source.sql} ON CONFLICT {target} {action}%s",
+                        *([make.value("text", 1), where.kids[0]] if target else []), returning)
         elif draw < 0.93 and table not in ("v", "p"):
             source, from_make = self.one()
             chosen = List([from_make.condition(1)], " AND ", " WHERE ")
@@ -559,6 +649,9 @@ class Shapes:
             other = self.world.relation(rng, small=True)
             matched = Node("bool", f"({table}.id = {other.alias}.id)")
             node = Node(None, f"UPDATE {table} SET i = {table}.i + 1 FROM {other.sql}%s%s", List([matched] + where.kids, " AND ", " WHERE ", least=1), returning)
+        if returning.kids and rng.random() < 0.15:
+            node = Node(None, "WITH changed AS (%s) SELECT count(*), sum(hashtextextended(changed::text, 0)) FROM changed", node)
+            returning.least = 1
         case = Case(node, make, kind="change")
         if table in ("t1", "t2") and rng.random() < 0.1:
             # Through a cursor on one row.

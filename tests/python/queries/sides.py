@@ -15,6 +15,7 @@ INTERNAL = re.compile(r"XX|58|53[^4]")
 BAD_VALUE = re.compile(r"22|0A000")
 ZEROS = re.compile(rb"(\d\.\d*?)0+(?!\d)")
 POINT = re.compile(rb"(\d)\.(?!\d)")
+MINUS_ZERO = re.compile(rb"(?<![\w.])-0(?![\w.])")
 
 
 @dataclasses.dataclass
@@ -51,7 +52,7 @@ class Side:
 
     def send(self, statement):
         try:
-            self.link.send_query(statement.replace("{side}", f"{self.am}_side").encode())
+            self.link.send_query(statement.replace("{side}", f"{self.am}_side").replace("{am}", self.am).encode())
         except Exception:  # pylint: disable=broad-except
             pass  # the answer says that the connection is lost
 
@@ -99,8 +100,8 @@ def both(sides, statement):
 
 
 def plain(rows):
-    """Numbers without trailing zeros."""
-    return [tuple(None if c is None else POINT.sub(rb"\1", ZEROS.sub(rb"\1", c)) for c in row) for row in rows]
+    """Numbers without trailing zeros; zeros without a sign."""
+    return [tuple(None if c is None else MINUS_ZERO.sub(b"0", POINT.sub(rb"\1", ZEROS.sub(rb"\1", c))) for c in row) for row in rows]
 
 
 def sort_key(row):

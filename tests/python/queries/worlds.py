@@ -2,18 +2,9 @@
 
 import random
 
-from documents import Documents, Type, ARR, INT, OBJ, STR, WORDS, document_type, quote, scalar
+from columns import COLUMNS, GENERATED, OTHERS
+from documents import Documents, Type, ARR, BOOL, DEC, INT, OBJ, STR, WORDS, document_type, quote, scalar
 from expressions import Expressions, Scope
-
-COLUMNS = {"id": "int", "i": "int", "b": "bigint", "nu": "numeric", "f": "float8", "tx": "text", "bo": "bool", "d": "date", "ts": "timestamp",
-           "tz": "timestamptz", "ta": "text[]", "doc": "jsonb", "extra": "jsonb"}
-
-# Once for every database
-PREPARE_DATABASE = """
-CREATE COLLATION public.caseless (provider = icu, deterministic = false, locale = 'und-u-ks-level2');
-CREATE FUNCTION public.at(jsonb, text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS 'SELECT $1 ->> $2';
-DO $$ BEGIN CREATE ROLE reader; EXCEPTION WHEN duplicate_object THEN NULL; END $$;
-"""
 
 STATES = ["pages", "columns", "columns", "loaded", "mixed", "mixed", "mixed"]
 
@@ -21,10 +12,15 @@ STATES = ["pages", "columns", "columns", "loaded", "mixed", "mixed", "mixed"]
 class Relation:
     """Something for FROM, with an alias."""
 
-    def __init__(self, source, alias, documents):
+    def __init__(self, source, alias, documents, columns):
         self.alias, self.sql = alias, f"{source} AS {alias}"
-        self.scope = Scope([(f"{alias}.doc", documents[0]), (f"{alias}.doc", documents[0]), (f"{alias}.extra", documents[1])],
-                           [(f"{alias}.{c}", t) for c, t in COLUMNS.items()], [f"{alias}.id"])
+        self.scope = Scope([(f"{alias}.doc", documents["doc"])] + [(f"{alias}.{c}", d) for c, d in documents.items() if c in columns],
+                           [(f"{alias}.{c}", t) for c, t in columns.items()], [f"{alias}.id"])
+        for column, type_ in columns.items():
+            if type_ == "public.pair":
+                self.scope.columns += [(f"({alias}.{column}).a", "int"), (f"({alias}.{column}).b", "text")]
+            elif type_ == "int[]":
+                self.scope.columns.append((f"({alias}.{column})[1]", "int"))
 
 
 class World:
@@ -36,8 +32,20 @@ class World:
             self.types["t2"] = self.types["t1"]
         self.types["p"] = self.types["h"] = self.types["th"] = self.types["t2"]
         self.extra = Type({OBJ: 1}, {"k": (scalar(rng), 0.9), "l": (Type({ARR: 1}, None, Type({STR: 1}, words=WORDS[:6])), 0.5), "n": (Type({INT: 1}), 0.9)})
-        self.documents = {t: (Documents([k]), Documents([self.extra])) for t, k in self.types.items()}
+        self.columns = dict(COLUMNS)
+        self.infinite = rng.random() < 0.5  # values that are infinite, or no numbers
+        if rng.random() < 0.7:
+            for number, type_ in enumerate(rng.sample(list(OTHERS), rng.randint(1, 8))):
+                self.columns[f"c{number}"] = type_
+        self.generated = {c: g for c, g in GENERATED.items() if rng.random() < 0.2}
+        self.columns |= {c: t for c, (t, _) in self.generated.items()}
+        self.documents = {t: {"doc": Documents([k]), "extra": Documents([self.extra]), "gd": Documents(k.at("o"))} for t, k in self.types.items()}
+        for column, type_ in self.columns.items():
+            if type_ == "public.object":
+                found = Documents([Type({OBJ: 1}, {"k": (Type({INT: 1, DEC: 1}), 0.5), "l": (Type({ARR: 1}, None, Type({BOOL: 1})), 0.5)})])
+                self.documents = {t: d | {column: found} for t, d in self.documents.items()}
         self.aliases = 0
+        self.unique = {}  # table -> what ON CONFLICT may name
         # What makes the world: ("sql", text), ("copy", table, rows), ("other", text); rows are (id, line).
         self.steps = []
         self.indexes = rng.random() < 0.5
@@ -66,18 +74,24 @@ class World:
             "id": str(number),
             "i": null(0.05, str(rng.choice([rng.randint(-20, 20), number // 10]))),
             "b": null(0.05, str(rng.choice([number * 7, rng.randint(-2**63, 2**63 - 1)]))),
-            "nu": null(0.05, rng.choice([f"{rng.randint(-99, 99)}.{rng.choice(['0', '50', '125'])}", str(number), "NaN", "1e20"])),
-            "f": null(0.05, rng.choice([f"{rng.randint(-400, 400) / 4}", f"{rng.random():.17g}", "1e10"])),
+            "nu": null(0.05, rng.choice([f"{rng.randint(-99, 99)}.{rng.choice(['0', '50', '125'])}", str(number), "NaN", "1e20"] + self.odd("Infinity", "-Infinity", "-0.000", "1e-40", "7" * 120))),
+            "f": null(0.05, rng.choice([f"{rng.randint(-400, 400) / 4}", f"{rng.random():.17g}", "1e10"] + self.odd("NaN", "Infinity", "-Infinity", "-0", "0"))),
             "tx": null(0.05, self.escape(rng.choice(WORDS + [f"row {number}", f"{number // 50:04d}"]))),
             "bo": null(0.1, rng.choice("tf")),
-            "d": null(0.05, f"20{15 + number // 200:02d}-{rng.randint(1, 12):02d}-{rng.randint(1, 28):02d}"),
-            "ts": null(0.05, f"2021-{rng.randint(1, 12):02d}-{rng.randint(1, 28):02d} {rng.randint(0, 23):02d}:00:00"),
-            "tz": null(0.05, f"2021-{1 + number // 100 % 12:02d}-{rng.randint(1, 28):02d} {rng.randint(0, 23):02d}:00:00+00"),
+            "d": null(0.05, rng.choice([f"20{15 + number // 200:02d}-{rng.randint(1, 12):02d}-{rng.randint(1, 28):02d}"] * 9 + self.odd("infinity", "-infinity", "0044-03-15 BC"))),
+            "ts": null(0.05, rng.choice([f"2021-{rng.randint(1, 12):02d}-{rng.randint(1, 28):02d} {rng.randint(0, 23):02d}:00:00"] * 9 + self.odd("infinity", "-infinity", "0044-03-15 01:02:03 BC"))),
+            "tz": null(0.05, rng.choice([f"2021-{1 + number // 100 % 12:02d}-{rng.randint(1, 28):02d} {rng.randint(0, 23):02d}:00:00+00"] * 9 + self.odd("infinity", "-infinity", "9999-12-31 23:59:59.999999+00"))),
             "ta": null(0.05, rng.choice(["{}", "{red}", "{red,NULL,blue}", "{a,b}", '{""}'])),
             "doc": null(0.02, self.escape(self.types[table].make(rng, number))),
             "extra": null(0.1, self.escape(self.extra.make(rng, number))),
         }
+        for column in columns:
+            if column not in values:
+                values[column] = null(0.1, self.escape(rng.choice(OTHERS[self.columns[column]].values)))
         return number, "\t".join(values[c] for c in columns)
+
+    def odd(self, *values):
+        return list(values) if self.infinite else []
 
     @staticmethod
     def escape(text):
@@ -89,18 +103,22 @@ class World:
         rng = self.rng
         for table, most in (("t1", rng.choice([300, 500, 1000])), ("t2", 300), ("th", 60)):
             key = " PRIMARY KEY" if rng.random() < 0.2 else ""
+            self.unique[table] = ["(id)"] if key else []
             columns = [f"{c} {t}{key if c == 'id' else ''}" for c, t in self.shuffled()]
             dropped = rng.random() < 0.3
             if dropped:
                 columns.insert(rng.randrange(len(columns)), "gone jsonb")
-            late = [] if rng.random() < 0.7 else [c for c in columns if c.startswith("ta ")]
+            late = rng.choice([c for c in self.columns if c in ("ta", "gi") or self.columns[c] in OTHERS]) if rng.random() < 0.4 else None
+            late, columns = [c for c in columns if c.split()[0] == late], [c for c in columns if c.split()[0] != late]
             unlogged = "UNLOGGED " if rng.random() < 0.1 else ""
-            self.sql(f"CREATE {unlogged}TABLE {table} ({', '.join(c for c in columns if c not in late)})" + (" USING heap" if table == "th" else ""))
+            self.sql(f"CREATE {unlogged}TABLE {table} ({', '.join(columns)})" + (" USING heap" if table == "th" else ""))
             if dropped:
                 self.sql(f"ALTER TABLE {table} DROP COLUMN gone")
             if late:
                 # Rows of before have the column's default from the catalog.
-                self.fill(table, most, without={"ta"}, add=f"ALTER TABLE {table} ADD COLUMN ta text[] DEFAULT '{{red,late}}'")
+                name, type_ = late[0].split()[0], self.columns[late[0].split()[0]]
+                default = "" if name in self.generated else f" DEFAULT {quote(rng.choice(OTHERS[type_].values if type_ in OTHERS else ['{red,late}']))}"
+                self.fill(table, most, without={name}, add=f"ALTER TABLE {table} ADD COLUMN {late[0]}{default}")
             else:
                 self.fill(table, most)
         self.partitions()
@@ -114,7 +132,7 @@ class World:
             self.steps.append(("other", "INSERT INTO t1 (id, i, doc) SELECT id + 100000, i, doc FROM t1 WHERE id < 50"))
 
     def shuffled(self):
-        columns = list(COLUMNS.items())
+        columns = [(c, t + (f" GENERATED ALWAYS AS ({self.generated[c][1]}) STORED" if c in self.generated else "")) for c, t in self.columns.items()]
         if self.rng.random() < 0.5:
             self.rng.shuffle(columns)
         return columns
@@ -123,7 +141,8 @@ class World:
         """Rows of a table, in one of the states it may be in."""
         rng = self.rng
         state = rng.choice(STATES)
-        columns = [c for c in COLUMNS if c not in without]
+        every = [c for c in self.columns if c not in self.generated]
+        columns = [c for c in every if c not in without]
         cut = rng.randint(most // 3, most)
         first = range(low, low + cut)
         rest = range(low + cut, low + most)
@@ -139,12 +158,12 @@ class World:
             self.sql(f"VACUUM {table}")
         if state == "mixed":
             for _ in range(rng.randint(1, 4)):
-                self.sql(self.change(table, rng))
+                self.sql(self.upheaval(table, rng) if rng.random() < 0.15 else self.change(table, rng))
                 if rng.random() < 0.25:
                     self.sql(f"VACUUM {table}")
         if add:
             self.sql(add)
-            columns, names = list(COLUMNS), ", ".join(COLUMNS)
+            columns, names = every, ", ".join(every)
         copy(rest, names, columns)
         if state == "columns":
             self.sql(f"VACUUM {table}")
@@ -158,7 +177,12 @@ class World:
             self.sql(f"ANALYZE {table}")
 
     def index(self, table):
-        self.sql(f"CREATE INDEX ON {table} " + self.rng.choice([
+        if self.rng.random() < 0.1 and table in self.unique:
+            self.unique[table].append("((doc ->> 'u'), id)")
+            return self.sql(f"CREATE UNIQUE INDEX ON {table} ((doc ->> 'u'), id)")
+        return self.sql(f"CREATE INDEX ON {table} " + self.rng.choice([
+            "USING hash ((doc ->> 's'))", "USING brin (id)", "USING brin (d, ts)", "((doc -> 'seq'))", "(((doc ->> 'n')::int))", "(id) WHERE (doc ->> 's') IS NOT NULL", "(d) INCLUDE (i, ts)",
+            "USING gin (ta)", "((doc ->> 's') COLLATE \"C\", (doc ->> 'w')) WHERE (doc ->> 's') > 'b'",
             "(id)", "(id)", "(i)", "(i)", "((doc ->> 's'))", "((doc ->> 'u'), id)", "USING gin (doc)", "USING gin (doc jsonb_path_ops)", "(d, i)", "((doc -> 'n'))",
             "(tx) WHERE bo", "USING gin ((doc -> 'objs'))", "(jsonb_typeof(doc -> 'mix'))"]))
 
@@ -174,10 +198,29 @@ class World:
             f"UPDATE {table} SET doc = doc || '{{\"n\": 5}}' WHERE {some} AND jsonb_typeof(doc) = 'object'",
             f"UPDATE {table} SET doc = {document} WHERE id BETWEEN {few} AND {few + 5}",
             f"UPDATE {table} SET doc = NULL WHERE id BETWEEN {few} AND {few + 2}",
+            f"UPDATE {table} SET doc = doc - 's' #- '{{o,b}}' WHERE {some} AND jsonb_typeof(doc) = 'object'",
+            f"UPDATE {table} SET extra['n'] = '7', tz = NULL WHERE {some}",
             f"DELETE FROM {table} WHERE {some}",
             f"DELETE FROM {table} WHERE id BETWEEN {few} AND {few + 40}",
             f"SELECT count(*) FROM (SELECT id FROM {table} WHERE {some} FOR {rng.choice(['UPDATE', 'SHARE', 'KEY SHARE', 'NO KEY UPDATE'])}) x",
         ])
+
+    def upheaval(self, table, rng):
+        """Changes that are undone, DDL, and what rewrites a table."""
+        if table == "th":
+            return self.change(table, rng)
+        choices = [
+            f"BEGIN; {self.change(table, rng)}; ROLLBACK",
+            f"BEGIN; TRUNCATE {table}; ROLLBACK",
+            f"BEGIN; {self.change(table, rng)}; SAVEPOINT a; {self.change(table, rng)}; ROLLBACK TO a; {self.change(table, rng)}; COMMIT",
+            f"VACUUM FULL {table}", f"VACUUM (FREEZE) {table}",
+            f"ALTER TABLE {table} ADD COLUMN fleeting jsonb DEFAULT '{{\"a\": 1}}'; {self.change(table, rng)}; ALTER TABLE {table} DROP COLUMN fleeting",
+        ]
+        if not self.generated:
+            choices.append(f"CREATE TEMP TABLE kept AS SELECT * FROM {table}; TRUNCATE {table}; INSERT INTO {table} SELECT * FROM kept; DROP TABLE kept")
+        if table in ("t1", "t2"):
+            choices.append(f"ALTER TABLE {table} SET ACCESS METHOD heap; {self.change(table, rng)}; ALTER TABLE {table} SET ACCESS METHOD {{am}}")
+        return rng.choice(choices)
 
     @staticmethod
     def more(rng):
@@ -200,23 +243,23 @@ class World:
         self.fill("p", 299, low=1)
 
     def inheritance(self):
-        columns = ", ".join(f"{c} {t}" for c, t in COLUMNS.items())
-        self.sql(f"CREATE TABLE h ({columns})")
+        self.sql(f"CREATE TABLE h ({', '.join(f'{c} {t}' for c, t in self.shuffled())})")
         self.sql("CREATE TABLE h1 (more text) INHERITS (h)")
         self.fill("h", 100)
-        lines = [self.line("h", n, COLUMNS) for n in range(1000, 1080)]
-        self.steps.append(("copy", f"h1 ({', '.join(COLUMNS)})", lines))
+        columns = [c for c in self.columns if c not in self.generated]
+        lines = [self.line("h", n, columns) for n in range(1000, 1080)]
+        self.steps.append(("copy", f"h1 ({', '.join(columns)})", lines))
         if self.rng.random() < 0.6:
             self.sql("VACUUM h1")
 
     def make_views(self):
         rng = self.rng
         for name, table, options in (("v", "t1", ""), ("vb", "t1", " WITH (security_barrier)")):
-            scope = Relation(table, table, self.documents[table]).scope
+            scope = Relation(table, table, self.documents[table], self.columns).scope
             conditions = Expressions(rng, scope)
-            self.sql(f"CREATE VIEW {name}{options} AS SELECT {', '.join(COLUMNS)} FROM {table} WHERE {conditions.condition(1).sql()}")
+            self.sql(f"CREATE VIEW {name}{options} AS SELECT {', '.join(self.columns)} FROM {table} WHERE {conditions.condition(1).sql()}")
             self.documents[name] = self.documents[table]
-        scope = Relation("t2", "t2", self.documents["t2"]).scope
+        scope = Relation("t2", "t2", self.documents["t2"], self.columns).scope
         self.sql(f"CREATE POLICY allowed ON t2 USING ({Expressions(rng, scope).condition(1).sql()})")
         self.sql("ALTER TABLE t2 ENABLE ROW LEVEL SECURITY")
         self.sql("GRANT ALL ON ALL TABLES IN SCHEMA {side} TO reader")
@@ -229,10 +272,10 @@ class World:
         if small:
             table = rng.choice(["t1", "t2", "p", "th", "v"])
             low = rng.choice([0, 100])
-            return Relation(f"(SELECT * FROM {table} WHERE id BETWEEN {low} AND {low + 60})", alias, self.documents[table])
+            return Relation(f"(SELECT * FROM {table} WHERE id BETWEEN {low} AND {low + 60})", alias, self.documents[table], self.columns)
         table = rng.choice(["t1"] * 8 + ["t2"] * 4 + ["p", "p", "h", "v", "vb"])
         if rng.random() < 0.06:
-            inner = Relation(table, "q", self.documents[table])
+            inner = Relation(table, "q", self.documents[table], self.columns)
             condition = Expressions(rng, inner.scope).condition(1).sql().replace("%", "%%")
-            return Relation(f"(SELECT * FROM {table} AS q WHERE {condition}{rng.choice(['', ' OFFSET 0'])})", alias, self.documents[table])
-        return Relation(table, alias, self.documents[table])
+            return Relation(f"(SELECT * FROM {table} AS q WHERE {condition}{rng.choice(['', ' OFFSET 0'])})", alias, self.documents[table], self.columns)
+        return Relation(table, alias, self.documents[table], self.columns)
