@@ -43,4 +43,6 @@ pub unsafe extern "C-unwind" fn _PG_init() {
     am::hooks::init();
     query::init();
     crate::arrow::init();
+    // All settings are known now: a misspelt one is an error, not a setting without effect.
+    pg_sys::MarkGUCPrefixReserved(c"amax".as_ptr());
 }

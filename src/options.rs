@@ -115,7 +115,11 @@ fn check(options: &Map<String, Value>) {
     }
 }
 
-fn not_an_object() -> ! {
+/// Options as a user wrote them. Numbers beyond a double and the like, which serde_json does not take, are no options either.
+fn parse(text: &CStr) -> Map<String, Value> {
+    if let Ok(Value::Object(options)) = serde_json::from_str(&text.to_string_lossy()) {
+        return options;
+    }
     ereport!(
         ERROR,
         PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
@@ -135,10 +139,12 @@ fn invalid(name: &str, value: &Value, wanted: &str) {
 
 /// `amax.set_options(table regclass, options jsonb)`: adds to the table's options; a null takes one back. For the table's owner.
 #[pg_extern]
-fn set_options(table: pg_sys::Oid, options: pgrx::JsonB) {
-    let Value::Object(changes) = options.0 else {
-        not_an_object()
-    };
+fn set_options(table: pg_sys::Oid, options: pgrx::AnyElement) {
+    // Not as pgrx's JsonB, which panics at what serde_json cannot hold.
+    let text =
+        unsafe { pgrx::direct_function_call::<&CStr>(pg_sys::jsonb_out, &[Some(options.datum())]) };
+    let changes = parse(text.expect("jsonb has a text"));
+    unsafe { pg_sys::PreventCommandIfReadOnly(c"amax.set_options()".as_ptr()) };
     // The lock SECURITY LABEL takes.
     let lock = pg_sys::ShareUpdateExclusiveLock as i32;
     let rel = unsafe { pg_sys::relation_open(table, lock) };
@@ -174,6 +180,8 @@ fn set_options(table: pg_sys::Oid, options: pgrx::JsonB) {
             text.as_ptr()
         };
         pg_sys::SetSecurityLabel(&address(table), PROVIDER.as_ptr(), label);
+        // The same statement may call us for the table again.
+        pg_sys::CommandCounterIncrement();
         pg_sys::relation_close(rel, pg_sys::NoLock as i32);
     }
 }
@@ -229,10 +237,7 @@ unsafe extern "C-unwind" fn relabel(
     if label.is_null() {
         return;
     }
-    match serde_json::from_str(&CStr::from_ptr(label).to_string_lossy()) {
-        Ok(Value::Object(options)) => check(&options),
-        _ => not_an_object(),
-    }
+    check(&parse(CStr::from_ptr(label)));
 }
 
 pub fn init() {
