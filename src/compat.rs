@@ -92,3 +92,16 @@ pub unsafe fn copy_slot(to: *mut pg_sys::TupleTableSlot, from: *mut pg_sys::Tupl
         .copyslot
         .expect("every slot can be copied to")(to, from);
 }
+
+/// Raises an error unless the user may call the aggregate (ExecInitAgg()).
+pub unsafe fn check_aggregate(function: pg_sys::Oid) {
+    let (user, execute) = (pg_sys::GetUserId(), pg_sys::ACL_EXECUTE as pg_sys::AclMode);
+    #[cfg(feature = "pg15")]
+    let allowed = pg_sys::pg_proc_aclcheck(function, user, execute);
+    #[cfg(not(feature = "pg15"))]
+    let allowed = pg_sys::object_aclcheck(pg_sys::ProcedureRelationId, function, user, execute);
+    if allowed != pg_sys::AclResult::ACLCHECK_OK {
+        let name = pg_sys::get_func_name(function);
+        pg_sys::aclcheck_error(allowed, pg_sys::ObjectType::OBJECT_AGGREGATE, name);
+    }
+}

@@ -2,7 +2,7 @@
 
 use crate::am::{self, Opened};
 use crate::columnar::{open_leaf, shared, stub};
-use crate::storage::buffer::physical_blocks;
+use crate::storage::buffer::{physical_blocks, rel_name};
 use crate::storage::{census, manifest, map, meta};
 use amax_lsm::{tid, Component, RangeSet};
 use pgrx::pg_sys;
@@ -136,6 +136,19 @@ fn columns(
     ),
 > {
     let (opened, manifest) = components_of(table);
+    // As with pg_stats: paths and values are of rows that policies may hide.
+    let own_rights = pg_sys::InvalidOid;
+    let security = unsafe { pg_sys::check_enable_rls(table, own_rights, false) };
+    if security == pg_sys::CheckEnableRlsResult::RLS_ENABLED as i32 {
+        ereport!(
+            ERROR,
+            PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
+            format!(
+                "columns of table \"{}\" are hidden by row-level security",
+                rel_name(opened.0)
+            )
+        );
+    }
     let mut rows = Vec::new();
     for component in &manifest.components {
         for at in 0..component.leaves as usize {

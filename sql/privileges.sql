@@ -1,0 +1,62 @@
+-- What users may not do or see, they may not do or see here.
+\getenv abs_srcdir PG_ABS_SRCDIR
+\set include :abs_srcdir '/sql/include/twins.sql'
+\i :include
+
+SELECT twice($$CREATE TABLE t (id int, owner text, d jsonb)$$) \gexec
+SELECT twice($$INSERT INTO t SELECT i, 'privileges_' || i % 2, jsonb_build_object('secret', 's' || i) FROM generate_series(1, 3000) i$$) \gexec
+SELECT twice($$VACUUM ANALYZE t$$) \gexec
+CREATE ROLE privileges_1;
+GRANT USAGE ON SCHEMA heap_side, amax_side, twins TO privileges_1;
+GRANT SELECT ON ALL TABLES IN SCHEMA heap_side, amax_side TO privileges_1;
+
+-- a function that tells what it sees gets no rows that a policy hides
+SELECT twice($$ALTER TABLE t ENABLE ROW LEVEL SECURITY$$) \gexec
+SELECT twice($$CREATE POLICY own ON t USING (owner = current_user)$$) \gexec
+CREATE FUNCTION twins.tell(text) RETURNS boolean LANGUAGE plpgsql IMMUTABLE COST 0.0000001 AS $$
+BEGIN
+  RAISE EXCEPTION USING MESSAGE = 'told ' || $1, ERRCODE = 'TOLD1';
+END $$;
+SET ROLE privileges_1;
+SELECT * FROM compare('SELECT count(*), sum(id) FROM t');
+SELECT twice($$SELECT count(*) FROM t WHERE twins.tell(d->>'secret')$$) \gexec
+SELECT twice($$SELECT count(*) FROM t WHERE id % 2 = 0 AND twins.tell(d->>'secret')$$) \gexec
+SELECT * FROM compare('SELECT count(*) FROM t WHERE 1 / (id - 6) >= 0');
+SELECT * FROM compare('SELECT sum(1 / (id - 6)) FROM t');
+-- nor do the values in columns
+SELECT min, max FROM amax.columns('amax_side.t');
+SET row_security = off;
+SELECT min, max FROM amax.columns('amax_side.t');
+RESET row_security;
+RESET ROLE;
+SELECT count(*) > 0 FROM amax.columns('amax_side.t');
+SELECT twice($$ALTER TABLE t DISABLE ROW LEVEL SECURITY$$) \gexec
+
+-- functions and aggregates that nobody may call
+BEGIN;
+REVOKE EXECUTE ON FUNCTION sum(int), int4lt(int, int), jsonb_array_elements(jsonb) FROM PUBLIC;
+SAVEPOINT revoked;
+SET ROLE privileges_1;
+SELECT sum(id) FROM amax_side.t;
+ROLLBACK TO revoked;
+SET ROLE privileges_1;
+SELECT owner, sum(id) FROM amax_side.t GROUP BY 1;
+ROLLBACK TO revoked;
+SET ROLE privileges_1;
+SELECT count(*) FROM amax_side.t WHERE id < 5;
+ROLLBACK TO revoked;
+SET ROLE privileges_1;
+SELECT count(*) FROM amax_side.t, jsonb_array_elements(d->'a');
+ROLLBACK;
+
+-- looking inside
+REVOKE SELECT ON amax_side.t FROM privileges_1;
+GRANT SELECT (id) ON amax_side.t TO privileges_1;
+SET ROLE privileges_1;
+SELECT count(*) FROM amax.components('amax_side.t');
+SELECT count(*) FROM amax.columns('amax_side.t');
+SELECT amax.verify('amax_side.t');
+SELECT amax.set_options('amax_side.t', '{"path_cap": 5}');
+RESET ROLE;
+DROP OWNED BY privileges_1;
+DROP ROLE privileges_1;
