@@ -120,7 +120,8 @@ pub unsafe fn is_mvcc(snapshot: pg_sys::Snapshot) -> bool {
     )
 }
 
-unsafe fn count_scan(rel: pg_sys::Relation) {
+/// pgstat_count_heap_scan().
+pub unsafe fn count_scan(rel: pg_sys::Relation) {
     if let Some(stats) = table_stats(rel) {
         #[cfg(feature = "pg15")]
         {
@@ -133,16 +134,16 @@ unsafe fn count_scan(rel: pg_sys::Relation) {
     }
 }
 
-/// pgstat_count_heap_getnext() (a macro in pgstat.h).
-unsafe fn count_row(rel: pg_sys::Relation) {
+/// pgstat_count_heap_getnext() (a macro in pgstat.h), of several rows.
+pub unsafe fn count_rows(rel: pg_sys::Relation, rows: usize) {
     if let Some(stats) = table_stats(rel) {
         #[cfg(feature = "pg15")]
         {
-            (*stats).t_counts.t_tuples_returned += 1;
+            (*stats).t_counts.t_tuples_returned += rows as i64;
         }
         #[cfg(not(feature = "pg15"))]
         {
-            (*stats).counts.tuples_returned += 1;
+            (*stats).counts.tuples_returned += rows as i64;
         }
     }
 }
@@ -305,7 +306,7 @@ pub unsafe extern "C-unwind" fn getnextslot(
         if (*scan).rs_nkeys > 0 && !key_test(scan, slot) {
             continue;
         }
-        count_row((*scan).rs_rd);
+        count_rows((*scan).rs_rd, 1);
         return true;
     }
 }
@@ -361,7 +362,7 @@ pub unsafe extern "C-unwind" fn getnextslot_tidrange(
             continue;
         }
         s.block.store((*scan).rs_rd, row, slot);
-        count_row((*scan).rs_rd);
+        count_rows((*scan).rs_rd, 1);
         return true;
     }
     crate::compat::clear_slot(slot);
@@ -420,7 +421,7 @@ pub unsafe extern "C-unwind" fn sample_next_tuple(
         }
         if let Some(row) = s.block.find(offset) {
             s.block.store((*scan).rs_rd, row, slot);
-            count_row((*scan).rs_rd);
+            count_rows((*scan).rs_rd, 1);
             return true;
         }
     }

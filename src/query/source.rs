@@ -1,6 +1,7 @@
 //! Walking a table in units: the rows of a leaf that a snapshot sees, or those of a row page.
 
 use crate::am::block::{locate, Block, Pick, Place};
+use crate::am::scan::{count_rows, count_scan};
 use crate::columnar::{self, OpenLeaf};
 use crate::storage::manifest;
 use amax_lsm::{tid, Origin};
@@ -61,6 +62,8 @@ pub struct Source {
     pub met: Met,
     /// The leaf it is at, and what had been decoded of it when it came there.
     last: Option<(Rc<OpenLeaf>, usize)>,
+    /// Whether the statistics have this scan.
+    counted: bool,
 }
 
 impl Source {
@@ -79,6 +82,7 @@ impl Source {
             block: Block::default(),
             met: Met::default(),
             last: None,
+            counted: false,
         }
     }
 
@@ -132,6 +136,10 @@ impl Source {
     /// The next unit with rows the snapshot sees, but for leaves that `skip` says cannot have rows that are wanted.
     pub fn next(&mut self, forward: bool, skip: &mut dyn FnMut(&OpenLeaf) -> bool) -> Option<Unit> {
         let rel = self.rel;
+        if !std::mem::replace(&mut self.counted, true) {
+            // SAFETY: the scan has the relation open.
+            unsafe { count_scan(rel) }
+        }
         loop {
             pgrx::check_for_interrupts!();
             self.block.clear();
@@ -158,6 +166,7 @@ impl Source {
                     self.last = Some((leaf.clone(), leaf.decoded()));
                     let rows = columnar::rows_of_blocks(rel, &leaf, blocks, self.snapshot);
                     self.met.rows += rows.len() as u64;
+                    unsafe { count_rows(rel, rows.len()) }
                     if !rows.is_empty() {
                         return Some(Unit::Leaf(leaf, component.origin, rows));
                     }
@@ -166,6 +175,7 @@ impl Source {
                     self.block.load(rel, self.snapshot, blocks.start, Pick::All);
                     if self.block.len() > 0 {
                         self.met.pages += 1;
+                        unsafe { count_rows(rel, self.block.len()) }
                         return Some(Unit::Page);
                     }
                 }
@@ -176,6 +186,7 @@ impl Source {
     /// Back to the start, which a parallel scan's leader sees to itself.
     pub fn rewind(&mut self, end: u32) {
         self.block.clear();
+        self.counted = false;
         self.end = end;
         if let Position::Own(at) = &mut self.position {
             *at = 0..0;
