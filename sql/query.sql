@@ -227,3 +227,34 @@ VACUUM times;
 SELECT date_trunc('month', t), count(*) FROM times GROUP BY 1 ORDER BY 1;
 SELECT extract(year FROM t), date_part('hour', t) < 12, count(*) FROM times GROUP BY 1, 2 ORDER BY 1, 2;
 DROP TABLE times;
+-- Units of time that differ from row to row.
+CREATE TABLE moments USING amax AS
+    SELECT i, timestamp '2024-01-01' + i * interval '1 hour' AS at,
+           CASE WHEN i % 2 = 0 THEN 'month' ELSE 'year' END AS unit
+    FROM generate_series(1, 2000) i;
+VACUUM moments;
+SELECT date_trunc(unit, at), count(*) FROM moments GROUP BY 1 ORDER BY 1;
+SELECT count(*) FROM moments WHERE date_part(unit, at) = 2;
+-- Documents in a column that the leaf is older than.
+ALTER TABLE moments ADD COLUMN doc jsonb DEFAULT '{"a": "x", "b": true, "c": {"d": null}}';
+SELECT count(*) FROM moments WHERE doc->'a' = '"x"' AND doc->'b' = 'true';
+SELECT count(*) FILTER (WHERE doc->'c'->'d' = 'null'), count(*) FILTER (WHERE doc->'a' = '"y"') FROM moments WHERE doc @> '{"c": {"d": null}}';
+-- Rows that nobody asks for raise no errors: those after a loop's end, a cursor's position, and where another node stops.
+CREATE FUNCTION first_of(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE r record;
+BEGIN
+    FOR r IN EXECUTE query LOOP RETURN r; END LOOP;
+END $$;
+SELECT first_of('SELECT i FROM moments WHERE chr(500 - i) <> ''a''');
+DO $$ DECLARE n int; BEGIN SELECT i INTO n FROM moments WHERE chr(500 - i) <> 'a'; RAISE NOTICE '%', n; END $$;
+WITH few AS MATERIALIZED (SELECT i FROM moments WHERE chr(500 - i) <> 'a') SELECT * FROM few LIMIT 1;
+SELECT t.i, n FROM (SELECT i FROM moments WHERE chr(500 - i) <> 'a' OFFSET 0) t CROSS JOIN generate_series(1, 2) n LIMIT 2;
+BEGIN;
+SET LOCAL cursor_tuple_fraction = 1;
+DECLARE c CURSOR FOR SELECT i FROM moments WHERE chr(500 - i) <> 'a';
+FETCH 2 FROM c;
+FETCH ALL FROM c;
+COMMIT;
+SELECT i FROM moments WHERE chr(500 - i) <> 'a';
+DROP FUNCTION first_of;
+DROP TABLE moments;

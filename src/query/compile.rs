@@ -357,7 +357,7 @@ impl Compiler<'_> {
                 | F_DATE_PART_TEXT_TIMESTAMP
                 | F_DATE_TRUNC_TEXT_TIMESTAMP,
                 &[field, arg],
-            ) => self.memo(node, arg, step_of(field), ty),
+            ) if reads(field).is_empty() => self.memo(node, arg, step_of(field), ty),
             _ => self.single(node, function, &args, ty),
         }
     }

@@ -25,6 +25,7 @@ mod plan;
 mod planner;
 mod pushdown;
 mod rows;
+mod run;
 mod scan;
 mod source;
 mod tree;
@@ -41,6 +42,7 @@ unsafe impl Sync for Methods {}
 
 pub fn init() {
     join_filter::init();
+    run::init();
     unsafe {
         pg_sys::RegisterCustomScanMethods(&plan::SCAN.0);
         pg_sys::RegisterCustomScanMethods(&fetch_plan::SCAN.0);

@@ -249,11 +249,9 @@ unsafe extern "C-unwind" fn plan_path(
     (*scan).scan.scanrelid = (*rel).relid;
     (*scan).flags = (*best).flags;
     (*scan).custom_scan_tlist = target_list(&wanted);
-    // Whether the query reads the scan to its end.
-    let all = (*root).tuple_fraction == 0.0
-        && (*root).limit_tuples < 0.0
-        && pg_sys::bms_membership((*root).all_baserels) == pg_sys::BMS_Membership::BMS_SINGLETON;
-    (*scan).custom_private = list([pg_sys::makeInteger(i32::from(all))]);
+    let alone =
+        pg_sys::bms_membership((*root).all_baserels) == pg_sys::BMS_Membership::BMS_SINGLETON;
+    (*scan).custom_private = list([pg_sys::makeInteger(ReadToEnd::of(root, alone) as i32)]);
     (*scan).methods = &SCAN.0;
     plan
 }
@@ -271,10 +269,40 @@ pub unsafe fn translated(
     node
 }
 
+/// Whether a scan is read to its end, once it is read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum ReadToEnd {
+    Perhaps,
+    /// If the query is; see [`super::run`].
+    WithQuery,
+    Always,
+}
+
+impl ReadToEnd {
+    /// Of a scan in a query that has no other relations if it is `alone`.
+    pub unsafe fn of(root: *mut pg_sys::PlannerInfo, alone: bool) -> ReadToEnd {
+        if !alone || (*root).tuple_fraction != 0.0 || (*root).limit_tuples >= 0.0 {
+            ReadToEnd::Perhaps
+        } else if (*(*root).parse).hasAggs || !(*root).query_pathkeys.is_null() {
+            // Our scans have no order: there is a sort above, or a hash table.
+            ReadToEnd::Always
+        } else if (*root).parent_root.is_null() {
+            ReadToEnd::WithQuery
+        } else {
+            // What is above a subquery may stop early.
+            ReadToEnd::Perhaps
+        }
+    }
+
+    pub fn from_plan(number: i32) -> ReadToEnd {
+        [Self::Perhaps, Self::WithQuery, Self::Always][number as usize]
+    }
+}
+
 /// Whoever reads it reads it to its end.
 pub unsafe fn want_all_rows(plan: *mut pg_sys::CustomScan) {
     let all = nodes((*plan).custom_private)[0] as *mut pg_sys::Integer;
-    (*all).ival = 1;
+    (*all).ival = ReadToEnd::Always as i32;
 }
 
 /// Whether a plan is one of our scans.

@@ -11,7 +11,9 @@ use super::columns::LeafColumns;
 use super::compile::{is_pure, reads, Compiler};
 use super::entry::{entry_of, expressions, Entry};
 use super::join_filter::JoinFilters;
+use super::plan::ReadToEnd;
 use super::rows::{Constants, Postgres, Rows};
+use super::run;
 use super::source::{Met, Position, Source, Unit};
 use super::tree::nodes;
 use super::unnest::{Arrays, Function, Unnesting};
@@ -46,6 +48,7 @@ pub struct Scan {
     /// Rows that the conditions took out, and [`Scan::note_removed`] has not noted yet.
     removed: usize,
     pub joins: JoinFilters,
+    all: ReadToEnd,
     /// Entries that the node's own target list reads, or whoever drives it.
     pub output: Vec<usize>,
     parallel: bool,
@@ -66,8 +69,6 @@ pub unsafe fn of<'a>(node: *mut pg_sys::CustomScanState) -> &'a mut Scan {
 }
 
 impl Scan {
-    /// The filters that leaves pass through as vectors come first; they stop at one that PostgreSQL has to see row by row, since it may
-    /// raise an error that a row not asked for must not raise. `all` says that all rows are asked for.
     unsafe fn new(node: *mut pg_sys::CustomScanState, rel: pg_sys::Relation) -> Scan {
         let plan = (*node).ss.ps.plan as *mut pg_sys::CustomScan;
         let shape = Shape::of(plan);
@@ -95,16 +96,13 @@ impl Scan {
         let mut stage = |matching: usize, others: usize, outer: bool| {
             let mut vectors = true;
             let clause = |clause: *mut pg_sys::Node| {
-                let vector = if vectors {
-                    let vector = compiler.compile(clause);
-                    vector.filter(|v| shape.all || !v.calls_out())
-                } else {
-                    None
-                };
+                let vector = vectors.then(|| compiler.compile(clause)).flatten();
+                let vector = vector.filter(|v| shape.all != ReadToEnd::Perhaps || !v.calls_out());
                 vectors = vector.is_some();
                 Clause {
                     state: pg_sys::ExecInitExpr(clause as *mut pg_sys::Expr, parent),
                     reads: reads(clause),
+                    calls_out: vector.as_ref().is_some_and(Expr::calls_out),
                     vector,
                 }
             };
@@ -141,6 +139,7 @@ impl Scan {
             arrays: arrays.map(Rc::new),
             removed: 0,
             joins: JoinFilters::default(),
+            all: shape.all,
             output,
             parallel: false,
             shared: std::ptr::null_mut(),
@@ -263,6 +262,11 @@ impl Scan {
         columns: &Rc<LeafColumns>,
         mut rows: Vec<u32>,
     ) -> Picked {
+        let to_end = match self.all {
+            ReadToEnd::Perhaps => false,
+            ReadToEnd::WithQuery => run::is_whole(),
+            ReadToEnd::Always => true,
+        };
         let stage = &mut self.stages[stage];
         let all = rows.len();
         stage.counts.all += all as u64;
@@ -275,7 +279,7 @@ impl Scan {
             columns: &**columns,
             external: &mut external,
         };
-        let vectorized = stage.vectorized();
+        let vectorized = stage.vectorized(to_end);
         for (i, clause) in stage.clauses[..vectorized].iter().enumerate() {
             let Some(vector) = &clause.vector else { break };
             if rows.is_empty() {
@@ -376,9 +380,9 @@ impl Scan {
         }
     }
 
-    /// What vectors decide of all stages' conditions.
+    /// What vectors decide of all stages' conditions, if the query is read to its end.
     pub fn vectorized(&self) -> usize {
-        self.stages.iter().map(Stage::vectorized).sum()
+        self.stages.iter().map(|stage| stage.vectorized(true)).sum()
     }
 
     /// Of each level of unnesting, whether rows without a matching element stay.

@@ -4,7 +4,7 @@
 
 use super::entry::{collect, collect_elements, entry_of, target_list, variables, Entry};
 use super::path::{call_of, path_of};
-use super::plan::{is_ours, scan_of, PathMethods, ScanMethods};
+use super::plan::{is_ours, scan_of, PathMethods, ReadToEnd, ScanMethods};
 use super::tree::{is_a, list, make, nodes, rewrite, walk};
 use super::unnest::Unnesting;
 use crate::guc;
@@ -38,8 +38,7 @@ pub struct Level {
 
 /// What a scan's plan is made of, apart from expressions.
 pub struct Shape {
-    /// Whether the query reads the scan to its end.
-    pub all: bool,
+    pub all: ReadToEnd,
     pub table: Index,
     /// How many of the conditions are the table's own; those of the levels follow.
     pub conditions: usize,
@@ -55,7 +54,7 @@ impl Shape {
         let &[all, ref rest @ ..] = &words[..] else {
             unreachable!("a scan's plan says whether all rows are read");
         };
-        let all = all != 0;
+        let all = ReadToEnd::from_plan(all);
         // Relations are numbered anew after planning: they are told by their order.
         let relation = |at: i32| {
             let mut relation = -1;
@@ -90,11 +89,7 @@ impl Shape {
 
     unsafe fn words(&self, relids: Relids) -> *mut List {
         let place = |relation: Index| bms_member_index(relids, relation as i32);
-        let mut words = vec![
-            i32::from(self.all),
-            place(self.table),
-            self.conditions as i32,
-        ];
+        let mut words = vec![self.all as i32, place(self.table), self.conditions as i32];
         for level in &self.levels {
             let (matching, others) = (level.matching as i32, level.others as i32);
             words.extend([
@@ -365,9 +360,7 @@ unsafe extern "C-unwind" fn plan_path(
         matching,
         others: conditions.len() - before - matching,
     });
-    shape.all = (*root).tuple_fraction == 0.0
-        && (*root).limit_tuples < 0.0
-        && bms_is_subset((*root).all_baserels, (*rel).relids);
+    shape.all = ReadToEnd::of(root, bms_is_subset((*root).all_baserels, (*rel).relids));
     let called = nodes((*function).functions)[0] as *mut RangeTblFunction;
     calls.push(bare(restore((*called).funcexpr)));
 

@@ -94,10 +94,14 @@ impl<'a> Batch<'a, '_> {
                     unsure,
                 }
             }
-            Expr::IsMissing { input, .. } if !self.columns.knows(*input) => Evaluated {
-                vector: Vector::of_words(Type::Bool, vec![0; rows.len()]),
-                unsure: (0..rows.len() as u32).collect(),
-            },
+            Expr::IsMissing { input, .. } | Expr::JsonEquals(input, _)
+                if !self.columns.knows(*input) =>
+            {
+                Evaluated {
+                    vector: Vector::of_words(Type::Bool, vec![0; rows.len()]),
+                    unsure: (0..rows.len() as u32).collect(),
+                }
+            }
             Expr::IsMissing { input, or_null } => {
                 let dense = self.columns.dense(*input);
                 let is_null = |tag| tag == Tag::Missing || *or_null && tag == Tag::Null;

@@ -9,8 +9,9 @@ use std::rc::Rc;
 pub(super) struct Clause {
     pub(super) state: *mut pg_sys::ExprState,
     pub(super) reads: Vec<usize>,
-    /// Its vectorized form, if it may be evaluated for rows that are perhaps never asked for.
     pub(super) vector: Option<Expr>,
+    /// Whether the vectorized form may raise an error, which a row that is never asked for must not raise.
+    pub(super) calls_out: bool,
 }
 
 /// The rows of a stage that are being handed out.
@@ -94,9 +95,10 @@ impl Stage {
         }
     }
 
-    /// The first condition that vectors do not decide.
-    pub(super) fn vectorized(&self) -> usize {
-        let vectors = self.clauses.iter().take_while(|c| c.vector.is_some());
+    /// The first condition that vectors do not decide; `to_end` says that all rows are asked for.
+    pub(super) fn vectorized(&self, to_end: bool) -> usize {
+        let decide = |c: &&Clause| c.vector.is_some() && (to_end || !c.calls_out);
+        let vectors = self.clauses.iter().take_while(decide);
         vectors.count().min(self.matching)
     }
 }
