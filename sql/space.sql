@@ -116,3 +116,16 @@ SELECT twice($$UPDATE locked SET s = 'changed' WHERE id % 5 = 0$$) \gexec
 SELECT twice($$VACUUM locked$$) \gexec
 SELECT * FROM compare('SELECT * FROM locked');
 SELECT * FROM amax.verify('amax_side.locked');
+
+-- Out-of-line values of rows that were flushed are dead rows of the TOAST table: autovacuum hears of them.
+SET amax.flush_threshold = 0;
+CREATE TABLE chunks (i int PRIMARY KEY, s text) USING amax WITH (autovacuum_enabled = off, toast.autovacuum_enabled = off);
+INSERT INTO chunks SELECT i, noise(i, 5000) FROM generate_series(1, 100) i;
+VACUUM (PROCESS_TOAST off) chunks;
+CREATE TABLE other AS SELECT 1;
+VACUUM (PROCESS_TOAST off) chunks;
+DROP TABLE other;
+VACUUM (PROCESS_TOAST off) chunks;
+SELECT pg_stat_force_next_flush();
+SELECT n_dead_tup FROM pg_stat_all_tables WHERE relid = (SELECT reltoastrelid FROM pg_class WHERE oid = 'chunks'::regclass);
+DROP TABLE chunks;

@@ -110,10 +110,16 @@ unsafe fn kill(table: pg_sys::Relation, tids: &[(u32, u16)]) {
     let mut change = Change::begin(table);
     let handle = change.locked(pin.into_buffer());
     let page = change.raw(handle);
+    const COMMITTED: u16 = pg_sys::HEAP_XMIN_COMMITTED as u16;
+    const INVALID: u16 = pg_sys::HEAP_XMIN_INVALID as u16;
     for &(_, offset) in tids {
         if let Some((tuple, _)) = rowpage::tuple_at(page, offset) {
-            (*tuple).t_infomask &= !(pg_sys::HEAP_XMIN_COMMITTED as u16);
-            (*tuple).t_infomask |= pg_sys::HEAP_XMIN_INVALID as u16;
+            let state = &mut (*tuple).t_infomask;
+            if *state & (COMMITTED | INVALID) != INVALID {
+                *state = *state & !COMMITTED | INVALID;
+                // Autovacuum goes by this count.
+                pg_sys::pgstat_count_heap_delete(table);
+            }
         }
     }
     let header = page as *mut pg_sys::PageHeaderData;
