@@ -9,8 +9,8 @@ use super::scan::is_mvcc;
 use super::slot;
 use crate::columnar;
 use crate::storage::buffer::Pin;
-use crate::storage::meta;
 use crate::storage::rowpage::{self, is_stub, set_tid, InHeap};
+use crate::storage::{map, meta};
 use pgrx::pg_sys;
 use pgrx::pg_sys::ffi::pg_guard_ffi_boundary;
 use pgrx::prelude::*;
@@ -131,9 +131,10 @@ pub unsafe extern "C-unwind" fn range_scan(
             v
         };
         pgrx::check_for_interrupts!();
-        match locate(rel, v) {
+        let (place, pin) = locate_pinned(rel, v);
+        match place {
             Place::Nowhere => {}
-            Place::Hot(p) => {
+            Place::Hot(_) => {
                 tuples += row_page(
                     rel,
                     index,
@@ -141,7 +142,7 @@ pub unsafe extern "C-unwind" fn range_scan(
                     any_visible,
                     snapshot,
                     v,
-                    p,
+                    pin.expect("a row page comes pinned"),
                     callback,
                     callback_state,
                 )
@@ -169,6 +170,21 @@ pub unsafe extern "C-unwind" fn range_scan(
     tuples
 }
 
+/// Where a block's rows are, with a pin if that is a row page. BRIN summarizes within VACUUM, which has no snapshot that counts: before the
+/// page is pinned it may be flushed, reclaimed and used again.
+fn locate_pinned(rel: pg_sys::Relation, v: u32) -> (Place, Option<Pin>) {
+    loop {
+        let place = locate(rel, v);
+        let Place::Hot(p) = place else {
+            return (place, None);
+        };
+        let pin = Pin::read(rel, p);
+        if map::physical(rel, v) == Some(p) {
+            return (place, Some(pin));
+        }
+    }
+}
+
 unsafe fn row_page(
     rel: pg_sys::Relation,
     index: pg_sys::Relation,
@@ -176,10 +192,11 @@ unsafe fn row_page(
     any_visible: bool,
     snapshot: pg_sys::Snapshot,
     v: u32,
-    p: u32,
+    pin: Pin,
     callback: pg_sys::IndexBuildCallback,
     state: *mut std::ffi::c_void,
 ) -> f64 {
+    let p = pin.block();
     let routine = (*rel).rd_tableam;
     let mut translation = Translation {
         callback,
@@ -187,7 +204,7 @@ unsafe fn row_page(
         rel,
         routine,
         v,
-        pin: Pin::read(rel, p),
+        pin,
         tuples: 0.0,
     };
     let as_heap = AsHeap::enter(rel);
