@@ -1,6 +1,6 @@
 //! Bitmap scans: the rows of the blocks that a bitmap names.
 
-use super::block::Pick;
+use super::block::{is_serializable, Pick};
 use super::scan::{count_fetch, predicate_lock, state, Position};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -9,9 +9,8 @@ use pgrx::prelude::*;
 unsafe fn load(scan: pg_sys::TableScanDesc, v: u32, offsets: Option<&[u16]>) -> bool {
     let s = state(scan);
     s.at = Position::In { row: -1 };
-    // Entries past the end are of rows that came later. Under SERIALIZABLE heap looks at them for conflicts; our predicate lock
-    // is on the relation, so nothing is missed.
-    if v >= s.blocks {
+    // Entries past the end are of rows that came later. Under SERIALIZABLE they are looked at for conflicts, as in heap.
+    if v >= s.blocks && !is_serializable() {
         s.block.clear();
         return false;
     }

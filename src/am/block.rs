@@ -3,6 +3,7 @@
 //! A block is looked up in the manifest of the moment: when a flush moves it from a row page to a component while a scan runs, both
 //! copies hold the same rows for every snapshot that can be in use (only settled pages are flushed), so either is right.
 
+use super::scan::predicate_lock;
 use super::slot;
 use crate::columnar::{self, LeafRows};
 use crate::storage::buffer::Pin;
@@ -32,6 +33,23 @@ pub fn locate(rel: pg_sys::Relation, v: u32) -> Place {
         // Neither: or published and reclaimed between the two looks. Then the manifest is newer by now.
     }
     Place::Nowhere
+}
+
+/// The same for a reader. Under SSI a block that is nowhere may be one of a load that goes on, which looks for locks on the relation when it
+/// publishes its rows.
+pub fn locate_to_read(rel: pg_sys::Relation, v: u32, snapshot: pg_sys::Snapshot) -> Place {
+    match locate(rel, v) {
+        Place::Nowhere if is_serializable() => {
+            unsafe { predicate_lock(rel, snapshot) };
+            locate(rel, v)
+        }
+        place => place,
+    }
+}
+
+/// IsolationIsSerializable() (xact.h).
+pub fn is_serializable() -> bool {
+    unsafe { pg_sys::XactIsoLevel == pg_sys::XACT_SERIALIZABLE as i32 }
 }
 
 /// The rows of a block that a snapshot sees, in TID order.
@@ -70,7 +88,7 @@ impl Block {
             _ => Vec::new(),
         };
         offsets.clear();
-        self.rows = match locate(rel, v) {
+        self.rows = match locate_to_read(rel, v, snapshot) {
             Place::Nowhere => Rows::None,
             Place::Hot(p) => {
                 let pin = Pin::read(rel, p);

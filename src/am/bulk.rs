@@ -102,11 +102,6 @@ pub unsafe fn insert(
         true
     };
     if taken {
-        pg_sys::CheckForSerializableConflictIn(
-            rel,
-            std::ptr::null_mut(),
-            pg_sys::InvalidBlockNumber,
-        );
         for &slot in slots {
             load.push(rel, slot);
         }
@@ -243,6 +238,7 @@ impl Load {
         fault("load_published");
         take(|load| load.of == of);
         self.lost = false;
+        super::scan::check_readers(rel);
     }
 }
 

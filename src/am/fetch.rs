@@ -1,6 +1,6 @@
 //! Fetching single rows by TID: for indexes, for the executor, for triggers.
 
-use super::block::{locate, prune, Place};
+use super::block::{locate, locate_to_read, prune, Place};
 use super::bulk;
 use super::scan::{is_mvcc, predicate_lock, state};
 use super::slot;
@@ -61,7 +61,7 @@ pub unsafe extern "C-unwind" fn tuple(
     let v = tid_block(&*tid);
     if !*call_again {
         let previous = state.page.take();
-        match locate(rel, v) {
+        match locate_to_read(rel, v, snapshot) {
             Place::Hot(p) => match previous {
                 Some(pin) if pin.block() == p => state.page = Some(pin),
                 previous => {
@@ -123,7 +123,7 @@ pub unsafe extern "C-unwind" fn row_version(
         bulk::publish_for(rel, snapshot);
     }
     let logical = *tid;
-    match locate(rel, tid_block(&logical)) {
+    match locate_to_read(rel, tid_block(&logical), snapshot) {
         Place::Nowhere => false,
         Place::Hot(p) => match heap_fetch(rel, p, logical.ip_posid, snapshot) {
             Some((tuple, buffer)) => {

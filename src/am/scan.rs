@@ -94,11 +94,12 @@ pub unsafe extern "C-unwind" fn begin(
         sample_next: 0,
         sample: None,
     });
-    start(scan as pg_sys::TableScanDesc);
     use pg_sys::ScanOptions::{SO_TYPE_SAMPLESCAN, SO_TYPE_SEQSCAN, SO_TYPE_TIDRANGESCAN};
     if flags & (SO_TYPE_SEQSCAN | SO_TYPE_SAMPLESCAN | SO_TYPE_TIDRANGESCAN) != 0 {
         predicate_lock(rel, snapshot);
     }
+    // After that: who adds a block looks for the lock then.
+    start(scan as pg_sys::TableScanDesc);
     if flags & pg_sys::ScanOptions::SO_TYPE_SEQSCAN != 0 {
         count_scan(rel);
     }
@@ -110,6 +111,12 @@ pub unsafe fn predicate_lock(rel: pg_sys::Relation, snapshot: pg_sys::Snapshot) 
     if !snapshot.is_null() && is_mvcc(snapshot) {
         pg_sys::PredicateLockRelation(rel, snapshot);
     }
+}
+
+/// For SSI: whoever has put rows where readers of the table did not find them calls this once they do. Those who have looked before have a lock
+/// on the relation.
+pub unsafe fn check_readers(rel: pg_sys::Relation) {
+    pg_sys::CheckForSerializableConflictIn(rel, std::ptr::null_mut(), pg_sys::InvalidBlockNumber);
 }
 
 pub unsafe fn is_mvcc(snapshot: pg_sys::Snapshot) -> bool {

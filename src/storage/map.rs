@@ -62,6 +62,8 @@ pub fn adopt(rel: pg_sys::Relation, p: u32) -> u32 {
         layout::set_blocks(change.payload_mut(metapage), v + 1);
         change.commit();
         note_growth(rel, v);
+        // heap_insert() has done so, but a reader could not see the row on its page then.
+        unsafe { crate::am::scan::check_readers(rel) };
         return v;
     }
 }

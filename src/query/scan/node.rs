@@ -48,12 +48,12 @@ unsafe extern "C-unwind" fn begin(
         }
         rel => rel,
     };
-    let mut context = PgMemoryContexts::For((*estate).es_query_cxt);
-    let scan = Scan::new(node, rel);
-    (*(node as *mut Node)).scan = context.leak_and_drop_on_delete(scan);
     if eflags & pg_sys::EXEC_FLAG_EXPLAIN_ONLY as i32 == 0 {
         predicate_lock(rel, (*estate).es_snapshot);
     }
+    let mut context = PgMemoryContexts::For((*estate).es_query_cxt);
+    let scan = Scan::new(node, rel);
+    (*(node as *mut Node)).scan = context.leak_and_drop_on_delete(scan);
 }
 
 #[pg_guard]
