@@ -161,3 +161,26 @@ SET enable_seqscan = off;
 SELECT * FROM compare('SELECT * FROM built WHERE fails(n) < 4000');
 RESET enable_seqscan;
 SELECT * FROM amax.verify('amax_side.built');
+
+-- an index whose expression fails for NULL, where there is none, while rows of components are locked and changed
+SELECT twice($$CREATE TABLE held (id int PRIMARY KEY, s text NOT NULL)$$) \gexec
+SELECT twice($$INSERT INTO held SELECT i, 'row ' || i FROM generate_series(1, 500) i$$) \gexec
+SET amax.flush_threshold = 0;
+SELECT twice($$VACUUM held$$) \gexec
+RESET amax.flush_threshold;
+SELECT count(*) > 0 AS columnar FROM amax.components('amax_side.held');
+SELECT twice($$UPDATE held SET s = 'changed' WHERE id % 50 = 0$$) \gexec
+SELECT twice($$SELECT count(*) FROM (SELECT FROM held WHERE id < 10 FOR UPDATE) AS locked$$) \gexec
+CREATE FUNCTION twins.not_null(s text) RETURNS text IMMUTABLE LANGUAGE plpgsql AS $$
+BEGIN
+  IF s IS NULL THEN RAISE not_null_violation; END IF;
+  RETURN s;
+END $$;
+SELECT twice($$CREATE INDEX held_all ON held (not_null(s))$$) \gexec
+SELECT twice($$CREATE INDEX held_some ON held (not_null(s)) WHERE not_null(s) > 'c'$$) \gexec
+SELECT twice($$CREATE INDEX CONCURRENTLY held_later ON held (not_null(s), id)$$) \gexec
+SELECT * FROM amax.verify('amax_side.held');
+SET enable_seqscan = off;
+SELECT * FROM compare('SELECT * FROM held WHERE not_null(s) = ''changed''');
+SELECT * FROM compare('SELECT * FROM held WHERE not_null(s) > ''d''');
+RESET enable_seqscan;

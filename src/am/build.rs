@@ -207,6 +207,12 @@ unsafe fn row_page(
         pin,
         tuples: 0.0,
     };
+    let context = pgrx::PgMemoryContexts::new("amax build page");
+    let old = pg_sys::MemoryContextSwitchTo(context.value());
+    let predicate = (*info).ii_Predicate;
+    let (others, stubs) = but_stubs(&translation.pin, predicate);
+    pg_sys::MemoryContextSwitchTo(old);
+    (*info).ii_Predicate = others;
     let as_heap = AsHeap::enter(rel);
     let flags = pg_sys::ScanOptions::SO_TYPE_SEQSCAN
         | pg_sys::ScanOptions::SO_ALLOW_STRAT
@@ -246,7 +252,50 @@ unsafe fn row_page(
         )
     });
     drop(as_heap);
-    tuples + translation.tuples
+    (*info).ii_Predicate = predicate;
+    tuples - stubs + translation.tuples
+}
+
+/// `<>` of TIDs (pg_operator.dat).
+const TIDS_DIFFER: u32 = 402;
+
+/// The index's predicate, and that a tuple is none of the page's stubs: what is indexed may fail for their NULLs. And about how many of them heap
+/// counts as rows.
+unsafe fn but_stubs(pin: &Pin, predicate: *mut pg_sys::List) -> (*mut pg_sys::List, f64) {
+    let (mut others, mut live) = (predicate, 0.0);
+    let _lock = pin.share();
+    for offset in rowpage::offsets(pin.page()) {
+        let Some((tuple, _)) = rowpage::tuple_at(pin.page(), offset) else {
+            continue;
+        };
+        if !is_stub(tuple) {
+            continue;
+        }
+        if others == predicate {
+            others = pg_sys::list_copy(predicate);
+        }
+        let (ctid, none) = (pg_sys::SelfItemPointerAttributeNumber, pg_sys::InvalidOid);
+        let own = pg_sys::makeVar(1, ctid as i16, pg_sys::TIDOID, -1, none, 0);
+        let place = pg_sys::palloc0(std::mem::size_of::<pg_sys::ItemPointerData>());
+        set_tid(&mut *(place as *mut _), pin.block(), offset);
+        let size = std::mem::size_of::<pg_sys::ItemPointerData>() as i32;
+        let place = pg_sys::Datum::from(place);
+        let place = pg_sys::makeConst(pg_sys::TIDOID, -1, none, size, place, false, false);
+        let differs = pg_sys::make_opclause(
+            pg_sys::Oid::from(TIDS_DIFFER),
+            pg_sys::BOOLOID,
+            false,
+            own.cast(),
+            place.cast(),
+            none,
+            none,
+        );
+        others = pg_sys::lcons(differs.cast(), others);
+        if (*tuple).t_infomask & pg_sys::HEAP_XMAX_INVALID as u16 != 0 {
+            live += 1.0;
+        }
+    }
+    (others, live)
 }
 
 /// heapam_index_validate_scan(): inserts the rows that the snapshot sees and the index lacks. The index's TIDs come sorted.
