@@ -19,7 +19,8 @@ class Schema:
     columns: list
     key: bool = True  # id is the primary key
     persistence: str = ""  # "", TEMP or UNLOGGED
-    indexes: list = dataclasses.field(default_factory=list)  # of CREATE INDEX ... ON t ...
+    indexes: list = dataclasses.field(default_factory=list)  # of CREATE INDEX ... ON t ..., and whatever else makes the table
+    others: list = dataclasses.field(default_factory=list)  # tables that triggers fill; with an id
     partitions: int = 0
     toasted: bool = False
     next_id: int = 1
@@ -52,7 +53,7 @@ class Schema:
 
     def relations(self):
         """The tables that hold the rows."""
-        return [f"t{n}" for n in range(self.partitions)] if self.partitions else ["t"]
+        return ([f"t{n}" for n in range(self.partitions)] if self.partitions else ["t"]) + self.others
 
     def of_kind(self, *kinds):
         return [c for c in self.columns if c.kind in kinds]
@@ -115,4 +116,38 @@ def unlogged():
                   indexes=["CREATE INDEX t_n ON t (n)", "CREATE UNIQUE INDEX t_u ON t (id, n)"])
 
 
-ALL = [plain, documents, keyless, bare, toasted, partitioned, temporary, unlogged]
+def odd():
+    kinds = ["real", "money", "time", "timetz", "name", "oid", '"char"', "inet", "bit(4)", "varbit", "tsvector", "nummultirange", "tstzrange", "float8[]",
+             "gen.few", "gen.object", "gen.nest"]
+    return Schema("odd", [Column(f"c{n}", k) for n, k in enumerate(kinds)] + [Column("n", "int"), Column("doc", "jsonb")], toasted=True, indexes=[
+        "ALTER TABLE t ADD COLUMN computed jsonb GENERATED ALWAYS AS (doc -> 'nested') STORED, ADD COLUMN twice bigint GENERATED ALWAYS AS (id * 2) STORED",
+        "CREATE UNIQUE INDEX t_unique ON t ((coalesce(doc ->> 'none', '')), twice)",
+        "CREATE INDEX t_n ON t (n) INCLUDE (computed, c0) WHERE computed IS NOT NULL",
+        "CREATE INDEX t_words ON t USING gin (c10)",
+        "CREATE INDEX t_time ON t USING gist (c12)",
+        "ALTER TABLE t ADD CONSTRAINT t_exclude EXCLUDE USING gist (int8range(id, id + 1) WITH &&)",
+        "CREATE STATISTICS t_statistics ON n, c14 FROM t",
+    ])
+
+
+def watched():
+    """Triggers that see old and new rows: at once, at the statement's end and at the transaction's; and a foreign key."""
+    log = "CREATE FUNCTION {0}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO seen {1}; RETURN NULL; END $$"
+    return Schema("watched", [Column("n", "int"), Column("parent", "parent"), Column("doc", "jsonb"), Column("s", "long text")], toasted=True, others=["seen"], indexes=[
+        "CREATE TABLE seen (id bigint, what text, old text, new text)",
+        "CREATE INDEX t_parent ON t (parent)",
+        "ALTER TABLE t ADD FOREIGN KEY (parent) REFERENCES t ON DELETE SET NULL ON UPDATE CASCADE DEFERRABLE",
+        "CREATE FUNCTION before_row() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF NEW.n % 17 = 3 AND NEW.id = OLD.id AND NEW.parent IS NOT DISTINCT FROM OLD.parent "
+        "THEN RETURN NULL; END IF; IF jsonb_typeof(NEW.doc) = 'object' THEN NEW.doc['seen'] = to_jsonb(OLD.n); END IF; RETURN NEW; END $$",
+        "CREATE TRIGGER a BEFORE UPDATE ON t FOR EACH ROW EXECUTE FUNCTION before_row()",
+        log.format("row_changed", "VALUES (coalesce(NEW.id, OLD.id), TG_NAME || TG_OP, md5(OLD::text), md5(NEW::text))"),
+        "CREATE TRIGGER b AFTER UPDATE OR DELETE ON t FOR EACH ROW WHEN (OLD.id % 3 = 0) EXECUTE FUNCTION row_changed()",
+        "CREATE CONSTRAINT TRIGGER c AFTER INSERT OR UPDATE OR DELETE ON t DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION row_changed()",
+        log.format("statement_changed", "SELECT id, TG_OP, md5(o::text), NULL FROM o"),
+        "CREATE TRIGGER d AFTER DELETE ON t REFERENCING OLD TABLE AS o FOR EACH STATEMENT EXECUTE FUNCTION statement_changed()",
+        log.format("statement_updated", "SELECT id, TG_OP, md5(o::text), md5(u::text) FROM o FULL JOIN u USING (id)"),
+        "CREATE TRIGGER e AFTER UPDATE ON t REFERENCING OLD TABLE AS o NEW TABLE AS u FOR EACH STATEMENT EXECUTE FUNCTION statement_updated()",
+    ])
+
+
+ALL = [plain, documents, keyless, bare, toasted, partitioned, temporary, unlogged, odd, watched]

@@ -34,7 +34,7 @@ class Statements:
         return ", ".join(self.schema.names())
 
     def select_rows(self, low, high):
-        return f"SELECT {', '.join(self.schema.values('i', self.salt()))} FROM generate_series({low}, {high}) i"
+        return f"SELECT {', '.join(self.schema.values('i', self.salt()))} FROM generate_series({low}::bigint, {high}) i"
 
     def predicate(self):
         """A WHERE condition; often one that an index could answer."""

@@ -4,6 +4,9 @@ FUNCTIONS = r"""
 CREATE SCHEMA gen;
 CREATE TYPE gen.pair AS (a int, b text);
 CREATE TYPE gen.mood AS ENUM ('sad', 'ok', 'happy');
+CREATE TYPE gen.nest AS (pairs gen.pair[], doc jsonb, r numrange);
+CREATE DOMAIN gen.few AS int DEFAULT 3 CHECK (VALUE < 1000);
+CREATE DOMAIN gen.object AS jsonb CHECK (jsonb_typeof(VALUE) = 'object');
 CREATE FUNCTION gen.h(i bigint, s bigint) RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE
   AS $$ SELECT abs(hashint8extended(i, s) % 1000000) $$;
 CREATE FUNCTION gen.int(i bigint, s bigint) RETURNS int LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -88,10 +91,29 @@ MAKERS = {
     "numeric(12,3)": "(gen.h({i}, {s}) / 8.0)",
     "varchar(40)": "left(gen.text({i}, {s}), 40)",
     "char(12)": "left(gen.text({i}, {s}), 12)",
-    "smallint": "(gen.h({i}, {s}) % 30000)",
+    "smallint": "(gen.h({i}, {s}) % 30000)::smallint",
+    "real": "gen.float({i}, {s})::real",
+    "money": "(gen.h({i}, {s}) / 8.0)::numeric::money",
+    "time": "(time '00:00' + gen.h({i}, {s}) * interval '1 second')",
+    "timetz": "('10:00' || (ARRAY['+00', '-05:30', '+14'])[1 + gen.h({i}, {s}) % 3])::timetz",
+    "name": "left(gen.text({i}, {s}), 20)::name",
+    "oid": "gen.h({i}, {s})::oid",
+    '"char"': "chr(60 + (gen.h({i}, {s}) % 60)::int)::\"char\"",
+    "inet": "('10.0.' || {i} % 256 || '.' || gen.h({i}, {s}) % 256)::inet",
+    "bit(4)": "(gen.h({i}, {s}) % 16)::int::bit(4)",
+    "varbit": "left((gen.h({i}, {s}))::int::bit(20)::text, (gen.h({i}, {s}) % 20)::int)::varbit",
+    "tsvector": "to_tsvector('simple', 'a word' || gen.h({i}, {s}) % 9)",
+    "nummultirange": "nummultirange(numrange(0, 1 + gen.h({i}, {s}) % 5), numrange(10, NULL))",
+    "tstzrange": "tstzrange(gen.ts({i}, {s}), NULL)",
+    "float8[]": "ARRAY[gen.float({i}, {s}), gen.float({i}, {s} + 1)]",
+    "gen.few": "gen.int({i}, {s})",
+    "gen.object": "jsonb_build_object('k', gen.h({i}, {s}) % 20, 'long', gen.toast({i}, {s}))",
+    "gen.nest": "ROW(ARRAY[gen.pair({i}, {s}), NULL], gen.doc({i}, {s}), numrange({i}, NULL))::gen.nest",
+    # A row there is, for a foreign key.
+    "parent": "(SELECT max(id) FROM t WHERE id < {i})",
 }
 
 
 def sql_type(name):
     """The type to declare; "long text" is text with values that need TOAST."""
-    return "text" if name == "long text" else name
+    return {"long text": "text", "parent": "bigint"}.get(name, name)
