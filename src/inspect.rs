@@ -158,7 +158,7 @@ fn columns(
                     component.id as i64,
                     at as i32,
                     c.col as i32 + 1,
-                    c.path,
+                    plain(c.path),
                     c.type_name,
                     c.encoding,
                     c.compression,
@@ -166,13 +166,22 @@ fn columns(
                     c.raw_bytes as i64,
                     c.values as i64,
                     c.absent.map(|n| n as i64),
-                    c.min,
-                    c.max,
+                    c.min.map(plain),
+                    c.max.map(plain),
                 ));
             }
         }
     }
     TableIterator::new(rows)
+}
+
+/// What is no text of the database's encoding, as it may be where that is not UTF-8, with question marks.
+fn plain(text: String) -> String {
+    // SAFETY: it returns a number that the session has from its start.
+    if unsafe { pg_sys::GetDatabaseEncoding() } == pg_sys::pg_enc::PG_UTF8 as i32 {
+        return text;
+    }
+    text.replace(|c: char| !c.is_ascii(), "?")
 }
 
 /// `amax.verify(table)`: checks every structure; a row per problem, none when all is well.

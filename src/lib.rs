@@ -11,6 +11,7 @@ mod am;
 mod arrow;
 mod columnar;
 mod compat;
+mod encoding;
 mod guc;
 mod inspect;
 mod maintenance;

@@ -4,17 +4,14 @@ use super::entry::Entry;
 use super::rows::Rows;
 use super::scan::of;
 use super::tree::nodes;
+use crate::encoding::{of_utf8, shown};
 use amax_format::{Parts, PathStep, Question};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
-use std::ffi::CString;
-
-fn c_string(text: &str) -> CString {
-    CString::new(text.replace('\0', "")).expect("NULs are gone")
-}
+use std::ffi::CStr;
 
 unsafe fn text(label: &std::ffi::CStr, value: &str, es: *mut pg_sys::ExplainState) {
-    pg_sys::ExplainPropertyText(label.as_ptr(), c_string(value).as_ptr(), es);
+    pg_sys::ExplainPropertyText(label.as_ptr(), of_utf8(value).as_ptr(), es);
 }
 
 pub unsafe fn number(label: &std::ffi::CStr, value: u64, es: *mut pg_sys::ExplainState) {
@@ -22,13 +19,13 @@ pub unsafe fn number(label: &std::ffi::CStr, value: u64, es: *mut pg_sys::Explai
 }
 
 /// A path as in SQL/JSON.
-fn path_name(steps: &[PathStep]) -> String {
+unsafe fn path_name(steps: &[PathStep]) -> String {
     let mut name = String::new();
     for step in steps {
         match step {
             PathStep::Key(key) => {
                 name.push('.');
-                name.push_str(&String::from_utf8_lossy(key));
+                name.push_str(&shown(key));
             }
             PathStep::Index(i) | PathStep::Item(i) | PathStep::KeyOrIndex(_, i) => {
                 name.push_str(&format!("[{i}]"));
@@ -39,12 +36,9 @@ fn path_name(steps: &[PathStep]) -> String {
 }
 
 /// A question about a path, as in SQL.
-fn asked(path: &str, question: &Question) -> String {
+unsafe fn asked(path: &str, question: &Question) -> String {
     let list = |keys: &[Vec<u8>]| {
-        let keys: Vec<_> = keys
-            .iter()
-            .map(|key| String::from_utf8_lossy(key))
-            .collect();
+        let keys: Vec<_> = keys.iter().map(|key| shown(key)).collect();
         keys.join(",")
     };
     match question {
@@ -54,9 +48,9 @@ fn asked(path: &str, question: &Question) -> String {
         Question::HasAny(keys) => format!("{path} ?| {{{}}}", list(keys)),
         Question::HasAll(keys) => format!("{path} ?& {{{}}}", list(keys)),
         Question::Contains(sought) => {
-            let sought = amax_jsonb::json::to_text(sought)
-                .unwrap_or_else(|e| crate::columnar::raise(e.into()));
-            format!("{path} @> {sought}")
+            let sought = super::datum::of_bytes(sought);
+            let sought = pg_sys::OidOutputFunctionCall(pg_sys::F_JSONB_OUT.into(), sought);
+            format!("{path} @> {}", shown(CStr::from_ptr(sought).to_bytes()))
         }
     }
 }
@@ -73,7 +67,7 @@ unsafe fn columns(
     let desc = (*rows.rel).rd_att;
     let name = |attribute: i16| {
         let att = crate::types::attribute(desc, attribute as usize - 1);
-        pgrx::name_data_to_str(&(*att).attname).to_string()
+        shown(CStr::from_ptr((*att).attname.data.as_ptr()).to_bytes()).into_owned()
     };
     // The name of what each level unnests, after that of the level before.
     let mut arrays: Vec<String> = Vec::new();
@@ -107,8 +101,8 @@ unsafe fn columns(
     }
     if !arrays.is_empty() {
         // A join's node does not say what it scans.
-        let table = pgrx::name_data_to_str(&(*(*rows.rel).rd_rel).relname);
-        text(c"Relation", table, es);
+        let table = CStr::from_ptr((*(*rows.rel).rd_rel).relname.data.as_ptr());
+        text(c"Relation", &shown(table.to_bytes()), es);
         let joined = arrays.iter().zip(outer_joins);
         let joined = joined.map(|(array, outer)| match outer {
             true => format!("{array} (outer)"),
@@ -153,11 +147,7 @@ unsafe fn steps(
     let in_text = (*es).format == pg_sys::ExplainFormat::EXPLAIN_FORMAT_TEXT;
     let step = |kind: &str, what: &str, rows: u64| {
         if in_text {
-            number(
-                &c_string(format!("Rows {kind} {what}").trim_end()),
-                rows,
-                es,
-            );
+            number(&of_utf8(format!("Rows {kind} {what}").trim_end()), rows, es);
             return;
         }
         pg_sys::ExplainOpenGroup(c"Step".as_ptr(), std::ptr::null(), true, es);
@@ -182,7 +172,7 @@ unsafe fn steps(
             let condition = pg_sys::deparse_expression(condition, context, (*es).verbose, false);
             step(
                 "Passed",
-                &std::ffi::CStr::from_ptr(condition).to_string_lossy(),
+                &shown(CStr::from_ptr(condition).to_bytes()),
                 passed,
             );
         }

@@ -3,7 +3,7 @@
 //! 32-bit offsets are safe: a batch ends at 512 MB at most (guc.rs), so before its last row a column holds less than
 //! that, and a value is at most 1 GB.
 
-use std::ffi::{c_int, CStr};
+use std::ffi::CStr;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, StringBuilder};
@@ -13,24 +13,14 @@ use pgrx::{pg_sys, PgSqlErrorCode};
 use super::varlena::payload;
 use super::{Column, Made};
 use crate::arrow::error::Unrepresentable;
+use crate::encoding;
 
 /// Bytes in the server's encoding as UTF-8, converted in CurrentMemoryContext where the encoding is another.
 ///
 /// # Safety
 /// Called in a transaction.
 pub unsafe fn to_utf8(bytes: &[u8]) -> Result<&str, Unrepresentable> {
-    let utf8 = pg_sys::pg_enc::PG_UTF8 as c_int;
-    let mut bytes = bytes;
-    // From SQL_ASCII there is no conversion, only a check, which is made below.
-    let server = pg_sys::GetDatabaseEncoding();
-    if server != utf8 && server != pg_sys::pg_enc::PG_SQL_ASCII as c_int && !bytes.is_ascii() {
-        let converted = pg_sys::pg_server_to_any(bytes.as_ptr().cast(), bytes.len() as c_int, utf8);
-        // It returns its argument, which need not end with a zero, when there is nothing to convert.
-        if converted.cast_const().cast() != bytes.as_ptr() {
-            bytes = CStr::from_ptr(converted).to_bytes();
-        }
-    }
-    std::str::from_utf8(bytes).map_err(|error| {
+    std::str::from_utf8(encoding::to_utf8(bytes)).map_err(|error| {
         Unrepresentable::new(
             PgSqlErrorCode::ERRCODE_CHARACTER_NOT_IN_REPERTOIRE,
             format!(
