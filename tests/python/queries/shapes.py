@@ -20,7 +20,7 @@ class Case:
         self.digest = None  # a relation to look at after a change
         self.exact_message = False  # only one error is possible
         self.before = None  # a cursor whose row is changed
-        self.between = None  # a change that an open cursor does not see; what to EXPLAIN
+        self.between = None  # a change that an open cursor does not see, or that comes before a plan is used again; what to EXPLAIN
 
     def steps(self):
         """(statement, how to compare: "ordered", "rows" or None)."""
@@ -51,7 +51,7 @@ class Case:
         return steps + [("CLOSE c", None)]
 
     def needs_transaction(self):
-        return self.kind in ("cursor", "change")
+        return self.kind in ("cursor", "change") or self.kind in ("prepare", "function") and self.between is not None
 
     def called_function(self):
         """The query in a function; its parameters have values in the next call that they had not in the one before."""
@@ -64,6 +64,7 @@ class Case:
         steps = [(f"CREATE OR REPLACE FUNCTION pg_temp.f({types}) RETURNS SETOF text LANGUAGE {body[0]} {rng.choice(['STABLE', 'VOLATILE'])} AS $f$ {body[1]} $f$", None)]
         for number in range(rng.choice([1, 2, 7])):
             values = [p.text if not number or p.fixed or rng.random() < 0.5 else rng.choice(self.literals.get(p.type, [p.text])) for p in literals]
+            steps += [(self.between, None)] if number == 1 and self.between else []
             steps.append((f"SELECT * FROM pg_temp.f({', '.join(values)})", "ordered" if self.ordered else "rows"))
         return steps + [(f"DROP FUNCTION pg_temp.f({types})", None)]
 
@@ -77,6 +78,7 @@ class Case:
             values = [p.text for p in literals]
             if number:
                 values = [v if p.fixed and not self.risky or rng.random() < 0.5 else rng.choice(self.literals.get(p.type, [v])) for p, v in zip(literals, values)]
+            steps += [(self.between, None)] if number == 1 and self.between else []
             steps.append((f"EXECUTE s{'(' + ', '.join(values) + ')' if values else ''}", compare))
         return steps + [("DEALLOCATE s", None)]
 
@@ -106,6 +108,10 @@ class Shapes:
         elif case.kind == "select" and rng.random() < 0.2:
             case.kind = "prepare" if self.risky or case.float_sums or rng.random() < 0.75 else "function"
             spare = Expressions(rng, Scope())
+            if rng.random() < 0.3 and not self.world.locked and not self.risky:
+                table = rng.choice(["t1", "t2", "p"])
+                case.between = rng.choice([self.world.change(table, rng), f"TRUNCATE {table}", f"ALTER TABLE {table} ADD COLUMN between_uses jsonb DEFAULT '{{\"a\": 1}}'",
+                                           f"CREATE INDEX ON {table} ((doc ->> 's'))", f"ANALYZE {table}", "ALTER TABLE t1 SET ACCESS METHOD heap"])
             case.literals = {t: [spare.literal(t).text for _ in range(4)] for t in TYPES + list(OTHERS)}
         case.rng_seed = rng.getrandbits(32)
         return case
@@ -141,7 +147,8 @@ class Shapes:
 
     def limit(self):
         rng = self.rng
-        return List([Literal("bigint", str(rng.choice([1, 3, 10, 100])), fixed=True)], "", " LIMIT ", rng.choice(["", "", " OFFSET 2"]))
+        count = rng.choice([1, 3, 10, 100, "NULL", "(SELECT 3)"] if rng.random() < 0.1 else [1, 3, 10, 100])
+        return List([Literal("bigint", str(count), fixed=True, parameter=isinstance(count, int))], "", " LIMIT ", rng.choice(["", "", " OFFSET 2", " OFFSET 50"]))
 
     def order(self, make, items):
         """A total order: the relation's keys come last."""
@@ -211,6 +218,8 @@ class Shapes:
         items = [make.aggregate() for _ in range(rng.randint(1, 4))]
         if rng.random() < 0.1:
             items.append(Node(None, "(sum(%s) + count(*)) / 2.0", make.value("int", 1)))
+        elif rng.random() < 0.05:
+            items.append(Node(None, rng.choice([f"count({relation.alias})", f"sum(hashtextextended({relation.alias}::text, 0))", f"max(({relation.alias}).tx COLLATE \"C\")"])))
         having = List([Node("bool", f"count(*) {rng.choice(['>', '<'])} {rng.choice([0, 5])}")], "", " HAVING ") if rng.random() < 0.1 else List([])
         return Case(Node(None, f"SELECT %s FROM {relation.sql}%s%s", List(items, least=1), self.where(make), having), make)
 
@@ -516,7 +525,8 @@ class Shapes:
         every = make
         for _ in range(rng.choice([1, 2, 2, 3])):
             other, other_make = self.one(small=True)
-            keys = [rng.choice([("i", "i"), ("id", "id"), ("i", "id"), ("b", "i"), ("b", "b"), ("tx", "tx"), ("d", "d"), ("ts", "ts")]) for _ in range(rng.choice([1, 1, 2]))]
+            keys = [rng.choice([("i", "i"), ("id", "id"), ("i", "id"), ("b", "i"), ("b", "b"), ("tx", "tx"), ("d", "d"), ("ts", "ts")]
+                               + [(c, c) for c, t in self.world.columns.items() if t in OTHERS and "=" in OTHERS[t].traits]) for _ in range(rng.choice([1, 1, 2]))]
             conditions = [Node("bool", f"{table.alias}.{ours} = {other.alias}.{theirs}") for ours, theirs in keys]
             if rng.random() < 0.2:
                 conditions[0] = Node("bool", "(%s = %s)", *(m.value("text", 1) for m in (make, other_make)))
@@ -635,6 +645,11 @@ class Shapes:
             action = "DO UPDATE SET tx = concat(excluded.tx, %s), i = excluded.i WHERE %s" if target else "DO NOTHING"
             node = Node(None, f"INSERT INTO {table} (id, i, tx, doc) SELECT id + {rng.choice([0, 0, 300])}, i, 'new', doc FROM {source.sql} ON CONFLICT {target} {action}%s",
                         *([make.value("text", 1), where.kids[0]] if target else []), returning)
+        elif draw < 0.91 and table != "v":
+            other = self.world.relation(rng, small=True)
+            matched = Node("bool", f"({table}.id = {other.alias}.id)")
+            node = Node(None, f"SELECT {table}.id, %s FROM {table} JOIN {other.sql} ON %s%s FOR UPDATE OF {table}", make.value("text", 1), matched, where)
+            returning = List([])
         elif draw < 0.93 and table not in ("v", "p"):
             source, from_make = self.one()
             chosen = List([from_make.condition(1)], " AND ", " WHERE ")

@@ -259,6 +259,12 @@ class World:
             conditions = Expressions(rng, scope)
             self.sql(f"CREATE VIEW {name}{options} AS SELECT {', '.join(self.columns)} FROM {table} WHERE {conditions.condition(1).sql()}")
             self.documents[name] = self.documents[table]
+        scope = Relation("t1", "t1", self.documents["t1"], self.columns).scope
+        self.sql(f"CREATE MATERIALIZED VIEW mv AS SELECT {', '.join(self.columns)} FROM t1 WHERE NOT ({Expressions(rng, scope).condition(1).sql()})")
+        self.documents["mv"] = self.documents["t1"]
+        if rng.random() < 0.3:
+            self.sql(self.change("t1", rng))
+            self.sql("REFRESH MATERIALIZED VIEW mv")
         scope = Relation("t2", "t2", self.documents["t2"], self.columns).scope
         self.sql(f"CREATE POLICY allowed ON t2 USING ({Expressions(rng, scope).condition(1).sql()})")
         self.sql("ALTER TABLE t2 ENABLE ROW LEVEL SECURITY")
@@ -273,7 +279,7 @@ class World:
             table = rng.choice(["t1", "t2", "p", "th", "v"])
             low = rng.choice([0, 100])
             return Relation(f"(SELECT * FROM {table} WHERE id BETWEEN {low} AND {low + 60})", alias, self.documents[table], self.columns)
-        table = rng.choice(["t1"] * 8 + ["t2"] * 4 + ["p", "p", "h", "v", "vb"])
+        table = rng.choice(["t1"] * 8 + ["t2"] * 4 + ["p", "p", "h", "v", "vb", "mv"])
         if rng.random() < 0.06:
             inner = Relation(table, "q", self.documents[table], self.columns)
             condition = Expressions(rng, inner.scope).condition(1).sql().replace("%", "%%")
