@@ -8,8 +8,24 @@ use amax_lsm::{tid, Component, RangeSet};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
-fn components_of(table: pg_sys::Oid) -> (Opened, std::rc::Rc<amax_lsm::Manifest>) {
+/// A table that has pages here: the planner's rule for queries (get_relation_info() of plancat.c).
+fn open(table: pg_sys::Oid) -> Opened {
     let opened = am::open_for_reading(table);
+    let persistence = unsafe { (*(*opened.0).rd_rel).relpersistence };
+    if persistence != pg_sys::RELPERSISTENCE_PERMANENT as i8
+        && unsafe { pg_sys::RecoveryInProgress() }
+    {
+        ereport!(
+            ERROR,
+            PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+            "cannot access temporary or unlogged relations during recovery"
+        );
+    }
+    opened
+}
+
+fn components_of(table: pg_sys::Oid) -> (Opened, std::rc::Rc<amax_lsm::Manifest>) {
+    let opened = open(table);
     let manifest = manifest::current(opened.0);
     (opened, manifest)
 }
@@ -187,7 +203,7 @@ fn plain(text: String) -> String {
 /// `amax.verify(table)`: checks every structure; a row per problem, none when all is well.
 #[pg_extern]
 fn verify(table: pg_sys::Oid) -> SetOfIterator<'static, String> {
-    let opened = am::open_for_reading(table);
+    let opened = open(table);
     let rel = opened.0;
     let mut problems = Vec::new();
     // Damage that makes a structure unreadable is an error of PostgreSQL's, caught and reported like the others.

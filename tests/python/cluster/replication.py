@@ -289,6 +289,16 @@ class Scenario:
                 if not is_conflict(standby, pid, error):
                     raise
             connection.close()
+        with self.checks.check(f"{self.name}: functions that look inside are refused an unlogged table, as queries are"), primary.connect() as writer:
+            writer.execute("CREATE UNLOGGED TABLE unlogged (id int, doc jsonb) USING amax")
+            caught_up(primary, standby)
+            with standby.connect() as control:
+                for query in ("SELECT * FROM unlogged", *(f"SELECT amax.{f}('unlogged')" for f in ("components", "leaves", "columns", "verify"))):
+                    try:
+                        control.execute(query)
+                        raise Mismatch(f"{query}: no error")
+                    except psycopg.errors.FeatureNotSupported:
+                        pass
         with self.checks.check(f"{self.name}: TOAST chunks of flushed rows are not visible to all on a promoted standby"):
             with primary.connect() as writer:
                 writer.execute("CREATE TABLE long (id int, note text) USING amax")
