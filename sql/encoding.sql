@@ -9,6 +9,6 @@ VACUUM words;
 SELECT "straße" ->> 'größe', count(*) FROM words WHERE "straße" @> '{"ß": ["é"]}' AND t LIKE 'ä_' GROUP BY 1 ORDER BY 1;
 EXPLAIN (COSTS OFF) SELECT "straße" -> 'ß' @> '["é"]', "straße" ? 'ß' FROM words WHERE "straße" ->> 'größe' = 'Äpfel1' AND t = 'ä1';
 EXPLAIN (COSTS OFF) SELECT v FROM words, jsonb_array_elements("straße" -> 'ß') v;
-SELECT DISTINCT path, min FROM amax.columns('words') ORDER BY 1, 2;
+SELECT DISTINCT path, min FROM amax.columns('words') WHERE min ~ '[?]' ORDER BY 1, 2;
 \c :here
 DROP DATABASE amax_latin1;
