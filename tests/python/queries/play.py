@@ -48,8 +48,9 @@ def settings(rng, world, risky):
         # Which rows a condition meets must not depend on the plan.
         values |= {"enable_indexscan": "off", "enable_bitmapscan": "off", "enable_indexonlyscan": "off", "enable_memoize": "off"}
         values.setdefault("plan_cache_mode", "force_custom_plan")
-        # Nor what a sort below a join computes.
-        values.pop("enable_hashagg", None)
+        # Nor what a sort below a join computes, which is planned when neither hashing nor the join to a function is cheap.
+        for name in ("enable_hashagg", "enable_nestloop"):
+            values.pop(name, None)
     elif world.indexes and rng.random() < 0.6:
         values |= {"enable_seqscan": "off"}
         if rng.random() < 0.5:

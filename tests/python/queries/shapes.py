@@ -304,7 +304,7 @@ class Shapes:
             if not found:
                 return None
             return Node(None, f"jsonb_object_keys(%s) AS {alias}(k)", make.json_at(found[0], found[1].steps)), Scope([], [(f"{alias}.k", "text")] * 3, make.scope.keys + [f"{alias}.k"])
-        if draw < 0.98 and (found := make.path({ARR})) and all(set(t.element.kinds) == {OBJ} for t in found[1].types):
+        if draw < 0.98 and (found := make.path({ARR})) and all(t.element and set(t.element.kinds) == {OBJ} for t in found[1].types):
             keys = sorted({k for t in found[1].types for k in t.element.fields})[:3]
             columns = ", ".join(f'"{k}" {t}'.replace("%", "%%") for k, t in zip(keys, ["text", "jsonb", "text"]) if '"' not in k and k and len(k) < 60)
             if columns and not self.risky:
