@@ -5,7 +5,7 @@ import time
 from columns import PREPARE_DATABASE
 from nodes import List, Literal, Node, below
 from play import OTHER, Finding
-from sides import LOST
+from sides import LOST, on_side
 
 
 class Reducer:
@@ -136,10 +136,10 @@ def script(seed, finding, steps, session, case, plans):
             if kind == "copy":
                 lines += [f"COPY {text} FROM STDIN;"] + [line for _, line in rows[0]] + ["\\."]
             else:
-                lines.append(("-- in another session: " if kind == "other" else "") + text.replace("{side}", f"{am}_side").replace("{am}", am) + ";")
+                lines.append(("-- in another session: " if kind == "other" else "") + on_side(am, text) + ";")
         lines += [("-- in another session: " if s.startswith(OTHER) else "") + f"{s.removeprefix(OTHER)};" for s in session]
         if case:
             begin = ["BEGIN;"] if case.needs_transaction() and "SAVEPOINT q" not in session else []
-            lines += begin + [f"EXPLAIN (COSTS OFF) {case.node.sql()};"] + [f"{s};" for s, _ in case.steps()] + ["ROLLBACK;"]
+            lines += begin + [f"EXPLAIN (COSTS OFF) {case.node.sql()};"] + [f"{on_side(am, s)};" for s, _ in case.steps()] + ["ROLLBACK;"]
         lines += ["RESET ROLE;", "RESET ALL;"]
     return "\n".join(lines) + "\n"

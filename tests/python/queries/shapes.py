@@ -111,7 +111,7 @@ class Shapes:
             if rng.random() < 0.3 and not self.world.locked and not self.risky:
                 table = rng.choice(["t1", "t2", "p"])
                 case.between = rng.choice([self.world.change(table, rng), f"TRUNCATE {table}", f"ALTER TABLE {table} ADD COLUMN between_uses jsonb DEFAULT '{{\"a\": 1}}'",
-                                           f"CREATE INDEX ON {table} ((doc ->> 's'))", f"ANALYZE {table}", "ALTER TABLE t1 SET ACCESS METHOD heap"])
+                                           f"CREATE INDEX ON {table} ((doc ->> 's'))", f"ANALYZE {table}", "ALTER TABLE t1 SET ACCESS METHOD {other}"])
             case.literals = {t: [spare.literal(t).text for _ in range(4)] for t in TYPES + list(OTHERS)}
         case.rng_seed = rng.getrandbits(32)
         return case
