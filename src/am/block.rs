@@ -250,9 +250,17 @@ fn hot_rows(
     }
 }
 
-/// Prunes a row page if it is worth it (pruneheap.c). Sealed pages stay as they are.
+/// Prunes a row page if it is worth it (pruneheap.c). Sealed pages stay as they are: pruning would unseal them. A flush that has the cleanup
+/// lock when we pin the page seals it all the same, so the lock is waited for.
 pub unsafe fn prune(rel: pg_sys::Relation, pin: &Pin) {
-    if !rowpage::is_sealed(pin.page()) {
+    if !rowpage::is_prunable(pin.page()) {
+        return;
+    }
+    let sealed = {
+        let _lock = pin.share();
+        rowpage::is_sealed(pin.page())
+    };
+    if !sealed {
         pg_sys::heap_page_prune_opt(rel, pin.buffer());
     }
 }

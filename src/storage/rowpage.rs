@@ -63,6 +63,11 @@ pub fn is_sealed(page: pg_sys::Page) -> bool {
     u32::from(unsafe { (*header(page)).pd_prune_xid }) == SEALED
 }
 
+/// Whether pruning may find something: a hint, read without a lock.
+pub fn is_prunable(page: pg_sys::Page) -> bool {
+    pg_sys::TransactionIdIsNormal(unsafe { (*header(page)).pd_prune_xid })
+}
+
 /// Hides the page's free space and marks it. Pruning resets `pd_prune_xid` without a record, so what a replay finds there may differ from
 /// ours: the record holds all of the field, being in one word (see `wal`).
 pub fn seal(page: pg_sys::Page) {
