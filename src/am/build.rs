@@ -1,7 +1,8 @@
 //! Reading a table to build or validate an index.
 //!
 //! Row pages go through heap's own build scan, a page at a time, with the relation posing as a heap table; the TIDs it reports are
-//! translated. Going by logical block keeps the TIDs in order, which BRIN relies on.
+//! translated. Going by logical block keeps the TIDs in order, which BRIN relies on. All that heap is asked is which tuples are to be
+//! indexed: predicates and expressions may run anything, which has the relation opened and built anew, and cannot do with stubs.
 
 use super::block::{locate, Block, Pick, Place};
 use super::bulk;
@@ -9,7 +10,7 @@ use super::scan::is_mvcc;
 use super::slot;
 use crate::columnar;
 use crate::storage::buffer::Pin;
-use crate::storage::rowpage::{self, is_stub, set_tid, InHeap};
+use crate::storage::rowpage::{heap_tuple, is_stub, set_tid, InHeap};
 use crate::storage::{map, meta};
 use pgrx::pg_sys;
 use pgrx::pg_sys::ffi::pg_guard_ffi_boundary;
@@ -40,39 +41,47 @@ impl Drop for AsHeap {
     }
 }
 
-struct Translation {
+struct Translation<'a> {
     callback: pg_sys::IndexBuildCallback,
     state: *mut std::ffi::c_void,
     rel: pg_sys::Relation,
     routine: *const pg_sys::TableAmRoutine,
+    feed: &'a mut columnar::IndexFeed,
     v: u32,
     pin: Pin,
     tuples: f64,
 }
 
+/// `tid` is that of the root of the tuple's HOT chain; the tuple's own is the only value.
 #[pg_guard]
 unsafe extern "C-unwind" fn translate(
-    index: pg_sys::Relation,
+    _index: pg_sys::Relation,
     tid: pg_sys::ItemPointer,
     values: *mut pg_sys::Datum,
-    isnull: *mut bool,
+    _isnull: *mut bool,
     alive: bool,
     state: *mut std::ffi::c_void,
 ) {
     let t = &mut *(state as *mut Translation);
-    // The page is pinned, and a tuple header does not move under a pin.
-    if rowpage::tuple_at(t.pin.page(), (*tid).ip_posid).is_some_and(|(tuple, _)| is_stub(tuple)) {
-        t.tuples -= 1.0;
+    let own = (*(*values).cast_mut_ptr::<pg_sys::ItemPointerData>()).ip_posid;
+    // The page is pinned, and a tuple does not move under a pin.
+    let tuple = heap_tuple(t.rel, &t.pin, own).expect("a tuple that heap's build has found");
+    if is_stub(tuple.t_data) {
+        t.tuples -= f64::from(alive);
         return;
     }
-    let mut logical = *tid;
-    set_tid(&mut logical, t.v, (*tid).ip_posid);
-    // What the index does with the row is not heap's business.
+    let logical = |offset| {
+        let mut tid = pg_sys::ItemPointerData::default();
+        set_tid(&mut tid, t.v, offset);
+        tid
+    };
+    let (own, root) = (logical(own), logical((*tid).ip_posid));
+    // What is indexed, and what the index does with it, is not heap's business. The relation may be built anew meanwhile.
     let heap = (*t.rel).rd_tableam;
     (*t.rel).rd_tableam = t.routine;
     let outside = InHeap::suspend();
-    let callback = t.callback.expect("an index build has a callback");
-    pg_guard_ffi_boundary(|| callback(index, &mut logical, values, isnull, alive, t.state));
+    t.feed
+        .row_of_page(tuple, own, &t.pin, root, alive, t.callback, t.state);
     drop(outside);
     (*t.rel).rd_tableam = heap;
 }
@@ -141,6 +150,7 @@ pub unsafe extern "C-unwind" fn range_scan(
                     info,
                     any_visible,
                     snapshot,
+                    &mut columnar,
                     v,
                     pin.expect("a row page comes pinned"),
                     callback,
@@ -191,6 +201,7 @@ unsafe fn row_page(
     info: *mut pg_sys::IndexInfo,
     any_visible: bool,
     snapshot: pg_sys::Snapshot,
+    feed: &mut columnar::IndexFeed,
     v: u32,
     pin: Pin,
     callback: pg_sys::IndexBuildCallback,
@@ -203,16 +214,20 @@ unsafe fn row_page(
         state,
         rel,
         routine,
+        feed,
         v,
         pin,
         tuples: 0.0,
     };
-    let context = pgrx::PgMemoryContexts::new("amax build page");
-    let old = pg_sys::MemoryContextSwitchTo(context.value());
-    let predicate = (*info).ii_Predicate;
-    let (others, stubs) = but_stubs(&translation.pin, predicate);
-    pg_sys::MemoryContextSwitchTo(old);
-    (*info).ii_Predicate = others;
+    // An index of the tuples' own TIDs.
+    let mut tids = *info;
+    tids.ii_NumIndexAttrs = 1;
+    tids.ii_NumIndexKeyAttrs = 1;
+    tids.ii_IndexAttrNumbers[0] = pg_sys::SelfItemPointerAttributeNumber as i16;
+    tids.ii_Expressions = std::ptr::null_mut();
+    tids.ii_ExpressionsState = std::ptr::null_mut();
+    tids.ii_Predicate = std::ptr::null_mut();
+    tids.ii_PredicateState = std::ptr::null_mut();
     let as_heap = AsHeap::enter(rel);
     let flags = pg_sys::ScanOptions::SO_TYPE_SEQSCAN
         | pg_sys::ScanOptions::SO_ALLOW_STRAT
@@ -240,7 +255,7 @@ unsafe fn row_page(
         build(
             rel,
             index,
-            info,
+            &mut tids,
             true,
             any_visible,
             false,
@@ -252,50 +267,9 @@ unsafe fn row_page(
         )
     });
     drop(as_heap);
-    (*info).ii_Predicate = predicate;
-    tuples - stubs + translation.tuples
-}
-
-/// `<>` of TIDs (pg_operator.dat).
-const TIDS_DIFFER: u32 = 402;
-
-/// The index's predicate, and that a tuple is none of the page's stubs: what is indexed may fail for their NULLs. And about how many of them heap
-/// counts as rows.
-unsafe fn but_stubs(pin: &Pin, predicate: *mut pg_sys::List) -> (*mut pg_sys::List, f64) {
-    let (mut others, mut live) = (predicate, 0.0);
-    let _lock = pin.share();
-    for offset in rowpage::offsets(pin.page()) {
-        let Some((tuple, _)) = rowpage::tuple_at(pin.page(), offset) else {
-            continue;
-        };
-        if !is_stub(tuple) {
-            continue;
-        }
-        if others == predicate {
-            others = pg_sys::list_copy(predicate);
-        }
-        let (ctid, none) = (pg_sys::SelfItemPointerAttributeNumber, pg_sys::InvalidOid);
-        let own = pg_sys::makeVar(1, ctid as i16, pg_sys::TIDOID, -1, none, 0);
-        let place = pg_sys::palloc0(std::mem::size_of::<pg_sys::ItemPointerData>());
-        set_tid(&mut *(place as *mut _), pin.block(), offset);
-        let size = std::mem::size_of::<pg_sys::ItemPointerData>() as i32;
-        let place = pg_sys::Datum::from(place);
-        let place = pg_sys::makeConst(pg_sys::TIDOID, -1, none, size, place, false, false);
-        let differs = pg_sys::make_opclause(
-            pg_sys::Oid::from(TIDS_DIFFER),
-            pg_sys::BOOLOID,
-            false,
-            own.cast(),
-            place.cast(),
-            none,
-            none,
-        );
-        others = pg_sys::lcons(differs.cast(), others);
-        if (*tuple).t_infomask & pg_sys::HEAP_XMAX_INVALID as u16 != 0 {
-            live += 1.0;
-        }
-    }
-    (others, live)
+    (*info).ii_BrokenHotChain |= tids.ii_BrokenHotChain;
+    translation.feed.clear();
+    tuples + translation.tuples
 }
 
 /// heapam_index_validate_scan(): inserts the rows that the snapshot sees and the index lacks. The index's TIDs come sorted.

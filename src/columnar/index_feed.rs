@@ -1,4 +1,4 @@
-//! Feeding columnar rows to an index build (the columnar half of heapam_index_build_range_scan()).
+//! Feeding rows to an index build: columnar ones (the columnar half of heapam_index_build_range_scan()), and those that heap's half picks.
 
 use super::origin;
 use super::row::Row;
@@ -6,6 +6,7 @@ use super::stub::{self, State};
 use crate::am::build::{exec_qual, per_tuple_context};
 use crate::am::scan::is_mvcc;
 use crate::am::{block::Pick, slot};
+use crate::storage::buffer::Pin;
 use crate::storage::rowpage::set_tid;
 use amax_lsm::Component;
 use pgrx::pg_sys;
@@ -45,6 +46,8 @@ impl IndexFeed {
         let slot = pg_sys::MakeSingleTupleTableSlot((*rel).rd_att, slot::ops());
         (*econtext).ecxt_scantuple = slot;
         let predicate = pg_sys::ExecPrepareQual((*info).ii_Predicate, estate);
+        // Those made from here on belong to this feed's executor state.
+        (*info).ii_ExpressionsState = std::ptr::null_mut();
         IndexFeed {
             rel,
             index,
@@ -71,8 +74,6 @@ impl IndexFeed {
         any.snapshot_type = pg_sys::SnapshotType::SNAPSHOT_ANY;
         let snapshot = if mvcc { self.snapshot } else { &raw mut any };
         let rows = super::rows_of_block(self.rel, component, v, snapshot, Pick::All);
-        // The expression states that the loop below makes belong to this feed's executor state.
-        (*self.info).ii_ExpressionsState = std::ptr::null_mut();
         let aliases = rows.aliases();
         let mut tuples = 0.0;
         for i in 0..rows.len() {
@@ -96,9 +97,13 @@ impl IndexFeed {
                 .map_or(offset, |a| a.0);
             self.feed(rows.row(i), v, root, alive, callback, state);
         }
-        crate::compat::clear_slot(self.slot);
-        (*self.info).ii_ExpressionsState = std::ptr::null_mut();
+        self.clear();
         tuples
+    }
+
+    /// Lets go of the last row.
+    pub unsafe fn clear(&mut self) {
+        crate::compat::clear_slot(self.slot);
     }
 
     unsafe fn feed(
@@ -110,10 +115,35 @@ impl IndexFeed {
         callback: pg_sys::IndexBuildCallback,
         state: *mut std::ffi::c_void,
     ) {
-        pg_sys::MemoryContextReset((*self.econtext).ecxt_per_tuple_memory);
         let mut tid = pg_sys::ItemPointerData::default();
         set_tid(&mut tid, v, offset);
         slot::store_columnar(self.slot, row, tid, (*self.rel).rd_id);
+        self.feed_stored(tid, alive, callback, state);
+    }
+
+    /// Indexes a row of a row page, whose logical TID is `own`, as that at `root`.
+    pub unsafe fn row_of_page(
+        &mut self,
+        tuple: pg_sys::HeapTupleData,
+        own: pg_sys::ItemPointerData,
+        pin: &Pin,
+        root: pg_sys::ItemPointerData,
+        alive: bool,
+        callback: pg_sys::IndexBuildCallback,
+        state: *mut std::ffi::c_void,
+    ) {
+        slot::store_heap(self.slot, tuple, own, pin);
+        self.feed_stored(root, alive, callback, state);
+    }
+
+    unsafe fn feed_stored(
+        &mut self,
+        mut tid: pg_sys::ItemPointerData,
+        alive: bool,
+        callback: pg_sys::IndexBuildCallback,
+        state: *mut std::ffi::c_void,
+    ) {
+        pg_sys::MemoryContextReset((*self.econtext).ecxt_per_tuple_memory);
         if !self.predicate.is_null() && !exec_qual(self.predicate, self.econtext) {
             return;
         }
