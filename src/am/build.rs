@@ -181,14 +181,14 @@ pub unsafe extern "C-unwind" fn range_scan(
 }
 
 /// Where a block's rows are, with a pin if that is a row page. BRIN summarizes within VACUUM, which has no snapshot that counts: before the
-/// page is pinned it may be flushed, reclaimed and used again.
+/// page is held it may be flushed, reclaimed and used again.
 fn locate_pinned(rel: pg_sys::Relation, v: u32) -> (Place, Option<Pin>) {
     loop {
         let place = locate(rel, v);
         let Place::Hot(p) = place else {
             return (place, None);
         };
-        let pin = Pin::read(rel, p);
+        let pin = Pin::hold(rel, p);
         if map::physical(rel, v) == Some(p) {
             return (place, Some(pin));
         }

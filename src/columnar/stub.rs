@@ -176,13 +176,20 @@ pub fn visible(
         if let Some(visible) = judged {
             return visible;
         }
-        // The stub is gone: either the directory says by now why, or it was pruned, dead to everyone.
-        let now = state(rel, v, offset);
-        if now == seen {
+        if is_pruned(rel, (v, offset), (block, at)) {
             return false;
         }
-        seen = now;
+        seen = state(rel, v, offset);
     }
+}
+
+/// Whether the row's entry leads to this place, and the stub there has been pruned: the row is dead to everyone. While we hold the page no
+/// stub is taken off it; otherwise it might have been, and made anew at the same place, between our two looks.
+fn is_pruned(rel: pg_sys::Relation, row: (u32, u16), place: (u32, u16)) -> bool {
+    let (block, offset) = place;
+    let _pin = Pin::hold(rel, block);
+    state(rel, row.0, row.1) == State::At { block, offset }
+        && unsafe { with_tuple(rel, row, place, |_, _, _| ()) }.is_none()
 }
 
 pub enum Found {
@@ -461,8 +468,9 @@ pub unsafe fn mark_dead(rel: pg_sys::Relation) -> DeadRows {
             State::Gone => false,
             State::Dead => true,
             State::At { block, offset: o } => {
-                let there = with_tuple(rel, (v, offset), (block, o), |_, _, _| ()).is_some();
-                if there || !replace(rel, v, offset, state, State::Dead) {
+                if !is_pruned(rel, (v, offset), (block, o))
+                    || !replace(rel, v, offset, state, State::Dead)
+                {
                     continue;
                 }
                 true

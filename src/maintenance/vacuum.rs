@@ -197,7 +197,7 @@ impl Vacuum {
 
     /// False when the page could not be had.
     unsafe fn row_page(&mut self, v: u32, p: u32) -> bool {
-        let pin = Pin::read(self.rel, p);
+        let pin = Pin::hold(self.rel, p);
         if map::physical(self.rel, v) != Some(p) {
             // Flushed and reclaimed meanwhile.
             return true;

@@ -49,6 +49,13 @@ impl Pin {
         })
     }
 
+    /// The same; from here on nobody has the page's cleanup lock. A pin alone keeps others from getting it, not who has it already.
+    pub fn hold(rel: pg_sys::Relation, block: u32) -> Pin {
+        let pin = Pin::read(rel, block);
+        drop(pin.share());
+        pin
+    }
+
     /// The block if it is still in this buffer, without looking it up. PostgreSQL does not count that as a use of the buffer, so who does it
     /// again and again looks the block up now and then, or the page is evicted.
     pub fn read_recent(rel: pg_sys::Relation, block: u32, recent: pg_sys::Buffer) -> Option<Pin> {
