@@ -32,11 +32,9 @@ fn exists(rel: pg_sys::Relation) -> bool {
     if cache::with(rel, |c| c.has_metapage) {
         return true;
     }
-    let exists = physical_blocks(rel) > 0 && {
-        let pin = Pin::read(rel, BLOCK);
-        let _lock = pin.share();
-        !is_new(pin.page())
-    };
+    // Without the page's lock: who has that may be waiting for the extension lock, which our caller may have. A page that is no longer new
+    // is complete once it can be locked.
+    let exists = physical_blocks(rel) > 0 && !is_new(Pin::read(rel, BLOCK).page());
     cache::with(rel, |c| c.has_metapage = exists);
     exists
 }
