@@ -246,15 +246,30 @@ fn verify(table: pg_sys::Oid) -> SetOfIterator<'static, String> {
     SetOfIterator::new(problems)
 }
 
-fn guarded<R>(
-    f: impl FnOnce() -> R + std::panic::UnwindSafe + std::panic::RefUnwindSafe,
-) -> Result<R, String> {
-    let f = std::panic::AssertUnwindSafe(f);
-    PgTryBuilder::new(std::panic::AssertUnwindSafe(|| Ok((f.0)())))
-        .catch_when(PgSqlErrorCode::ERRCODE_DATA_CORRUPTED, |cause| {
-            Err(message(cause))
-        })
-        .execute()
+/// In a subtransaction: an error leaves locks of pages and pins behind, which go with it.
+fn guarded<R>(f: impl FnOnce() -> R) -> Result<R, String> {
+    // SAFETY: as plpgsql's blocks with EXCEPTION do it.
+    unsafe {
+        let context = pg_sys::CurrentMemoryContext;
+        let owner = pg_sys::CurrentResourceOwner;
+        pg_sys::BeginInternalSubTransaction(std::ptr::null());
+        pg_sys::MemoryContextSwitchTo(context);
+        let run = std::panic::AssertUnwindSafe(|| {
+            let result = f();
+            pg_sys::ReleaseCurrentSubTransaction();
+            Ok(result)
+        });
+        let result = PgTryBuilder::new(run)
+            .catch_when(PgSqlErrorCode::ERRCODE_DATA_CORRUPTED, |cause| {
+                let message = message(cause);
+                pg_sys::RollbackAndReleaseCurrentSubTransaction();
+                Err(message)
+            })
+            .execute();
+        pg_sys::MemoryContextSwitchTo(context);
+        pg_sys::CurrentResourceOwner = owner;
+        result
+    }
 }
 
 fn message(cause: pgrx::pg_sys::panic::CaughtError) -> String {

@@ -470,6 +470,7 @@ def main():
                 if not passes(f"{what} at {point}", lambda: faulty.test(point, how)):
                     faulty = faulty.drop()
         passes("a truncation that failed", lambda: faults.truncation(server))
+        passes("a damaged manifest", lambda: faults.damage(server))
         for what in commits.tests(server):
             passes(what.__doc__.split(":")[0].rstrip("."), lambda: what(server))
         passes("more transaction ids than half of all", lambda: xids.run(directory))

@@ -6,6 +6,7 @@ Which points there are is read from the source: one that has no recipe here, or 
 import os
 import pathlib
 import re
+import threading
 import time
 
 import psycopg
@@ -91,6 +92,37 @@ def truncation(server):
     with server.connect() as control:
         control.execute("DROP DATABASE moved WITH (FORCE)")
     return "known to others"
+
+
+def damage(server):
+    """A manifest that cannot be read: amax.verify says so, and keeps no lock that others wait for."""
+    with server.connect() as control:
+        control.execute("CREATE DATABASE damaged")
+    with server.connect("damaged") as one:
+        one.execute("CREATE EXTENSION amax; CREATE TABLE t (i int, doc text) USING amax; INSERT INTO t SELECT i, '' FROM generate_series(1, 2000) i")
+        (path,) = one.execute("SELECT pg_relation_filepath('t')").fetchone()
+    server.stop()
+    with open(server.data / path, "r+b") as file:
+        # The first of the manifest's extents (crates/lsm `meta`), behind the page's header and tag.
+        file.seek(32 + 64)
+        file.seek(int.from_bytes(file.read(4), "little") * 8192 + 4000)
+        file.write(b"damage")
+    server.start()
+    with server.connect("damaged") as one, server.connect("damaged") as other:
+        problems = one.execute("SELECT * FROM amax.verify('t')").fetchall()
+        if len(problems) != 1:
+            raise Mismatch(f"amax.verify says of a damaged manifest: {problems}")
+        # Row pages of their own need no manifest, but a lock of the metapage.
+        other.execute("SET amax.flush_inline = off")
+        writer = threading.Thread(target=other.execute, args=["INSERT INTO t SELECT i, repeat('x', 1000) FROM generate_series(1, 20) i"], daemon=True)
+        writer.start()
+        writer.join(30)
+        if writer.is_alive():
+            server.kill()
+            raise Mismatch("amax.verify has left the metapage locked")
+    with server.connect() as control:
+        control.execute("DROP DATABASE damaged WITH (FORCE)")
+    return "found"
 
 
 class Faults:
