@@ -48,6 +48,11 @@ SELECT differences($$SELECT id FROM EVENTS WHERE doc->>'kind' LIKE '%ar%' OR doc
 SELECT differences($$SELECT id FROM EVENTS WHERE doc->>'n' NOT LIKE '1%' AND doc->>'kind' LIKE '_a%' AND doc->>'at' ^@ '20' AND doc->>'either' LIKE '%\%%'$$);
 SELECT differences($$SELECT id, doc->>'n' LIKE '', doc->>'kind' ILIKE 'R%', doc->>'n' LIKE '7' FROM EVENTS$$);
 SELECT count(*) FROM events WHERE doc->>'n' LIKE '1\';
+-- Containment is asked field by field, but not of what is computed only once.
+CREATE SEQUENCE calls;
+SELECT count(*) FROM events WHERE jsonb_build_object('call', nextval('calls'), 'none', id * 0) @> '{"call": 7, "none": 0}';
+SELECT nextval('calls') - 1 = (SELECT count(*) FROM events) AS once_per_row;
+DROP SEQUENCE calls;
 -- What may raise an error is evaluated only where the query does.
 SELECT differences($$SELECT id, CASE WHEN jsonb_typeof(doc->'tags') = 'array' AND id % 2 = 0 THEN jsonb_array_length(doc->'tags')
                             WHEN jsonb_typeof(doc->'n') = 'array' THEN jsonb_array_length(doc->'n') END FROM EVENTS$$);

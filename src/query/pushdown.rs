@@ -62,6 +62,8 @@ struct Wrapper {
     indexed: Vec<JsonPath>,
     /// Paths met, and what takes their place.
     known: Vec<(*mut pg_sys::Node, *mut pg_sys::Node)>,
+    /// Above grouping sets: the groups' keys. A path is computed of those there, which are NULL in some of the sets.
+    keys: Option<Vec<*mut pg_sys::Node>>,
 }
 
 impl Wrapper {
@@ -76,14 +78,17 @@ impl Wrapper {
             of_table: true,
             indexed,
             known: Vec::new(),
+            keys: None,
         }
     }
 
     unsafe fn wrap_query(&mut self) {
         let (root, parse) = (self.root, (*self.root).parse);
+        self.keys = keys_of_sets(root);
         (*root).processed_tlist =
             self.wrap((*root).processed_tlist as *mut pg_sys::Node) as *mut pg_sys::List;
         (*parse).havingQual = self.wrap((*parse).havingQual);
+        self.keys = None;
         self.wrap_joins((*parse).jointree as *mut pg_sys::Node);
         for rte in nodes((*parse).rtable) {
             let rte = &mut *(rte as *mut pg_sys::RangeTblEntry);
@@ -126,6 +131,15 @@ impl Wrapper {
                 call.aggfilter =
                     self.wrap(call.aggfilter as *mut pg_sys::Node) as *mut pg_sys::Expr;
                 return Some(node);
+            }
+            if let Some(keys) = self.keys.take() {
+                // What is aggregated is of rows, unless it has arguments of the group.
+                let call = node as *mut pg_sys::Aggref;
+                let of_rows = is_a(node, NodeTag::T_Aggref) && (*call).aggdirectargs.is_null();
+                let wraps = of_rows || keys.iter().any(|&key| equal(key, node));
+                let wrapped = wraps.then(|| self.wrap(node));
+                self.keys = Some(keys);
+                return wrapped;
             }
             let is_ours = |var: &pg_sys::Var| var.varno as pg_sys::Index == relid;
             let path = match question_of(node, &is_ours).filter(|_| of_table) {
@@ -204,6 +218,17 @@ impl Wrapper {
             });
         super::tree::list(conditions.collect::<Vec<_>>()) as *mut pg_sys::Node
     }
+}
+
+/// The expressions that a query with grouping sets groups by.
+unsafe fn keys_of_sets(root: *mut pg_sys::PlannerInfo) -> Option<Vec<*mut pg_sys::Node>> {
+    let parse = &*(*root).parse;
+    let key = |clause: *mut pg_sys::Node| {
+        let clause = clause as *mut pg_sys::SortGroupClause;
+        pg_sys::get_sortgroupclause_expr(clause, (*root).processed_tlist)
+    };
+    let keys = nodes(parse.groupClause).into_iter().map(key);
+    (!parse.groupingSets.is_null()).then(|| keys.collect())
 }
 
 /// Paths in the expressions and predicates of a relation's indexes.
