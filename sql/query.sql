@@ -98,6 +98,11 @@ SELECT leaves_skipped('SELECT count(*) FROM events WHERE id = (SELECT max(id) - 
 SELECT plan_of($$SELECT a.doc->>'kind', count(*) FROM events a JOIN events b ON a.doc->>'n' = b.doc->>'n' GROUP BY 1$$);
 SELECT plan_of($$SELECT tag, count(*) FROM events, jsonb_array_elements_text(doc->'tags') tag GROUP BY 1$$);
 SELECT differences($$SELECT tag, count(*) FROM EVENTS, jsonb_array_elements_text(doc->'tags') tag GROUP BY 1$$);
+-- Above grouping sets a path of a key is NULL where the key is.
+SELECT differences($$SELECT doc->'who', doc->'who'->>'name', max(doc->>'kind'), count(*) FROM EVENTS GROUP BY ROLLUP (doc->'who')$$);
+SELECT differences($$SELECT doc, doc->>'kind', upper(doc->>'kind'), doc->>'n', jsonb_typeof(doc), count(doc->>'n') FROM EVENTS WHERE id < 40
+                     GROUP BY GROUPING SETS ((doc), (doc->>'kind'), ()) HAVING doc->>'n' IS NULL OR (doc->>'n')::int > 7$$);
+SELECT differences($$SELECT e->>0, count(*), max(e->>0) FROM EVENTS, jsonb_array_elements(doc->'tags') e GROUP BY CUBE (e)$$);
 -- What a path's structure tells, and elements of arrays.
 SELECT plan_of($$SELECT jsonb_typeof(doc->'either'), doc->'tags'->>0, count(*) FROM events WHERE doc ? 'who' GROUP BY 1, 2$$);
 SELECT differences($$SELECT jsonb_typeof(doc->'either'), doc->'tags'->>0, count(*) FROM EVENTS WHERE doc ? 'who' GROUP BY 1, 2$$);

@@ -1,5 +1,6 @@
 //! `doc @> constant` as conditions on the paths that the constant has, where it is a condition; elsewhere it is a question (`path`).
 
+use super::compile::is_pure;
 use super::datum;
 use super::tree::{is_a, list, nodes};
 use amax_exec::JsonScalar;
@@ -56,7 +57,7 @@ unsafe fn below(condition: *mut pg_sys::Node) -> *mut pg_sys::Node {
     connect((*op).boolop, args.collect())
 }
 
-/// Containment of an object; None if it is something else.
+/// Containment of an object, by something that may be computed for each field; None if it is something else.
 unsafe fn by_field(condition: *mut pg_sys::Node) -> Option<Vec<*mut pg_sys::Node>> {
     let op = condition as *mut pg_sys::OpExpr;
     let contains =
@@ -66,6 +67,9 @@ unsafe fn by_field(condition: *mut pg_sys::Node) -> Option<Vec<*mut pg_sys::Node
     } else {
         return None;
     };
+    if !is_pure(args[0]) {
+        return None;
+    }
     let Some(Ok(Value::Object(object))) = constant(args[1]).map(amax_jsonb::root) else {
         return None;
     };
