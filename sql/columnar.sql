@@ -407,3 +407,15 @@ SELECT twice($$UPDATE wide_keys SET b = 'x' WHERE i = 3$$) \gexec
 SELECT twice($$DELETE FROM wide_keys WHERE i = 4$$) \gexec
 SELECT * FROM compare('SELECT * FROM wide_keys');
 RESET amax.flush_threshold;
+
+-- Rows of a page that are very large together stay there, until there are fewer.
+SET search_path = amax_side, public, twins;
+CREATE TABLE large (id int, s text) USING amax;
+INSERT INTO large SELECT i, repeat('x', 20000000) FROM generate_series(1, 20) i;
+VACUUM large;
+SELECT count(*) FROM amax.components('large');
+DELETE FROM large WHERE id > 3;
+VACUUM large;
+SELECT rows FROM amax.components('large');
+SELECT count(*), sum(length(s)) FROM large;
+DROP TABLE large;

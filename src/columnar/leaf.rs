@@ -8,8 +8,8 @@ use crate::storage::buffer::{corrupt, rel_name};
 use crate::storage::cache::file_id;
 use crate::storage::{blob, manifest};
 use amax_format::{
-    Column, ColumnType, Dense, Elements, Error, Leaf, Part, PathColumn, PathStep, Question, Unnest,
-    Zone,
+    Column, ColumnType, Dense, Elements, Error, Leaf, Part, PathColumn, PathStep, Question,
+    ReadOptions, Unnest, Zone,
 };
 use amax_lsm::{Component, LeafEntry};
 use pgrx::pg_sys;
@@ -482,6 +482,9 @@ impl OpenLeaf {
     }
 }
 
+/// Bytes that a call may decode: what was written can be read, however much it is. Damage is found by checksums, before.
+const MEMORY: usize = 1 << 40;
+
 /// Leaf `at` of a component, past the cache: a merge reads it once.
 pub fn read(
     rel: pg_sys::Relation,
@@ -505,7 +508,11 @@ fn read_page0(
         let what = format!("leaf {at} of component {component} of \"{name}\": {what}");
         corrupt(rel, block, &what)
     };
-    match Leaf::open(source, entry.image.len) {
+    let options = ReadOptions {
+        memory_limit: MEMORY,
+        ..ReadOptions::default()
+    };
+    match Leaf::open_with(source, entry.image.len, options) {
         Ok(leaf) if leaf.rows() == entry.rows as usize => leaf,
         Ok(_) => damaged("number of rows differs from the directory's"),
         Err(e) => damaged(&e.to_string()),

@@ -10,8 +10,13 @@ use crate::options::Options;
 use crate::storage::buffer::{Change, Pin};
 use crate::storage::rowpage::{self, heap_tuple, Item};
 use crate::storage::{manifest, map, meta};
+use crate::types::attribute;
 use amax_lsm::{tid, Key, RetiredPages};
 use pgrx::pg_sys;
+
+/// Bytes of a page's rows, those out of line included, that go to one leaf, as the rows of a block do. More stay in the page: who reads a
+/// column of the leaf has that of all its rows in memory.
+const MOST: usize = 256 << 20;
 
 #[derive(Default)]
 pub struct Flushed {
@@ -123,6 +128,9 @@ unsafe fn write_page(
         }
     }
     .or_else(|| recover(rel, &pin, v, p, oldest_xmin))?;
+    if bytes_out_of_line(rel, &pin, &offsets) > MOST {
+        return None;
+    }
     let desc = (*rel).rd_att;
     let natts = (*desc).natts as usize;
     let mut values = vec![pg_sys::Datum::null(); natts];
@@ -137,6 +145,28 @@ unsafe fn write_page(
         writer.alias(v, alias, offset);
     }
     Some(page)
+}
+
+/// What the rows hold out of line, decompressed.
+unsafe fn bytes_out_of_line(rel: pg_sys::Relation, pin: &Pin, offsets: &[u16]) -> usize {
+    let desc = (*rel).rd_att;
+    let natts = (*desc).natts as usize;
+    let mut values = vec![pg_sys::Datum::null(); natts];
+    let mut isnull = vec![true; natts];
+    let mut bytes = 0;
+    for &offset in offsets {
+        let Some(mut tuple) = heap_tuple(rel, pin, offset) else {
+            continue;
+        };
+        if (*tuple.t_data).t_infomask & pg_sys::HEAP_HASEXTERNAL as u16 == 0 {
+            continue;
+        }
+        pg_sys::heap_deform_tuple(&mut tuple, desc, values.as_mut_ptr(), isnull.as_mut_ptr());
+        for at in (0..natts).filter(|&at| !isnull[at] && (*attribute(desc, at)).attlen == -1) {
+            bytes += pg_sys::toast_raw_datum_size(values[at]);
+        }
+    }
+    bytes
 }
 
 /// A page that an earlier flush sealed and never published: unsealed, it is a page like others.
