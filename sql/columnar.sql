@@ -410,7 +410,8 @@ RESET amax.flush_threshold;
 
 -- Rows of a page that are very large together stay there, until there are fewer.
 SET search_path = amax_side, public, twins;
-CREATE TABLE large (id int, s text) USING amax;
+SET amax.flush_threshold = 0;
+CREATE TABLE large (id int PRIMARY KEY, s text) USING amax;
 INSERT INTO large SELECT i, repeat('x', 20000000) FROM generate_series(1, 20) i;
 VACUUM large;
 SELECT count(*) FROM amax.components('large');
@@ -419,3 +420,4 @@ VACUUM large;
 SELECT rows FROM amax.components('large');
 SELECT count(*), sum(length(s)) FROM large;
 DROP TABLE large;
+RESET amax.flush_threshold;
