@@ -127,6 +127,15 @@ SELECT * FROM compare('SELECT * FROM made');
 -- system columns
 SELECT * FROM compare('SELECT tableoid = ''t''::regclass AND xmin::text::bigint > 0 AND ctid IS NOT NULL FROM t');
 
+-- a flushed row does not know who inserted it
+CREATE TABLE flushed (id int PRIMARY KEY) USING amax WITH (autovacuum_enabled = off);
+SET amax.flush_threshold = 0;
+INSERT INTO flushed VALUES (1);
+VACUUM flushed;
+SELECT xmin FROM flushed;
+DROP TABLE flushed;
+RESET amax.flush_threshold;
+
 -- a row once locked twice, which a hint says is over, when VACUUM no longer knows of such locks
 CREATE TABLE locked (id int) USING amax WITH (autovacuum_enabled = off);
 INSERT INTO locked VALUES (1);
