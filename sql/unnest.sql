@@ -96,6 +96,22 @@ SELECT count(*) FROM things, jsonb_each(doc->'o') WHERE id < 5003;
 VACUUM things;
 SELECT jsonb_object_keys(doc->'o'), count(*) FROM things GROUP BY 1;
 DROP TABLE things, heap_things;
+-- Several fields that are arrays themselves, or objects.
+CREATE TABLE things (id int, doc jsonb) USING amax;
+INSERT INTO things SELECT i, jsonb_build_object(
+        'l', jsonb_build_object('b', jsonb_build_array(jsonb_build_array(i, 's'), jsonb_build_array(i % 3)), 'aa', jsonb_build_array('[]'::jsonb, jsonb_build_array(i % 5)))
+             || CASE WHEN i % 2 = 0 THEN '{"c": []}'::jsonb WHEN i % 3 = 0 THEN '{"c": [["q", 1]]}' ELSE '{}' END,
+        'o', jsonb_build_object('d', jsonb_build_object('k', jsonb_build_array(i, i % 7), 'bb', i), 'aa', jsonb_build_object('c', 's', 'k', '[2]'::jsonb), 'e', '{}'::jsonb))
+    FROM generate_series(1, 900) i;
+VACUUM ANALYZE things;
+CREATE TABLE heap_things (LIKE things) USING heap;
+INSERT INTO heap_things SELECT * FROM things;
+SELECT differences($$SELECT id, k, e, o FROM THINGS, jsonb_each(doc->'l') f(k, v), jsonb_array_elements(v) WITH ORDINALITY e(e, o)$$);
+SELECT differences($$SELECT id, k, e->0, i FROM THINGS, jsonb_each(doc->'l') f(k, v), jsonb_array_elements(v) e, jsonb_array_elements_text(e) i$$);
+SELECT differences($$SELECT id, k, e FROM THINGS, jsonb_each(doc->'o') f(k, v) LEFT JOIN LATERAL jsonb_array_elements(v->'k') e ON e > '3'$$);
+SELECT differences($$SELECT id, f.key, g.key, o, g.value FROM THINGS, jsonb_each(doc->'o') f, jsonb_each(f.value) WITH ORDINALITY g(key, value, o)$$);
+SELECT differences($$SELECT g.key, count(*), max(g.value) FROM THINGS, jsonb_each(doc->'o') f, jsonb_each_text(f.value) g GROUP BY 1$$);
+DROP TABLE things, heap_things;
 -- In the select list.
 SELECT plan_of($$SELECT id, jsonb_array_elements(doc->'parts')->>'x' FROM posts WHERE id < 100$$);
 SELECT differences($$SELECT id, jsonb_array_elements(doc->'parts')->>'x' FROM POSTS$$);

@@ -14,7 +14,7 @@ use crate::path::{self, PathColumn};
 use crate::presence::Presence;
 use crate::schema::{Body as SchemaBody, Node as SchemaNode};
 use crate::tokens::Pairs;
-use crate::tree::{Body, Tree};
+use crate::tree::{key_order, Body, Field, Tree};
 use crate::types::{ColumnType, PathStep, ReadAt};
 use crate::values::{ByteVec, Values};
 
@@ -90,10 +90,10 @@ impl<R: ReadAt> Leaf<R> {
         let mut places = self.rows() as u32;
         let mut found = Vec::with_capacity(arrays.len());
         for unnest in arrays {
-            let (array, others) = Found::at(&tree, &nodes, unnest)?;
+            let (arrays, others) = Found::at(&tree, &nodes, unnest)?;
             let parts = match unnest.parts {
-                Parts::Elements => elements(&tree, array, places)?,
-                Parts::Fields => fields(&mut tree, array, places)?,
+                Parts::Elements => elements(&mut tree, &arrays, places)?,
+                Parts::Fields => fields(&mut tree, &arrays, places)?,
             };
             places = parts.starts.last().copied().unwrap_or(0);
             nodes.clone_from(&parts.alternatives);
@@ -177,22 +177,23 @@ fn columns(
 struct Found<'a> {
     tree: &'a Tree,
     parts: Parts,
-    array: Option<u32>,
+    /// Below fields there may be several, each at places of its own.
+    arrays: Vec<u32>,
     others: Vec<u32>,
 }
 
 impl Found<'_> {
-    fn at(tree: &Tree, nodes: &[u32], unnest: &Unnest) -> Result<(Option<u32>, Vec<u32>)> {
+    fn at(tree: &Tree, nodes: &[u32], unnest: &Unnest) -> Result<(Vec<u32>, Vec<u32>)> {
         let mut found = Found {
             tree,
             parts: unnest.parts,
-            array: None,
+            arrays: Vec::new(),
             others: Vec::new(),
         };
         found.follow(nodes, &unnest.array)?;
         found.others.sort_unstable();
         found.others.dedup();
-        Ok((found.array, found.others))
+        Ok((found.arrays, found.others))
     }
 
     fn follow(&mut self, nodes: &[u32], keys: &[Vec<u8>]) -> Result<()> {
@@ -200,10 +201,10 @@ impl Found<'_> {
             let node = &self.tree.nodes[at as usize];
             match (keys.split_first(), &node.body) {
                 (None, Body::Array { .. }) if self.parts == Parts::Elements => {
-                    self.array = Some(at)
+                    self.arrays.push(at);
                 }
                 (None, Body::Object(object)) if self.parts == Parts::Fields => {
-                    self.array = Some(at);
+                    self.arrays.push(at);
                     let rest = object.rest.map(|rest| &self.tree.nodes[rest as usize]);
                     self.others
                         .extend(rest.iter().flat_map(|rest| rest.presence.iter()));
@@ -271,40 +272,59 @@ struct Taken {
     keys: Dense,
 }
 
-/// Arrays' slots are in the order of their places.
-fn elements(tree: &Tree, array: Option<u32>, places: u32) -> Result<Taken> {
-    let mut found = Vec::with_capacity(places as usize + 1);
-    let mut elements = Vec::new();
-    if let Some(array) = array.map(|array| &tree.nodes[array as usize]) {
+/// An array's slots are in the order of its places. Those of several arrays get places anew.
+fn elements(tree: &mut Tree, arrays: &[u32], places: u32) -> Result<Taken> {
+    let mut starts = vec![0u32; places as usize + 1];
+    let mut found = Vec::with_capacity(arrays.len());
+    for &array in arrays {
+        let node = &tree.nodes[array as usize];
         let Body::Array {
-            starts,
+            starts: slots,
             alternatives,
-        } = &array.body
+        } = &node.body
         else {
             return corrupt("array is none");
         };
-        for (instance, place) in array.presence.iter().enumerate() {
-            found.resize(place as usize + 1, starts[instance]);
+        for (place, slots) in node.presence.iter().zip(slots.windows(2)) {
+            starts[place as usize + 1] = slots[1] - slots[0];
         }
-        found.resize(places as usize + 1, starts.last().copied().unwrap_or(0));
-        elements.clone_from(alternatives);
+        found.push((node.presence.clone(), alternatives.clone()));
     }
-    found.resize(places as usize + 1, 0);
-    let n = found.last().copied().unwrap_or(0);
+    for place in 0..places as usize {
+        starts[place + 1] += starts[place];
+    }
+    let n = starts[places as usize];
+    let mut elements = Vec::new();
+    for (presence, alternatives) in found {
+        if arrays.len() == 1 {
+            elements = alternatives;
+            break;
+        }
+        let of = |place| starts[place as usize]..starts[place as usize + 1];
+        let to: Vec<u32> = presence.iter().flat_map(of).collect();
+        let from = Presence::All(to.len() as u32);
+        for node in alternatives {
+            elements.push(moved(tree, node, &from, &to, n));
+        }
+    }
     Ok(Taken {
-        starts: found,
+        starts,
         alternatives: elements,
         keys: Dense::filled(n as usize, Tag::Missing),
     })
 }
 
 /// The fields of the first place come first, each place's in the order of keys.
-fn fields(tree: &mut Tree, object: Option<u32>, places: u32) -> Result<Taken> {
-    let fields = match object.map(|object| &tree.nodes[object as usize].body) {
-        None => Vec::new(),
-        Some(Body::Object(object)) => object.fields.clone(),
-        Some(_) => return corrupt("object is none"),
-    };
+fn fields(tree: &mut Tree, objects: &[u32], places: u32) -> Result<Taken> {
+    let mut fields = Vec::new();
+    for &object in objects {
+        match &tree.nodes[object as usize].body {
+            Body::Object(object) => fields.extend_from_slice(&object.fields),
+            _ => return corrupt("object is none"),
+        }
+    }
+    let name = |field: &Field| tree.keys.get(field.key as usize);
+    fields.sort_by(|a, b| key_order(name(a), name(b)));
     let mut starts = vec![0u32; places as usize + 1];
     for field in &fields {
         let presence = &tree.nodes[field.node as usize].presence;
@@ -321,7 +341,7 @@ fn fields(tree: &mut Tree, object: Option<u32>, places: u32) -> Result<Taken> {
     let mut codes = vec![0i64; n as usize];
     let mut alternatives = Vec::with_capacity(fields.len());
     for field in &fields {
-        // One of a key's kinds after the other.
+        // One of a key's kinds and objects after the other.
         let name = tree.keys.get(field.key as usize);
         if names.len() == 0 || names.get(names.len() - 1) != name {
             names.push(name)?;
