@@ -62,6 +62,8 @@ SELECT differences($$SELECT id FROM EVENTS WHERE (jsonb_typeof(doc->'n') = 'arra
 SELECT differences($$SELECT id, COALESCE((doc->>'n')::int, jsonb_array_length(doc->'n')) FROM EVENTS$$);
 SELECT differences($$SELECT id, CASE WHEN jsonb_typeof(doc->'n') = 'array' THEN jsonb_path_query_first(doc, '$.kind + 1') END FROM EVENTS$$);
 SELECT differences($$SELECT id FROM EVENTS WHERE ROW(id, 1) < ROW(0, jsonb_array_length(doc->'n'))$$);
+SELECT differences($$SELECT id, (CASE WHEN jsonb_typeof(doc->'n') = 'array' THEN ARRAY[id, 0] END)[jsonb_array_length(doc->'n')],
+                            (doc->'absent')[jsonb_array_length(doc->'n')::text] FROM EVENTS$$);
 SELECT differences($$SELECT max(jsonb_array_length(doc->'n')) FILTER (WHERE jsonb_typeof(doc->'n') = 'array') FROM EVENTS$$);
 SELECT differences($$SELECT count(*), sum(n) FROM (SELECT CASE WHEN jsonb_typeof(doc->'n') = 'array' THEN jsonb_array_length(doc->'n') END n FROM EVENTS
                             UNION ALL SELECT id FROM EVENTS) u$$);

@@ -79,6 +79,15 @@ unsafe fn guarded(node: *mut Node) -> Vec<*mut Node> {
             }
             parts
         }
+        // Of what is NULL no element is looked up.
+        NodeTag::T_SubscriptingRef => {
+            let subscripting = &*(node as *mut SubscriptingRef);
+            [
+                nodes(subscripting.refupperindexpr),
+                nodes(subscripting.reflowerindexpr),
+            ]
+            .concat()
+        }
         _ => Vec::new(),
     }
 }
