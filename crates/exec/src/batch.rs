@@ -55,6 +55,9 @@ pub struct Batch<'a, 'e> {
     pub external: &'e mut dyn External,
 }
 
+/// Bytes of PostgreSQL's strings that are kept for a batch; rows after that are unsure, and evaluated one by one.
+pub(crate) const MAX_KEPT: usize = 64 << 20;
+
 const TRUE: i64 = 1;
 const FALSE: i64 = 0;
 
@@ -471,13 +474,23 @@ impl<'a> Batch<'a, '_> {
     ) -> Evaluated<'a> {
         if let Some(dense) = input.map(|input| self.columns.dense(input)) {
             if dense.is_dictionary() {
-                return sure(crate::memo::by_code(self.external, id, dense, rows, ty));
+                return crate::memo::by_code(self.external, id, dense, rows, ty);
             }
         }
         let mut out = VectorBuilder::new(ty);
-        rows.iter()
-            .for_each(|&row| self.external.row(id, row, &mut out));
-        sure(out.finish())
+        let mut unsure = Vec::new();
+        for (i, &row) in rows.iter().enumerate() {
+            if out.string_bytes() < MAX_KEPT {
+                self.external.row(id, row, &mut out);
+            } else {
+                out.push_null();
+                unsure.push(i as u32);
+            }
+        }
+        Evaluated {
+            vector: out.finish(),
+            unsure,
+        }
     }
 }
 

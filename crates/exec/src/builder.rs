@@ -90,6 +90,11 @@ impl VectorBuilder {
         self.words.len()
     }
 
+    /// Bytes of the strings among them.
+    pub(crate) fn string_bytes(&self) -> usize {
+        self.strings.data.len()
+    }
+
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.words.is_empty()

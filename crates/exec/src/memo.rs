@@ -4,9 +4,9 @@ use std::collections::HashMap;
 
 use amax_format::{Dense, Tag};
 
-use crate::batch::{Evaluated, External};
+use crate::batch::{Evaluated, External, MAX_KEPT};
 use crate::builder::VectorBuilder;
-use crate::vector::{Type, Vector};
+use crate::vector::Type;
 
 const UNKNOWN: u32 = u32::MAX;
 
@@ -17,33 +17,41 @@ pub(crate) fn by_code(
     dense: &Dense,
     rows: &[u32],
     ty: Type,
-) -> Vector<'static> {
+) -> Evaluated<'static> {
     let strings = dense.strings().len();
     // Then missing, and JSON null.
     let mut known = vec![UNKNOWN; strings + 2];
     let mut values = VectorBuilder::new(ty);
     let mut made = 0;
     let mut places = Vec::with_capacity(rows.len());
-    for &row in rows {
+    let mut unsure = Vec::new();
+    for (i, &row) in rows.iter().enumerate() {
         let slot = match dense.tag(row as usize) {
             Tag::String => Some(dense.word(row as usize) as usize),
             Tag::Missing => Some(strings),
             Tag::Null => Some(strings + 1),
             _ => None,
         };
-        let place = slot.map_or(UNKNOWN, |slot| known[slot]);
-        places.push(if place == UNKNOWN {
-            external.row(id, row, &mut values);
-            if let Some(slot) = slot {
-                known[slot] = made;
-            }
+        let mut place = slot.map_or(UNKNOWN, |slot| known[slot]);
+        if place == UNKNOWN {
+            place = made;
             made += 1;
-            made - 1
-        } else {
-            place
-        });
+            if values.string_bytes() < MAX_KEPT {
+                external.row(id, row, &mut values);
+                if let Some(slot) = slot {
+                    known[slot] = place;
+                }
+            } else {
+                values.push_null();
+                unsure.push(i as u32);
+            }
+        }
+        places.push(place);
     }
-    values.finish().gather(&places)
+    Evaluated {
+        vector: values.finish().gather(&places),
+        unsure,
+    }
 }
 
 /// Where the argument of a function lies, and what the function is there.

@@ -111,3 +111,66 @@ fn by_code_as_by_row() {
         }
     }
 }
+
+/// Text of a megabyte for each row: `s7` and spaces in every eighth, as the constant is.
+struct Wide {
+    asked: usize,
+}
+
+fn wide(of: usize) -> Vec<u8> {
+    let mut text = format!("s{of}").into_bytes();
+    text.resize(1 << 20, b' ');
+    text
+}
+
+impl External for Wide {
+    fn row(&mut self, _: usize, row: u32, out: &mut VectorBuilder) {
+        self.asked += 1;
+        out.push_text(&wide(row as usize % 8));
+    }
+    fn call(&mut self, _: usize, _: i64, _: &mut VectorBuilder) {
+        unreachable!("no condition asks for it")
+    }
+    fn once(&mut self, _: usize, out: &mut VectorBuilder) {
+        out.push_text(&wide(7));
+    }
+}
+
+#[test]
+fn strings_of_a_batch_are_not_kept_without_limit() {
+    let rows: Vec<u32> = (0..200).collect();
+    let constant = Expr::Once {
+        id: 0,
+        ty: Type::Text,
+        simple: true,
+    };
+    let filter = |column: Dense, input| {
+        let text = Expr::External {
+            id: 1,
+            input,
+            ty: Type::Text,
+        };
+        let equal = Expr::Compare(
+            Comparison::Equal,
+            Box::new(text),
+            Box::new(constant.clone()),
+        );
+        let mut external = Wide { asked: 0 };
+        let mut batch = Batch {
+            columns: &One(column),
+            external: &mut external,
+        };
+        let mut unsure = Vec::new();
+        let passed = batch.filter(&equal, &rows, &mut unsure);
+        assert!(passed.iter().all(|row| row % 8 == 7));
+        (passed.len(), unsure, external.asked)
+    };
+    // Eight strings are as many as there are, 200 are too many.
+    let few = column((0..200).map(|i| Some(format!("\"t{}\"", i % 8))));
+    assert!(few.is_dictionary());
+    assert_eq!(filter(few, Some(0)), (25, Vec::new(), 8));
+    let many = column((0..200).map(|i| Some(i.to_string())));
+    let (passed, unsure, asked) = filter(many, None);
+    assert_eq!((passed, asked), (8, 64));
+    assert_eq!(unsure, (64..200).collect::<Vec<u32>>());
+}
