@@ -86,13 +86,6 @@ pub unsafe fn smgr(rel: pg_sys::Relation) -> pg_sys::SMgrRelation {
     return pg_sys::smgropen((*rel).rd_locator, (*rel).rd_backend);
 }
 
-/// ExecCopySlot() (tuptable.h).
-pub unsafe fn copy_slot(to: *mut pg_sys::TupleTableSlot, from: *mut pg_sys::TupleTableSlot) {
-    (*(*to).tts_ops)
-        .copyslot
-        .expect("every slot can be copied to")(to, from);
-}
-
 /// Raises an error unless the user may call the aggregate (ExecInitAgg()).
 pub unsafe fn check_aggregate(function: pg_sys::Oid) {
     let (user, execute) = (pg_sys::GetUserId(), pg_sys::ACL_EXECUTE as pg_sys::AclMode);

@@ -103,17 +103,18 @@ unsafe fn recheck(node: *mut pg_sys::CustomScanState, epq: *mut pg_sys::EPQState
         if (*given).tts_flags & pg_sys::TTS_FLAG_EMPTY as u16 != 0 {
             return false;
         }
-        crate::compat::copy_slot(scan.rows.row_slot, given);
+        // As it is: a copy has no tableoid.
+        scan.rows.set_slot(given);
     } else if !(*(*epq).relsubs_rowmark.add(at)).is_null() {
         *done = true;
         if !pg_sys::EvalPlanQualFetchRowMark(epq, relid, scan.rows.row_slot) {
             return false;
         }
+        scan.rows.set_slot(scan.rows.row_slot);
     } else {
         // Not a relation that is being rechecked: scanned as ever.
         return scan.advance(true);
     }
-    scan.rows.set_slot(scan.rows.row_slot);
     scan.passes(0, 0, 0)
 }
 
