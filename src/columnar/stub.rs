@@ -246,17 +246,18 @@ unsafe fn create(
     let old = pg_sys::MemoryContextSwitchTo(context.value());
     let mut tuple = form(rel, row, at);
     let guard = InHeap::enter();
-    let plain = Untoasted::pose(rel);
+    let kind = Posing::of(rel, tuple.t_len as usize);
     // Frozen: every snapshot that sees the row must see that it has not been changed yet.
     let options = pg_sys::HEAP_INSERT_FROZEN | pg_sys::HEAP_INSERT_NO_LOGICAL;
     let cid = pg_sys::GetCurrentCommandId(true);
     pg_sys::heap_insert(rel, &mut tuple, cid, options as i32, std::ptr::null_mut());
-    drop((plain, guard));
+    drop(guard);
     // It is no row.
     pg_sys::pgstat_count_heap_insert(rel, -1);
     let (block, offset) = (tid_block(&tuple.t_self), tuple.t_self.ip_posid);
     fault("stub_placed");
     map::adopt(rel, block);
+    drop(kind);
     fault("stub_adopted");
     pg_sys::MemoryContextSwitchTo(old);
     context.reset();
@@ -273,21 +274,24 @@ unsafe fn create(
     entered.then_some((block, offset))
 }
 
-/// While one of these lives, heap_insert() leaves a wide tuple of the relation as it is: moving attributes out of line would form it
-/// anew, without the row's key.
-struct Untoasted(pg_sys::Relation, std::ffi::c_char);
+/// While one of these lives, a relation poses as one of another kind. A materialized view's rows are not checked for SSI: a stub is no row
+/// that anybody has missed, and who only locks one writes nothing. Those of a TOAST table stay as they are if they are wide: moving
+/// attributes out of line would form the tuple anew, without the row's key.
+struct Posing(pg_sys::Relation, std::ffi::c_char);
 
-impl Untoasted {
-    unsafe fn pose(rel: pg_sys::Relation) -> Untoasted {
+impl Posing {
+    unsafe fn of(rel: pg_sys::Relation, width: usize) -> Posing {
+        let pose = if width > WIDE {
+            pg_sys::RELKIND_TOASTVALUE
+        } else {
+            pg_sys::RELKIND_MATVIEW
+        };
         let kind = &mut (*(*rel).rd_rel).relkind;
-        Untoasted(
-            rel,
-            std::mem::replace(kind, pg_sys::RELKIND_TOASTVALUE as _),
-        )
+        Posing(rel, std::mem::replace(kind, pose as _))
     }
 }
 
-impl Drop for Untoasted {
+impl Drop for Posing {
     fn drop(&mut self) {
         unsafe { (*(*self.0).rd_rel).relkind = self.1 }
     }
