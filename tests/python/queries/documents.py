@@ -238,6 +238,9 @@ def document_type(rng):
         "marr": (Type({ARR: 1}, None, anything(0)), 0.6),
         "objs": (Type({ARR: 1}, None, Type({OBJ: 1}, item)), 0.85),
         "nest": (Type({ARR: 1}, None, Type({ARR: 1}, None, Type({INT: 1}))), 0.4),
+        # Fields that are alike, as elements are.
+        "sets": (Type({OBJ: 1}, {key: (Type({OBJ: 1}, item | {"in": (Type({OBJ: 1}, {"p": (scalar(rng), 0.8), "q": (Type({INT: 1}), 0.6)}), 0.6)}), 0.7)
+                                 for key in ["x", "yy", "long name"]}), 0.6),
         "maybe": (Type({ARR: 30, NULL: 1, INT: 1}, None, Type({INT: 8, STR: 1}, words=few)), 0.6),
     }
     fields = {k: v for k, v in fields.items() if rng.random() < 0.85}

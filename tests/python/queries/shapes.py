@@ -328,7 +328,7 @@ class Shapes:
         source = Node(None, f"{relation.sql}{join}%s ON %s", item, on) if "LEFT" in join else Node(None, f"{relation.sql}{join}%s", item)
         scopes = scope + Scope(relation.scope.documents, relation.scope.columns[:6])
         scopes.keys = scope.keys
-        if rng.random() < 0.2 and scope.documents and not self.risky:
+        if rng.random() < 0.4 and scope.documents and not self.risky:
             below = Expressions(rng, Scope(scope.documents, [], scope.keys), False, self.world)
             again = self.element(below)
             if again:
