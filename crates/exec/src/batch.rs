@@ -55,8 +55,8 @@ pub struct Batch<'a, 'e> {
     pub external: &'e mut dyn External,
 }
 
-/// Bytes of PostgreSQL's strings that are kept for a batch; rows after that are unsure, and evaluated one by one.
-pub(crate) const MAX_KEPT: usize = 64 << 20;
+/// Bytes of PostgreSQL's strings that are kept for a batch.
+const MAX_KEPT: usize = 64 << 20;
 
 const TRUE: i64 = 1;
 const FALSE: i64 = 0;
@@ -480,10 +480,7 @@ impl<'a> Batch<'a, '_> {
         let mut out = VectorBuilder::new(ty);
         let mut unsure = Vec::new();
         for (i, &row) in rows.iter().enumerate() {
-            if out.string_bytes() < MAX_KEPT {
-                self.external.row(id, row, &mut out);
-            } else {
-                out.push_null();
+            if !push_row(self.external, id, row, &mut out) {
                 unsure.push(i as u32);
             }
         }
@@ -492,6 +489,22 @@ impl<'a> Batch<'a, '_> {
             unsure,
         }
     }
+}
+
+/// Appends what PostgreSQL gives for a row; false, and NULL, if what is kept takes too much: the row is unsure.
+pub(crate) fn push_row(
+    external: &mut dyn External,
+    id: usize,
+    row: u32,
+    out: &mut VectorBuilder,
+) -> bool {
+    let has_room = out.string_bytes() < MAX_KEPT;
+    if has_room {
+        external.row(id, row, out);
+    } else {
+        out.push_null();
+    }
+    has_room
 }
 
 /// The rows that pass, given their positions in the selection and in the leaf.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use amax_format::{Dense, Tag};
 
-use crate::batch::{Evaluated, External, MAX_KEPT};
+use crate::batch::{push_row, Evaluated, External};
 use crate::builder::VectorBuilder;
 use crate::vector::Type;
 
@@ -36,14 +36,10 @@ pub(crate) fn by_code(
         if place == UNKNOWN {
             place = made;
             made += 1;
-            if values.string_bytes() < MAX_KEPT {
-                external.row(id, row, &mut values);
-                if let Some(slot) = slot {
-                    known[slot] = place;
-                }
-            } else {
-                values.push_null();
+            if !push_row(external, id, row, &mut values) {
                 unsure.push(i as u32);
+            } else if let Some(slot) = slot {
+                known[slot] = place;
             }
         }
         places.push(place);

@@ -272,6 +272,16 @@ struct Taken {
     keys: Dense,
 }
 
+/// Makes starts of numbers of elements, each one place behind its own; how many elements there are.
+fn sum_up(starts: &mut [u32]) -> u32 {
+    let mut n = 0;
+    for start in starts {
+        n += *start;
+        *start = n;
+    }
+    n
+}
+
 /// An array's slots are in the order of its places. Those of several arrays get places anew.
 fn elements(tree: &mut Tree, arrays: &[u32], places: u32) -> Result<Taken> {
     let mut starts = vec![0u32; places as usize + 1];
@@ -290,21 +300,17 @@ fn elements(tree: &mut Tree, arrays: &[u32], places: u32) -> Result<Taken> {
         }
         found.push((node.presence.clone(), alternatives.clone()));
     }
-    for place in 0..places as usize {
-        starts[place + 1] += starts[place];
-    }
-    let n = starts[places as usize];
+    let n = sum_up(&mut starts);
     let mut elements = Vec::new();
-    for (presence, alternatives) in found {
-        if arrays.len() == 1 {
-            elements = alternatives;
-            break;
-        }
-        let of = |place| starts[place as usize]..starts[place as usize + 1];
-        let to: Vec<u32> = presence.iter().flat_map(of).collect();
-        let from = Presence::All(to.len() as u32);
-        for node in alternatives {
-            elements.push(moved(tree, node, &from, &to, n));
+    if let [(_, alternatives)] = &mut found[..] {
+        elements = std::mem::take(alternatives);
+    } else {
+        for (presence, alternatives) in found {
+            let of = |place| starts[place as usize]..starts[place as usize + 1];
+            let to: Vec<u32> = presence.iter().flat_map(of).collect();
+            let from = Presence::All(to.len() as u32);
+            let to_place = |node| moved(tree, node, &from, &to, n);
+            elements.extend(alternatives.into_iter().map(to_place));
         }
     }
     Ok(Taken {
@@ -332,10 +338,7 @@ fn fields(tree: &mut Tree, objects: &[u32], places: u32) -> Result<Taken> {
             .iter()
             .for_each(|place| starts[place as usize + 1] += 1);
     }
-    for place in 0..places as usize {
-        starts[place + 1] += starts[place];
-    }
-    let n = starts[places as usize];
+    let n = sum_up(&mut starts);
     let mut next = starts.clone();
     let mut names = ByteVec::default();
     let mut codes = vec![0i64; n as usize];
