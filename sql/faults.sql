@@ -90,6 +90,26 @@ SELECT * FROM state();
 VACUUM faulty;
 SELECT * FROM state();
 
+-- Looking for damage, in a subtransaction, ends with it, whatever happens.
+SET amax.fault_point = 'verify';
+SELECT * FROM amax.verify('faulty');
+SELECT 1 AS works;
+BEGIN;
+SAVEPOINT before;
+SELECT * FROM amax.verify('faulty');
+ROLLBACK TO before;
+SELECT 1 AS works;
+COMMIT;
+SET amax.fault_point = 'verify~10000';
+SET statement_timeout = '100ms';
+SELECT * FROM amax.verify('faulty');
+BEGIN;
+SELECT * FROM amax.verify('faulty');
+ROLLBACK;
+RESET statement_timeout;
+RESET amax.fault_point;
+SELECT * FROM state();
+
 -- A load that fails where an error is caught fails with its statement.
 CREATE TABLE loaded (i int) USING amax;
 CREATE FUNCTION look(i int) RETURNS int LANGUAGE plpgsql AS $$

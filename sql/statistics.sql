@@ -1,8 +1,9 @@
--- What pg_stat_user_tables counts. (Rows of leaves that a condition rules out are not read: the conditions here rule out none.)
+-- What pg_stat_user_tables counts, and EXPLAIN of filters: rows of leaves that a condition rules out are among those read and removed.
 \getenv abs_srcdir PG_ABS_SRCDIR
 \set include :abs_srcdir '/sql/include/twins.sql'
 \i :include
 SET max_parallel_workers_per_gather = 0;
+SET amax.rows_per_leaf = 500;
 
 SELECT twice($$CREATE TABLE t (id int, d jsonb)$$) \gexec
 SELECT twice($$INSERT INTO t SELECT i, jsonb_build_object('n', i) FROM generate_series(1, 5000) i$$) \gexec
@@ -10,6 +11,8 @@ SELECT pg_stat_force_next_flush();
 SELECT twice($$VACUUM ANALYZE t$$) \gexec
 SELECT twice($$SELECT count(*) FROM t$$) \gexec
 SELECT twice($$SELECT d->>'n' FROM t WHERE id % 5000 = 77$$) \gexec
+SELECT twice($$SELECT count(d->>'n') FROM t WHERE id < 600$$) \gexec
+SELECT twice($$SELECT d->>'n' FROM t WHERE id > 5000$$) \gexec
 SELECT twice($$SELECT id % 2, sum((d->>'n')::int) FROM t GROUP BY 1 ORDER BY 1$$) \gexec
 SELECT twice($$SELECT (SELECT count(*) FROM t WHERE id % 5000 = v AND (d->>'n')::int > 0) FROM (VALUES (1), (70)) AS v(v)$$) \gexec
 BEGIN;
@@ -21,3 +24,30 @@ SELECT twice($$UPDATE t SET id = id + 10000 WHERE id % 5000 BETWEEN 300 AND 309$
 SELECT pg_stat_force_next_flush();
 SELECT * FROM compare($$SELECT seq_scan, seq_tup_read, n_tup_ins, n_tup_upd, n_tup_del, n_live_tup, n_dead_tup, n_mod_since_analyze,
   n_ins_since_vacuum, vacuum_count, analyze_count FROM pg_stat_user_tables WHERE relid = 't'::regclass$$);
+
+-- What filters remove: of skipped leaves too, beside deleted rows and those of row pages, for each row of a join, and in a worker.
+CREATE FUNCTION twins.plan(query text) RETURNS jsonb LANGUAGE plpgsql AS $$
+DECLARE
+  plan jsonb;
+BEGIN
+  EXECUTE 'EXPLAIN (ANALYZE, COSTS off, TIMING off, SUMMARY off, FORMAT json) ' || query INTO plan;
+  RETURN plan;
+END $$;
+CREATE FUNCTION twins.removed(query text) RETURNS numeric LANGUAGE sql AS $$
+  SELECT sum((node->>'Rows Removed by Filter')::numeric * (node->>'Actual Loops')::numeric)
+  FROM jsonb_path_query(twins.plan(query), 'strict $.**') AS node WHERE jsonb_typeof(node) = 'object'
+$$;
+SELECT (plan('SELECT d FROM amax_side.t WHERE id < 600')->0->'Plan'->>'Leaves Skipped')::int > 5 AS skips;
+SELECT * FROM compare($$SELECT removed('SELECT d FROM t WHERE id < 600')$$);
+SELECT * FROM compare($$SELECT removed('SELECT count(*) FROM t WHERE id < 0')$$);
+SELECT * FROM compare($$SELECT removed('SELECT d FROM t WHERE id BETWEEN 2000 AND 2500 AND (d->>''n'')::int % 7 = 1')$$);
+SELECT * FROM compare($$SELECT removed('SELECT (SELECT sum(id) FROM t WHERE id = 100 * v) FROM generate_series(1, 3) AS v')$$);
+SET max_parallel_workers_per_gather = 2;
+SET parallel_leader_participation = off;
+SET min_parallel_table_scan_size = 0;
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SELECT plan('SELECT d FROM amax_side.t WHERE id < 600')->0->'Plan'->>'Node Type' AS parallel;
+SELECT * FROM compare($$SELECT removed('SELECT d FROM t WHERE id < 600')$$);
+DROP FUNCTION twins.removed(text);
+DROP FUNCTION twins.plan(text);

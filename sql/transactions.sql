@@ -127,13 +127,32 @@ SELECT * FROM compare('SELECT * FROM made');
 -- system columns
 SELECT * FROM compare('SELECT tableoid = ''t''::regclass AND xmin::text::bigint > 0 AND ctid IS NOT NULL FROM t');
 
--- a flushed row does not know who inserted it
-CREATE TABLE flushed (id int PRIMARY KEY) USING amax WITH (autovacuum_enabled = off);
+-- a row keeps its xmin when it is flushed, loaded in bulk and merged, until it is frozen
+CREATE TABLE kept (id int, inserted xid8 DEFAULT pg_current_xact_id()) USING amax WITH (autovacuum_enabled = off);
 SET amax.flush_threshold = 0;
-INSERT INTO flushed VALUES (1);
-VACUUM flushed;
-SELECT xmin FROM flushed;
-DROP TABLE flushed;
+INSERT INTO kept VALUES (1);
+INSERT INTO kept VALUES (2), (3);
+VACUUM kept;
+SELECT bool_and(xid IS NULL) AS settled, sum(rows) FROM amax.components('kept');
+SELECT id, xmin = inserted::xid AS own FROM kept ORDER BY id;
+INSERT INTO kept SELECT i FROM generate_series(4, 2003) i;
+VACUUM kept;
+SELECT bool_and(xid IS NULL) AS settled, sum(rows) FROM amax.components('kept');
+SELECT xmin = inserted::xid AS own, count(*), count(DISTINCT xmin::text) FROM kept GROUP BY 1;
+SET amax.merge_ratio = 0;
+SET amax.max_components = 1;
+INSERT INTO kept VALUES (2004);
+VACUUM kept;
+SELECT sum(rows) FROM amax.components('kept');
+SELECT xmin = inserted::xid AS own, count(*), count(DISTINCT xmin::text) FROM kept GROUP BY 1;
+SELECT age(relfrozenxid) >= (SELECT max(age(xmin)) FROM kept) AS not_past FROM pg_class WHERE oid = 'kept'::regclass;
+VACUUM (FREEZE) kept;
+SELECT xmin, count(*) FROM kept GROUP BY 1;
+SELECT age(relfrozenxid) <= (SELECT age(max(inserted)::xid) FROM kept) AS past FROM pg_class WHERE oid = 'kept'::regclass;
+SELECT * FROM amax.verify('kept');
+RESET amax.merge_ratio;
+RESET amax.max_components;
+DROP TABLE kept;
 RESET amax.flush_threshold;
 
 -- a row once locked twice, which a hint says is over, when VACUUM no longer knows of such locks

@@ -1,5 +1,6 @@
 //! Settings. Those that concern what is written are defaults: a table's own options come first (see `options`).
 
+use crate::memory::fault;
 use std::ffi::CString;
 
 use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting, PostgresGucEnum};
@@ -58,6 +59,7 @@ static SHARED_CACHE_KB: GucSetting<i32> = GucSetting::<i32>::new(256 * 1024);
 static EXCHANGE_THRESHOLD_KB: GucSetting<i32> = GucSetting::<i32>::new(1024);
 
 static FAULT_POINT: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(None);
+static FAULT_ALLOCATION: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(None);
 
 /// For tests: where maintenance is to fail.
 pub fn fault_point() -> Option<String> {
@@ -170,6 +172,20 @@ pub fn init() {
         GucContext::Suset,
         plain,
     );
+    // SAFETY: the hooks are guarded.
+    unsafe {
+        GucRegistry::define_string_guc_with_hooks(
+            c"amax.fault_allocation",
+            c"Sets which request for memory fails, for tests.",
+            c"Those of 64 kB and more are counted, of N/BYTES those of so many; N refuses the Nth, N+ all from it on.",
+            &FAULT_ALLOCATION,
+            GucContext::Suset,
+            plain,
+            Some(fault::check),
+            Some(fault::assign),
+            Some(fault::show),
+        );
+    }
     GucRegistry::define_enum_guc(
         c"amax.compression",
         c"Sets how columns are compressed.",

@@ -19,7 +19,9 @@ mod memory;
 mod options;
 mod query;
 mod storage;
+mod subtransaction;
 mod types;
+mod verify;
 
 pgrx::pg_module_magic!();
 

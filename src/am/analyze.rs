@@ -5,6 +5,7 @@ use super::scan::state;
 use super::slot;
 use crate::columnar;
 use crate::storage::buffer::Pin;
+use crate::storage::manifest::{cancel_replaced, Replaced};
 use crate::storage::rowpage::{self, heap_tuple, is_stub, set_tid, Item};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -43,7 +44,7 @@ pub unsafe extern "C-unwind" fn next_block(
 ) -> bool {
     let mut strategy = std::ptr::null_mut();
     loop {
-        pgrx::check_for_interrupts!();
+        crate::memory::check_for_interrupts();
         let v = pg_sys::read_stream_next_block(stream, &mut strategy);
         if v == pg_sys::InvalidBlockNumber {
             return false;
@@ -60,11 +61,13 @@ unsafe fn open(scan: pg_sys::TableScanDesc, v: u32) -> bool {
         Place::Nowhere => None,
         Place::Hot(p) => Some(Sample::Hot {
             v,
-            pin: Pin::read(rel, p),
+            pin: rowpage::read(rel, p),
             next: 1,
         }),
         Place::Columnar(manifest, component) => {
-            let rows = columnar::rows_for_analyze(rel, &manifest.components[component], v);
+            let component = &manifest.components[component];
+            let rows = columnar::rows_for_analyze(rel, component, v);
+            let rows = rows.unwrap_or_else(|Replaced| cancel_replaced());
             Some(Sample::Columnar { rows, v, next: 0 })
         }
     };

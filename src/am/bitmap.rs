@@ -75,7 +75,7 @@ pub unsafe extern "C-unwind" fn next_tuple(
     exact_pages: *mut u64,
 ) -> bool {
     while !next_row(scan, slot) {
-        pgrx::check_for_interrupts!();
+        crate::memory::check_for_interrupts();
         let mut page: pg_sys::TBMIterateResult = std::mem::zeroed();
         if !pg_sys::tbm_iterate(&raw mut (*scan).st.rs_tbmiterator, &mut page) {
             state(scan).block.clear();

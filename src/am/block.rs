@@ -6,9 +6,10 @@
 use super::scan::predicate_lock;
 use super::slot;
 use crate::columnar::{self, LeafRows};
-use crate::storage::buffer::Pin;
-use crate::storage::rowpage::{self, heap_tuple, is_stub, set_tid};
-use crate::storage::{manifest, map};
+use crate::storage::buffer::{Lock, Pin};
+use crate::storage::manifest::{self, Replaced};
+use crate::storage::map;
+use crate::storage::rowpage::{self, heap_tuple, heap_tuple_of, is_stub, set_tid};
 use pgrx::pg_sys;
 
 /// Where a logical block's rows are.
@@ -47,6 +48,23 @@ pub fn locate_to_read(rel: pg_sys::Relation, v: u32, snapshot: pg_sys::Snapshot)
     }
 }
 
+/// Reads block `v` where it is, and again where it is by then, if on a standby it has moved meanwhile.
+pub fn read<R>(
+    rel: pg_sys::Relation,
+    v: u32,
+    snapshot: pg_sys::Snapshot,
+    mut f: impl FnMut(Place) -> Result<R, Replaced>,
+) -> R {
+    loop {
+        match f(locate_to_read(rel, v, snapshot)) {
+            Ok(result) => return result,
+            Err(Replaced) => {
+                crate::memory::check_for_interrupts();
+            }
+        }
+    }
+}
+
 /// IsolationIsSerializable() (xact.h).
 pub fn is_serializable() -> bool {
     unsafe { pg_sys::XactIsoLevel == pg_sys::XACT_SERIALIZABLE as i32 }
@@ -64,10 +82,38 @@ enum Rows {
     #[default]
     None,
     Hot {
-        pin: Pin,
+        page: HotPage,
         offsets: Vec<u16>,
     },
     Columnar(LeafRows),
+}
+
+/// A row page in use. On a standby no snapshot keeps the primary from emptying a page whose rows it has flushed, and a pin would only have
+/// replay wait: the page is copied.
+enum HotPage {
+    Pinned(Pin),
+    Copied(u32, Box<PageImage>),
+}
+
+/// With the alignment of tuples.
+#[repr(align(8))]
+struct PageImage([u8; pg_sys::BLCKSZ as usize]);
+
+impl HotPage {
+    fn page(&self) -> pg_sys::Page {
+        match self {
+            HotPage::Pinned(pin) => pin.page(),
+            HotPage::Copied(_, image) => image.0.as_ptr() as pg_sys::Page,
+        }
+    }
+
+    /// The lock that the page has to be read with: line pointers may come, but for a copy.
+    fn share(&self) -> Option<Lock<'_>> {
+        match self {
+            HotPage::Pinned(pin) => Some(pin.share()),
+            HotPage::Copied(..) => None,
+        }
+    }
 }
 
 /// What the offsets of a block are chosen by.
@@ -88,21 +134,20 @@ impl Block {
             _ => Vec::new(),
         };
         offsets.clear();
-        self.rows = match locate_to_read(rel, v, snapshot) {
-            Place::Nowhere => Rows::None,
+        self.rows = read(rel, v, snapshot, |place| match place {
+            Place::Nowhere => Ok(Rows::None),
             Place::Hot(p) => {
-                let pin = Pin::read(rel, p);
-                hot_rows(rel, snapshot, &pin, pick, &mut offsets);
-                Rows::Hot { pin, offsets }
+                offsets.clear();
+                let page = hot_rows(rel, snapshot, (v, p), &pick, &mut offsets)?;
+                let offsets = std::mem::take(&mut offsets);
+                Ok(Rows::Hot { page, offsets })
             }
-            Place::Columnar(manifest, component) => Rows::Columnar(columnar::rows_of_block(
-                rel,
-                &manifest.components[component],
-                v,
-                snapshot,
-                pick,
-            )),
-        };
+            Place::Columnar(manifest, component) => {
+                let component = &manifest.components[component];
+                let rows = columnar::rows_of_block(rel, component, v, snapshot, &pick)?;
+                Ok(Rows::Columnar(rows))
+            }
+        });
     }
 
     pub fn clear(&mut self) {
@@ -111,7 +156,12 @@ impl Block {
 
     /// Lets go without releasing the page: its pin went with the resource owner of what failed.
     pub fn abandon(&mut self) {
-        if let Rows::Hot { pin, .. } = std::mem::take(&mut self.rows) {
+        let rows = std::mem::take(&mut self.rows);
+        if let Rows::Hot {
+            page: HotPage::Pinned(pin),
+            ..
+        } = rows
+        {
             std::mem::forget(pin);
         }
     }
@@ -150,9 +200,9 @@ impl Block {
     /// Maps a row's offset to the offset its index entries hold: the root of its HOT chain.
     pub fn roots(&self) -> impl Fn(u16) -> u16 {
         let mut roots = [0u16; amax_lsm::tid::MAX_OFFSET as usize];
-        if let Rows::Hot { pin, .. } = &self.rows {
-            let _lock = pin.share();
-            unsafe { pg_sys::heap_get_root_tuples(pin.page(), roots.as_mut_ptr()) };
+        if let Rows::Hot { page, .. } = &self.rows {
+            let _lock = page.share();
+            unsafe { pg_sys::heap_get_root_tuples(page.page(), roots.as_mut_ptr()) };
         }
         let aliases = match &self.rows {
             Rows::Columnar(rows) => rows.aliases(),
@@ -172,9 +222,9 @@ impl Block {
     pub fn max_offset(&self) -> u16 {
         match &self.rows {
             Rows::None => 0,
-            Rows::Hot { pin, .. } => {
-                let _lock = pin.share();
-                rowpage::max_offset(pin.page())
+            Rows::Hot { page, .. } => {
+                let _lock = page.share();
+                rowpage::max_offset(page.page())
             }
             Rows::Columnar(rows) => rows.max_offset(),
         }
@@ -190,11 +240,19 @@ impl Block {
         set_tid(&mut tid, self.v, self.offset(i));
         match &self.rows {
             Rows::None => unreachable!("no rows to store"),
-            Rows::Hot { pin, offsets } => {
+            Rows::Hot { page, offsets } => {
                 // The tuple was there when the page was examined, and our pin keeps it in place.
-                let tuple =
-                    heap_tuple(rel, pin, offsets[i]).expect("a visible tuple stays under a pin");
-                slot::store_heap(into, tuple, tid, pin);
+                let there = "a visible tuple stays under a pin";
+                match page {
+                    HotPage::Pinned(pin) => {
+                        let tuple = heap_tuple(rel, pin, offsets[i]).expect(there);
+                        slot::store_heap(into, tuple, tid, pin);
+                    }
+                    HotPage::Copied(p, _) => {
+                        let tuple = heap_tuple_of(rel, page.page(), *p, offsets[i]);
+                        slot::store_copy(into, &mut tuple.expect(there), tid);
+                    }
+                }
             }
             Rows::Columnar(rows) => slot::store_columnar(into, rows.row(i), tid, (*rel).rd_id),
         }
@@ -205,28 +263,29 @@ impl Block {
 fn hot_rows(
     rel: pg_sys::Relation,
     snapshot: pg_sys::Snapshot,
-    pin: &Pin,
-    pick: Pick,
+    (v, p): (u32, u32),
+    pick: &Pick,
     out: &mut Vec<u16>,
-) {
+) -> Result<HotPage, Replaced> {
+    let pin = rowpage::read(rel, p);
     unsafe {
-        prune(rel, pin);
+        prune(rel, &pin);
         let lock = pin.share();
         match pick {
             Pick::All => {
                 for offset in rowpage::offsets(pin.page()) {
-                    let Some(mut tuple) = heap_tuple(rel, pin, offset) else {
+                    let Some(mut tuple) = heap_tuple(rel, &pin, offset) else {
                         continue;
                     };
                     if !is_stub(tuple.t_data)
-                        && rowpage::visible(rel, &mut tuple, pin, &lock, snapshot)
+                        && rowpage::visible(rel, &mut tuple, &pin, &lock, snapshot)
                     {
                         out.push(offset);
                     }
                 }
             }
             Pick::Indexed(roots) => {
-                for &root in roots {
+                for &root in roots.iter() {
                     let mut tid = pg_sys::ItemPointerData::default();
                     set_tid(&mut tid, pin.block(), root);
                     let mut tuple = pg_sys::HeapTupleData::default();
@@ -243,10 +302,26 @@ fn hot_rows(
                         out.push(tid.ip_posid);
                     }
                 }
-                super::fetch::predicate_lock_if_sealed(rel, snapshot, pin, &lock);
+                super::fetch::predicate_lock_if_sealed(rel, snapshot, &pin, &lock);
             }
         }
+        if !manifest::on_standby() {
+            drop(lock);
+            return Ok(HotPage::Pinned(pin));
+        }
+        let image = Box::new(PageImage(std::ptr::read(pin.page() as *const _)));
         drop(lock);
+        confirm_page(rel, v, p)?;
+        Ok(HotPage::Copied(p, image))
+    }
+}
+
+/// On a standby, after the row page of a block was read and its lock given back: whether it was that block's. A block that has lost its row page
+/// gets none again.
+pub fn confirm_page(rel: pg_sys::Relation, v: u32, p: u32) -> Result<(), Replaced> {
+    match map::physical(rel, v) {
+        Some(now) if now == p => Ok(()),
+        _ => Err(Replaced),
     }
 }
 

@@ -10,7 +10,7 @@ use super::scan::is_mvcc;
 use super::slot;
 use crate::columnar;
 use crate::storage::buffer::Pin;
-use crate::storage::rowpage::{heap_tuple, is_stub, set_tid, InHeap};
+use crate::storage::rowpage::{self, heap_tuple, is_stub, set_tid, InHeap};
 use crate::storage::{map, meta};
 use pgrx::pg_sys;
 use pgrx::pg_sys::ffi::pg_guard_ffi_boundary;
@@ -139,7 +139,7 @@ pub unsafe extern "C-unwind" fn range_scan(
             };
             v
         };
-        pgrx::check_for_interrupts!();
+        crate::memory::check_for_interrupts();
         let (place, pin) = locate_pinned(rel, v);
         match place {
             Place::Nowhere => {}
@@ -190,6 +190,7 @@ fn locate_pinned(rel: pg_sys::Relation, v: u32) -> (Place, Option<Pin>) {
         };
         let pin = Pin::hold(rel, p);
         if map::physical(rel, v) == Some(p) {
+            rowpage::check(rel, &pin);
             return (place, Some(pin));
         }
     }
@@ -299,7 +300,7 @@ pub unsafe extern "C-unwind" fn validate_scan(
     entries.advance();
     let mut block = Block::default();
     for v in 0..meta::logical_blocks(rel) {
-        pgrx::check_for_interrupts!();
+        crate::memory::check_for_interrupts();
         pg_sys::pgstat_progress_update_param(pg_sys::PROGRESS_SCAN_BLOCKS_DONE as i32, v.into());
         block.load(rel, snapshot, v, Pick::All);
         let indexed = entries.of_block(v);

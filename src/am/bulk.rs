@@ -6,6 +6,7 @@
 
 use super::{modify, slot};
 use crate::columnar::write::ComponentWriter;
+use crate::columnar::Width;
 use crate::guc;
 use crate::maintenance::fault;
 use crate::options::Options;
@@ -14,6 +15,7 @@ use crate::storage::cache::{file_id, FileId};
 use crate::storage::rowpage::set_tid;
 use crate::storage::{manifest, meta};
 use amax_lsm::tid::key;
+use amax_lsm::xids::FROZEN;
 use amax_lsm::Origin;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -46,6 +48,8 @@ struct Load {
     /// Rows that went to row pages.
     rows_before: u64,
     writer: Option<ComponentWriter>,
+    /// Made with the writer.
+    width: Option<Width>,
     /// Blocks reserved: the next to use and the end.
     next_block: u32,
     end_block: u32,
@@ -60,11 +64,13 @@ thread_local! {
     static LOADS: RefCell<Vec<Load>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Takes the rows if the statement is (now) a bulk load, and gives the slots their TIDs; false when they belong in row pages.
+/// Takes the rows if the statement is (now) a bulk load, and gives the slots their TIDs; false when they belong in row pages. Single rows
+/// that do are passed to `into_row_page`.
 pub unsafe fn insert(
     rel: pg_sys::Relation,
     slots: &[*mut pg_sys::TupleTableSlot],
     cid: u32,
+    into_row_page: impl Fn(*mut pg_sys::TupleTableSlot),
 ) -> bool {
     let of = Statement {
         file: file_id(rel),
@@ -80,6 +86,7 @@ pub unsafe fn insert(
             xid: pg_sys::InvalidTransactionId,
             rows_before: 0,
             writer: None,
+            width: None,
             next_block: 0,
             end_block: 0,
             next_offset: 1,
@@ -89,23 +96,27 @@ pub unsafe fn insert(
         }
     });
     load.check(rel);
-    let taken = if load.writer.is_some() {
-        true
-    } else if load.rows_before < guc::bulk_threshold() || load.early >= MOST_EARLY || !eligible(rel)
-    {
-        load.rows_before += slots.len() as u64;
-        false
-    } else {
+    let taken = load.writer.is_some()
+        || load.rows_before >= guc::bulk_threshold() && load.early < MOST_EARLY && eligible(rel);
+    if taken && load.writer.is_none() {
         // Before anything is taken for the load: VACUUM tells a load in progress from one that failed by its transaction.
         load.xid = pg_sys::GetCurrentTransactionId();
         load.writer = Some(ComponentWriter::new(rel, Options::of(rel), None));
-        true
-    };
+        load.width = Some(Width::of(rel));
+    }
     if taken {
+        let mut loaded = 0;
         for &slot in slots {
-            load.push(rel, slot);
+            if load.is_too_wide(slot) {
+                into_row_page(slot);
+            } else {
+                load.push(rel, slot);
+                loaded += 1;
+            }
         }
-        modify::count_inserts(rel, slots.len());
+        modify::count_inserts(rel, loaded);
+    } else {
+        load.rows_before += slots.len() as u64;
     }
     // While it is being worked on the load is in nobody's hands: an error drops it, and with it the rows of a lost statement.
     LOADS.with(|loads| loads.borrow_mut().push(load));
@@ -144,15 +155,22 @@ pub unsafe fn is_logically_logged(rel: pg_sys::Relation) -> bool {
 }
 
 impl Load {
+    /// Whether the row is left to heap, which may refuse it. Makes the slot's attributes valid.
+    unsafe fn is_too_wide(&self, slot: *mut pg_sys::TupleTableSlot) -> bool {
+        let natts = (*(*slot).tts_tupleDescriptor).natts;
+        if i32::from((*slot).tts_nvalid) < natts {
+            pg_sys::slot_getsomeattrs_int(slot, natts);
+        }
+        let width = self.width.as_ref();
+        width.is_some_and(|width| width.is_for_heap((*slot).tts_values, (*slot).tts_isnull))
+    }
+
+    /// Writes the row of a slot whose attributes are valid.
     unsafe fn push(&mut self, rel: pg_sys::Relation, slot: *mut pg_sys::TupleTableSlot) {
         let writer = self
             .writer
             .as_mut()
             .expect("a load that takes rows has a writer");
-        let natts = (*(*slot).tts_tupleDescriptor).natts;
-        if i32::from((*slot).tts_nvalid) < natts {
-            pg_sys::slot_getsomeattrs_int(slot, natts);
-        }
         if writer.ends_block(self.next_offset - 1) {
             self.next_block += 1;
             self.next_offset = 1;
@@ -165,7 +183,9 @@ impl Load {
             self.next_offset = 1;
         }
         let (v, offset) = (self.next_block, self.next_offset);
-        writer.push(rel, key(v, offset), (*slot).tts_values, (*slot).tts_isnull);
+        // The component's origin says whose they are.
+        let (values, isnull) = ((*slot).tts_values, (*slot).tts_isnull);
+        writer.push(rel, key(v, offset), FROZEN, values, isnull);
         writer.own(v);
         self.next_offset += 1;
         set_tid(&mut (*slot).tts_tid, v, offset);
@@ -177,6 +197,7 @@ impl Load {
         Origin {
             xid: self.xid.into_inner(),
             cmin: self.of.cid,
+            settled: false,
         }
     }
 
@@ -222,6 +243,7 @@ impl Load {
         LOADS.with(|loads| {
             loads.borrow_mut().push(Load {
                 writer: None,
+                width: None,
                 ..*self
             })
         });

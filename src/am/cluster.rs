@@ -63,7 +63,7 @@ pub unsafe extern "C-unwind" fn copy_for_cluster(
     let forward = pg_sys::ScanDirection::ForwardScanDirection;
     let mut per_row = PgMemoryContexts::new("amax cluster row");
     loop {
-        pgrx::check_for_interrupts!();
+        crate::memory::check_for_interrupts();
         let more = if index_scan.is_null() {
             super::scan::getnextslot(table_scan, forward, slot)
         } else {
@@ -98,7 +98,7 @@ pub unsafe extern "C-unwind" fn copy_for_cluster(
     if !sort.is_null() {
         pg_sys::tuplesort_performsort(sort);
         loop {
-            pgrx::check_for_interrupts!();
+            crate::memory::check_for_interrupts();
             let tuple = pg_sys::tuplesort_getheaptuple(sort, true);
             if tuple.is_null() {
                 break;

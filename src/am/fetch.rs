@@ -1,13 +1,14 @@
 //! Fetching single rows by TID: for indexes, for the executor, for triggers.
 
-use super::block::{locate, locate_to_read, prune, Place};
+use super::block::{confirm_page, locate, prune, read, Place};
 use super::bulk;
 use super::scan::{is_mvcc, predicate_lock, state};
 use super::slot;
 use crate::columnar;
 use crate::storage::buffer::{Lock, Pin};
+use crate::storage::manifest::{self, Replaced};
+use crate::storage::map;
 use crate::storage::rowpage::{self, heap_tuple, is_stub, set_tid, tid_block, InHeap};
-use crate::storage::{manifest, map};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
@@ -57,38 +58,90 @@ pub unsafe extern "C-unwind" fn tuple(
     if !bulk::idle() {
         bulk::publish_for(rel, snapshot);
     }
-    pgrx::check_for_interrupts!();
+    crate::memory::check_for_interrupts();
     let v = tid_block(&*tid);
-    if !*call_again {
-        let previous = state.page.take();
-        match locate_to_read(rel, v, snapshot) {
-            Place::Hot(p) => match previous {
-                Some(pin) if pin.block() == p => state.page = Some(pin),
+    if *call_again {
+        let pin = state.page.as_ref().expect("kept from the last call");
+        return hot_tuple(rel, pin, tid, snapshot, slot, call_again, all_dead);
+    }
+    read(rel, v, snapshot, |place| match place {
+        Place::Hot(p) => {
+            let pin = match state.page.take() {
+                Some(pin) if pin.block() == p => pin,
                 previous => {
                     drop(previous);
-                    let pin = Pin::read(rel, p);
+                    let pin = rowpage::read(rel, p);
                     prune(rel, &pin);
-                    state.page = Some(pin);
+                    pin
                 }
-            },
-            Place::Columnar(manifest, component) => {
-                let component = &manifest.components[component];
-                return match columnar::fetch(rel, component, &mut *tid, snapshot, all_dead) {
-                    Some(row) => {
-                        slot::store_columnar(slot, row, *tid, (*rel).rd_id);
-                        true
-                    }
-                    None => false,
-                };
+            };
+            if manifest::on_standby() {
+                return copied_tuple(rel, (v, &pin), tid, snapshot, slot);
             }
-            Place::Nowhere => return false,
+            let pin = state.page.insert(pin);
+            Ok(hot_tuple(
+                rel, pin, tid, snapshot, slot, call_again, all_dead,
+            ))
         }
+        Place::Columnar(manifest, component) => {
+            state.page = None;
+            let component = &manifest.components[component];
+            let row = columnar::fetch(rel, component, &mut *tid, snapshot, all_dead)?;
+            Ok(store_row(rel, row, *tid, slot))
+        }
+        Place::Nowhere => Ok(false),
+    })
+}
+
+unsafe fn store_row(
+    rel: pg_sys::Relation,
+    row: Option<columnar::Row>,
+    tid: pg_sys::ItemPointerData,
+    slot: *mut pg_sys::TupleTableSlot,
+) -> bool {
+    let found = row.is_some();
+    if let Some(row) = row {
+        slot::store_columnar(slot, row, tid, (*rel).rd_id);
     }
-    let pin = state.page.as_ref().expect("set above");
-    let mut physical = pg_sys::ItemPointerData::default();
-    set_tid(&mut physical, pin.block(), (*tid).ip_posid);
-    let mut found = pg_sys::HeapTupleData::default();
+    found
+}
+
+/// The next member of a HOT chain on a row page that the snapshot sees.
+unsafe fn hot_tuple(
+    rel: pg_sys::Relation,
+    pin: &Pin,
+    tid: pg_sys::ItemPointer,
+    snapshot: pg_sys::Snapshot,
+    slot: *mut pg_sys::TupleTableSlot,
+    call_again: *mut bool,
+    all_dead: *mut bool,
+) -> bool {
     let lock = pin.share();
+    let found = search_chain(rel, pin, &mut *tid, snapshot, all_dead, !*call_again);
+    predicate_lock_if_sealed(rel, snapshot, pin, &lock);
+    drop(lock);
+    let Some(found) = found else {
+        *call_again = false;
+        return false;
+    };
+    // Only a non-MVCC snapshot can see more than one member of a HOT chain.
+    *call_again = !is_mvcc(snapshot);
+    slot::store_heap(slot, found, *tid, pin);
+    true
+}
+
+/// heap_hot_search_buffer() under the page's lock; sets the offset to that of the tuple found.
+unsafe fn search_chain(
+    rel: pg_sys::Relation,
+    pin: &Pin,
+    tid: &mut pg_sys::ItemPointerData,
+    snapshot: pg_sys::Snapshot,
+    all_dead: *mut bool,
+    first: bool,
+) -> Option<pg_sys::HeapTupleData> {
+    let mut physical = pg_sys::ItemPointerData::default();
+    set_tid(&mut physical, pin.block(), tid.ip_posid);
+    let mut found = pg_sys::HeapTupleData::default();
     let got = pg_sys::heap_hot_search_buffer(
         &mut physical,
         rel,
@@ -96,20 +149,47 @@ pub unsafe extern "C-unwind" fn tuple(
         snapshot,
         &mut found,
         all_dead,
-        !*call_again,
+        first,
     );
-    predicate_lock_if_sealed(rel, snapshot, pin, &lock);
-    drop(lock);
-    (*tid).ip_posid = physical.ip_posid;
+    tid.ip_posid = physical.ip_posid;
     // An index entry never points to a stub, but a line pointer may have been taken by one since the entry's row died.
-    if !got || is_stub(found.t_data) {
-        *call_again = false;
-        return false;
+    (got && !is_stub(found.t_data)).then_some(found)
+}
+
+/// The same on a standby (see `block`): the tuple is copied while the page is locked. Its queries' snapshots see one member of a chain.
+unsafe fn copied_tuple(
+    rel: pg_sys::Relation,
+    (v, pin): (u32, &Pin),
+    tid: pg_sys::ItemPointer,
+    snapshot: pg_sys::Snapshot,
+    slot: *mut pg_sys::TupleTableSlot,
+) -> Result<bool, Replaced> {
+    let mut at = *tid;
+    let lock = pin.share();
+    let found = search_chain(rel, pin, &mut at, snapshot, std::ptr::null_mut(), true);
+    let stored = store_confirmed(rel, (v, pin), lock, found, at, slot)?;
+    if stored {
+        *tid = at;
     }
-    // Only a non-MVCC snapshot can see more than one member of a HOT chain.
-    *call_again = !is_mvcc(snapshot);
-    slot::store_heap(slot, found, *tid, pin);
-    true
+    Ok(stored)
+}
+
+/// Copies a tuple that was found on a row page while it is locked, and stores the copy once the page turns out to be that of block `v`.
+unsafe fn store_confirmed(
+    rel: pg_sys::Relation,
+    (v, pin): (u32, &Pin),
+    lock: Lock,
+    found: Option<pg_sys::HeapTupleData>,
+    tid: pg_sys::ItemPointerData,
+    slot: *mut pg_sys::TupleTableSlot,
+) -> Result<bool, Replaced> {
+    let copy = found.map(|mut tuple| pg_sys::heap_copytuple(&mut tuple));
+    drop(lock);
+    confirm_page(rel, v, pin.block())?;
+    let Some(copy) = copy else { return Ok(false) };
+    slot::store_copy(slot, &mut *copy, tid);
+    pg_sys::heap_freetuple(copy);
+    Ok(true)
 }
 
 #[pg_guard]
@@ -123,28 +203,32 @@ pub unsafe extern "C-unwind" fn row_version(
         bulk::publish_for(rel, snapshot);
     }
     let logical = *tid;
-    match locate_to_read(rel, tid_block(&logical), snapshot) {
-        Place::Nowhere => false,
+    let v = tid_block(&logical);
+    read(rel, v, snapshot, |place| match place {
+        Place::Nowhere => Ok(false),
+        Place::Hot(p) if manifest::on_standby() => {
+            let pin = Pin::read(rel, p);
+            let lock = pin.share();
+            let found = heap_tuple(rel, &pin, logical.ip_posid)
+                .filter(|tuple| !is_stub(tuple.t_data))
+                .filter(|tuple| rowpage::visible(rel, &mut { *tuple }, &pin, &lock, snapshot));
+            store_confirmed(rel, (v, &pin), lock, found, logical, slot)
+        }
         Place::Hot(p) => match heap_fetch(rel, p, logical.ip_posid, snapshot) {
             Some((tuple, buffer)) => {
                 let pin = Pin::adopt(buffer);
                 predicate_lock_if_sealed(rel, snapshot, &pin, &pin.share());
                 slot::store_pinned(slot, tuple, logical, pin.into_buffer());
-                true
+                Ok(true)
             }
-            None => false,
+            None => Ok(false),
         },
         Place::Columnar(manifest, component) => {
             let component = &manifest.components[component];
-            match columnar::row_version(rel, component, &logical, snapshot) {
-                Some(row) => {
-                    slot::store_columnar(slot, row, logical, (*rel).rd_id);
-                    true
-                }
-                None => false,
-            }
+            let row = columnar::row_version(rel, component, &logical, snapshot)?;
+            Ok(store_row(rel, row, logical, slot))
         }
-    }
+    })
 }
 
 /// For SSI. On a row page heap's code takes predicate locks on physical TIDs, which heap's writers check. A flush turns those into a
@@ -191,21 +275,24 @@ pub unsafe extern "C-unwind" fn satisfies_snapshot(
         return visible;
     }
     let v = tid_block(&(*slot).tts_tid);
-    match locate(rel, v) {
+    read(rel, v, snapshot, |place| match place {
         Place::Columnar(manifest, component) => {
             let component = &manifest.components[component];
-            columnar::row_version(rel, component, &(*slot).tts_tid, snapshot).is_some()
+            let row = columnar::row_version(rel, component, &(*slot).tts_tid, snapshot)?;
+            Ok(row.is_some())
         }
         // Materialized from a row page: look at the original.
-        Place::Hot(p) => match heap_fetch(rel, p, (*slot).tts_tid.ip_posid, snapshot) {
-            Some((_, buffer)) => {
-                pg_sys::ReleaseBuffer(buffer);
-                true
+        Place::Hot(p) => {
+            let found = heap_fetch(rel, p, (*slot).tts_tid.ip_posid, snapshot);
+            let visible = found.is_some();
+            drop(found.map(|(_, buffer)| Pin::adopt(buffer)));
+            if manifest::on_standby() {
+                confirm_page(rel, v, p)?;
             }
-            None => false,
-        },
-        Place::Nowhere => false,
-    }
+            Ok(visible)
+        }
+        Place::Nowhere => Ok(false),
+    })
 }
 
 /// heap_get_latest_tid(): follows the update chain from `tid` to the newest version the snapshot sees.
@@ -227,7 +314,7 @@ pub unsafe extern "C-unwind" fn latest_tid(scan: pg_sys::TableScanDesc, tid: pg_
         let link = match locate(rel, v) {
             Place::Nowhere => return,
             Place::Hot(p) => {
-                let pin = Pin::read(rel, p);
+                let pin = rowpage::read(rel, p);
                 let lock = pin.share();
                 let Some(mut tuple) = heap_tuple(rel, &pin, next.ip_posid) else {
                     return;
@@ -247,12 +334,14 @@ pub unsafe extern "C-unwind" fn latest_tid(scan: pg_sys::TableScanDesc, tid: pg_
             }
             Place::Columnar(manifest, component) => {
                 if prior_xmax != pg_sys::InvalidTransactionId {
-                    // A settled row is frozen; nothing that somebody still follows a chain to is settled.
+                    // Nothing that somebody still follows a chain to is settled.
                     return;
                 }
                 let component = &manifest.components[component];
-                if columnar::row_version(rel, component, &next, snapshot).is_some() {
-                    *tid = next;
+                match columnar::row_version(rel, component, &next, snapshot) {
+                    Ok(Some(_)) => *tid = next,
+                    Ok(None) => {}
+                    Err(Replaced) => continue,
                 }
                 columnar::next_version(rel, component, &next)
             }

@@ -2,6 +2,7 @@
 
 use super::bulk;
 use crate::maintenance::inline;
+use crate::memory;
 use crate::storage::map;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -43,6 +44,9 @@ unsafe extern "C-unwind" fn transaction(
     _arg: *mut std::ffi::c_void,
 ) {
     use pg_sys::XactEvent::*;
+    if memory::is_ending() {
+        return;
+    }
     match event {
         XACT_EVENT_PRE_COMMIT => {
             bulk::finish_transaction(None);
@@ -52,7 +56,9 @@ unsafe extern "C-unwind" fn transaction(
         XACT_EVENT_ABORT => {
             bulk::forget(None);
             drop(map::take_grown());
+            memory::settle();
         }
+        XACT_EVENT_COMMIT | XACT_EVENT_PREPARE => memory::settle(),
         // What has grown in a transaction that is prepared is looked at by the next one that commits here, COMMIT PREPARED perhaps.
         _ => {}
     }
@@ -66,9 +72,15 @@ unsafe extern "C-unwind" fn subtransaction(
     _arg: *mut std::ffi::c_void,
 ) {
     use pg_sys::SubXactEvent::*;
+    if memory::is_ending() {
+        return;
+    }
     match event {
         SUBXACT_EVENT_PRE_COMMIT_SUB => bulk::finish_transaction(Some(own)),
-        SUBXACT_EVENT_ABORT_SUB => bulk::forget(Some(own)),
+        SUBXACT_EVENT_ABORT_SUB => {
+            bulk::forget(Some(own));
+            memory::settle();
+        }
         _ => {}
     }
 }

@@ -46,17 +46,28 @@ unsafe fn insert_tuple(
     rel: pg_sys::Relation,
     slot: *mut pg_sys::TupleTableSlot,
     cid: pg_sys::CommandId,
-    mut options: i32,
+    options: i32,
     bistate: *mut pg_sys::BulkInsertStateData,
     token: Option<u32>,
 ) {
     meta::ensure(rel);
-    if token.is_none()
-        && options & pg_sys::TABLE_INSERT_NO_LOGICAL as i32 == 0
-        && bulk::insert(rel, &[slot], cid)
-    {
+    let may_load = token.is_none() && options & pg_sys::TABLE_INSERT_NO_LOGICAL as i32 == 0;
+    let into_row_page = |slot| heap_insert(rel, slot, cid, options, bistate, None);
+    if may_load && bulk::insert(rel, &[slot], cid, into_row_page) {
         return;
     }
+    heap_insert(rel, slot, cid, options, bistate, token);
+}
+
+/// Inserts a row into a row page.
+unsafe fn heap_insert(
+    rel: pg_sys::Relation,
+    slot: *mut pg_sys::TupleTableSlot,
+    cid: pg_sys::CommandId,
+    mut options: i32,
+    bistate: *mut pg_sys::BulkInsertStateData,
+    token: Option<u32>,
+) {
     with_heap_tuple(rel, slot, |tuple| {
         if let Some(token) = token {
             // HeapTupleHeaderSetSpeculativeToken()
@@ -143,14 +154,16 @@ pub unsafe extern "C-unwind" fn multi_insert(
     bistate: *mut pg_sys::BulkInsertStateData,
 ) {
     meta::ensure(rel);
-    if bulk::insert(rel, std::slice::from_raw_parts(slots, nslots as usize), cid) {
+    let rows = std::slice::from_raw_parts(slots, nslots as usize);
+    let into_row_page = |slot| heap_insert(rel, slot, cid, options, bistate, None);
+    if bulk::insert(rel, rows, cid, into_row_page) {
         return;
     }
     let guard = InHeap::enter();
     pg_sys::heap_multi_insert(rel, slots, nslots, cid, options & !STRIPPED, bistate);
     drop(guard);
     let mut last = (pg_sys::InvalidBlockNumber, 0);
-    for &slot in std::slice::from_raw_parts(slots, nslots as usize) {
+    for &slot in rows {
         let p = tid_block(&(*slot).tts_tid);
         if p != last.0 {
             last = (p, map::adopt(rel, p));
@@ -203,7 +216,7 @@ unsafe fn target(
         bulk::publish_for(rel, std::ptr::null_mut());
     }
     loop {
-        pgrx::check_for_interrupts!();
+        crate::memory::check_for_interrupts();
         let (p, offset, stub) = match locate(rel, tid_block(tid)) {
             Place::Nowhere => return Err(NoTarget::Gone),
             Place::Hot(p) => (p, tid.ip_posid, false),
@@ -215,7 +228,7 @@ unsafe fn target(
                 }
             }
         };
-        let pin = Pin::read(rel, p);
+        let pin = rowpage::read(rel, p);
         let sealed = {
             let _lock = pin.share();
             rowpage::is_sealed(pin.page())
@@ -580,7 +593,7 @@ unsafe fn last_version(
         };
         let mut dirty: pg_sys::SnapshotData = std::mem::zeroed();
         dirty.snapshot_type = pg_sys::SnapshotType::SNAPSHOT_DIRTY;
-        let pin = Pin::read(rel, p);
+        let pin = rowpage::read(rel, p);
         let found = {
             let lock = pin.share();
             heap_tuple(rel, &pin, tid.ip_posid).map(|mut tuple| {

@@ -2,14 +2,18 @@
 //! old snapshots, or our own transaction, may tell from others go along with their update chains into row pages, through heap's rewrite
 //! module (rewriteheap.c). That appends to the file by itself, so it has its turn when the component is written.
 //!
+//! Rows that heap might refuse, or that hold too much for a leaf, go that way too.
+//!
 //! A row that is settled is in no chain of others: whoever replaced a version, or was replaced by one, that is still needed did so after the
 //! horizon. Dead versions are not shown to the module, which heap does to save memory: it drops the version before, also where that one
 //! lives and only its successor was rolled back.
 //!
 //! Nobody sees the new file before our transaction commits; an error or a crash leaves nothing but a file that goes.
 
+use super::fetch::raw_xmin;
 use super::spool::Spool;
 use crate::columnar::write::ComponentWriter;
+use crate::columnar::Width;
 use crate::guc;
 use crate::maintenance::flush::is_settled;
 use crate::maintenance::{fault, vacuum};
@@ -19,6 +23,7 @@ use crate::storage::rowpage::InHeap;
 use crate::storage::{manifest, map, meta};
 use crate::types::attribute;
 use amax_lsm::tid::key;
+use amax_lsm::xids::{is_normal, precedes, FROZEN};
 use amax_lsm::FreeSpace;
 use pgrx::pg_sys;
 
@@ -34,6 +39,8 @@ pub struct Rewrite {
     old: pg_sys::Relation,
     new: pg_sys::Relation,
     cutoffs: Cutoffs,
+    /// Whether a row was frozen, so that a standby's older snapshots would see it.
+    frozen: bool,
     /// Settled rows so far, until there is a component.
     settled: u64,
     /// None until there are more settled rows than a bulk load puts in row pages: fewer are not worth it.
@@ -42,6 +49,7 @@ pub struct Rewrite {
     /// memory for one that comes later, but for those in the middle of longer chains.
     others: Spool,
     replaced: Spool,
+    width: Width,
     values: Vec<pg_sys::Datum>,
     isnull: Vec<bool>,
 }
@@ -61,10 +69,12 @@ impl Rewrite {
             old,
             new,
             cutoffs,
+            frozen: false,
             settled: 0,
             component: None,
             others: Spool::new(pg_sys::CurrentMemoryContext),
             replaced: Spool::new(pg_sys::CurrentMemoryContext),
+            width: Width::of_whole_stubs(old).unwrap_or_else(|| Width::of(new)),
             values: vec![pg_sys::Datum::null(); natts],
             isnull: vec![true; natts],
         }
@@ -79,14 +89,21 @@ impl Rewrite {
                 _ => self.others.put(tuple),
             };
         }
+        self.deform(tuple);
+        if self
+            .width
+            .is_for_heap(self.values.as_ptr(), self.isnull.as_ptr())
+        {
+            return self.others.put(tuple);
+        }
         if self.component.is_none() {
             if self.settled < guc::bulk_threshold() {
                 self.settled += 1;
                 return self.others.put(tuple);
             }
             self.begin_component();
+            self.deform(tuple);
         }
-        self.deform(tuple);
         let component = self.component.as_mut().expect("begun above");
         if component.writer.ends_block(component.offset) {
             component.v += 1;
@@ -95,7 +112,14 @@ impl Rewrite {
         component.offset += 1;
         let key = key(component.v, component.offset);
         let (values, isnull) = (self.values.as_ptr(), self.isnull.as_ptr());
-        component.writer.push(self.new, key, values, isnull);
+        let xid = match raw_xmin(tuple.t_data).into_inner() {
+            xid if precedes(xid, self.cutoffs.xid.into_inner()) => {
+                self.frozen |= is_normal(xid);
+                FROZEN
+            }
+            xid => xid,
+        };
+        component.writer.push(self.new, key, xid, values, isnull);
     }
 
     /// The settled rows held back so far are its first.
@@ -137,8 +161,9 @@ impl Rewrite {
         (0..=v).for_each(|v| writer.own(v));
         let (mut component, _, _) = writer.finish(self.new, None);
         fault("rewrite_shredded");
-        // A standby's older snapshots would see its rows.
-        vacuum::conflict_older(self.new, self.cutoffs.oldest_xmin);
+        if self.frozen {
+            vacuum::conflict_older(self.new, self.cutoffs.xid);
+        }
         manifest::publish(self.new, |manifest| {
             component.id = manifest.next_component;
             manifest.next_component += 1;

@@ -83,17 +83,20 @@ pub unsafe extern "C-unwind" fn begin(
         }
     }
     let mut context = context;
-    (*scan).state = context.leak_and_drop_on_delete(State {
-        blocks: 0,
-        first: 0,
-        end: 0,
-        range: Default::default(),
-        at: Position::Start,
-        block: Block::default(),
-        worker: std::mem::zeroed(),
-        sample_next: 0,
-        sample: None,
-    });
+    (*scan).state = crate::memory::keep(
+        &mut context,
+        State {
+            blocks: 0,
+            first: 0,
+            end: 0,
+            range: Default::default(),
+            at: Position::Start,
+            block: Block::default(),
+            worker: std::mem::zeroed(),
+            sample_next: 0,
+            sample: None,
+        },
+    );
     use pg_sys::ScanOptions::{SO_TYPE_SAMPLESCAN, SO_TYPE_SEQSCAN, SO_TYPE_TIDRANGESCAN};
     if flags & (SO_TYPE_SEQSCAN | SO_TYPE_SAMPLESCAN | SO_TYPE_TIDRANGESCAN) != 0 {
         predicate_lock(rel, snapshot);
@@ -279,7 +282,7 @@ unsafe fn advance(scan: pg_sys::TableScanDesc, forward: bool) -> Option<usize> {
         }
     }
     while let Some(v) = next_block(scan, forward) {
-        pgrx::check_for_interrupts!();
+        crate::memory::check_for_interrupts();
         s.block
             .load((*scan).rs_rd, (*scan).rs_snapshot, v, Pick::All);
         let row = if forward {
@@ -401,7 +404,7 @@ pub unsafe extern "C-unwind" fn sample_next_block(
         s.sample_next = 0;
         return false;
     }
-    pgrx::check_for_interrupts!();
+    crate::memory::check_for_interrupts();
     s.block
         .load((*scan).rs_rd, (*scan).rs_snapshot, v, Pick::All);
     true
@@ -420,7 +423,7 @@ pub unsafe extern "C-unwind" fn sample_next_tuple(
     let v = s.block.number();
     let most = s.block.max_offset();
     loop {
-        pgrx::check_for_interrupts!();
+        crate::memory::check_for_interrupts();
         let offset = next(sample, v, most);
         if offset == 0 {
             crate::compat::clear_slot(slot);

@@ -1,8 +1,10 @@
 //! The slot that amax's scans fill: a buffer heap tuple slot (execTuples.c) that can also hold a columnar row, whose attributes are
 //! decoded only when somebody asks for them.
 
-use crate::columnar::{Row, System};
+use crate::columnar::{columnar_at, Borrowed, Row, System};
 use crate::storage::buffer::Pin;
+use crate::storage::manifest::cancel_replaced;
+use crate::types::attribute;
 use amax_lsm::Origin;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -21,6 +23,8 @@ struct Columnar {
     row: Option<Row>,
     /// Set when a bulk load has taken the values that are in the slot: then it is the load's row.
     loaded: Option<Origin>,
+    /// Whether the slot has a copied tuple with values out of line.
+    outside: bool,
     /// Holds what by-reference attributes point to, until the slot is cleared. Made at first use.
     values: pg_sys::MemoryContext,
 }
@@ -29,6 +33,7 @@ impl Columnar {
     unsafe fn let_go(&mut self) {
         self.row = None;
         self.loaded = None;
+        self.outside = false;
         if !self.values.is_null() {
             pg_sys::MemoryContextReset(self.values);
         }
@@ -114,6 +119,116 @@ pub unsafe fn store_pinned(
     s.base.buffer = buffer;
 }
 
+/// Puts a copy of a tuple of a row page in the slot (on a standby, see `block`). By the time somebody looks at them its values out of line
+/// may be gone, as the row has been flushed: they are fetched with the attributes asked for, or taken from the columnar row.
+pub unsafe fn store_copy(
+    slot: *mut pg_sys::TupleTableSlot,
+    tuple: &mut pg_sys::HeapTupleData,
+    tid: pg_sys::ItemPointerData,
+) {
+    crate::compat::clear_slot(slot);
+    let old = pg_sys::MemoryContextSwitchTo(values_context(slot));
+    let copy = pg_sys::heap_copytuple(tuple);
+    pg_sys::MemoryContextSwitchTo(old);
+    (*copy).t_self = tid;
+    let s = ours(slot);
+    s.columnar.outside = (*tuple.t_data).t_infomask & pg_sys::HEAP_HASEXTERNAL as u16 != 0;
+    s.base.base.tuple = copy;
+    s.base.base.off = 0;
+    s.base.buffer = 0;
+    (*slot).tts_flags &= !(pg_sys::TTS_FLAG_EMPTY as u16);
+    (*slot).tts_nvalid = 0;
+    (*slot).tts_tid = tid;
+    (*slot).tts_tableOid = tuple.t_tableOid;
+}
+
+/// Whether the slot has such a copy.
+unsafe fn is_copy(slot: *mut pg_sys::TupleTableSlot) -> bool {
+    let base = &ours(slot).base;
+    let owned = (*slot).tts_flags & pg_sys::TTS_FLAG_SHOULDFREE as u16 != 0;
+    row_of(slot).is_none() && !base.base.tuple.is_null() && base.buffer == 0 && !owned
+}
+
+/// Makes a tuple in the slot's own memory its tuple.
+unsafe fn own_tuple(slot: *mut pg_sys::TupleTableSlot, tuple: pg_sys::HeapTuple) {
+    let s = ours(slot);
+    s.base.base.tuple = tuple;
+    s.base.base.off = 0;
+    s.base.buffer = 0;
+    (*slot).tts_flags |= pg_sys::TTS_FLAG_SHOULDFREE as u16;
+    (*slot).tts_nvalid = 0;
+}
+
+/// The columnar row that the row of a copied tuple has become, if it has.
+unsafe fn flushed(slot: *mut pg_sys::TupleTableSlot) -> Option<Row> {
+    let rel = Borrowed::open((*slot).tts_tableOid);
+    columnar_at(rel.0, &(*slot).tts_tid)
+}
+
+/// A value out of line. It may go meanwhile, if its row is flushed: then that is what is said.
+unsafe fn fetch(slot: *mut pg_sys::TupleTableSlot, value: pg_sys::Datum) -> pg_sys::Datum {
+    let fetch = || pg_sys::Datum::from(pg_sys::detoast_external_attr(value.cast_mut_ptr()));
+    PgTryBuilder::new(std::panic::AssertUnwindSafe(fetch))
+        .catch_when(PgSqlErrorCode::ERRCODE_DATA_CORRUPTED, |cause| {
+            if flushed(slot).is_some() {
+                cancel_replaced();
+            }
+            cause.rethrow()
+        })
+        .execute()
+}
+
+/// Fetches what is out of line of a copied tuple's attributes, of those in a range, into the slot's values.
+unsafe fn fetch_attributes(slot: *mut pg_sys::TupleTableSlot, range: std::ops::Range<usize>) {
+    let desc = (*slot).tts_tupleDescriptor;
+    let outside = |&at: &usize| {
+        // VARATT_IS_EXTERNAL() (postgres.h): a one-byte header of 1.
+        !*(*slot).tts_isnull.add(at)
+            && (*attribute(desc, at)).attlen == -1
+            && *(*(*slot).tts_values.add(at)).cast_mut_ptr::<u8>() == 1
+    };
+    let wanted: Vec<usize> = range.filter(outside).collect();
+    if wanted.is_empty() {
+        return;
+    }
+    let row = flushed(slot);
+    let old = pg_sys::MemoryContextSwitchTo(values_context(slot));
+    for at in wanted {
+        let value = (*slot).tts_values.add(at);
+        *value = match &row {
+            Some(row) => row.attribute(desc, at).0,
+            None => fetch(slot, *value),
+        };
+    }
+    pg_sys::MemoryContextSwitchTo(old);
+}
+
+/// Leaves nothing of a copied tuple out of line, for who takes all of it (toast_flatten_tuple()). What is in use of the old one stays.
+unsafe fn settle(slot: *mut pg_sys::TupleTableSlot) {
+    if !ours(slot).columnar.outside {
+        return;
+    }
+    all_attributes(slot);
+    let old = pg_sys::MemoryContextSwitchTo((*slot).tts_mcxt);
+    let (values, isnull) = ((*slot).tts_values, (*slot).tts_isnull);
+    let flat = pg_sys::heap_form_tuple((*slot).tts_tupleDescriptor, values, isnull);
+    pg_sys::MemoryContextSwitchTo(old);
+    let tuple = &*ours(slot).base.base.tuple;
+    (*flat).t_self = tuple.t_self;
+    (*flat).t_tableOid = tuple.t_tableOid;
+    let (from, to) = (&*tuple.t_data, &mut *(*flat).t_data);
+    to.t_choice = from.t_choice;
+    to.t_ctid = from.t_ctid;
+    const TRANSACTIONS: [u16; 2] = [
+        pg_sys::HEAP_XACT_MASK as u16,
+        pg_sys::HEAP2_XACT_MASK as u16,
+    ];
+    to.t_infomask = to.t_infomask & !TRANSACTIONS[0] | from.t_infomask & TRANSACTIONS[0];
+    to.t_infomask2 = to.t_infomask2 & !TRANSACTIONS[1] | from.t_infomask2 & TRANSACTIONS[1];
+    ours(slot).columnar.outside = false;
+    own_tuple(slot, flat);
+}
+
 /// Puts a columnar row in the slot.
 pub unsafe fn store_columnar(
     slot: *mut pg_sys::TupleTableSlot,
@@ -157,6 +272,7 @@ unsafe extern "C-unwind" fn init(slot: *mut pg_sys::TupleTableSlot) {
     (&raw mut s.columnar).write(Columnar {
         row: None,
         loaded: None,
+        outside: false,
         values: std::ptr::null_mut(),
     });
     s.on_reset.func = Some(drop_columnar);
@@ -166,6 +282,9 @@ unsafe extern "C-unwind" fn init(slot: *mut pg_sys::TupleTableSlot) {
 
 #[pg_guard]
 unsafe extern "C-unwind" fn drop_columnar(slot: *mut std::ffi::c_void) {
+    if crate::memory::is_ending() {
+        return;
+    }
     std::ptr::drop_in_place(&raw mut (*(slot as *mut Slot)).columnar);
 }
 
@@ -191,11 +310,8 @@ unsafe extern "C-unwind" fn clear(slot: *mut pg_sys::TupleTableSlot) {
     heap_ops().clear.unwrap()(slot);
 }
 
-#[pg_guard]
-unsafe extern "C-unwind" fn getsomeattrs(slot: *mut pg_sys::TupleTableSlot, natts: i32) {
-    let Some(row) = row_of(slot) else {
-        return heap_ops().getsomeattrs.unwrap()(slot, natts);
-    };
+/// Where by-reference attributes live until the slot is cleared.
+unsafe fn values_context(slot: *mut pg_sys::TupleTableSlot) -> pg_sys::MemoryContext {
     let columnar = &mut ours(slot).columnar;
     if columnar.values.is_null() {
         columnar.values = pg_sys::AllocSetContextCreateInternal(
@@ -206,7 +322,20 @@ unsafe extern "C-unwind" fn getsomeattrs(slot: *mut pg_sys::TupleTableSlot, natt
             8 * 1024 * 1024,
         );
     }
-    let old = pg_sys::MemoryContextSwitchTo(columnar.values);
+    columnar.values
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn getsomeattrs(slot: *mut pg_sys::TupleTableSlot, natts: i32) {
+    let Some(row) = row_of(slot) else {
+        let valid = (*slot).tts_nvalid as usize;
+        heap_ops().getsomeattrs.unwrap()(slot, natts);
+        if ours(slot).columnar.outside {
+            fetch_attributes(slot, valid..(*slot).tts_nvalid as usize);
+        }
+        return;
+    };
+    let old = pg_sys::MemoryContextSwitchTo(values_context(slot));
     for attribute in (*slot).tts_nvalid as usize..natts as usize {
         let (value, null) = row.attribute((*slot).tts_tupleDescriptor, attribute);
         *(*slot).tts_values.add(attribute) = value;
@@ -272,19 +401,15 @@ unsafe fn form(slot: *mut pg_sys::TupleTableSlot) -> pg_sys::HeapTuple {
 
 #[pg_guard]
 unsafe extern "C-unwind" fn materialize(slot: *mut pg_sys::TupleTableSlot) {
+    settle(slot);
     if row_of(slot).is_none() {
         return heap_ops().materialize.unwrap()(slot);
     }
     let old = pg_sys::MemoryContextSwitchTo((*slot).tts_mcxt);
     let tuple = form(slot);
     pg_sys::MemoryContextSwitchTo(old);
-    let s = ours(slot);
-    s.columnar.let_go();
-    s.base.base.tuple = tuple;
-    s.base.base.off = 0;
-    s.base.buffer = 0;
-    (*slot).tts_flags |= pg_sys::TTS_FLAG_SHOULDFREE as u16;
-    (*slot).tts_nvalid = 0;
+    ours(slot).columnar.let_go();
+    own_tuple(slot, tuple);
 }
 
 #[pg_guard]
@@ -292,6 +417,10 @@ unsafe extern "C-unwind" fn copyslot(
     dst: *mut pg_sys::TupleTableSlot,
     src: *mut pg_sys::TupleTableSlot,
 ) {
+    if is_ours(src) && is_copy(src) {
+        // Heap's function would share the tuple, for which it counts on a pin.
+        materialize(src);
+    }
     if let Some(row) = columnar_row(src) {
         store_columnar(dst, row.clone(), (*src).tts_tid, (*src).tts_tableOid);
         return;
@@ -302,6 +431,7 @@ unsafe extern "C-unwind" fn copyslot(
 
 #[pg_guard]
 unsafe extern "C-unwind" fn get_heap_tuple(slot: *mut pg_sys::TupleTableSlot) -> pg_sys::HeapTuple {
+    settle(slot);
     if row_of(slot).is_some() {
         materialize(slot);
     }
@@ -312,6 +442,7 @@ unsafe extern "C-unwind" fn get_heap_tuple(slot: *mut pg_sys::TupleTableSlot) ->
 unsafe extern "C-unwind" fn copy_heap_tuple(
     slot: *mut pg_sys::TupleTableSlot,
 ) -> pg_sys::HeapTuple {
+    settle(slot);
     match row_of(slot) {
         Some(_) => form(slot),
         None => heap_ops().copy_heap_tuple.unwrap()(slot),
@@ -323,6 +454,7 @@ unsafe extern "C-unwind" fn copy_heap_tuple(
 unsafe extern "C-unwind" fn copy_minimal_tuple(
     slot: *mut pg_sys::TupleTableSlot,
 ) -> pg_sys::MinimalTuple {
+    settle(slot);
     if row_of(slot).is_none() {
         return heap_ops().copy_minimal_tuple.unwrap()(slot);
     }
@@ -341,6 +473,7 @@ unsafe extern "C-unwind" fn copy_minimal_tuple(
     slot: *mut pg_sys::TupleTableSlot,
     extra: pg_sys::Size,
 ) -> pg_sys::MinimalTuple {
+    settle(slot);
     if row_of(slot).is_none() {
         return heap_ops().copy_minimal_tuple.unwrap()(slot, extra);
     }

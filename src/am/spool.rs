@@ -52,7 +52,7 @@ impl Spool {
         // Words, for a tuple header has to be aligned.
         let mut data: Vec<u64> = Vec::new();
         for _ in 0..self.tuples {
-            pgrx::check_for_interrupts!();
+            crate::memory::check_for_interrupts();
             let mut tuple = pg_sys::HeapTupleData::default();
             self.read((&raw mut tuple).cast(), std::mem::size_of_val(&tuple));
             let len = tuple.t_len as usize;

@@ -112,6 +112,7 @@ impl<W: Write> Encoder<W> {
         if self.batch_rows == 0 {
             return;
         }
+        crate::memory::ask(2 * self.batch_bytes, "a record batch");
         let arrays: Vec<ArrayRef> = self
             .columns
             .iter_mut()

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use std::mem::ManuallyDrop;
 use std::os::fd::FromRawFd;
 
-use pgrx::{check_for_interrupts, pg_sys, PgSqlErrorCode};
+use pgrx::{pg_sys, PgSqlErrorCode};
 
 use super::error::{fail, raise};
 
@@ -143,7 +143,7 @@ impl Write for Output {
     /// Takes all of `bytes`, or raises a PostgreSQL error.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         for chunk in bytes.chunks(CHUNK) {
-            check_for_interrupts!();
+            crate::memory::check_for_interrupts();
             self.write_chunk(chunk);
         }
         self.bytes += bytes.len() as u64;

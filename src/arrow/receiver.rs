@@ -1,6 +1,6 @@
 //! A DestReceiver that hands the executor's rows to an encoder.
 
-use pgrx::{check_for_interrupts, pg_guard, pg_sys};
+use pgrx::{pg_guard, pg_sys};
 
 /// Takes rows and groups them into batches.
 pub trait RowSink {
@@ -76,7 +76,7 @@ unsafe extern "C-unwind" fn receive(
     slot: *mut pg_sys::TupleTableSlot,
     dest: *mut pg_sys::DestReceiver,
 ) -> bool {
-    check_for_interrupts!();
+    crate::memory::check_for_interrupts();
     let receiver = &mut *dest.cast::<Receiver>();
     let attributes = (*(*slot).tts_tupleDescriptor).natts;
     if i32::from((*slot).tts_nvalid) < attributes {

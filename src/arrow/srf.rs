@@ -192,7 +192,9 @@ unsafe extern "C-unwind" fn shutdown(call: pg_sys::Datum) {
 
 #[pg_guard]
 unsafe extern "C-unwind" fn forget(call: *mut c_void) {
-    drop(Box::from_raw(call.cast::<Call>()));
+    if !crate::memory::is_ending() {
+        drop(Box::from_raw(call.cast::<Call>()));
+    }
 }
 
 #[no_mangle]

@@ -7,6 +7,7 @@ use crate::am::build::{exec_qual, per_tuple_context};
 use crate::am::scan::is_mvcc;
 use crate::am::{block::Pick, slot};
 use crate::storage::buffer::Pin;
+use crate::storage::manifest::{cancel_replaced, Replaced};
 use crate::storage::rowpage::set_tid;
 use amax_lsm::Component;
 use pgrx::pg_sys;
@@ -73,11 +74,12 @@ impl IndexFeed {
         let mut any: pg_sys::SnapshotData = std::mem::zeroed();
         any.snapshot_type = pg_sys::SnapshotType::SNAPSHOT_ANY;
         let snapshot = if mvcc { self.snapshot } else { &raw mut any };
-        let rows = super::rows_of_block(self.rel, component, v, snapshot, Pick::All);
+        let rows = super::rows_of_block(self.rel, component, v, snapshot, &Pick::All);
+        let rows = rows.unwrap_or_else(|Replaced| cancel_replaced());
         let aliases = rows.aliases();
         let mut tuples = 0.0;
         for i in 0..rows.len() {
-            pgrx::check_for_interrupts!();
+            crate::memory::check_for_interrupts();
             let offset = rows.offset(i);
             let verdict = if mvcc {
                 Verdict::Index { alive: true }

@@ -1,22 +1,28 @@
 //! Open leaves, and the columns decoded of them.
 
 use super::leaf_cache::{self, Place};
-use super::pages::{relation, Pages};
+use super::pages::{relation, Image, Pages};
+use super::revive;
 use super::shared::{self, Found};
 use crate::guc;
+use crate::storage::blob;
 use crate::storage::buffer::{corrupt, rel_name};
 use crate::storage::cache::file_id;
-use crate::storage::{blob, manifest};
+use crate::storage::manifest::{self, Replaced};
 use amax_format::{
     Column, ColumnType, Dense, Elements, Error, Leaf, Part, PathColumn, PathStep, Question,
     ReadOptions, Unnest, Zone,
 };
-use amax_lsm::{Component, LeafEntry};
+use amax_lsm::{Component, LeafEntry, Xids};
 use pgrx::pg_sys;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;
+use std::sync::Arc;
+
+mod xids;
+pub use xids::{may_hide, read_xids};
 
 /// What there is of paths, by attribute and steps.
 type Paths<T> = RefCell<HashMap<usize, HashMap<Vec<PathStep>, T>>>;
@@ -46,13 +52,18 @@ type Answers = HashMap<(usize, Vec<PathStep>, Question), Rc<Dense>>;
 /// Keys from a document's root to what is wanted of it, for each such part.
 pub type Keys = Vec<Vec<Vec<u8>>>;
 
-/// A leaf in use. Page 0 is read when it is needed: not by a parallel worker that finds all columns it reads in shared memory.
+/// A leaf in use. Page 0 is read when it is needed: not by a parallel worker that finds all columns it reads in shared memory. On a standby, where
+/// the leaf's pages may be given to others while it is in use, Page 0 is read at once: with the rows' keys the leaf can be made again
+/// (`revive`).
 pub struct OpenLeaf {
     pub relid: pg_sys::Oid,
     pub entry: LeafEntry,
-    source: Pages,
+    source: Image,
+    xids: OnceCell<Xids>,
     digest: OnceCell<u64>,
     opened: OnceCell<Opened>,
+    /// The leaf made again.
+    revived: OnceCell<Opened>,
     dense: RefCell<HashMap<usize, Attribute>>,
     paths: Paths<Rc<Path>>,
     /// For reading few rows; with the reads so far.
@@ -72,7 +83,7 @@ pub struct OpenLeaf {
 
 /// What is read through Page 0.
 struct Opened {
-    leaf: Leaf<Pages>,
+    leaf: Leaf<Image>,
     columns: Vec<OnceCell<Rc<Column>>>,
     /// For reading few rows.
     lazy: Vec<OnceCell<Rc<Column>>>,
@@ -95,10 +106,8 @@ pub struct Path {
 impl Path {
     /// For rows whose value is of no simple form.
     pub fn column(&self, leaf: &OpenLeaf, at: usize, steps: &[PathStep]) -> &Rc<PathColumn> {
-        self.column.get_or_init(|| {
-            let column = leaf.leaf().path(at, steps);
-            leaf.keep_path(column.unwrap_or_else(|e| super::raise(e)))
-        })
+        self.column
+            .get_or_init(|| leaf.keep_path(leaf.read(|leaf| leaf.path(at, steps))))
     }
 }
 
@@ -134,21 +143,67 @@ impl OpenLeaf {
     }
 
     fn opened(&self) -> &Opened {
+        if let Some(revived) = self.revived.get() {
+            return revived;
+        }
         self.opened.get_or_init(|| {
             let (rel, _borrowed) = relation(self.relid);
             let (_, component, at) = self.place;
             let leaf = read_page0(rel, self.source.clone(), &self.entry, component, at);
-            self.bytes.set(self.bytes.get() + leaf.bytes_used());
-            let width = leaf.schema().count();
-            Opened {
-                columns: (0..width).map(|_| OnceCell::new()).collect(),
-                lazy: (0..width).map(|_| OnceCell::new()).collect(),
-                leaf,
-            }
+            self.open_as(leaf)
         })
     }
 
-    pub fn leaf(&self) -> &Leaf<Pages> {
+    fn open_as(&self, leaf: Leaf<Image>) -> Opened {
+        self.bytes.set(self.bytes.get() + leaf.bytes_used());
+        let width = leaf.schema().count();
+        Opened {
+            columns: (0..width).map(|_| OnceCell::new()).collect(),
+            lazy: (0..width).map(|_| OnceCell::new()).collect(),
+            leaf,
+        }
+    }
+
+    /// Makes the leaf again, now that its place has been given to others. What was decoded of it stays; what is decoded row by row has to be
+    /// asked for anew.
+    pub fn revive(&self) {
+        if self.revived.get().is_some() {
+            return;
+        }
+        let (rel, _borrowed) = relation(self.relid);
+        pgrx::debug1!("a leaf of relation \"{}\" is made again", rel_name(rel));
+        // SAFETY: whoever reads the leaf has the relation locked.
+        let image = loop {
+            crate::memory::check_for_interrupts();
+            match unsafe { revive::image(rel, self.keys()) } {
+                Ok(image) => break image,
+                Err(Error::Replaced) => {}
+                Err(e) => super::raise(e),
+            }
+        };
+        let (_, component, at) = self.place;
+        let len = image.len() as u64;
+        let source = Image::Memory(Arc::new(image));
+        let leaf = open_image(source, len, &self.entry);
+        let leaf = leaf.unwrap_or_else(|e| damaged(rel, &self.entry, component, at, &e));
+        self.bytes.set(self.bytes.get() + len as usize);
+        self.lazy_paths.borrow_mut().clear();
+        let _ = self.revived.set(self.open_as(leaf));
+    }
+
+    /// Reads something of the leaf, wherever it is.
+    fn read<T>(&self, f: impl Fn(&Leaf<Image>) -> Result<T, Error>) -> T {
+        let result = match f(self.leaf()) {
+            Err(Error::Replaced) => {
+                self.revive();
+                f(self.leaf())
+            }
+            result => result,
+        };
+        result.unwrap_or_else(|e| super::raise(e))
+    }
+
+    pub fn leaf(&self) -> &Leaf<Image> {
         &self.opened().leaf
     }
 
@@ -173,7 +228,7 @@ impl OpenLeaf {
 
     pub fn column(&self, at: usize) -> Rc<Column> {
         self.opened().columns[at]
-            .get_or_init(|| self.keep(self.leaf().column(at)))
+            .get_or_init(|| self.keep(self.read(|leaf| leaf.column(at))))
             .clone()
     }
 
@@ -208,9 +263,10 @@ impl OpenLeaf {
     fn decode_dense(&self, at: usize) -> Option<(Dense, bool)> {
         let Opened { leaf, columns, .. } = self.opened();
         let ty = leaf.schema().nth(at)?;
+        let zone = leaf.zone(at);
         let of = |column: &Column| {
             let dense = column.dense().unwrap_or_else(|e| super::raise(e));
-            dense.with_zone(leaf.zone(at))
+            dense.with_zone(zone)
         };
         if ty == ColumnType::Json {
             return Some((self.keep_dense(of(&self.column(at))), true));
@@ -218,10 +274,10 @@ impl OpenLeaf {
         if let Some(column) = columns[at].get() {
             return Some((self.keep_dense(of(column)), false));
         }
-        let column = leaf.column(at).unwrap_or_else(|e| super::raise(e));
+        let column = self.read(|leaf| leaf.column(at));
         let dense = self.share(&What::Column(at), of(&column));
         if dense.has_others() {
-            let _ = columns[at].set(self.keep(Ok(column)));
+            let _ = columns[at].set(self.keep(column));
         }
         Some((dense, false))
     }
@@ -245,13 +301,17 @@ impl OpenLeaf {
 
     /// What other sessions know a column by, if they know the leaf.
     fn key(&self, what: &What) -> Option<shared::Key> {
-        if self.place.0.is_temporary() || !shared::is_on() {
+        if self.place.0.is_temporary() || !shared::is_on() || self.revived.get().is_some() {
             return None;
         }
-        let digest = self.digest.get_or_init(|| {
-            let digest = Leaf::digest(&self.source, self.entry.image.len);
-            digest.unwrap_or_else(|e| super::raise(e))
-        });
+        let digest = match self.digest.get() {
+            Some(digest) => digest,
+            None => match Leaf::digest(&self.source, self.entry.image.len) {
+                Ok(digest) => self.digest.get_or_init(|| digest),
+                Err(Error::Replaced) => return None,
+                Err(e) => super::raise(e),
+            },
+        };
         Some([0u64, 1].map(|half| {
             let mut hasher = DefaultHasher::new();
             (half, self.place, digest, what).hash(&mut hasher);
@@ -277,8 +337,7 @@ impl OpenLeaf {
         if at >= self.width() {
             return None;
         }
-        let column = self.leaf().path(at, steps);
-        let column = column.unwrap_or_else(|e| super::raise(e));
+        let column = self.read(|leaf| leaf.path(at, steps));
         let dense = column.dense().unwrap_or_else(|e| super::raise(e));
         let dense = dense.with_zone(self.leaf().path_zone(at, steps));
         let path = self.keep_dense_path(at, steps, self.share(&What::Path(at, steps), dense));
@@ -339,25 +398,37 @@ impl OpenLeaf {
         if let Some(column) = dense.and_then(|path| path.column.get()) {
             return column.clone();
         }
-        let leaf = self.leaf();
-        let mut paths = self.lazy_paths.borrow_mut();
-        let paths = paths.entry(at).or_default();
-        let known = paths.get_mut(steps).map(|(path, reads)| {
-            *reads += 1;
-            (path.clone(), *reads)
-        });
+        let known = {
+            let mut paths = self.lazy_paths.borrow_mut();
+            let known = paths.entry(at).or_default().get_mut(steps);
+            known.map(|(path, reads)| {
+                *reads += 1;
+                (path.clone(), *reads)
+            })
+        };
+        // Reading may make the leaf again, and then forgets the others.
         let column = match known {
-            Some((_, PATH_READS)) if self.has_room(leaf.path_bytes(at, steps)) => {
-                leaf.path(at, steps)
+            Some((_, PATH_READS)) if self.has_room(self.leaf().path_bytes(at, steps)) => {
+                self.read_path(at, steps, Leaf::path)
             }
             Some((path, _)) => return path,
-            None => leaf.lazy_path(at, steps),
+            None => self.read_path(at, steps, Leaf::lazy_path),
         };
-        let column = Rc::new(column.unwrap_or_else(|e| super::raise(e)));
         self.count(column.bytes_used());
         let reads = known.map_or(0, |(_, reads)| reads);
+        let mut paths = self.lazy_paths.borrow_mut();
+        let paths = paths.entry(at).or_default();
         paths.insert(steps.to_vec(), (column.clone(), reads));
         column
+    }
+
+    fn read_path(
+        &self,
+        at: usize,
+        steps: &[PathStep],
+        how: impl Fn(&Leaf<Image>, usize, &[PathStep]) -> Result<PathColumn, Error>,
+    ) -> Rc<PathColumn> {
+        Rc::new(self.read(|leaf| how(leaf, at, steps)))
     }
 
     /// Whether so many bytes more need no other leaf to go.
@@ -371,9 +442,8 @@ impl OpenLeaf {
         if let Some(known) = self.unnested.borrow().get(&wanted) {
             return known.clone();
         }
-        let levels = self.leaf().unnest(at, arrays);
-        let levels: Vec<Level> = levels
-            .unwrap_or_else(|e| super::raise(e))
+        let levels: Vec<Level> = self
+            .read(|leaf| leaf.unnest(at, arrays))
             .into_iter()
             .map(|elements| Level {
                 dense: elements.paths.iter().map(|_| OnceCell::new()).collect(),
@@ -408,8 +478,7 @@ impl OpenLeaf {
             Some(dense) => dense,
             None if at >= self.width() => return None,
             None => {
-                let dense = self.leaf().ask(at, steps, question);
-                let dense = dense.unwrap_or_else(|e| super::raise(e));
+                let dense = self.read(|leaf| leaf.ask(at, steps, question));
                 if often {
                     self.share(&what, dense)
                 } else {
@@ -441,8 +510,7 @@ impl OpenLeaf {
         if let Some(known) = self.parts.borrow().get(&wanted) {
             return known.clone();
         }
-        let part = self.leaf().part(at, keys);
-        let part = Rc::new(part.unwrap_or_else(|e| super::raise(e)));
+        let part = Rc::new(self.read(|leaf| leaf.part(at, keys)));
         self.count(part.bytes_used());
         self.parts.borrow_mut().insert(wanted, part.clone());
         part
@@ -471,12 +539,11 @@ impl OpenLeaf {
             return self.column(at);
         }
         lazy[at]
-            .get_or_init(|| self.keep(leaf.lazy_column(at)))
+            .get_or_init(|| self.keep(self.read(|leaf| leaf.lazy_column(at))))
             .clone()
     }
 
-    fn keep(&self, column: Result<Column, Error>) -> Rc<Column> {
-        let column = column.unwrap_or_else(|e| super::raise(e));
+    fn keep(&self, column: Column) -> Rc<Column> {
         self.count(column.bytes_used());
         Rc::new(column)
     }
@@ -491,42 +558,73 @@ pub fn read(
     component: &Component,
     at: usize,
     entry: &LeafEntry,
-) -> Leaf<Pages> {
-    read_page0(rel, Pages::new(rel, &entry.image), entry, component.id, at)
+) -> Leaf<Image> {
+    let leaf = try_read(rel, component, entry);
+    leaf.unwrap_or_else(|e| damaged(rel, entry, component.id, at, &e))
+}
+
+/// The same for who can look again.
+pub fn try_read(
+    rel: pg_sys::Relation,
+    component: &Component,
+    entry: &LeafEntry,
+) -> Result<Leaf<Image>, Error> {
+    let source = Image::Pages(Pages::new(rel, component.id, &entry.image));
+    open_image(source, entry.image.len, entry)
 }
 
 fn read_page0(
     rel: pg_sys::Relation,
-    source: Pages,
+    source: Image,
     entry: &LeafEntry,
     component: u64,
     at: usize,
-) -> Leaf<Pages> {
-    let damaged = |what: &str| {
-        let block = entry.image.page(0).unwrap_or(0);
-        let name = rel_name(rel);
-        let what = format!("leaf {at} of component {component} of \"{name}\": {what}");
-        corrupt(rel, block, &what)
-    };
+) -> Leaf<Image> {
+    let leaf = open_image(source, entry.image.len, entry);
+    leaf.unwrap_or_else(|e| damaged(rel, entry, component, at, &e))
+}
+
+fn open_image(source: Image, len: u64, entry: &LeafEntry) -> Result<Leaf<Image>, Error> {
     let options = ReadOptions {
         memory_limit: MEMORY,
         ..ReadOptions::default()
     };
-    match Leaf::open_with(source, entry.image.len, options) {
-        Ok(leaf) if leaf.rows() == entry.rows as usize => leaf,
-        Ok(_) => damaged("number of rows differs from the directory's"),
-        Err(e) => damaged(&e.to_string()),
+    let leaf = Leaf::open_with(source, len, options)?;
+    if leaf.rows() != entry.rows as usize {
+        let what = "number of rows differs from the directory's";
+        return Err(Error::Corrupt(what.into()));
     }
+    Ok(leaf)
+}
+
+fn damaged(
+    rel: pg_sys::Relation,
+    entry: &LeafEntry,
+    component: u64,
+    at: usize,
+    error: &Error,
+) -> ! {
+    if let Error::Replaced | Error::OutOfMemory(_) = error {
+        super::raise(error.clone());
+    }
+    let block = entry.image.page(0).unwrap_or(0);
+    let name = rel_name(rel);
+    let what = format!("leaf {at} of component {component} of \"{name}\": {error}");
+    corrupt(rel, block, &what)
 }
 
 /// Leaf `at` of a component.
-pub fn open(rel: pg_sys::Relation, component: &Component, at: usize) -> Rc<OpenLeaf> {
+pub fn open(
+    rel: pg_sys::Relation,
+    component: &Component,
+    at: usize,
+) -> Result<Rc<OpenLeaf>, Replaced> {
     let place = (file_id(rel), component.id, at);
     if let Some(leaf) = leaf_cache::find(place) {
-        return leaf;
+        return Ok(leaf);
     }
     leaf_cache::let_go();
-    let directory = manifest::directory(rel, component);
+    let directory = manifest::read_directory(rel, component)?;
     let Some(entry) = directory.leaves.get(at) else {
         corrupt(
             rel,
@@ -537,9 +635,11 @@ pub fn open(rel: pg_sys::Relation, component: &Component, at: usize) -> Rc<OpenL
     let leaf = Rc::new(OpenLeaf {
         relid: unsafe { (*rel).rd_id },
         entry: entry.clone(),
-        source: Pages::new(rel, &entry.image),
+        source: Image::Pages(Pages::new(rel, component.id, &entry.image)),
+        xids: OnceCell::new(),
         digest: OnceCell::new(),
         opened: OnceCell::new(),
+        revived: OnceCell::new(),
         bytes: Cell::new(blob::Buffers::bytes(&entry.image)),
         decoded: Cell::new(0),
         segment: Cell::new(u64::MAX),
@@ -552,6 +652,16 @@ pub fn open(rel: pg_sys::Relation, component: &Component, at: usize) -> Rc<OpenL
         answers: RefCell::default(),
         parts: RefCell::default(),
     });
+    if manifest::on_standby() {
+        match open_image(leaf.source.clone(), entry.image.len, entry) {
+            Err(Error::Replaced) => return Err(Replaced),
+            Err(e) => damaged(rel, entry, component.id, at, &e),
+            Ok(opened) => {
+                let _ = leaf.opened.set(leaf.open_as(opened));
+            }
+        }
+        leaf.xids(rel)?;
+    }
     leaf_cache::keep(&leaf);
-    leaf
+    Ok(leaf)
 }

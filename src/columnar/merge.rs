@@ -2,15 +2,15 @@
 //! one column of each input is in memory. Rows whose marks say that they are gone are left out: matter and anti-matter annihilate.
 
 use super::leaf;
-use super::pages::Pages;
+use super::pages::Image;
 use super::stub::{self, State};
 use super::value::{from_datum, storages, to_datum, Storage};
 use super::write::{leaf_options, Leaves};
 use crate::options::Options;
 use crate::storage::manifest;
 use crate::types::attribute;
-use amax_format::{Column, Leaf, Value, VerticalBuilder};
-use amax_lsm::{tid, Component, Directory, FreeSpace, RangeSet};
+use amax_format::{Column, Error, Leaf, Value, VerticalBuilder};
+use amax_lsm::{tid, Component, Directory, FreeSpace, RangeSet, Xids};
 use pgrx::pg_sys;
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -41,7 +41,8 @@ struct Input<'a> {
 
 struct InputLeaf {
     at: usize,
-    leaf: Leaf<Pages>,
+    leaf: Leaf<Image>,
+    xids: Xids,
 }
 
 /// The rows to keep of one logical block; there is at least one.
@@ -126,7 +127,8 @@ impl<'a> Merge<'a> {
                         return;
                     };
                     let leaf = leaf::read(self.rel, input.component, at, entry);
-                    input.leaf = Some(Rc::new(InputLeaf { at, leaf }));
+                    let xids = leaf::read_xids(self.rel, input.component, entry);
+                    input.leaf = Some(Rc::new(InputLeaf { at, leaf, xids }));
                     input.next_leaf += 1;
                     input.next_row = 0;
                     continue;
@@ -220,14 +222,21 @@ impl<'a> Merge<'a> {
             let of_block = entry.aliases_of(block.v).iter();
             aliases.extend(of_block.filter(|alias| kept(alias.1)));
         }
+        let mut xids = Xids::default();
+        for block in &blocks {
+            let of_leaf = &block.leaf.xids;
+            block
+                .rows
+                .iter()
+                .for_each(|&row| xids.push(of_leaf.get(row)));
+        }
         let key = |block: &BlockRows, row: u32| block.leaf.leaf.keys().get(row as usize);
         let (head, tail) = (&blocks[0], &blocks[blocks.len() - 1]);
         let keys = (
             key(head, head.rows[0]),
             key(tail, tail.rows[tail.rows.len() - 1]),
         );
-        self.leaves
-            .write(self.rel, keys, rows(&blocks), aliases, &image);
+        self.leaves.write(self.rel, keys, &xids, aliases, &image);
     }
 
     /// The leaf of these blocks, and the bytes its rows took; or how many of the blocks are likely to stay within the byte bound.
@@ -258,7 +267,9 @@ impl<'a> Merge<'a> {
                 if source.as_ref().is_none_or(|s| s.0 != block.leaf.at) {
                     // Let go of the old column before decoding the next.
                     *source = None;
-                    *source = Some((block.leaf.at, self.source(&block.leaf.leaf, at)));
+                    let column = Source::of(self.rel, &block.leaf.leaf, at);
+                    let column = column.unwrap_or_else(|e| super::raise(e));
+                    *source = Some((block.leaf.at, column));
                 }
                 let source = &source.as_ref().expect("set above").1;
                 let old = pg_sys::MemoryContextSwitchTo(self.values.value());
@@ -281,30 +292,35 @@ impl<'a> Merge<'a> {
         let image = builder.finish().unwrap_or_else(|e| super::raise(e));
         Ok((image, bytes))
     }
-
-    unsafe fn source(&self, leaf: &Leaf<Pages>, at: usize) -> Source {
-        let desc = (*self.rel).rd_att;
-        if (*attribute(desc, at)).attisdropped {
-            return Source::Missing(pg_sys::Datum::null(), true);
-        }
-        if at >= leaf.schema().count() {
-            let mut null = true;
-            let value = pg_sys::getmissingattr(desc, at as i32 + 1, &mut null);
-            return Source::Missing(value, null);
-        }
-        Source::Column(leaf.column(at).unwrap_or_else(|e| super::raise(e)))
-    }
 }
 
 /// Where the values of a column come from.
-enum Source {
+pub enum Source {
     Column(Column),
     /// Added to the table since the leaf was written (its default then), or dropped (NULL).
     Missing(pg_sys::Datum, bool),
 }
 
 impl Source {
-    unsafe fn value<'a>(
+    /// Of column `at` of a leaf.
+    pub unsafe fn of(
+        rel: pg_sys::Relation,
+        leaf: &Leaf<Image>,
+        at: usize,
+    ) -> Result<Source, Error> {
+        let desc = (*rel).rd_att;
+        if (*attribute(desc, at)).attisdropped {
+            return Ok(Source::Missing(pg_sys::Datum::null(), true));
+        }
+        if at >= leaf.schema().count() {
+            let mut null = true;
+            let value = pg_sys::getmissingattr(desc, at as i32 + 1, &mut null);
+            return Ok(Source::Missing(value, null));
+        }
+        Ok(Source::Column(leaf.column(at)?))
+    }
+
+    pub unsafe fn value<'a>(
         &'a self,
         rel: pg_sys::Relation,
         at: usize,

@@ -31,6 +31,10 @@ unsafe fn as_tuple<R>(
 
 pub fn visible(rel: pg_sys::Relation, origin: &Option<Origin>, snapshot: pg_sys::Snapshot) -> bool {
     let Some(origin) = origin else { return true };
+    // Older than all that the snapshot may not see.
+    if origin.settled && unsafe { !super::leaf::may_hide(snapshot, origin.xid) } {
+        return true;
+    }
     unsafe {
         as_tuple(rel, origin, |tuple, buffer| {
             let valid = pg_sys::HeapTupleSatisfiesVisibility(tuple, snapshot, buffer);
@@ -47,7 +51,7 @@ pub fn vacuum_state(
     oldest_xmin: pg_sys::TransactionId,
 ) -> pg_sys::HTSV_Result::Type {
     match origin {
-        None => pg_sys::HTSV_Result::HEAPTUPLE_LIVE,
+        None | Some(Origin { settled: true, .. }) => pg_sys::HTSV_Result::HEAPTUPLE_LIVE,
         Some(origin) => unsafe {
             as_tuple(rel, origin, |tuple, buffer| {
                 pg_sys::HeapTupleSatisfiesVacuum(tuple, oldest_xmin, buffer)

@@ -1,7 +1,7 @@
 //! A leaf's bytes, read through the buffer manager when a column is decoded.
 
-use crate::storage::blob;
 use crate::storage::cache::{file_id, FileId};
+use crate::storage::{blob, manifest};
 use amax_format::{Error, ReadAt};
 use amax_lsm::Blob;
 use pgrx::pg_sys;
@@ -14,15 +14,17 @@ use std::sync::Arc;
 pub struct Pages {
     relid: pg_sys::Oid,
     file: FileId,
+    component: u64,
     image: Blob,
     buffers: Arc<blob::Buffers>,
 }
 
 impl Pages {
-    pub fn new(rel: pg_sys::Relation, image: &Blob) -> Pages {
+    pub fn new(rel: pg_sys::Relation, component: u64, image: &Blob) -> Pages {
         Pages {
             relid: unsafe { (*rel).rd_id },
             file: file_id(rel),
+            component,
             image: image.clone(),
             buffers: Arc::new(blob::Buffers::of(image)),
         }
@@ -45,7 +47,44 @@ impl Pages {
         {
             return Err(Error::Corrupt("leaf image is truncated".into()));
         }
-        Ok(f(rel))
+        let result = f(rel);
+        let confirmed = manifest::confirm(rel, self.component);
+        confirmed.map_err(|manifest::Replaced| Error::Replaced)?;
+        Ok(result)
+    }
+}
+
+/// Where a leaf's bytes are: in the table, or, made again after their place was given to others, in memory.
+#[derive(Clone)]
+pub enum Image {
+    Pages(Pages),
+    Memory(Arc<Vec<u8>>),
+}
+
+impl ReadAt for Image {
+    fn read_at(&self, offset: u64, len: usize) -> Result<Vec<u8>, Error> {
+        match self {
+            Image::Pages(pages) => pages.read_at(offset, len),
+            Image::Memory(bytes) => bytes.as_slice().read_at(offset, len),
+        }
+    }
+
+    fn visit_at(
+        &self,
+        offset: u64,
+        len: usize,
+        f: &mut dyn FnMut(&[u8], u64) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        match self {
+            Image::Pages(pages) => pages.visit_at(offset, len, f),
+            Image::Memory(bytes) => bytes.as_slice().visit_at(offset, len, f),
+        }
+    }
+
+    fn expect(&self, offset: u64) {
+        if let Image::Pages(pages) = self {
+            pages.expect(offset);
+        }
     }
 }
 
@@ -62,6 +101,10 @@ impl ReadAt for Pages {
         len: usize,
         f: &mut dyn FnMut(&[u8], u64) -> Result<(), Error>,
     ) -> Result<(), Error> {
+        if manifest::on_standby() {
+            // The page may change while it is looked at.
+            return f(&self.read_at(offset, len)?, 0);
+        }
         self.with(offset, len, |rel| {
             blob::visit_checked(rel, &self.image, &self.buffers, offset, len, f)
         })?

@@ -4,9 +4,11 @@ use super::leaf::OpenLeaf;
 use super::pages::{AtHand, Borrowed};
 use super::stub::{self, State};
 use super::value::to_datum;
+use crate::storage::manifest::Replaced;
 use crate::storage::rowpage;
 use crate::types::attribute;
-use amax_format::{PathStep, Scalar};
+use amax_format::{Error, PathStep, Scalar};
+use amax_lsm::xids::FROZEN;
 use amax_lsm::{tid, Origin};
 use pgrx::pg_sys;
 use std::cell::RefCell;
@@ -56,6 +58,16 @@ impl Row {
         }
     }
 
+    /// Whether the snapshot sees that it was inserted, as far as the leaf knows.
+    pub fn is_seen_by(
+        &self,
+        rel: pg_sys::Relation,
+        snapshot: pg_sys::Snapshot,
+    ) -> Result<bool, Replaced> {
+        let judge = self.leaf.judge(rel, snapshot)?;
+        Ok(judge.is_none_or(|judge| judge(self.index as usize)))
+    }
+
     pub fn key(&self) -> u64 {
         self.leaf.keys().get(self.index as usize)
     }
@@ -72,15 +84,24 @@ impl Row {
             let value = pg_sys::getmissingattr(desc, at as i32 + 1, &mut null);
             return (value, null);
         }
-        let (column, _rel) = if self.alone {
-            let rel = AtHand::open(self.leaf.relid);
-            (self.leaf.lazy_column(at), Some(rel))
-        } else {
-            (self.leaf.column(at), None)
+        let _rel = self.alone.then(|| AtHand::open(self.leaf.relid));
+        let get = |scratch: &mut Vec<u8>| {
+            let column = match self.alone {
+                true => self.leaf.lazy_column(at),
+                false => self.leaf.column(at),
+            };
+            let value = column.get(self.index as usize, scratch);
+            value.map(|value| to_datum(value, att))
         };
-        with_scratch(|scratch| match column.get(self.index as usize, scratch) {
-            Ok(value) => to_datum(value, att),
-            Err(e) => super::raise(e),
+        with_scratch(|scratch| {
+            let value = match get(scratch) {
+                Err(Error::Replaced) => {
+                    self.leaf.revive();
+                    get(scratch)
+                }
+                value => value,
+            };
+            value.unwrap_or_else(|e| super::raise(e))
         })
     }
 
@@ -93,10 +114,17 @@ impl Row {
         f: impl FnOnce(Option<Scalar>) -> R,
     ) -> Option<R> {
         (at < self.leaf.width()).then(|| {
-            let path = self.leaf.lazy_path(at, steps);
-            with_scratch(|scratch| match path.get(self.index as usize, scratch) {
-                Ok(value) => f(value),
-                Err(e) => super::raise(e),
+            let row = self.index as usize;
+            with_scratch(|scratch| {
+                match self.leaf.lazy_path(at, steps).get(row, scratch) {
+                    Ok(value) => return f(value),
+                    Err(Error::Replaced) => self.leaf.revive(),
+                    Err(e) => super::raise(e),
+                }
+                match self.leaf.lazy_path(at, steps).get(row, scratch) {
+                    Ok(value) => f(value),
+                    Err(e) => super::raise(e),
+                }
             })
         })
     }
@@ -113,23 +141,31 @@ impl Row {
             },
             _ => None,
         };
-        System {
-            origin: self.origin,
-            stub,
-        }
+        let inserted = match self.origin {
+            Some(origin) => Inserted::Load(origin),
+            None => Inserted::By(self.leaf.xid(self.index as usize)),
+        };
+        System { inserted, stub }
     }
 }
 
 pub struct System {
-    origin: Option<Origin>,
+    inserted: Inserted,
     stub: Option<pg_sys::HeapTupleHeaderData>,
+}
+
+/// By whom a row was inserted.
+enum Inserted {
+    Load(Origin),
+    /// By a transaction that has committed, or is frozen.
+    By(u32),
 }
 
 impl System {
     /// Of a row that is being loaded.
     pub fn of_load(origin: Origin) -> System {
         System {
-            origin: Some(origin),
+            inserted: Inserted::Load(origin),
             stub: None,
         }
     }
@@ -144,18 +180,17 @@ impl System {
             | pg_sys::HEAP_XMAX_EXCL_LOCK
             | pg_sys::HEAP_COMBOCID) as u16;
         let h = &mut *header;
-        match self.origin {
-            Some(origin) => {
-                h.t_choice.t_heap.t_xmin = pg_sys::TransactionId::from(origin.xid);
-                h.t_choice.t_heap.t_field3.t_cid = origin.cmin;
-                h.t_infomask &= !((pg_sys::HEAP_XMIN_COMMITTED | pg_sys::HEAP_XMIN_INVALID) as u16);
-            }
-            None => {
-                h.t_choice.t_heap.t_xmin = pg_sys::FrozenTransactionId;
-                h.t_choice.t_heap.t_field3.t_cid = 0;
-                h.t_infomask |= (pg_sys::HEAP_XMIN_COMMITTED | pg_sys::HEAP_XMIN_INVALID) as u16;
-            }
-        }
+        const COMMITTED: u32 = pg_sys::HEAP_XMIN_COMMITTED;
+        const FROZEN_BITS: u32 = COMMITTED | pg_sys::HEAP_XMIN_INVALID;
+        let (xmin, cmin, bits) = match self.inserted {
+            Inserted::Load(origin) if origin.settled => (origin.xid, origin.cmin, COMMITTED),
+            Inserted::Load(origin) => (origin.xid, origin.cmin, 0),
+            Inserted::By(FROZEN) => (FROZEN, 0, FROZEN_BITS),
+            Inserted::By(xid) => (xid, 0, COMMITTED),
+        };
+        h.t_choice.t_heap.t_xmin = pg_sys::TransactionId::from(xmin);
+        h.t_choice.t_heap.t_field3.t_cid = cmin;
+        h.t_infomask = h.t_infomask & !(FROZEN_BITS as u16) | bits as u16;
         h.t_choice.t_heap.t_xmax = pg_sys::InvalidTransactionId;
         h.t_infomask = h.t_infomask & !XMAX_BITS | pg_sys::HEAP_XMAX_INVALID as u16;
         h.t_infomask2 &= pg_sys::HEAP_NATTS_MASK as u16;
@@ -204,8 +239,8 @@ pub unsafe fn row_for_rewrite(
                 state = of_stub;
             }
             let system = System {
-                origin: row.origin,
                 stub: header,
+                ..row.system_columns()
             };
             system.apply(tuple.t_data);
         }

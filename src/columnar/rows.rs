@@ -6,11 +6,12 @@ use super::row::Row;
 use super::stub::{self, State};
 use crate::am::block::Pick;
 use crate::storage::buffer::corrupt;
-use crate::storage::manifest;
+use crate::storage::manifest::{self, confirm, Replaced};
 use crate::storage::rowpage::{set_tid, tid_block};
 use amax_lsm::tid::{self, key};
 use amax_lsm::{Component, LeafEntry, Origin};
 use pgrx::pg_sys;
+use std::ops::Range;
 use std::rc::Rc;
 
 /// Rows of one logical block in a leaf.
@@ -83,11 +84,17 @@ impl LeafRows {
 }
 
 /// The leaf that holds block `v`.
-fn leaf_of(rel: pg_sys::Relation, component: &Component, v: u32) -> Option<Rc<OpenLeaf>> {
-    let directory = manifest::directory(rel, component);
+fn leaf_of(
+    rel: pg_sys::Relation,
+    component: &Component,
+    v: u32,
+) -> Result<Option<Rc<OpenLeaf>>, Replaced> {
+    let directory = manifest::read_directory(rel, component)?;
     let at = directory.first_leaf_at(v);
-    let entry = directory.leaves.get(at)?;
-    (tid::block(entry.first) <= v).then(|| leaf::open(rel, component, at))
+    match directory.leaves.get(at) {
+        Some(entry) if tid::block(entry.first) <= v => leaf::open(rel, component, at).map(Some),
+        _ => Ok(None),
+    }
 }
 
 /// The offset of the row that an index entry's offset stands for.
@@ -103,17 +110,17 @@ pub fn rows_of_block(
     component: &Component,
     v: u32,
     snapshot: pg_sys::Snapshot,
-    pick: Pick,
-) -> LeafRows {
+    pick: &Pick,
+) -> Result<LeafRows, Replaced> {
     if !origin::visible(rel, &component.origin, snapshot) {
-        return LeafRows::none();
+        return Ok(LeafRows::none());
     }
-    let Some(leaf) = leaf_of(rel, component, v) else {
-        return LeafRows::none();
+    let Some(leaf) = leaf_of(rel, component, v)? else {
+        return Ok(LeafRows::none());
     };
     let keys = leaf.keys();
     let (start, end) = (keys.first(key(v, 0)), keys.first(key(v + 1, 0)));
-    if let Pick::Indexed(offsets) = &pick {
+    if let Pick::Indexed(offsets) = pick {
         // See `fetch`. A scan of all rows has a lock on the relation.
         for &offset in offsets.iter() {
             let mut tid = pg_sys::ItemPointerData::default();
@@ -124,12 +131,14 @@ pub fn rows_of_block(
         }
     }
     let states = stub::states_of_block(rel, v);
-    let seen = |i: usize| match &states {
-        None => true,
-        Some(states) => {
-            let offset = tid::offset(keys.get(i));
-            stub::visible(rel, v, offset, states.get(offset), snapshot)
-        }
+    let judge = leaf.judge(rel, snapshot)?;
+    let seen = |i: usize| {
+        let inserted = judge.as_ref().is_none_or(|judge| judge(i));
+        inserted
+            && states.as_ref().is_none_or(|states| {
+                let offset = tid::offset(keys.get(i));
+                stub::visible(rel, v, offset, states.get(offset), snapshot)
+            })
     };
     let picked = matches!(pick, Pick::Indexed(_));
     let rows = match pick {
@@ -155,58 +164,89 @@ pub fn rows_of_block(
         0
     };
     let dead = end - start - rows.len();
-    LeafRows {
+    drop(judge);
+    confirm(rel, component.id)?;
+    Ok(LeafRows {
         leaf: Some(leaf),
         origin: component.origin,
         rows,
         max_offset,
         dead,
         picked,
-    }
+    })
 }
 
 /// The rows of a leaf in these blocks, all in the leaf, that the snapshot sees: row numbers, ascending. The component is visible.
 pub fn rows_of_blocks(
     rel: pg_sys::Relation,
     leaf: &OpenLeaf,
-    blocks: std::ops::Range<u32>,
+    blocks: Range<u32>,
     snapshot: pg_sys::Snapshot,
-) -> Vec<u32> {
+) -> Result<Vec<u32>, Replaced> {
+    let mut rows = Vec::with_capacity(leaf.rows());
+    runs_of_blocks(rel, leaf, blocks, snapshot, |run| rows.extend(run))?;
+    Ok(rows)
+}
+
+/// How many they are.
+pub fn count_of_blocks(
+    rel: pg_sys::Relation,
+    leaf: &OpenLeaf,
+    blocks: Range<u32>,
+    snapshot: pg_sys::Snapshot,
+) -> Result<usize, Replaced> {
+    let mut count = 0;
+    runs_of_blocks(rel, leaf, blocks, snapshot, |run| count += run.len())?;
+    Ok(count)
+}
+
+/// The same as runs.
+fn runs_of_blocks(
+    rel: pg_sys::Relation,
+    leaf: &OpenLeaf,
+    blocks: Range<u32>,
+    snapshot: pg_sys::Snapshot,
+    mut take: impl FnMut(Range<u32>),
+) -> Result<(), Replaced> {
+    let judge = leaf.judge(rel, snapshot)?;
+    let mut take = |run: Range<u32>| match &judge {
+        None => take(run),
+        Some(judge) => run
+            .filter(|&row| judge(row as usize))
+            .for_each(|row| take(row..row + 1)),
+    };
     // Those of the whole leaf are known without its keys.
     let first_of = |v: u32| match v {
         _ if v <= tid::block(leaf.entry.first) => 0,
         _ if v > tid::block(leaf.entry.last) => leaf.rows(),
         _ => leaf.keys().first(key(v, 0)),
-    };
-    let mut rows = Vec::with_capacity(leaf.rows());
+    } as u32;
     // Few blocks have stubs; the rows of the others are counted, not looked at.
     let mut plain = blocks.start;
-    for v in blocks.clone() {
-        let Some(states) = stub::states_of_block(rel, v) else {
-            continue;
-        };
-        let (start, end) = (first_of(v), first_of(v + 1));
-        rows.extend(first_of(plain) as u32..start as u32);
-        rows.extend(
-            (start..end)
-                .filter(|&i| {
-                    let offset = tid::offset(leaf.keys().get(i));
-                    stub::visible(rel, v, offset, states.get(offset), snapshot)
-                })
-                .map(|i| i as u32),
-        );
+    for (v, states) in stub::states_of_blocks(rel, blocks.clone()) {
+        take(first_of(plain)..first_of(v));
+        for i in first_of(v)..first_of(v + 1) {
+            let offset = tid::offset(leaf.keys().get(i as usize));
+            if stub::visible(rel, v, offset, states.get(offset), snapshot) {
+                take(i..i + 1);
+            }
+        }
         plain = v + 1;
     }
-    rows.extend(first_of(plain) as u32..first_of(blocks.end) as u32);
-    rows
+    take(first_of(plain)..first_of(blocks.end));
+    confirm(rel, leaf.place().1)
 }
 
 /// ANALYZE's view: rows that are alive, or whose fate is open.
-pub fn rows_for_analyze(rel: pg_sys::Relation, component: &Component, v: u32) -> LeafRows {
+pub fn rows_for_analyze(
+    rel: pg_sys::Relation,
+    component: &Component,
+    v: u32,
+) -> Result<LeafRows, Replaced> {
     // A row's state changes with the transactions that hold it; their statistics reports make up for what is counted here.
     let mut snapshot: pg_sys::SnapshotData = unsafe { std::mem::zeroed() };
     snapshot.snapshot_type = pg_sys::SnapshotType::SNAPSHOT_SELF;
-    rows_of_block(rel, component, v, &mut snapshot, Pick::All)
+    rows_of_block(rel, component, v, &mut snapshot, &Pick::All)
 }
 
 /// The row at `tid` as far as the leaf knows; `tid` is set to the row's own if it was an alias.
@@ -214,13 +254,17 @@ fn find(
     rel: pg_sys::Relation,
     component: &Component,
     at: &mut pg_sys::ItemPointerData,
-) -> Option<Row> {
+) -> Result<Option<Row>, Replaced> {
     let v = tid_block(at);
-    let leaf = leaf_of(rel, component, v)?;
+    let Some(leaf) = leaf_of(rel, component, v)? else {
+        return Ok(None);
+    };
     let offset = resolve(&leaf.entry, v, at.ip_posid);
-    let i = leaf.keys().find(key(v, offset))?;
+    let Some(i) = leaf.keys().find(key(v, offset)) else {
+        return Ok(None);
+    };
     set_tid(at, v, offset);
-    Some(Row::new(leaf, i, component.origin).alone())
+    Ok(Some(Row::new(leaf, i, component.origin).alone()))
 }
 
 /// What a dirty snapshot tells of the last tuple looked at must not stand when the row looked at has none
@@ -240,12 +284,15 @@ pub unsafe fn fetch(
     at: &mut pg_sys::ItemPointerData,
     snapshot: pg_sys::Snapshot,
     all_dead: *mut bool,
-) -> Option<Row> {
+) -> Result<Option<Row>, Replaced> {
     reset_dirty(snapshot);
     if !origin::visible(rel, &component.origin, snapshot) {
-        return None;
+        return Ok(None);
     }
-    let row = find(rel, component, at)?;
+    let Some(row) = find(rel, component, at)? else {
+        confirm(rel, component.id)?;
+        return Ok(None);
+    };
     let (v, offset) = (tid_block(at), at.ip_posid);
     // SSI: locked before the stub is looked at, checked by writers after they have changed it. The row's logical TID may be some other
     // row's physical one; that can only make a transaction fail in vain.
@@ -254,7 +301,9 @@ pub unsafe fn fetch(
     if state.is_dead() && !all_dead.is_null() {
         *all_dead = true;
     }
-    stub::visible(rel, v, offset, state, snapshot).then_some(row)
+    let visible = row.is_seen_by(rel, snapshot)? && stub::visible(rel, v, offset, state, snapshot);
+    confirm(rel, component.id)?;
+    Ok(visible.then_some(row))
 }
 
 /// The row at its own TID, if the snapshot sees it.
@@ -263,10 +312,10 @@ pub unsafe fn row_version(
     component: &Component,
     at: &pg_sys::ItemPointerData,
     snapshot: pg_sys::Snapshot,
-) -> Option<Row> {
+) -> Result<Option<Row>, Replaced> {
     let mut own = *at;
-    fetch(rel, component, &mut own, snapshot, std::ptr::null_mut())
-        .filter(|_| own.ip_posid == at.ip_posid)
+    let row = fetch(rel, component, &mut own, snapshot, std::ptr::null_mut())?;
+    Ok(row.filter(|_| own.ip_posid == at.ip_posid))
 }
 
 /// The row at its own TID, seen or not; None when a merge left it out.
@@ -276,7 +325,22 @@ pub fn row(
     at: &pg_sys::ItemPointerData,
 ) -> Option<Row> {
     let mut own = *at;
-    find(rel, component, &mut own).filter(|_| own.ip_posid == at.ip_posid)
+    let found = find(rel, component, &mut own);
+    let row = found.unwrap_or_else(|Replaced| manifest::cancel_replaced());
+    row.filter(|_| own.ip_posid == at.ip_posid)
+}
+
+/// The row at a TID, seen or not, if it is columnar by now.
+pub fn columnar_at(rel: pg_sys::Relation, at: &pg_sys::ItemPointerData) -> Option<Row> {
+    loop {
+        let manifest = manifest::current(rel);
+        let component = &manifest.components[manifest.component_of(tid_block(at))?];
+        let mut own = *at;
+        match find(rel, component, &mut own) {
+            Ok(row) => return row,
+            Err(Replaced) => crate::memory::check_for_interrupts(),
+        }
+    }
 }
 
 /// The row at the TID of a live stub.

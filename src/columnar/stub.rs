@@ -9,11 +9,12 @@
 //! anti-matter: once no index entry leads to the row a merge leaves it out, and once nobody reads the merge's inputs the mark goes.
 
 use super::row::Row;
+use super::width::MOST;
 use crate::am::bulk::is_logically_logged;
 use crate::maintenance::fault;
-use crate::storage::buffer::{Change, Kind, Lock, Pin};
+use crate::storage::buffer::{corrupt, Change, Kind, Lock, Pin};
 use crate::storage::rowpage::{self, heap_tuple, is_stub, set_tid, tid_block, InHeap, STUB};
-use crate::storage::{map, meta};
+use crate::storage::{manifest, map, meta};
 use crate::types::attribute;
 use amax_lsm::meta::Map;
 use amax_lsm::tid::{self, key, Key, MAX_OFFSET};
@@ -28,7 +29,7 @@ const TAKEN_OUT: usize = BLOCKS_PER_PAGE as usize * MAX_OFFSET as usize * ENTRY;
 /// In place of a block; the offset then tells [`State::Dead`] (0) from [`State::Gone`] (1).
 const DEAD: u32 = u32::MAX;
 /// Bytes between a stub's null bitmap and its attributes that hold the row's key.
-const KEY_BYTES: usize = 8;
+pub const KEY_BYTES: usize = 8;
 
 /// A row's entry in the directory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -90,23 +91,47 @@ impl States {
 
 /// None when no row of the block has an entry's place, which is the usual case.
 pub fn states_of_block(rel: pg_sys::Relation, v: u32) -> Option<States> {
-    let block = directory_page(rel, v)?;
-    let pin = Pin::read(rel, block);
-    let lock = pin.share();
-    let start = position(v, 1);
-    Some(States(
-        lock.payload(rel, Kind::Stubs)[start..start + MAX_OFFSET as usize * ENTRY].to_vec(),
-    ))
+    read_entries(rel, v, |payload| {
+        let start = position(v, 1);
+        States(payload[start..start + MAX_OFFSET as usize * ENTRY].to_vec())
+    })
+}
+
+/// Those of the blocks that have any, ascending. The directory is asked once for all blocks of a page.
+pub fn states_of_blocks(
+    rel: pg_sys::Relation,
+    blocks: Range<u32>,
+) -> impl Iterator<Item = (u32, States)> {
+    let mut known = None;
+    blocks.filter_map(move |v| {
+        let group = v / BLOCKS_PER_PAGE;
+        if known.is_none_or(|(of, _)| of != group) {
+            known = Some((group, directory_page(rel, v).is_some()));
+        }
+        known.filter(|known| known.1)?;
+        Some((v, states_of_block(rel, v)?))
+    })
 }
 
 pub fn state(rel: pg_sys::Relation, v: u32, offset: u16) -> State {
-    let Some(block) = directory_page(rel, v) else {
-        return State::None;
-    };
-    let pin = Pin::read(rel, block);
-    let lock = pin.share();
-    let at = position(v, offset);
-    parse(&lock.payload(rel, Kind::Stubs)[at..at + ENTRY])
+    let state = read_entries(rel, v, |payload| {
+        let at = position(v, offset);
+        parse(&payload[at..at + ENTRY])
+    });
+    state.unwrap_or(State::None)
+}
+
+/// Reads the directory's page for a block, if there is one.
+fn read_entries<R>(rel: pg_sys::Relation, v: u32, f: impl Fn(&[u8]) -> R) -> Option<R> {
+    let read = manifest::read_stable(rel, || {
+        let block = directory_page(rel, v)?;
+        let pin = Pin::read(rel, block);
+        let entries = pin.share().payload_of(rel, Kind::Stubs).map(&f);
+        Some(entries.ok_or(block))
+    });
+    read.map(|entries| {
+        entries.unwrap_or_else(|block| corrupt(rel, block, "expected a page of the stub directory"))
+    })
 }
 
 fn directory_page(rel: pg_sys::Relation, v: u32) -> Option<u32> {
@@ -219,7 +244,7 @@ pub unsafe fn get_or_create(
     }
     let (v, offset) = (tid_block(at), at.ip_posid);
     loop {
-        pgrx::check_for_interrupts!();
+        crate::memory::check_for_interrupts();
         match state(rel, v, offset) {
             State::Dead | State::Gone => return Found::Dead,
             State::At { block, offset } => return Found::Stub { block, offset },
@@ -299,8 +324,6 @@ impl Drop for Posing {
 
 /// Beyond this heap would toast a tuple (heaptoast.h: TOAST_TUPLE_THRESHOLD).
 const WIDE: usize = 2032;
-/// The widest tuple that a page holds (htup_details.h: MaxHeapTupleSize).
-const MOST: usize = 8160;
 
 /// A heap tuple with the row's key columns (those heap's locks and replica identities look at), all others NULL, and the row's
 /// own key in front of the attributes. What is wide is compressed: heap then takes the key for changed by every UPDATE, which may make
@@ -448,7 +471,7 @@ fn entries_of_group(rel: pg_sys::Relation, group: u32) -> Vec<(Key, State)> {
 /// All entries in use, a directory page at a time.
 pub fn entries(rel: pg_sys::Relation) -> impl Iterator<Item = Vec<(Key, State)>> {
     groups(rel).map(move |group| {
-        pgrx::check_for_interrupts!();
+        crate::memory::check_for_interrupts();
         entries_of_group(rel, group)
     })
 }
@@ -547,7 +570,7 @@ pub fn take_out_empty_pages(
 ) -> Vec<Extent> {
     let mut taken = Vec::new();
     for group in groups {
-        pgrx::check_for_interrupts!();
+        crate::memory::check_for_interrupts();
         if directory_page(rel, group * BLOCKS_PER_PAGE).is_none()
             || !entries_of_group(rel, group).is_empty()
         {

@@ -2,13 +2,14 @@
 
 use super::value::{from_datum, storages, Storage};
 use crate::options::Options;
-use crate::storage::buffer::PAYLOAD;
+use crate::storage::buffer::{rel_name, PAYLOAD};
 use crate::storage::{blob, manifest};
 use amax_format::{LeafBuilder, LeafOptions};
 use amax_lsm::{
-    tid, Blob, Component, Directory, Extent, FreeSpace, Key, LeafEntry, Origin, RangeSet,
+    tid, Blob, Component, Directory, Extent, FreeSpace, Key, LeafEntry, LeafXids, Origin, RangeSet,
+    Xids,
 };
-use pgrx::pg_sys;
+use pgrx::prelude::*;
 
 /// A component's leaves as they are written.
 pub struct Leaves {
@@ -30,31 +31,39 @@ impl Leaves {
         }
     }
 
-    /// Writes a leaf. `keys` are the first and last of its rows.
+    /// Writes a leaf. `keys` are the first and last of its rows, `xids` their transaction ids.
     pub fn write(
         &mut self,
         rel: pg_sys::Relation,
         keys: (Key, Key),
-        rows: usize,
+        xids: &Xids,
         mut aliases: Vec<(Key, u16)>,
         image: &[u8],
     ) {
         let image = self.write_bytes(rel, image);
-        self.pages += image.pages();
-        self.rows += rows as u64;
+        let rows = xids.len();
+        let xids = LeafXids::store(xids, |bytes| self.write_bytes(rel, bytes));
         aliases.sort_unstable();
         let first = aliases.first().map_or(keys.0, |a| a.0.min(keys.0));
         let last = aliases.last().map_or(keys.1, |a| a.0.max(keys.1));
-        self.directory.leaves.push(LeafEntry {
+        self.add(LeafEntry {
             first,
             last,
-            rows: rows as u32,
+            rows,
             image,
+            xids,
             aliases,
         });
     }
 
-    fn write_bytes(&mut self, rel: pg_sys::Relation, bytes: &[u8]) -> Blob {
+    /// Adds a leaf that has been written.
+    pub fn add(&mut self, entry: LeafEntry) {
+        self.pages += entry.image.pages() + entry.xids.blob().map_or(0, Blob::pages);
+        self.rows += u64::from(entry.rows);
+        self.directory.leaves.push(entry);
+    }
+
+    pub fn write_bytes(&mut self, rel: pg_sys::Relation, bytes: &[u8]) -> Blob {
         match &mut self.free {
             Some(free) => blob::write(rel, free, bytes),
             None => {
@@ -85,6 +94,7 @@ impl Leaves {
             rows: self.rows,
             leaves: self.directory.leaves.len() as u32,
             pages: self.pages + directory.pages(),
+            oldest_xid: self.directory.oldest_xid(),
             directory,
             origin,
             unswept: None,
@@ -101,6 +111,7 @@ pub struct ComponentWriter {
     /// Of the leaf being built.
     first: Key,
     last: Key,
+    xids: Xids,
     aliases: Vec<(Key, u16)>,
     leaves: Leaves,
     blocks: RangeSet,
@@ -118,6 +129,9 @@ pub fn leaf_options(options: &Options) -> LeafOptions {
     }
 }
 
+/// Times its bytes that a leaf takes when its vectors grow.
+const GROWING: usize = 2;
+
 impl ComponentWriter {
     pub unsafe fn new(
         rel: pg_sys::Relation,
@@ -131,6 +145,7 @@ impl ComponentWriter {
             builder: None,
             first: 0,
             last: 0,
+            xids: Xids::default(),
             aliases: Vec::new(),
             leaves: Leaves::new(free),
             blocks: RangeSet::default(),
@@ -160,11 +175,36 @@ impl ComponentWriter {
         rows == tid::MAX_OFFSET || rows > 0 && self.leaf_is_full()
     }
 
-    /// Adds a row. Keys ascend; all rows of a logical block end up in one leaf.
+    /// Whether there is memory for rows that take so much beside the leaf being built. If not, a line in the server's log says so.
+    pub fn has_room(&self, rel: pg_sys::Relation, bytes: usize) -> bool {
+        let leaf = self.builder.as_ref().map_or(0, LeafBuilder::bytes);
+        if bytes < amax_memory::SMALL {
+            return true;
+        }
+        match amax_memory::ask(bytes + GROWING * leaf, "the rows of a page") {
+            Ok(()) => true,
+            Err(error) => {
+                ereport!(
+                    LOG,
+                    PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY,
+                    format!(
+                        "rows of relation \"{}\" stay in their row page: out of memory",
+                        rel_name(rel)
+                    ),
+                    format!("Failed on request of {} bytes.", error.bytes)
+                );
+                amax_memory::forget();
+                false
+            }
+        }
+    }
+
+    /// Adds a row that transaction `xid` inserted. Keys ascend; all rows of a logical block end up in one leaf.
     pub unsafe fn push(
         &mut self,
         rel: pg_sys::Relation,
         key: Key,
+        xid: u32,
         values: *const pg_sys::Datum,
         isnull: *const bool,
     ) {
@@ -189,6 +229,7 @@ impl ComponentWriter {
         pg_sys::MemoryContextSwitchTo(old);
         self.values.reset();
         self.last = key;
+        self.xids.push(xid);
         self.rows += 1;
     }
 
@@ -207,11 +248,11 @@ impl ComponentWriter {
         let Some(builder) = self.builder.take() else {
             return;
         };
-        let rows = builder.rows();
         let image = builder.finish().unwrap_or_else(|e| super::raise(e));
+        let xids = std::mem::take(&mut self.xids);
         let aliases = std::mem::take(&mut self.aliases);
         let keys = (self.first, self.last);
-        self.leaves.write(rel, keys, rows, aliases, &image);
+        self.leaves.write(rel, keys, &xids, aliases, &image);
     }
 
     /// Writes what is left; see [`Leaves::finish`].

@@ -5,7 +5,7 @@
 //! sealed. Their row pages stay as they are until no snapshot can be reading them (`reclaim`). Nothing here has a transaction id. An
 //! error or crash at any point leaves pages that are sealed but belong to no component; the next writer or flush unseals them.
 
-use crate::columnar::{stub, write::ComponentWriter};
+use crate::columnar::{stub, write::ComponentWriter, Width};
 use crate::options::Options;
 use crate::storage::buffer::{Change, Pin};
 use crate::storage::rowpage::{self, heap_tuple, Item};
@@ -17,6 +17,24 @@ use pgrx::pg_sys;
 /// Bytes of a page's rows, those out of line included, that go to one leaf, as the rows of a block do. More stay in the page: who reads a
 /// column of the leaf has that of all its rows in memory.
 const MOST: usize = 256 << 20;
+
+/// Bytes of rows that go to one leaf: [`MOST`], or four times the memory for maintenance.
+pub fn most() -> usize {
+    // SAFETY: settings; nothing else changes them meanwhile.
+    let kilobytes = unsafe {
+        match pg_sys::autovacuum_work_mem {
+            own if own >= 0 && pg_sys::IsAutoVacuumWorkerProcess() => own,
+            _ => pg_sys::maintenance_work_mem,
+        }
+    };
+    MOST.min(4 * 1024 * kilobytes as usize)
+}
+
+/// What shredding so many bytes of rows takes beside the leaf being built: they are there as they are stored, as they are, shredded, and
+/// grown; and of a document of small pairs, each key that is new takes many times what it has in the document, up to a number of keys.
+fn shredding(bytes: usize) -> usize {
+    5 * bytes + (20 * bytes).min(64 << 20)
+}
 
 #[derive(Default)]
 pub struct Flushed {
@@ -36,12 +54,12 @@ struct Page {
     aliases: Vec<(u16, u16)>,
 }
 
-/// Flushes the relation's settled pages. The caller holds the maintenance lock and has pruned what it could; `before_publish` makes
-/// standbys ready.
+/// Flushes the relation's settled pages whose rows are no more than `most` bytes. The caller holds the maintenance lock and has pruned
+/// what it could.
 pub unsafe fn flush(
     rel: pg_sys::Relation,
     oldest_xmin: pg_sys::TransactionId,
-    before_publish: impl FnOnce(),
+    most: usize,
 ) -> Flushed {
     let current = manifest::current(rel);
     let options = Options::of(rel);
@@ -50,7 +68,7 @@ pub unsafe fn flush(
         .blocks()
         .filter_map(|v| Some((v, map::physical(rel, v)?)))
         .filter(|&(_, p)| {
-            let pin = Pin::read(rel, p);
+            let pin = rowpage::read(rel, p);
             let _lock = pin.share();
             !rowpage::is_empty(pin.page())
         })
@@ -68,12 +86,14 @@ pub unsafe fn flush(
             false,
         );
         let old = pg_sys::MemoryContextSwitchTo(context.value());
-        if let Some(page) = write_page(rel, &mut writer, v, p, oldest_xmin) {
+        if let Some(page) = write_page(rel, &mut writer, v, p, oldest_xmin, most) {
             pages.push(page);
         }
         pg_sys::MemoryContextSwitchTo(old);
         context.reset();
     }
+    // What takes much memory comes before pages are sealed.
+    writer.finish_leaf(rel);
     super::fault("flush_shredded");
     let mut flushed = Flushed::default();
     let mut retired = Vec::new();
@@ -92,7 +112,6 @@ pub unsafe fn flush(
     let (mut component, left, component_pages) = writer.finish(rel, None);
     component.rows = flushed.rows;
     super::fault("flush_written");
-    before_publish();
     manifest::publish(rel, |manifest| {
         manifest.free.give_all(&left);
         if retired.is_empty() {
@@ -117,6 +136,7 @@ unsafe fn write_page(
     v: u32,
     p: u32,
     oldest_xmin: pg_sys::TransactionId,
+    most: usize,
 ) -> Option<Page> {
     let pin = Pin::read(rel, p);
     let (page, offsets) = {
@@ -128,7 +148,8 @@ unsafe fn write_page(
         }
     }
     .or_else(|| recover(rel, &pin, v, p, oldest_xmin))?;
-    if bytes_out_of_line(rel, &pin, &offsets) > MOST {
+    let bytes = bytes_out_of_line(rel, &pin, &offsets)?;
+    if bytes > most || !writer.has_room(rel, shredding(bytes)) {
         return None;
     }
     let desc = (*rel).rd_att;
@@ -139,7 +160,9 @@ unsafe fn write_page(
         // Settled rows may be locked or deleted from here on; their attributes stay, and sealing looks again.
         let mut tuple = heap_tuple(rel, &pin, offset)?;
         pg_sys::heap_deform_tuple(&mut tuple, desc, values.as_mut_ptr(), isnull.as_mut_ptr());
-        writer.push(rel, tid::key(v, offset), values.as_ptr(), isnull.as_ptr());
+        let xid = crate::am::fetch::raw_xmin(tuple.t_data).into_inner();
+        let key = tid::key(v, offset);
+        writer.push(rel, key, xid, values.as_ptr(), isnull.as_ptr());
     }
     for &(alias, offset) in &page.aliases {
         writer.alias(v, alias, offset);
@@ -147,26 +170,31 @@ unsafe fn write_page(
     Some(page)
 }
 
-/// What the rows hold out of line, decompressed.
-unsafe fn bytes_out_of_line(rel: pg_sys::Relation, pin: &Pin, offsets: &[u16]) -> usize {
+/// What the rows hold out of line, decompressed; None if one of them does not fit the stub that it may need.
+unsafe fn bytes_out_of_line(rel: pg_sys::Relation, pin: &Pin, offsets: &[u16]) -> Option<usize> {
     let desc = (*rel).rd_att;
     let natts = (*desc).natts as usize;
     let mut values = vec![pg_sys::Datum::null(); natts];
     let mut isnull = vec![true; natts];
+    let of_stubs = Width::of_whole_stubs(rel);
     let mut bytes = 0;
     for &offset in offsets {
         let Some(mut tuple) = heap_tuple(rel, pin, offset) else {
             continue;
         };
-        if (*tuple.t_data).t_infomask & pg_sys::HEAP_HASEXTERNAL as u16 == 0 {
+        let external = (*tuple.t_data).t_infomask & pg_sys::HEAP_HASEXTERNAL as u16 != 0;
+        if !external && of_stubs.is_none() {
             continue;
         }
         pg_sys::heap_deform_tuple(&mut tuple, desc, values.as_mut_ptr(), isnull.as_mut_ptr());
+        if (of_stubs.as_ref()).is_some_and(|w| w.is_for_heap(values.as_ptr(), isnull.as_ptr())) {
+            return None;
+        }
         for at in (0..natts).filter(|&at| !isnull[at] && (*attribute(desc, at)).attlen == -1) {
             bytes += pg_sys::toast_raw_datum_size(values[at]);
         }
     }
-    bytes
+    Some(bytes)
 }
 
 /// A page that an earlier flush sealed and never published: unsealed, it is a page like others.

@@ -3,20 +3,23 @@
 //! takes pages that it has emptied out of the stub directory, and makes row pages of what has become free, so that the file does not grow
 //! with the rows that pass through it.
 //!
-//! Nothing here waits for anybody, and nothing depends on it being done. Temporary tables are left to VACUUM: their horizon does not know
-//! of our own cursors.
+//! Nothing here waits for anybody, and nothing depends on it being done: when there is no memory for it, the rows stay where they are.
+//! Temporary tables are left to VACUUM: their horizon does not know of our own cursors.
 
-use super::vacuum::conflict_older;
 use super::{flush, merge, reclaim, MaintenanceLock};
 use crate::columnar::stub;
 use crate::guc;
 use crate::options::Options;
+use crate::storage::buffer::rel_name;
 use crate::storage::cache::file_id;
 use crate::storage::map::{self, Grown};
 use crate::storage::{manifest, meta};
+use crate::subtransaction;
 use amax_lsm::Key;
-use pgrx::pg_sys;
+use pgrx::prelude::*;
+use std::cell::Cell;
 use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
 
 /// Row pages a table must have at least.
 const LEAST: u64 = 64;
@@ -37,7 +40,7 @@ pub unsafe fn at_commit() {
         let rel = pg_sys::RelationIdGetRelation(grown.relid);
         if !rel.is_null() {
             if may_flush(rel) && file_id(rel) == grown.file && is_due(rel, &grown) {
-                flush_if_free(rel);
+                try_flush(rel);
             }
             pg_sys::RelationClose(rel);
         }
@@ -68,6 +71,33 @@ fn is_due(rel: pg_sys::Relation, grown: &Grown) -> bool {
     of_others >= (2 * threshold).max(LEAST) && looks(grown, row_pages)
 }
 
+/// After a flush that could not have its memory, this session leaves the next ones to others: each has taken free pages for nothing.
+const REST: Duration = Duration::from_secs(60);
+
+thread_local! {
+    static RESTS_UNTIL: Cell<Option<Instant>> = const { Cell::new(None) };
+}
+
+/// The commit does not depend on it.
+unsafe fn try_flush(rel: pg_sys::Relation) {
+    if RESTS_UNTIL.get().is_some_and(|end| Instant::now() < end) {
+        return;
+    }
+    RESTS_UNTIL.set(None);
+    let code = PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY;
+    if subtransaction::catch(code, || flush_if_free(rel)).is_err() {
+        RESTS_UNTIL.set(Some(Instant::now() + REST));
+        ereport!(
+            LOG,
+            PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY,
+            format!(
+                "rows of relation \"{}\" stay in row pages: out of memory",
+                rel_name(rel)
+            )
+        );
+    }
+}
+
 unsafe fn flush_if_free(rel: pg_sys::Relation) {
     let Some(_lock) = MaintenanceLock::try_take(rel) else {
         return;
@@ -75,7 +105,9 @@ unsafe fn flush_if_free(rel: pg_sys::Relation) {
     // For what is out of line, and to keep the pages that are read.
     pg_sys::PushActiveSnapshot(pg_sys::GetTransactionSnapshot());
     let oldest_xmin = pg_sys::GetOldestNonRemovableTransactionId(rel);
-    let flushed = flush::flush(rel, oldest_xmin, || conflict_older(rel, oldest_xmin));
+    // Larger rows would keep the commit waiting.
+    let most = Options::of(rel).leaf_bytes.min(flush::most());
+    let flushed = flush::flush(rel, oldest_xmin, most);
     let left_directory = tidy_if_alone(rel, &flushed.released);
     reclaim::reclaim(rel);
     manifest::stamp(rel);

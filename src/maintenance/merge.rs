@@ -1,7 +1,7 @@
 //! Merge: few components out of many, without the rows that are gone (ARCHITECTURE §3). TIDs stay as they are, and no index is touched.
 //!
 //! Readers of the inputs go on: their pages are retired, and the marks of the rows left out stay in the stub directory, until no snapshot
-//! older than the flip is left (`reclaim`). Bulk loads take part once they are frozen.
+//! older than the flip is left (`reclaim`). Bulk loads take part once they are settled.
 
 use crate::columnar::merge::Merge;
 use crate::columnar::stub::{self, State};
@@ -81,7 +81,7 @@ fn policy(options: &Options) -> Policy {
 /// The components that may be merged, oldest first.
 fn settled(manifest: &Manifest) -> Vec<usize> {
     let components = manifest.components.iter().enumerate();
-    let settled = components.filter(|(_, component)| component.origin.is_none());
+    let settled = components.filter(|(_, component)| component.is_settled());
     settled.map(|(at, _)| at).collect()
 }
 

@@ -2,6 +2,7 @@
 
 pub mod flush;
 pub mod freeze;
+mod freeze_component;
 pub mod inline;
 mod lost;
 pub mod merge;

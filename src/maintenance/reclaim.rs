@@ -1,7 +1,7 @@
-//! Reclaim: pages that were given up become free when no snapshot, here or on a standby, can still be reading them (invariant S5). Then the
-//! marks of rows that a merge left out go, too.
+//! Reclaim: pages that were given up become free when no snapshot of this server can still be reading them (invariant S5). Then the marks of
+//! rows that a merge left out go, too. A standby's snapshots are not asked: who reads there notices (`storage::manifest::confirm`).
 
-use super::vacuum::{conflict, removable};
+use super::vacuum::removable;
 use crate::columnar::stub;
 use crate::storage::buffer::{Change, Kind, Pin};
 use crate::storage::rowpage::EMPTY;
@@ -57,17 +57,14 @@ pub unsafe fn reclaim(rel: pg_sys::Relation) -> u64 {
         .filter(|r| due(r.safexid))
         .cloned()
         .collect();
-    let unswept: Vec<(&Component, u64)> = current
+    let unswept: Vec<&Component> = current
         .components
         .iter()
-        .filter_map(|c| Some((c, c.unswept?.safexid)))
-        .filter(|&(_, safexid)| due(safexid))
+        .filter(|c| c.unswept.is_some_and(|unswept| due(unswept.safexid)))
         .collect();
-    let safexids = ripe.iter().map(|r| r.safexid);
-    let Some(newest) = safexids.chain(unswept.iter().map(|u| u.1)).max() else {
+    if ripe.is_empty() && unswept.is_empty() {
         return 0;
-    };
-    conflict(rel, newest);
+    }
     // Row pages are emptied under their locks, where nobody may wait for the TOAST table's.
     let toast = (*(*rel).rd_rel).reltoastrelid;
     let lock = pg_sys::RowExclusiveLock as i32;
@@ -102,13 +99,13 @@ pub unsafe fn reclaim(rel: pg_sys::Relation) -> u64 {
         }
     }
     super::fault("reclaim_emptied");
-    for (component, _) in &unswept {
+    for component in &unswept {
         stub::sweep(rel, component);
     }
     super::fault("reclaim_swept");
     manifest::publish(rel, |manifest| {
         for component in &mut manifest.components {
-            if unswept.iter().any(|(swept, _)| swept.id == component.id) {
+            if unswept.iter().any(|swept| swept.id == component.id) {
                 component.unswept = None;
             }
         }

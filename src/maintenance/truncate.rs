@@ -53,7 +53,7 @@ unsafe fn lock(rel: pg_sys::Relation, wait: bool) -> bool {
         if !wait {
             return false;
         }
-        pgrx::check_for_interrupts!();
+        crate::memory::check_for_interrupts();
         let events = pg_sys::WL_LATCH_SET | pg_sys::WL_TIMEOUT | pg_sys::WL_EXIT_ON_PM_DEATH;
         let wait = pg_sys::WaitEventTimeout::WAIT_EVENT_VACUUM_TRUNCATE;
         pg_sys::WaitLatch(pg_sys::MyLatch, events as i32, LOCK_INTERVAL, wait);
@@ -75,7 +75,7 @@ unsafe fn new_end(rel: pg_sys::Relation, pages: u32, indexed: bool) -> u32 {
     let reserved = u64::from(manifest::pages_needed(&current)) * 2;
     let mut room = free.len().saturating_sub(reserved);
     while end > 1 {
-        pgrx::check_for_interrupts!();
+        crate::memory::check_for_interrupts();
         let last = end - 1;
         if free.contains(last) {
             if room <= moved {

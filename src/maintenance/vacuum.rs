@@ -3,11 +3,12 @@
 
 use super::flush;
 use super::freeze::{self, Limits};
-use super::{lost, merge, reclaim, truncate, MaintenanceLock};
+use super::{freeze_component, lost, merge, reclaim, truncate, MaintenanceLock};
 use crate::columnar::{origin, stub};
 use crate::storage::buffer::{physical_blocks, rel_name, Change, Pin};
 use crate::storage::rowpage::{self, heap_tuple, is_stub, tid_block, Item};
 use crate::storage::{manifest, map, meta};
+use amax_lsm::xids::precedes;
 use amax_lsm::{tid, Component, Key, RangeSet, RetiredPages};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -26,6 +27,8 @@ struct Report {
     all_visible: u32,
     /// Rows of components that are dead to everyone.
     columnar_dead: u64,
+    /// Rows of components that only older snapshots see; they are among the recently dead ones.
+    columnar_recently_dead: u64,
     flushed: flush::Flushed,
     merged: merge::Merged,
     /// Pages.
@@ -46,7 +49,7 @@ struct Vacuum {
     failed: RangeSet,
     /// Such blocks without index entries.
     voided: RangeSet,
-    /// The oldest transaction of a component that could not be frozen.
+    /// The oldest transaction of a component that could not be settled.
     oldest_origin: Option<pg_sys::TransactionId>,
     conflicted: bool,
     #[cfg(feature = "pg18")]
@@ -130,7 +133,7 @@ pub unsafe extern "C-unwind" fn relation_vacuum(
     vacuum.index_cleanup(index_cleanup);
     if meta::logical_blocks(rel) > 0 {
         let _lock = MaintenanceLock::take(rel);
-        if (*params).truncate != pg_sys::VacOptValue::VACOPTVALUE_DISABLED {
+        if (*params).truncate != pg_sys::VacOptValue::VACOPTVALUE_DISABLED && vacuum.may_shrink() {
             vacuum.report.truncated = truncate::truncate(rel, count > 0);
         }
         reclaim::give_to_rows(
@@ -202,6 +205,7 @@ impl Vacuum {
             // Flushed and reclaimed meanwhile.
             return true;
         }
+        rowpage::check(self.rel, &pin);
         let sealed = {
             let _lock = pin.share();
             rowpage::is_sealed(pin.page())
@@ -223,7 +227,7 @@ impl Vacuum {
             }
         };
         if rowpage::is_sealed(pin.page()) {
-            // Published meanwhile: its rows are settled and have no transaction ids any more.
+            // Published meanwhile: its rows' transaction ids are the component's to freeze.
             return manifest::current(self.rel).component_of(v).is_some();
         }
         crate::compat::prune(self.rel, &pin, self.limits.oldest_xmin, self.vistest);
@@ -271,14 +275,17 @@ impl Vacuum {
             let Some(mut tuple) = heap_tuple(self.rel, pin, offset) else {
                 continue;
             };
+            let state =
+                pg_sys::HeapTupleSatisfiesVacuum(&mut tuple, self.limits.oldest_xmin, pin.buffer());
             if is_stub(tuple.t_data) {
+                // Its row is counted with its component.
+                if state == pg_sys::HTSV_Result::HEAPTUPLE_RECENTLY_DEAD {
+                    self.report.recently_dead += 1.0;
+                    self.report.columnar_recently_dead += 1;
+                }
                 continue;
             }
-            match pg_sys::HeapTupleSatisfiesVacuum(
-                &mut tuple,
-                self.limits.oldest_xmin,
-                pin.buffer(),
-            ) {
+            match state {
                 pg_sys::HTSV_Result::HEAPTUPLE_LIVE => {
                     self.report.live += 1.0;
                     let xmin = crate::am::fetch::raw_xmin(tuple.t_data);
@@ -287,6 +294,11 @@ impl Vacuum {
                 }
                 pg_sys::HTSV_Result::HEAPTUPLE_RECENTLY_DEAD => {
                     self.report.recently_dead += 1.0;
+                    all_visible = false;
+                }
+                pg_sys::HTSV_Result::HEAPTUPLE_DELETE_IN_PROGRESS => {
+                    // Whoever deletes it counts that when he commits (lazy_scan_prune()).
+                    self.report.live += 1.0;
                     all_visible = false;
                 }
                 _ => all_visible = false,
@@ -392,17 +404,15 @@ impl Vacuum {
             .collect()
     }
 
-    /// Maintains the columnar side: drops loads that were rolled back, freezes those everyone sees, flushes, frees pages, merges.
+    /// Maintains the columnar side: drops loads that were rolled back, settles those everyone sees, flushes, freezes, frees pages, merges.
     unsafe fn components(&mut self) {
         if meta::logical_blocks(self.rel) == 0 {
             return;
         }
         let lock = MaintenanceLock::take(self.rel);
         self.settle_origins();
-        let flushed = flush::flush(self.rel, self.limits.oldest_xmin, || {
-            conflict_older(self.rel, self.limits.oldest_xmin);
-        });
-        self.report.flushed = flushed;
+        self.report.flushed = flush::flush(self.rel, self.limits.oldest_xmin, flush::most());
+        self.freeze_components();
         self.report.freed = reclaim::reclaim(self.rel);
         self.report.left_directory = reclaim::shrink_directory(self.rel, stub::groups(self.rel));
         self.report.freed += lost::collect(self.rel, &self.voided);
@@ -421,19 +431,19 @@ impl Vacuum {
             .into_iter()
             .map(|at| current.components[at].id)
             .collect();
-        let mut frozen = Vec::new();
+        let mut settled = Vec::new();
         for component in &current.components {
             let Some(origin) = component.origin else {
                 continue;
             };
             let xid = pg_sys::TransactionId::from(origin.xid);
-            if aborted.contains(&component.id) {
+            if origin.settled || aborted.contains(&component.id) {
                 continue;
             }
             if pg_sys::TransactionIdPrecedes(xid, self.limits.oldest_xmin)
                 && pg_sys::TransactionIdDidCommit(xid)
             {
-                frozen.push(component.id);
+                settled.push(component.id);
             } else if self
                 .oldest_origin
                 .is_none_or(|oldest| pg_sys::TransactionIdPrecedes(xid, oldest))
@@ -441,11 +451,8 @@ impl Vacuum {
                 self.oldest_origin = Some(xid);
             }
         }
-        if aborted.is_empty() && frozen.is_empty() {
+        if aborted.is_empty() && settled.is_empty() {
             return;
-        }
-        if !frozen.is_empty() {
-            conflict_older(self.rel, self.limits.oldest_xmin);
         }
         let mut given_up = Vec::new();
         for component in current
@@ -466,15 +473,39 @@ impl Vacuum {
             for component in manifest
                 .components
                 .iter_mut()
-                .filter(|c| frozen.contains(&c.id))
+                .filter(|c| settled.contains(&c.id))
             {
-                component.origin = None;
+                if let Some(origin) = &mut component.origin {
+                    origin.settled = true;
+                }
             }
             if !given_up.is_empty() {
                 manifest.retire(RetiredPages::Columnar(given_up));
             }
         });
         super::fault("vacuum_settled");
+    }
+
+    /// Freezes what is older than the limit: after that relfrozenxid may pass it. Others' VACUUMs leave components, and what is decoded of them,
+    /// as they are.
+    unsafe fn freeze_components(&mut self) {
+        if !self.limits.aggressive {
+            return;
+        }
+        let limit = self.limits.xid.into_inner();
+        let current = manifest::current(self.rel);
+        let due = |c: &&Component| {
+            let load = c.origin.filter(|origin| origin.settled).map(|o| o.xid);
+            let mut xids = load.into_iter().chain(c.oldest_xid);
+            xids.any(|xid| precedes(xid, limit))
+        };
+        for component in current.components.iter().filter(due) {
+            if !self.conflicted {
+                conflict_older(self.rel, self.limits.xid);
+                self.conflicted = true;
+            }
+            freeze_component::freeze(self.rel, component, limit);
+        }
     }
 
     unsafe fn index_info(&self, at: usize) -> pg_sys::IndexVacuumInfo {
@@ -497,11 +528,7 @@ impl Vacuum {
         }
         for at in 0..self.indexes.len() {
             let mut info = self.index_info(at);
-            let columnar = manifest::current(self.rel)
-                .rows()
-                .saturating_sub(self.report.columnar_dead);
-            info.num_heap_tuples =
-                self.report.live + columnar.saturating_sub(self.report.flushed.rows) as f64;
+            info.num_heap_tuples = self.rows();
             info.estimated_count = self.report.skipped_pages > 0;
             let stats = pg_sys::index_vacuum_cleanup(&mut info, self.indexes[at].stats);
             if !stats.is_null() && !(*stats).estimated_count {
@@ -517,12 +544,30 @@ impl Vacuum {
         }
     }
 
+    /// Whether the file may give its end back. That takes a lock which cancels a standby's queries. Heap does so only when rows have gone; what
+    /// flushes and merges of a table leave that only grows is for its next rows, as long as there are any.
+    unsafe fn may_shrink(&self) -> bool {
+        let r = &self.report;
+        let blocks = meta::logical_blocks(self.rel);
+        let grows = r.live > 0.0 || blocks != (*(*self.rel).rd_rel).relpages as u32;
+        !grows
+            || r.removed > 0
+            || r.columnar_dead > 0
+            || r.merged.left_out > 0
+            || !self.voided.is_empty()
+    }
+
+    /// The rows that are alive: those just flushed were counted on their row pages.
+    fn rows(&self) -> f64 {
+        let r = &self.report;
+        let others = r.columnar_dead + r.columnar_recently_dead + r.flushed.rows;
+        let columnar = manifest::current(self.rel).rows().saturating_sub(others);
+        r.live + columnar as f64
+    }
+
     unsafe fn finish(&mut self, all_frozen: bool, verbose: bool) {
         let manifest = manifest::current(self.rel);
-        let columnar = manifest
-            .rows()
-            .saturating_sub(self.report.columnar_dead + self.report.flushed.rows);
-        let rows = self.report.live + columnar as f64;
+        let rows = self.rows();
         let all_visible = self.report.all_visible
             + manifest
                 .components

@@ -104,18 +104,21 @@ unsafe extern "C-unwind" fn begin(
         inputs.limit()
     };
     let mut context = PgMemoryContexts::For((*estate).es_query_cxt);
-    (*(node as *mut Node)).state = context.leak_and_drop_on_delete(State {
-        aggregator: inputs.aggregator(limit),
-        inputs,
-        next: None,
-        best: None,
-        passes: 0,
-        peak: 0,
-        outbox: Outbox::default(),
-        inbox: Inbox::default(),
-        exchange: None,
-        exchanges: true,
-    });
+    (*(node as *mut Node)).state = crate::memory::keep(
+        &mut context,
+        State {
+            aggregator: inputs.aggregator(limit),
+            inputs,
+            next: None,
+            best: None,
+            passes: 0,
+            peak: 0,
+            outbox: Outbox::default(),
+            inbox: Inbox::default(),
+            exchange: None,
+            exchanges: true,
+        },
+    );
 }
 
 impl State {
@@ -263,7 +266,7 @@ unsafe extern "C-unwind" fn exec(
     let econtext = (*node).ss.ps.ps_ExprContext;
     let slot = (*node).ss.ss_ScanTupleSlot;
     loop {
-        pgrx::check_for_interrupts!();
+        crate::memory::check_for_interrupts();
         pg_sys::MemoryContextReset((*econtext).ecxt_per_tuple_memory);
         let Some(group) = next_group(node) else {
             let result = (*node).ss.ps.ps_ResultTupleSlot;

@@ -376,7 +376,7 @@ impl Exchange {
 
     /// Sends and receives what can be; waits if nothing can.
     unsafe fn step(&mut self, inputs: &Inputs, aggregator: &mut Aggregator) {
-        pgrx::check_for_interrupts!();
+        crate::memory::check_for_interrupts();
         let sent = self.push();
         if self.receive(inputs, aggregator) || sent {
             return;
@@ -470,7 +470,8 @@ impl Exchange {
     /// In a worker whose groups take too much memory while the exchange is on: gives them to the leader.
     unsafe fn spill(&mut self, aggregator: &mut Aggregator) {
         if is_worker() && self.by.is_some() && aggregator.bytes_used() > self.limit {
-            self.send_groups(0, &aggregator.serialize(false));
+            let groups = aggregator.serialize(false).unwrap_or_else(|e| raise(e));
+            self.send_groups(0, &groups);
             aggregator.restart();
             self.spilled = true;
         }
@@ -485,7 +486,7 @@ impl Exchange {
 
 /// Another process is gone: it has said why, unless it was killed.
 unsafe fn lost() -> ! {
-    pgrx::check_for_interrupts!();
+    crate::memory::check_for_interrupts();
     ereport!(
         ERROR,
         PgSqlErrorCode::ERRCODE_ADMIN_SHUTDOWN,

@@ -74,8 +74,8 @@ impl Outbox {
     /// `counted` is as [`Aggregator::serialize`] has it.
     fn add(&mut self, aggregator: &mut Aggregator, counted: bool) {
         let used = (aggregator.bytes_used() as u64).max(1);
-        self.waiting
-            .push_back((aggregator.serialize(counted), used));
+        let groups = aggregator.serialize(counted).unwrap_or_else(|e| raise(e));
+        self.waiting.push_back((groups, used));
         aggregator.restart();
     }
 
@@ -157,7 +157,7 @@ pub unsafe fn explain(state: &State, es: *mut pg_sys::ExplainState) {
 /// The next piece of the lower part's groups. In the leader pieces are empty: it returns after each unit of rows, so that workers that
 /// have to send do not wait for it.
 pub unsafe fn send(node: *mut pg_sys::CustomScanState) -> *mut pg_sys::TupleTableSlot {
-    pgrx::check_for_interrupts!();
+    crate::memory::check_for_interrupts();
     let econtext = (*node).ss.ps.ps_ExprContext;
     pg_sys::MemoryContextReset((*econtext).ecxt_per_tuple_memory);
     let piece = if is_worker() {

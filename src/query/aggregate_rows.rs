@@ -81,6 +81,7 @@ unsafe fn compute(
 /// Raises what the aggregation found as PostgreSQL's error.
 pub fn raise(error: Error) -> ! {
     let code = match error {
+        Error::OutOfMemory(error) => crate::memory::raise(error),
         Error::FloatOverflow | Error::NumericOverflow => {
             PgSqlErrorCode::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE
         }

@@ -1,7 +1,7 @@
 //! How many groups there are: PostgreSQL has no statistics on paths, but a leaf's column is a sample.
 
 use super::entry::{collect, entry_of, Entry};
-use super::tree::{is_a, list};
+use super::tree::{equal, is_a, list, nodes};
 use crate::columnar;
 use crate::storage::manifest;
 use amax_format::{Dense, Tag};
@@ -31,31 +31,63 @@ pub unsafe fn groups(
         return estimate_num_groups(root, keys, rows, none, std::ptr::null_mut()).max(1.0);
     }
     let tuples = (*rel).tuples.max(1.0);
-    let mut groups = 1.0;
-    let mut known: Vec<*mut Node> = Vec::new();
-    for &key in keys {
-        let before = known.len();
-        collect(root, key, (*rel).relid, &mut known);
-        groups *= match &known[before..] {
-            new if new.iter().all(|&node| !is_a(node, NodeTag::T_Var)) => new
-                .iter()
-                .map(|&path| distinct(root, rel, path))
-                .product::<f64>()
-                .min(domain(key)),
-            _ => estimate_num_groups(
-                root,
-                list([key]),
-                tuples,
-                std::ptr::null_mut(),
-                std::ptr::null_mut(),
-            ),
-        };
+    let paths_of = |key| {
+        let mut found = Vec::new();
+        collect(root, key, (*rel).relid, &mut found);
+        let is_path = !found.is_empty() && found.iter().all(|&node| !is_a(node, NodeTag::T_Var));
+        is_path.then_some(found)
+    };
+    let (paths, others): (Vec<_>, Vec<_>) = keys
+        .iter()
+        .map(|&key| (key, paths_of(key)))
+        .partition(|(_, paths)| paths.is_some());
+    let by_postgres = |keys: Vec<*mut Node>, rows| {
+        let none = std::ptr::null_mut();
+        estimate_num_groups(root, list(keys), rows, none, std::ptr::null_mut()).max(1.0)
+    };
+    // It knows all keys together, where statistics on several of them exist.
+    if paths.is_empty() || keys.iter().any(|&key| has_statistics(rel, key)) {
+        return by_postgres(keys.to_vec(), rows);
     }
-    groups = groups.clamp(1.0, tuples);
+    let mut known: Vec<*mut Node> = Vec::new();
+    let (mut groups, mut most, mut factors) = (1.0, 1.0_f64, 0);
+    for (key, paths) in paths {
+        let mut own = 1.0;
+        for path in paths.into_iter().flatten() {
+            if !known.iter().any(|&k| equal(k, path)) {
+                known.push(path);
+                own *= distinct(root, rel, path);
+                factors += 1;
+            }
+        }
+        let own = f64::min(own, domain(key));
+        groups *= own;
+        most = most.max(own);
+    }
+    if !others.is_empty() {
+        let own = by_postgres(others.iter().map(|other| other.0).collect(), tuples);
+        groups *= own;
+        most = most.max(own);
+        factors += others.len();
+    }
+    // As estimate_num_groups() clamps what it knows of several variables: they are seldom independent.
+    let clamp = match factors {
+        0 | 1 => tuples,
+        _ => (tuples * 0.1).max(most).min(tuples),
+    };
+    groups = groups.clamp(1.0, clamp.max(1.0));
     if rows < tuples {
         groups *= 1.0 - ((tuples - rows) / tuples).powf(tuples / groups);
     }
     groups.clamp(1.0, rows.max(1.0)).ceil()
+}
+
+/// Whether an extended statistics object has this expression.
+unsafe fn has_statistics(rel: *mut RelOptInfo, key: *mut Node) -> bool {
+    nodes((*rel).statlist).iter().any(|&known| {
+        let expressions = nodes((*(known as *mut StatisticExtInfo)).exprs);
+        expressions.iter().any(|&e| equal(e, key))
+    })
 }
 
 /// How many values an expression can have at most, as far as its function tells.
@@ -132,8 +164,11 @@ unsafe fn sample(root: *mut PlannerInfo, rel: *mut RelOptInfo, path: *mut Node) 
         .iter()
         .max_by_key(|component| component.rows)
         .and_then(|component| {
-            let leaves = manifest::directory(table, component).leaves.len();
-            let leaf = columnar::open_leaf(table, component, leaves / 2);
+            let leaves = manifest::read_directory(table, component)
+                .ok()?
+                .leaves
+                .len();
+            let leaf = columnar::open_leaf(table, component, leaves / 2).ok()?;
             let attribute = path.attribute as usize - 1;
             match &entry {
                 Entry::Answer(_, question) => {

@@ -194,6 +194,18 @@ pub unsafe extern "C-unwind" fn fetch(
     columns(&fetch.rows, &[], fetch.reads(), Vec::new(), es);
 }
 
+/// Whether the user may look at all rows of the table by himself. To others the counts of leaves and of each condition's rows would tell of
+/// values that row-level security or a view hides from them: with conditions of their own they find the least and the greatest. Heap's
+/// counts, which they get, are all rows less those that pass all conditions.
+unsafe fn may_read_all_rows(rel: pg_sys::Relation) -> bool {
+    let (table, own_rights) = ((*rel).rd_id, pg_sys::InvalidOid);
+    let read = pg_sys::ACL_SELECT as pg_sys::AclMode;
+    let allowed = pg_sys::pg_class_aclcheck(table, pg_sys::GetUserId(), read);
+    let security = pg_sys::check_enable_rls(table, own_rights, true);
+    allowed == pg_sys::AclResult::ACLCHECK_OK
+        && security != pg_sys::CheckEnableRlsResult::RLS_ENABLED as i32
+}
+
 /// The columns a scan reads, and what became of its leaves.
 #[pg_guard]
 pub unsafe extern "C-unwind" fn scan(
@@ -208,7 +220,7 @@ pub unsafe extern "C-unwind" fn scan(
     if scan.vectorized() > 0 {
         number(c"Vectorized Conditions", scan.vectorized() as u64, es);
     }
-    if (*es).analyze {
+    if (*es).analyze && may_read_all_rows(scan.rows.rel) {
         let met = scan.met();
         number(c"Leaves Read", met.leaves - met.skipped, es);
         number(c"Leaves Skipped", met.skipped, es);

@@ -125,7 +125,7 @@ unsafe extern "C-unwind" fn begin(
     (*node).custom_ps = super::tree::list([below]);
     let fetch = Fetch::new(node, below);
     let mut context = PgMemoryContexts::For((*estate).es_query_cxt);
-    (*(node as *mut Node)).fetch = context.leak_and_drop_on_delete(fetch);
+    (*(node as *mut Node)).fetch = crate::memory::keep(&mut context, fetch);
 }
 
 #[pg_guard]

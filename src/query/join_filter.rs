@@ -132,7 +132,7 @@ impl JoinFilter {
         let (oid, ty) = self.inner_type;
         let mut keys = VectorBuilder::new(ty);
         for bucket in 0..table.nbuckets as usize {
-            pgrx::check_for_interrupts!();
+            crate::memory::check_for_interrupts();
             let mut tuple = *table.buckets.unshared.add(bucket);
             while !tuple.is_null() {
                 // HJTUPLE_MINTUPLE() (hashjoin.h).

@@ -374,7 +374,8 @@ impl Scan {
 
     /// InstrCountFiltered1() of instrument.h.
     pub unsafe fn note_removed(&mut self, instrument: *mut pg_sys::Instrumentation) {
-        let removed = std::mem::take(&mut self.removed);
+        let removed =
+            std::mem::take(&mut self.removed) + std::mem::take(&mut self.source.passed_over);
         if let Some(instrument) = instrument.as_mut() {
             instrument.nfiltered1 += removed as f64;
         }

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 /// What a scan reads at a time.
 pub enum Unit {
-    /// These rows of a leaf, ascending; who loaded them, unless it is settled.
+    /// These rows of a leaf, ascending; who loaded them, if somebody did.
     Leaf(Rc<OpenLeaf>, Option<Origin>, Vec<u32>),
     /// The rows of the block last loaded.
     Page,
@@ -57,6 +57,8 @@ pub struct Source {
     pub snapshot: pg_sys::Snapshot,
     end: u32,
     position: Position,
+    /// Blocks of a parallel scan that this process has taken and has to take again.
+    again: Range<u32>,
     /// The row page of [`Unit::Page`].
     pub block: Block,
     pub met: Met,
@@ -64,6 +66,8 @@ pub struct Source {
     last: Option<(Rc<OpenLeaf>, usize)>,
     /// Whether the statistics have this scan.
     counted: bool,
+    /// Rows of skipped leaves that the snapshot sees, until somebody notes that they are not wanted.
+    pub passed_over: usize,
 }
 
 impl Source {
@@ -79,16 +83,24 @@ impl Source {
             snapshot,
             end,
             position,
+            again: 0..0,
             block: Block::default(),
             met: Met::default(),
             last: None,
             counted: false,
+            passed_over: 0,
         }
     }
 
     /// The next blocks in the given direction: one block of a row page, or a run in one leaf. None at the end.
     fn take(&mut self, forward: bool) -> Option<(Range<u32>, Option<Run>)> {
         let (rel, end) = (self.rel, self.end);
+        if !self.again.is_empty() {
+            let from = self.again.start;
+            let (next, run) = run_from(rel, from, self.again.end);
+            self.again.start = next;
+            return Some((from..next, run));
+        }
         match &mut self.position {
             Position::Own(at) if forward => {
                 let from = at.end;
@@ -122,6 +134,16 @@ impl Source {
         }
     }
 
+    /// On a standby, of blocks whose component has been replaced: they are taken from where they are now.
+    fn take_again(&mut self, blocks: Range<u32>, forward: bool) {
+        match &mut self.position {
+            Position::Own(at) if forward => *at = blocks.start..blocks.start,
+            Position::Own(at) => *at = blocks.end..blocks.end,
+            // These are ours, with those that had to be taken again before them; what follows may be another worker's.
+            Position::Shared(_) => self.again = blocks.start..blocks.end.max(self.again.end),
+        }
+    }
+
     /// Notes what has been decoded of the leaf it was at.
     pub fn leave(&mut self) {
         if let Some((leaf, before)) = self.last.take() {
@@ -141,7 +163,7 @@ impl Source {
             unsafe { count_scan(rel) }
         }
         loop {
-            pgrx::check_for_interrupts!();
+            crate::memory::check_for_interrupts();
             self.block.clear();
             self.leave();
             let Some((blocks, run)) = self.take(forward) else {
@@ -158,13 +180,29 @@ impl Source {
                     if !columnar::origin::visible(rel, &component.origin, self.snapshot) {
                         continue;
                     }
-                    let leaf = columnar::open_leaf(rel, component, run.leaf);
+                    let Ok(leaf) = columnar::open_leaf(rel, component, run.leaf) else {
+                        self.take_again(blocks, forward);
+                        continue;
+                    };
                     if skip(&leaf) {
                         self.met.skipped += 1;
+                        // For the statistics, which have them as heap's do, they are read.
+                        let read =
+                            columnar::count_of_blocks(rel, &leaf, blocks.clone(), self.snapshot);
+                        let Ok(rows) = read else {
+                            self.take_again(blocks, forward);
+                            continue;
+                        };
+                        self.passed_over += rows;
+                        unsafe { count_rows(rel, rows) }
                         continue;
                     }
                     self.last = Some((leaf.clone(), leaf.decoded()));
-                    let rows = columnar::rows_of_blocks(rel, &leaf, blocks, self.snapshot);
+                    let read = columnar::rows_of_blocks(rel, &leaf, blocks.clone(), self.snapshot);
+                    let Ok(rows) = read else {
+                        self.take_again(blocks, forward);
+                        continue;
+                    };
                     self.met.rows += rows.len() as u64;
                     unsafe { count_rows(rel, rows.len()) }
                     if !rows.is_empty() {
@@ -188,6 +226,7 @@ impl Source {
         self.block.clear();
         self.counted = false;
         self.end = end;
+        self.again = 0..0;
         if let Position::Own(at) = &mut self.position {
             *at = 0..0;
         }
@@ -208,11 +247,17 @@ struct Run {
 
 /// The leaf that block `v` is in, and the blocks around it that are as well; None if it is not columnar, or has no rows.
 fn run_around(rel: pg_sys::Relation, v: u32) -> Option<(Range<u32>, Run)> {
-    let Place::Columnar(manifest, component) = locate(rel, v) else {
-        return None;
+    let (manifest, component, directory) = loop {
+        let Place::Columnar(manifest, component) = locate(rel, v) else {
+            return None;
+        };
+        // Unless it is replaced meanwhile, on a standby.
+        if let Ok(directory) = manifest::read_directory(rel, &manifest.components[component]) {
+            break (manifest, component, directory);
+        }
+        crate::memory::check_for_interrupts();
     };
     let found = &manifest.components[component];
-    let directory = manifest::directory(rel, found);
     let leaf = directory.first_leaf_at(v);
     let entry = directory.leaves.get(leaf)?;
     let held = tid::block(entry.first)..tid::block(entry.last).saturating_add(1);

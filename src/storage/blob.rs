@@ -1,6 +1,7 @@
 //! Byte strings across pages: manifests, directories, leaf images.
 
 use super::buffer::{corrupt, Change, Kind, Pin, PAYLOAD};
+use crate::memory;
 use amax_lsm::{Blob, Extent, FreeSpace};
 use pgrx::pg_sys;
 use std::cell::RefCell;
@@ -40,7 +41,7 @@ pub fn write(rel: pg_sys::Relation, free: &mut FreeSpace, bytes: &[u8]) -> Blob 
             }
         }
         change.commit();
-        pgrx::check_for_interrupts!();
+        crate::memory::check_for_interrupts();
     }
     Blob {
         extents,
@@ -152,7 +153,8 @@ fn pieces(
     len: usize,
     take_part: impl Fn(&Pin, Range<usize>, &mut Vec<u8>),
 ) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(len);
+    let mut bytes = Vec::new();
+    amax_memory::reserve(&mut bytes, len, "bytes of a leaf").unwrap_or_else(|e| memory::raise(e));
     let mut at = offset;
     while bytes.len() < len {
         let Some(block) = blob.page(at / PAYLOAD as u64) else {
@@ -169,6 +171,14 @@ fn pieces(
 fn past_end(rel: pg_sys::Relation, blob: &Blob, at: u64) -> ! {
     let detail = format!("a byte string of {} bytes has no byte {at}", blob.len);
     corrupt(rel, 0, &detail)
+}
+
+/// Checks every page of a blob, also where nothing is read.
+pub fn check(rel: pg_sys::Relation, blob: &Blob) {
+    for page in blob.extents.iter().flat_map(|e| e.start..e.start + e.len) {
+        crate::memory::check_for_interrupts();
+        Pin::read(rel, page).share().payload(rel, Kind::Blob);
+    }
 }
 
 pub fn read_all(rel: pg_sys::Relation, blob: &Blob) -> Vec<u8> {

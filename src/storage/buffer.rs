@@ -2,16 +2,14 @@
 //!
 //! Every page that is not a row page looks *full and empty* to PostgreSQL (`pd_lower = pd_upper =` end of the header), so
 //! that hio.c never puts a tuple there and a sequential reader of line pointers finds none. What is ours starts behind
-//! the header: a tag (magic and kind), then the payload.
+//! the header: a tag (magic and kind), a checksum, then the payload (crates/lsm `page`).
 
-use super::wal;
+use super::{checked, wal};
+use amax_lsm::page::{self, PAYLOAD_START};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
-pub const PAGE_HEADER: usize = 24;
-const TAG: usize = 8;
-/// Where a page's payload starts.
-const PAYLOAD_START: usize = PAGE_HEADER + TAG;
+pub const PAGE_HEADER: usize = page::HEADER;
 /// Bytes of payload in each of our pages.
 pub const PAYLOAD: usize = pg_sys::BLCKSZ as usize - PAYLOAD_START;
 const MAGIC: u32 = 0x584d_4100;
@@ -86,6 +84,15 @@ impl Pin {
         std::slice::from_raw_parts(start, PAYLOAD)
     }
 
+    /// Whether the page is one of ours, of any kind; as of now, if it is not locked. A row page does not look full and empty.
+    pub fn seems_ours(&self) -> bool {
+        // SAFETY: the page is pinned.
+        unsafe {
+            let tag = self.page().add(PAGE_HEADER) as *const u32;
+            is_full_and_empty(self.page()) && u32::from_le(tag.read()) & !0xff == MAGIC
+        }
+    }
+
     pub fn share(&self) -> Lock<'_> {
         unsafe { pg_sys::LockBuffer(self.0, pg_sys::BUFFER_LOCK_SHARE as i32) };
         Lock(self)
@@ -149,31 +156,34 @@ pub fn prefetch(buffer: pg_sys::Buffer, at: usize) {
 pub struct Lock<'a>(&'a Pin);
 
 impl Lock<'_> {
-    /// The payload of one of our pages, after checking that it is one.
-    pub fn payload(&self, rel: pg_sys::Relation, kind: Kind) -> &[u8] {
+    fn bytes(&self) -> &[u8] {
         // SAFETY: the page is locked for as long as `self` lives.
-        let page = unsafe {
-            std::slice::from_raw_parts(self.0.page() as *const u8, pg_sys::BLCKSZ as usize)
-        };
-        check_tag(rel, self.0.block(), page, kind);
-        &page[PAYLOAD_START..]
+        unsafe { std::slice::from_raw_parts(self.0.page() as *const u8, pg_sys::BLCKSZ as usize) }
+    }
+
+    /// The payload of one of our pages, after checking that it is one, and sound.
+    pub fn payload(&self, rel: pg_sys::Relation, kind: Kind) -> &[u8] {
+        let payload = self.tagged(rel, kind);
+        checked::check(rel, self.0.buffer(), self.bytes());
+        payload
+    }
+
+    /// The payload of one of our pages, whose checksum is still to be looked at.
+    pub fn tagged(&self, rel: pg_sys::Relation, kind: Kind) -> &[u8] {
+        check_tag(rel, self.0.block(), self.bytes(), kind);
+        &self.bytes()[PAYLOAD_START..]
+    }
+
+    /// The same if it is one of that kind.
+    pub fn payload_of(&self, rel: pg_sys::Relation, kind: Kind) -> Option<&[u8]> {
+        let tag = (MAGIC | kind as u32).to_le_bytes();
+        let is_of = self.is_ours() && self.bytes()[PAGE_HEADER..].starts_with(&tag);
+        is_of.then(|| self.payload(rel, kind))
     }
 
     /// Whether the page is one of ours, of any kind.
     pub fn is_ours(&self) -> bool {
-        self.tag().is_some_and(|tag| tag & !0xff == MAGIC)
-    }
-
-    /// What is in the place of a tag, unless this is clearly a row page: it looks full and empty only when it is one of ours.
-    fn tag(&self) -> Option<u32> {
-        // SAFETY: as above.
-        unsafe {
-            let header = self.0.page() as *const pg_sys::PageHeaderData;
-            let full_and_empty = (*header).pd_lower as usize == PAGE_HEADER
-                && (*header).pd_upper == (*header).pd_lower;
-            full_and_empty
-                .then(|| u32::from_le((self.0.page().add(PAGE_HEADER) as *const u32).read()))
-        }
+        self.0.seems_ours()
     }
 }
 
@@ -185,8 +195,21 @@ impl Drop for Lock<'_> {
     }
 }
 
+/// As every page of ours looks to heap.
+unsafe fn is_full_and_empty(page: pg_sys::Page) -> bool {
+    let header = &*(page as *const pg_sys::PageHeaderData);
+    header.pd_lower as usize == PAGE_HEADER
+        && header.pd_upper == header.pd_lower
+        && u32::from(header.pd_special) == pg_sys::BLCKSZ
+}
+
 fn check_tag(rel: pg_sys::Relation, block: u32, page: &[u8], kind: Kind) {
     let tag = u32::from_le_bytes(page[PAGE_HEADER..PAGE_HEADER + 4].try_into().unwrap());
+    // SAFETY: the bytes are a whole page.
+    if !unsafe { is_full_and_empty(page.as_ptr() as pg_sys::Page) } && tag != 0 {
+        let detail = format!("the header is not that of a {kind:?} page");
+        corrupt(rel, block, &detail);
+    }
     if tag != MAGIC | kind as u32 {
         corrupt(
             rel,
@@ -240,6 +263,9 @@ impl Change {
         std::mem::forget(pin.exclusive());
         let handle = self.hold(pin.into_buffer(), false);
         check_tag(self.rel, block, self.image(handle), kind);
+        let changed = &mut self.pages[handle];
+        changed.ours = true;
+        checked::check(self.rel, changed.buffer, &changed.image.0);
         handle
     }
 
@@ -290,6 +316,7 @@ impl Change {
         }
         let tag = (MAGIC | kind as u32).to_le_bytes();
         self.image_mut(handle)[PAGE_HEADER..PAGE_HEADER + 4].copy_from_slice(&tag);
+        self.pages[handle].ours = true;
     }
 
     fn hold(&mut self, buffer: pg_sys::Buffer, whole: bool) -> usize {
@@ -302,6 +329,7 @@ impl Change {
             buffer,
             image,
             whole,
+            ours: false,
         });
         self.pages.len() - 1
     }
@@ -328,9 +356,16 @@ impl Change {
     }
 
     /// Applies and logs the change, then releases its pages.
-    pub fn commit(self) {
+    pub fn commit(mut self) {
+        for changed in self.pages.iter_mut().filter(|page| page.ours) {
+            let block = unsafe { pg_sys::BufferGetBlockNumber(changed.buffer) };
+            page::seal(&mut changed.image.0, block);
+        }
         // SAFETY: all pages are pinned and locked. Dropping the change releases them.
         unsafe { wal::apply(self.rel, &self.pages) };
+        for changed in self.pages.iter().filter(|page| page.ours) {
+            checked::note(self.rel, changed.buffer);
+        }
     }
 }
 

@@ -41,6 +41,8 @@ pub fn file_id(rel: pg_sys::Relation) -> FileId {
 pub struct FileCache {
     relid: pg_sys::Oid,
     pub has_metapage: bool,
+    /// While there is none: so many blocks from the start are as the file got them.
+    pub unused: u32,
     pub map_pages: HashMap<(Map, u32), u32>,
     /// (sequence number, manifest).
     pub manifest: Option<(u64, Rc<Manifest>)>,
@@ -71,6 +73,9 @@ pub fn with<R>(rel: pg_sys::Relation, f: impl FnOnce(&mut FileCache) -> R) -> R 
 /// The relation changed in some way: VACUUM may have truncated all of its file, under a lock that made us listen before we look again.
 #[pg_guard]
 unsafe extern "C-unwind" fn invalidate(_arg: pg_sys::Datum, relid: pg_sys::Oid) {
+    if crate::memory::is_ending() {
+        return;
+    }
     let all = relid == pg_sys::InvalidOid;
     FILES.with(|files| files.borrow_mut().retain(|_, f| !all && f.relid != relid));
     crate::columnar::forget_leaves(|leaf_of| all || leaf_of == relid);

@@ -3,7 +3,9 @@
 use super::buffer::{corrupt, rel_name, Change, Kind};
 use super::meta::BLOCK as META;
 use super::{blob, cache, meta};
-use amax_lsm::{meta as layout, Component, Directory, FreeSpace, Manifest, RetiredPages};
+use amax_lsm::{
+    meta as layout, Blob, Component, Damaged, Directory, FreeSpace, Manifest, RetiredPages,
+};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 use std::rc::Rc;
@@ -33,7 +35,7 @@ pub fn current(rel: pg_sys::Relation) -> Rc<Manifest> {
     .unwrap_or_default()
 }
 
-fn load(rel: pg_sys::Relation, pointer: Result<amax_lsm::Blob, amax_lsm::Damaged>) -> Manifest {
+fn load(rel: pg_sys::Relation, pointer: Result<Blob, Damaged>) -> Manifest {
     pointer
         .and_then(|pointer| {
             if pointer.len == 0 {
@@ -43,6 +45,61 @@ fn load(rel: pg_sys::Relation, pointer: Result<amax_lsm::Blob, amax_lsm::Damaged
             }
         })
         .unwrap_or_else(|damage| corrupt(rel, META, &format!("manifest: {damage}")))
+}
+
+/// What was being read of a component may be something else by now: the component has been replaced, and its pages given to others. So it
+/// is on a standby only, whose snapshots keep no page of the primary's from being used again; see [`confirm`].
+#[derive(Debug)]
+pub struct Replaced;
+
+/// Whether our transaction began on a standby. It may be none any more, but what the transaction holds was read when it was.
+pub fn on_standby() -> bool {
+    // SAFETY: looks at the state of our transaction.
+    unsafe { pg_sys::TransactionStartedDuringRecovery() }
+}
+
+/// Called after something was read of a component: it was right if the component is still there, since its pages are given up by the very
+/// change that replaces it, and replay makes changes one after the other.
+pub fn confirm(rel: pg_sys::Relation, component: u64) -> Result<(), Replaced> {
+    let there = || {
+        current(rel)
+            .components
+            .iter()
+            .any(|known| known.id == component)
+    };
+    if !on_standby() || there() {
+        Ok(())
+    } else {
+        Err(Replaced)
+    }
+}
+
+/// Reads a page that a map leads to, and that may be given up for something else: on a standby that can happen between the look at the map
+/// and the look at the page. Giving a page to others takes several changes of the manifest, so what was read without one in between is right;
+/// `f` says None of a page that is not what it should be.
+pub fn read_stable<R>(rel: pg_sys::Relation, f: impl Fn() -> Option<R>) -> Option<R> {
+    if !on_standby() {
+        return f();
+    }
+    let changes = || meta::read(rel, layout::sequence);
+    loop {
+        let before = changes();
+        let result = f();
+        if changes() == before {
+            return result;
+        }
+        crate::memory::check_for_interrupts();
+    }
+}
+
+/// The same for who cannot look again.
+pub fn cancel_replaced() -> ! {
+    ereport!(
+        ERROR,
+        PgSqlErrorCode::ERRCODE_T_R_SERIALIZATION_FAILURE,
+        "canceling statement due to conflict with recovery",
+        "A component that the query was reading has been merged into another."
+    );
 }
 
 /// Changes the manifest: `f` gets the newest one under the metapage's lock, so changes by different backends do not lose each
@@ -114,21 +171,42 @@ pub fn stamp(rel: pg_sys::Relation) {
 
 /// The directory of a component.
 pub fn directory(rel: pg_sys::Relation, component: &Component) -> Rc<Directory> {
+    read_directory(rel, component).unwrap_or_else(|Replaced| cancel_replaced())
+}
+
+/// The same for who can look again.
+pub fn read_directory(
+    rel: pg_sys::Relation,
+    component: &Component,
+) -> Result<Rc<Directory>, Replaced> {
     if let Some(known) = cache::with(rel, |c| c.directories.get(&component.id).cloned()) {
-        return known;
+        return Ok(known);
     }
-    let bytes = blob::read_all(rel, &component.directory);
-    let directory = Directory::decode(&bytes).unwrap_or_else(|damage| {
-        let block = component.directory.page(0).unwrap_or(0);
-        corrupt(
-            rel,
-            block,
-            &format!("directory of component {}: {damage}", component.id),
-        )
-    });
+    let blob = &component.directory;
+    let directory = read_blob(rel, component.id, blob, "directory", Directory::decode)?;
     let directory = Rc::new(directory);
     cache::with(rel, |c| {
         c.directories.insert(component.id, directory.clone())
     });
-    directory
+    Ok(directory)
+}
+
+/// Reads something of a component, `what`, that has a checksum.
+pub fn read_blob<R>(
+    rel: pg_sys::Relation,
+    component: u64,
+    blob: &Blob,
+    what: &str,
+    decode: impl FnOnce(&[u8]) -> Result<R, Damaged>,
+) -> Result<R, Replaced> {
+    let decoded = decode(&blob::read_checked(rel, blob, 0, blob.len as usize));
+    confirm(rel, component)?;
+    Ok(decoded.unwrap_or_else(|damage| {
+        let block = blob.page(0).unwrap_or(0);
+        corrupt(
+            rel,
+            block,
+            &format!("{what} of component {component}: {damage}"),
+        )
+    }))
 }

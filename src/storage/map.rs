@@ -267,13 +267,13 @@ fn leaf(rel: pg_sys::Relation, map: Map, index: u32) -> u32 {
     if let Some(block) = cache::with(rel, |c| c.map_pages.get(&key).copied()) {
         return block;
     }
-    // A reader that holds the metapage (see `Change`) must not lock it again: the walk below reads it without a lock, which is
-    // sound for one aligned word that only ever goes from 0 to its final value.
+    // A reader that holds the metapage (see `Change`) must not lock it again: it is read without a lock, which is sound for one aligned word
+    // that only ever goes from 0 to its final value.
     let upper = word(rel, META, table);
     let block = if upper == 0 {
         0
     } else {
-        word(rel, upper, mid * 4)
+        read_map(rel, upper, mid)
     };
     if block != 0 {
         cache::with(rel, |c| c.map_pages.insert(key, block));
@@ -355,7 +355,7 @@ pub fn walk(rel: pg_sys::Relation) -> (Vec<Link>, Vec<u32>) {
         for (top, (at, page)) in table.into_iter().enumerate().filter(|t| t.1 .1 != 0) {
             upper.push(link(page, Kind::Map, (META, Kind::Meta), at));
             for (mid, leaf) in entries_of(rel, page) {
-                pgrx::check_for_interrupts!();
+                crate::memory::check_for_interrupts();
                 lower.push(link(leaf, Kind::Map, (page, Kind::Map), mid as usize * 4));
                 let first = (top as u32 * fanout + mid) * fanout;
                 for (low, value) in entries_of(rel, leaf) {

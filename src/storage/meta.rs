@@ -2,7 +2,7 @@
 
 use super::buffer::{corrupt, physical_blocks, Change, ExtensionLock, Kind, Pin};
 use super::cache;
-use super::rowpage::is_new;
+use super::rowpage::{is_new, was_written};
 use amax_lsm::meta;
 use pgrx::pg_sys;
 
@@ -15,11 +15,11 @@ pub fn read<R>(rel: pg_sys::Relation, f: impl FnOnce(&[u8]) -> R) -> Option<R> {
     }
     let pin = Pin::read(rel, BLOCK);
     let lock = pin.share();
-    let payload = lock.payload(rel, Kind::Meta);
-    if let Err(damage) = meta::check(payload) {
+    // Another version's page need not have its checksum where ours has.
+    if let Err(damage) = meta::check(lock.tagged(rel, Kind::Meta)) {
         corrupt(rel, BLOCK, &damage.to_string());
     }
-    Some(f(payload))
+    Some(f(lock.payload(rel, Kind::Meta)))
 }
 
 /// Logical blocks handed out so far.
@@ -27,16 +27,39 @@ pub fn logical_blocks(rel: pg_sys::Relation) -> u32 {
     read(rel, meta::blocks).unwrap_or(0)
 }
 
-/// Whether there is a metapage. Once there, it stays as long as the file. A crash may leave its block, but not what was to be on it.
+/// Whether there is a metapage. Once there, it stays as long as the file. A crash may leave its block, but not what was to be on it; then
+/// there is nothing on any other block either, since what is written to the file was logged after the metapage.
 fn exists(rel: pg_sys::Relation) -> bool {
     if cache::with(rel, |c| c.has_metapage) {
         return true;
     }
     // Without the page's lock: who has that may be waiting for the extension lock, which our caller may have. A page that is no longer new
     // is complete once it can be locked.
-    let exists = physical_blocks(rel) > 0 && !is_new(Pin::read(rel, BLOCK).page());
+    let is_there = || !is_new(Pin::read(rel, BLOCK).page());
+    let blocks = physical_blocks(rel);
+    let exists = blocks > 0 && is_there();
+    if blocks > 1 && !exists {
+        if let Some(used) = first_used(rel, blocks) {
+            // Or made meanwhile.
+            if !is_there() {
+                let detail = format!("The metapage is empty, but block {used} is in use.");
+                corrupt(rel, BLOCK, &detail);
+            }
+        }
+    }
     cache::with(rel, |c| c.has_metapage = exists);
     exists
+}
+
+/// The first block, of those behind the metapage's, that something was ever written to.
+fn first_used(rel: pg_sys::Relation, blocks: u32) -> Option<u32> {
+    let known = cache::with(rel, |c| c.unused.min(blocks)).max(BLOCK + 1);
+    let used = (known..blocks).find(|&block| {
+        crate::memory::check_for_interrupts();
+        was_written(&Pin::read(rel, block))
+    });
+    cache::with(rel, |c| c.unused = used.unwrap_or(blocks));
+    used
 }
 
 /// Creates the metapage if there is none.

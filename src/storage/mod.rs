@@ -4,6 +4,7 @@ pub mod blob;
 pub mod buffer;
 pub mod cache;
 pub mod census;
+pub mod checked;
 pub mod manifest;
 pub mod map;
 pub mod meta;

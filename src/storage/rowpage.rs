@@ -1,6 +1,6 @@
 //! Row pages: ordinary heap pages in our main fork (the memory component).
 
-use super::buffer::{Lock, Pin};
+use super::buffer::{corrupt, Lock, Pin};
 use pgrx::pg_sys;
 use std::cell::Cell;
 
@@ -107,6 +107,47 @@ pub fn is_new(page: pg_sys::Page) -> bool {
     unsafe { (*header(page)).pd_upper == 0 }
 }
 
+/// Whether a change of the page was ever logged, or anything was put on it. (hio.c formats a page before it logs a tuple on it.)
+pub fn was_written(pin: &Pin) -> bool {
+    let page = pin.page();
+    let logged = unsafe { (*header(page)).pd_lsn };
+    !is_new(page)
+        && ((logged.xlogid, logged.xrecoff) != (0, 0) || max_offset(page) > 0 || pin.seems_ours())
+}
+
+/// Pins the row page of a logical block.
+pub fn read(rel: pg_sys::Relation, p: u32) -> Pin {
+    let pin = Pin::read(rel, p);
+    check(rel, &pin);
+    pin
+}
+
+/// Raises an error if a page that a logical block was mapped to has nothing on it: to heap it would be an empty page. A row was on it
+/// before it was mapped.
+pub fn check(rel: pg_sys::Relation, pin: &Pin) {
+    if is_new(pin.page()) {
+        corrupt(rel, pin.block(), "A row page is empty.");
+    }
+}
+
+/// What is wrong with the page of a logical block, as far as can be told without its rows' columns. The caller has locked it.
+pub fn problem(pin: &Pin) -> Option<String> {
+    let page = pin.page();
+    if is_new(page) {
+        return Some("which is empty".into());
+    }
+    if pin.seems_ours() {
+        return Some("which is no row page".into());
+    }
+    let leads_nowhere = |&o: &u16| match (tuple_at(page, o), item(page, o)) {
+        (Some((data, len)), _) => !is_within(page, data, len),
+        (None, Item::Redirect(to)) => to == 0 || to > max_offset(page),
+        (None, _) => false,
+    };
+    let offset = offsets(page).find(leads_nowhere)?;
+    Some(format!("whose line pointer {offset} leads to no tuple"))
+}
+
 /// Whether the page is new or has no line pointer in use. Pages that are not row pages have none either.
 pub fn is_empty(page: pg_sys::Page) -> bool {
     is_new(page) || offsets(page).all(|o| item(page, o) == Item::Unused)
@@ -172,11 +213,39 @@ pub fn set_unused(page: pg_sys::Page, offset: u16) {
     }
 }
 
+/// Whether a tuple and its header lie within the page.
+fn is_within(page: pg_sys::Page, data: pg_sys::HeapTupleHeader, len: u32) -> bool {
+    let at = data as usize - page as usize;
+    let (end, least) = (
+        at + len as usize,
+        std::mem::offset_of!(pg_sys::HeapTupleHeaderData, t_bits),
+    );
+    at >= super::buffer::PAGE_HEADER
+        && end <= pg_sys::BLCKSZ as usize
+        && len as usize >= least
+        // SAFETY: as much of it is on the page.
+        && (least..=len as usize).contains(&usize::from(unsafe { (*data).t_hoff }))
+}
+
 /// A tuple descriptor for the tuple at (`pin`'s block, `offset`), TID physical.
 pub fn heap_tuple(rel: pg_sys::Relation, pin: &Pin, offset: u16) -> Option<pg_sys::HeapTupleData> {
-    let (data, len) = tuple_at(pin.page(), offset)?;
+    heap_tuple_of(rel, pin.page(), pin.block(), offset)
+}
+
+/// The same of a page, or a copy of it, whose number is `block`.
+pub fn heap_tuple_of(
+    rel: pg_sys::Relation,
+    page: pg_sys::Page,
+    block: u32,
+    offset: u16,
+) -> Option<pg_sys::HeapTupleData> {
+    let (data, len) = tuple_at(page, offset)?;
+    if !is_within(page, data, len) {
+        let detail = format!("Line pointer {offset} leads to no tuple.");
+        corrupt(rel, block, &detail);
+    }
     let mut t_self = pg_sys::ItemPointerData::default();
-    set_tid(&mut t_self, pin.block(), offset);
+    set_tid(&mut t_self, block, offset);
     Some(pg_sys::HeapTupleData {
         t_len: len,
         t_self,

@@ -41,6 +41,8 @@ pub struct Changed {
     pub image: Box<Image>,
     /// Log the whole page: it need not have been anything before.
     pub whole: bool,
+    /// Whether it is one of our pages, which have a checksum, and not a row page.
+    pub ours: bool,
 }
 
 /// How a page gets there.

@@ -55,6 +55,8 @@ pub struct Aggregator {
     /// Whether distinct values were counted that are not here.
     counted: bool,
     limit: usize,
+    /// Up to so many bytes memory has been asked for.
+    asked: usize,
     groups: Vec<u32>,
 }
 
@@ -66,6 +68,9 @@ pub enum By {
     /// Rows with one of the distinct values that are counted do.
     Values,
 }
+
+/// What memory is asked for.
+const GROUPS: &str = "groups";
 
 /// With so many rows for each it is cheaper to merge groups than to send rows.
 const ROWS: usize = 8;
@@ -92,6 +97,7 @@ impl Aggregator {
             again: false,
             counted: false,
             limit,
+            asked: amax_memory::SMALL,
             groups: Vec::new(),
         };
         aggregator.resize();
@@ -133,6 +139,7 @@ impl Aggregator {
     /// If vectors are not of the declared types, or not `n` long.
     pub fn update(&mut self, n: usize, keys: &[Vector<'_>], inputs: &[Input<'_>]) -> Result<()> {
         assert_eq!(inputs.len(), self.aggregates.len(), "aggregates of a batch");
+        self.room(0)?;
         let mut groups = std::mem::take(&mut self.groups);
         self.grouping.assign(keys, n, &mut groups)?;
         self.resize();
@@ -145,9 +152,21 @@ impl Aggregator {
         self.shrink()
     }
 
+    /// Asks for the memory that vectors take when they grow: they double, and have their old memory until they have moved.
+    fn room(&mut self, more: usize) -> Result<()> {
+        let bytes = self.bytes_used() + more;
+        amax_memory::check(GROUPS)?;
+        if bytes > self.asked {
+            amax_memory::ask(2 * bytes, GROUPS)?;
+            self.asked = bytes + bytes / 4 + amax_memory::SMALL;
+        }
+        Ok(())
+    }
+
     /// Halves the range of groups, or of the values of the only one, until the limit is kept.
     fn shrink(&mut self) -> Result<()> {
         while self.bytes_used() > self.limit {
+            amax_memory::check(GROUPS)?;
             let groups = self.grouping.range().halve();
             if let (true, Some(groups)) = (self.grouping.len() > 1, groups) {
                 self.narrow_groups(groups)?;
@@ -235,6 +254,7 @@ impl Aggregator {
         if self.keys != other.keys || self.aggregates.len() != other.aggregates.len() {
             return Err(Error::Corrupt("aggregates to merge differ"));
         }
+        self.room(other.bytes_used())?;
         let keys: Vec<Vector<'_>> = (0..other.keys.len())
             .map(|column| other.grouping.keys(column))
             .collect();
@@ -297,6 +317,7 @@ impl Aggregator {
         };
         let mut others = Vec::new();
         for part in (0..parts).filter(|&part| part != me) {
+            amax_memory::ask(2 * self.bytes_used(), GROUPS)?;
             let mut other = self.clone();
             if by == By::Values {
                 // Other aggregates of these rows stay where they are.
@@ -308,7 +329,7 @@ impl Aggregator {
                 plain.for_each(|aggregate| aggregate.clear(groups));
             }
             other.keep(by, &belongs(part))?;
-            others.push((part, other.write(false)));
+            others.push((part, other.write(false)?));
         }
         self.keep(by, &belongs(me))?;
         Ok(others)
@@ -347,20 +368,25 @@ impl Aggregator {
     /// All groups and states of a worker, which has no limit, for [`Aggregator::deserialize`]. Distinct values are sent as their
     /// counts if they are `counted`: then nobody else may have any of them.
     ///
+    /// # Errors
+    /// [`Error::OutOfMemory`].
+    ///
     /// # Panics
     /// If groups were left out.
-    pub fn serialize(&self, counted: bool) -> Vec<u8> {
+    pub fn serialize(&self, counted: bool) -> Result<Vec<u8>> {
         let values = self.values().is_none_or(|(_, range)| range.is_all());
         assert!(self.grouping.range().is_all() && values && !self.again);
         self.write(counted)
     }
 
-    fn write(&self, counted: bool) -> Vec<u8> {
+    fn write(&self, counted: bool) -> Result<Vec<u8>> {
+        amax_memory::ask(2 * self.bytes_used(), GROUPS)?;
         let mut out = self.grouping.serialize(Vec::new());
         for aggregate in &self.aggregates {
+            amax_memory::check(GROUPS)?;
             out = aggregate.serialize(counted, out);
         }
-        out
+        Ok(out)
     }
 
     /// What a worker with the keys and functions of this one has serialized.
@@ -369,6 +395,7 @@ impl Aggregator {
     /// [`Error::Corrupt`] if `bytes` are not that.
     pub fn deserialize(&self, bytes: &[u8]) -> Result<Sent> {
         let mut rest = bytes;
+        amax_memory::ask(2 * bytes.len(), GROUPS)?;
         let grouping = Grouping::deserialize(&self.keys, &mut rest)?;
         let aggregates: Result<Vec<Aggregate>> = self
             .aggregates
@@ -387,6 +414,7 @@ impl Aggregator {
             aggregates,
             again: false,
             limit: self.limit,
+            asked: amax_memory::SMALL,
             groups: Vec::new(),
         }))
     }

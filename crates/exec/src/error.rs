@@ -13,6 +13,9 @@ pub enum Error {
     /// Bytes that are not what they should be (`ERRCODE_DATA_CORRUPTED`).
     #[error("{0}")]
     Corrupt(&'static str),
+    /// Memory was refused (`ERRCODE_OUT_OF_MEMORY`).
+    #[error(transparent)]
+    OutOfMemory(#[from] amax_memory::OutOfMemory),
     /// More than the structures here can number (`ERRCODE_PROGRAM_LIMIT_EXCEEDED`).
     #[error("aggregation exceeds a limit: {0}")]
     Limit(&'static str),

@@ -78,9 +78,13 @@ impl Table {
         self.slots[at] = slot;
     }
 
+    fn is_full(&self) -> bool {
+        (self.len + 1) * 4 > self.slots.len() * 3
+    }
+
     /// Adds a key that is not in the table as the next number.
     fn add(&mut self, hash: u64) {
-        if (self.len + 1) * 4 > self.slots.len() * 3 {
+        if self.is_full() {
             self.resize(self.len + 1);
         }
         self.place(slot(hash, self.len as u32));
@@ -131,6 +135,9 @@ impl Table {
         }
         if self.len >= LIMIT {
             return Err(Error::Limit("4 billion groups or distinct values"));
+        }
+        if self.is_full() {
+            amax_memory::ask(self.slots.len() * 16, "a hash table")?;
         }
         keys.push(row)?;
         self.add(hash);

@@ -527,7 +527,7 @@ fn scan(aggregator: &mut Aggregator, case: &Case) {
         for rows in [some, others] {
             add(&mut worker, rows, case);
             let sent = aggregator
-                .deserialize(&worker.serialize(false))
+                .deserialize(&worker.serialize(false).unwrap())
                 .expect("deserialize");
             aggregator.merge(&sent).expect("merge");
             worker.restart();
@@ -612,7 +612,7 @@ proptest! {
     fn damaged_bytes_are_refused_or_merged(case in cases(), flips in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4)) {
         let mut worker = unlimited(&case);
         add(&mut worker, &case.rows, &case);
-        let mut bytes = worker.serialize(false);
+        let mut bytes = worker.serialize(false).unwrap();
         for (at, byte) in flips {
             let at = at.index(bytes.len());
             bytes[at] = byte;

@@ -272,7 +272,7 @@ fn scan(
         }
         if me > 0 && rng.u8(..20) == 0 {
             // Its memory is full.
-            let groups = processes[me].aggregator.serialize(false);
+            let groups = processes[me].aggregator.serialize(false).unwrap();
             processes[me].aggregator.restart();
             processes[me].spilled = true;
             processes[0].inbox.push(Message::Groups(groups));
@@ -298,7 +298,10 @@ fn scan(
     let mut processes = processes.into_iter();
     let mut leader = processes.next().expect("a leader").aggregator;
     for worker in processes {
-        let bytes = worker.aggregator.serialize(exchange && !worker.spilled);
+        let bytes = worker
+            .aggregator
+            .serialize(exchange && !worker.spilled)
+            .unwrap();
         let sent = leader.deserialize(&bytes).expect("groups");
         leader.merge(&sent).expect("merge");
     }

@@ -63,12 +63,15 @@ pub(crate) fn encode(values: &Values, compression: Compression) -> Result<Encode
         Values::Int(_) | Values::Decimal { .. } | Values::Float4(_) | Values::Float8(_) => VALUES,
         _ => usize::MAX,
     };
-    if let (Some(bytes), true) = (&whole, count / 2 < per) {
-        return Ok(Encoded {
-            encoding: encoding.unwrap_or(0),
-            bytes: bytes.clone(),
-            blocks: None,
-        });
+    match whole {
+        Some(bytes) if count / 2 < per => {
+            return Ok(Encoded {
+                encoding: encoding.unwrap_or(0),
+                bytes,
+                blocks: None,
+            });
+        }
+        whole => drop(whole),
     }
     let mut encoded = Encoded::default();
     let mut blocks = Blocks {
@@ -76,6 +79,7 @@ pub(crate) fn encode(values: &Values, compression: Compression) -> Result<Encode
         list: Vec::with_capacity(count.div_ceil(per)),
     };
     for start in (0..count).step_by(per) {
+        amax_memory::check("encoding a column")?;
         let block = values.slice(start..(start + per).min(count));
         let raw = match encoding {
             Some(encoding) => value_codec::encode_as(&block, encoding, compression)?,
@@ -87,7 +91,7 @@ pub(crate) fn encode(values: &Values, compression: Compression) -> Result<Encode
         let (mut blob, stored) = Blob::of(&raw, compression)?;
         blob.offset = encoded.bytes.len() as u64;
         blocks.list.push(blob);
-        encoded.bytes.extend_from_slice(&stored);
+        amax_memory::extend(&mut encoded.bytes, &stored, "encoding a column")?;
     }
     encoded.blocks = Some(blocks);
     Ok(encoded)
@@ -132,11 +136,14 @@ impl Blocks {
         lenient: bool,
     ) -> Result<Values> {
         let mut all: Option<Values> = None;
+        let raw_len = usize::try_from(self.raw_len()).unwrap_or(usize::MAX);
+        amax_memory::ask(raw_len.saturating_mul(2), "decoding a column")?;
         for (at, blob) in self.list.iter().enumerate() {
             let start = blob.offset as usize;
             let Some(stored) = page.get(start..start + blob.stored_len as usize) else {
                 return corrupt("block outside its column");
             };
+            amax_memory::check("decoding a column")?;
             let mut raw = Budget(budget.0);
             let raw = unpack(Cow::Borrowed(stored), blob, &mut raw, lenient)?;
             let count = self.count(at, count);
@@ -420,7 +427,7 @@ impl Values {
                 if u32::try_from(base + more.data.len()).is_err() {
                     return Err(Error::Limit("4 GiB of values in one column"));
                 }
-                v.data.extend_from_slice(&more.data);
+                amax_memory::extend(&mut v.data, &more.data, "decoding a column")?;
                 v.ends.extend(more.ends.iter().map(|end| end + base as u32));
             }
             _ => return corrupt("blocks of a column that has none"),

@@ -199,6 +199,7 @@ impl VerticalBuilder {
         };
         let (mut image, offsets, len) = page0::write(&parts, &self.options)?;
         let len = usize::try_from(len).map_err(|_| Error::Limit("bytes of one leaf"))?;
+        amax_memory::reserve(&mut image, len, "the image of a leaf")?;
         image.resize(len, 0);
         let pages = self.writer.pages.iter().chain(&self.writer.shared_pages);
         for (page, offset) in pages.zip(offsets) {
@@ -208,6 +209,7 @@ impl VerticalBuilder {
     }
 
     fn write(&mut self, column_type: ColumnType, shredder: Shredder) -> Result<()> {
+        amax_memory::ask(ENCODING * shredder.bytes, "encoding a column")?;
         let schema = self.writer.column(shredder, self.columns)?;
         self.written.push((column_type, schema));
         Ok(())
@@ -233,6 +235,9 @@ impl ColumnBuilder {
         self.shredder.bytes
     }
 }
+
+/// Times the bytes of a column that encoding it takes at most, beside itself: its values as encoded, and twice compressed.
+const ENCODING: usize = 4;
 
 fn push_value(
     column: &mut Shredder,

@@ -168,6 +168,7 @@ impl Writer {
         places: Vec<u32>,
         values: Values,
     ) -> Result<()> {
+        amax_memory::check("encoding a column")?;
         let count = u32::try_from(places.len()).map_err(|_| Error::Limit("values of one path"))?;
         let zone = if kind == Kind::Raw || kind == Kind::Numeric {
             None
@@ -280,7 +281,9 @@ impl Writer {
             }
             let stream = &mut self.streams[stream];
             let (entry, mut encoded) = std::mem::take(&mut stream.first);
-            let mut page = Vec::with_capacity(stream.bytes.len() + encoded.bytes.len() + 4);
+            let mut page = Vec::new();
+            let len = stream.bytes.len() + encoded.bytes.len() + 10;
+            amax_memory::reserve(&mut page, len, "encoding a column")?;
             put_bytes(&mut page, &stream.bytes);
             page.append(&mut encoded.bytes);
             encoded.bytes = page;

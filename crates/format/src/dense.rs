@@ -422,6 +422,7 @@ impl Dense {
     }
 
     fn of(tree: &Tree, rows: usize, nodes: &[u32]) -> Result<Self> {
+        amax_memory::ask(16 * rows + tree.heap_bytes(), "a decoded column")?;
         let mut dense = Filling::new(rows);
         for &node in nodes {
             dense.fill(tree, node)?;

@@ -15,13 +15,28 @@ pub enum Error {
     Limit(&'static str),
     /// A jsonb or numeric value could not be read or built.
     #[error(transparent)]
-    Jsonb(#[from] amax_jsonb::Error),
+    Jsonb(amax_jsonb::Error),
     /// The storage below could not be read.
     #[error("could not read columnar leaf: {0}")]
     Io(String),
+    /// The storage below has given the leaf's place to something else: its rows are in another leaf now (`ERRCODE_T_R_SERIALIZATION_FAILURE`).
+    #[error("columnar leaf has been replaced")]
+    Replaced,
+    /// Memory was refused (`ERRCODE_OUT_OF_MEMORY`).
+    #[error(transparent)]
+    OutOfMemory(#[from] amax_memory::OutOfMemory),
     /// Calls that break the contract of the interface (`ERRCODE_INTERNAL_ERROR`).
     #[error("columnar leaf interface misused: {0}")]
     Misuse(&'static str),
+}
+
+impl From<amax_jsonb::Error> for Error {
+    fn from(error: amax_jsonb::Error) -> Self {
+        match error {
+            amax_jsonb::Error::OutOfMemory(error) => Self::OutOfMemory(error),
+            error => Self::Jsonb(error),
+        }
+    }
 }
 
 /// The result of everything here.

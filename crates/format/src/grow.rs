@@ -69,6 +69,7 @@ impl Grower<'_> {
     }
 
     fn node(&mut self, node: &SchemaNode, universe: u32, depth: usize, maps: &Maps) -> Result<u32> {
+        amax_memory::check("decoding a column")?;
         match &node.body {
             SchemaBody::Leaf => self.leaf(node.columns.start, node.kind, universe, maps),
             SchemaBody::Array(elements) => self.array(node, elements, universe, depth, maps),

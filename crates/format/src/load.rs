@@ -30,7 +30,7 @@ impl Budget {
             .0
             .checked_sub(bytes)
             .ok_or(Error::Limit("memory to decode a column"))?;
-        Ok(())
+        Ok(amax_memory::ask(bytes, "decoding a column")?)
     }
 }
 
@@ -134,7 +134,10 @@ pub(crate) fn load<R: ReadAt + ?Sized>(
                 lenient,
             )),
             (Some(blocks), None) => blocks.decode(values_bytes, w.kind, count, budget, lenient)?,
-            (None, _) => value_codec::decode(values_bytes, w.kind, count, budget.0)?,
+            (None, _) => {
+                amax_memory::ask(2 * values_bytes.len(), "decoding a column")?;
+                value_codec::decode(values_bytes, w.kind, count, budget.0)?
+            }
         };
         budget.take(
             values
@@ -207,6 +210,7 @@ fn fetch<R: ReadAt + ?Sized>(
         if length > budget.0 {
             return Err(Error::Limit("memory to decode a column"));
         }
+        amax_memory::ask(length, "reading a column")?;
         let bytes = source.read_at(start, length)?;
         for &(blob, shared, column) in &blobs[at..=last] {
             let from = (blob.offset - start) as usize;
@@ -216,9 +220,12 @@ fn fetch<R: ReadAt + ?Sized>(
             let blocks = shared.is_none() && page0.entries[column as usize].blocks.is_some();
             let page = if blocks {
                 budget.take(stored.len())?;
-                stored.to_vec()
+                amax_memory::copy(stored, "reading a column")?
             } else {
-                unpack(stored.into(), &blob, budget, lenient)?.into_owned()
+                match unpack(stored.into(), &blob, budget, lenient)? {
+                    Cow::Borrowed(bytes) => amax_memory::copy(bytes, "reading a column")?,
+                    Cow::Owned(bytes) => bytes,
+                }
             };
             match shared {
                 Some(id) => raw.shared.insert(id, page),

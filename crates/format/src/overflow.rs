@@ -65,6 +65,7 @@ pub(crate) fn take(
     };
     let places: Vec<u32> = presence.iter().collect();
     for (instance, &place) in places.iter().enumerate() {
+        amax_memory::check(WHAT)?;
         tree.emit_fields(object, place, instance as u32, &mut sink)?;
         records.push(&sink.out)?;
         sink.out.clear();
@@ -77,6 +78,9 @@ pub(crate) fn take(
         },
     }))
 }
+
+/// What memory is asked for.
+const WHAT: &str = "fields in the overflow column";
 
 /// Slots of `array`, or rows.
 pub(crate) fn universe_of(shredder: &Shredder, array: u32, rows: u32) -> u32 {
@@ -102,6 +106,7 @@ fn dictionary(shredder: &Shredder, nodes: &[(u32, u32)], late: u32) -> Result<Di
     );
     let mut late_keys = vec![late];
     while let Some(node) = pending.pop() {
+        amax_memory::check(WHAT)?;
         match &shredder.nodes[node as usize].body {
             Body::Leaf(_) => {}
             Body::Array { alternatives, .. } => pending.extend(present(alternatives)),
@@ -131,6 +136,7 @@ fn dictionary(shredder: &Shredder, nodes: &[(u32, u32)], late: u32) -> Result<Di
     names.sort_unstable_by(|a, b| key_order(a, b));
     names.dedup();
     let mut keys = ByteVec::default();
+    amax_memory::ask(names.len() * 2 * size_of::<(Vec<u8>, u32)>(), WHAT)?;
     let mut ids = hashbrown::HashMap::with_capacity(names.len());
     for name in names {
         keys.push(&name)?;
@@ -147,6 +153,7 @@ fn collect_keys(value: Json<'_>, names: &mut Vec<Vec<u8>>, depth: usize) -> Resu
         Json::Object(c) => {
             for pair in c.pairs() {
                 let (key, value) = pair?;
+                amax_memory::reserve(names, 1, WHAT)?;
                 names.push(key.to_vec());
                 collect_keys(value, names, depth + 1)?;
             }
@@ -183,6 +190,7 @@ impl Maker {
             )
             .then(m.cmp(&n))
         });
+        amax_memory::check(WHAT)?;
         let mut fields = Vec::with_capacity(out.len());
         for (key, node) in out {
             let name = self.tree.push_key(&shredder.keys[key as usize].name)?;
@@ -200,6 +208,7 @@ impl Maker {
     }
 
     fn node(&mut self, shredder: &mut Shredder, node: u32) -> Result<u32> {
+        amax_memory::check(WHAT)?;
         let source = &mut shredder.nodes[node as usize];
         let (kind, array) = (source.kind, source.array);
         match &mut source.body {

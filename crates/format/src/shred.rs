@@ -21,6 +21,9 @@ const MAX_DEPTH: usize = 100;
 /// Keys inferred per column; objects' further keys go to their overflow as they come.
 const MAX_KEYS: usize = 1 << 17;
 
+/// What memory is asked for.
+const WHAT: &str = "the rows of a leaf";
+
 /// Slots of one array path: what a level stream can count.
 const MAX_SLOTS: u32 = 1 << 28;
 
@@ -37,6 +40,8 @@ pub(crate) struct Shredder {
     hasher: DefaultHashBuilder,
     /// About what it takes in memory.
     pub(crate) bytes: usize,
+    /// Up to so many bytes memory has been asked for.
+    asked: usize,
 }
 
 #[derive(Debug)]
@@ -94,7 +99,20 @@ impl Shredder {
             table: HashTable::new(),
             hasher: DefaultHashBuilder::default(),
             bytes: 0,
+            asked: amax_memory::SMALL,
         }
+    }
+
+    /// Asks for the memory that vectors take when they grow: they double, and have their old memory until they have moved.
+    #[inline]
+    fn room(&mut self, more: usize) -> Result<()> {
+        amax_memory::check(WHAT)?;
+        let bytes = self.bytes + more;
+        if bytes > self.asked {
+            amax_memory::ask(2 * bytes, WHAT)?;
+            self.asked = bytes + bytes / 4 + amax_memory::SMALL;
+        }
+        Ok(())
     }
 
     /// Appends a document at `row`; rows ascend.
@@ -102,16 +120,23 @@ impl Shredder {
     /// # Errors
     /// If the payload is not sound jsonb, or a limit is hit; the shredder must not be used further then.
     pub(crate) fn push_json(&mut self, row: u32, payload: &[u8]) -> Result<()> {
+        self.room(payload.len())?;
         self.json(At::Root, NONE, row, amax_jsonb::root(payload)?, 0)
     }
 
     /// Appends an SQL value at `row`.
     pub(crate) fn push_scalar(&mut self, row: u32, scalar: Scalar<'_>) -> Result<()> {
+        let bytes = match scalar {
+            Scalar::Numeric(bytes) | Scalar::String(bytes) | Scalar::Payload(bytes) => bytes.len(),
+            _ => 0,
+        };
+        self.room(bytes)?;
         self.scalar(At::Root, NONE, row, scalar)
     }
 
     /// Appends the bits of a float at `row`.
     pub(crate) fn push_float(&mut self, row: u32, kind: Kind, bits: u64) -> Result<()> {
+        self.room(0)?;
         let node = self.leaf(At::Root, NONE, kind, row);
         match &mut self.nodes[node as usize].body {
             Body::Leaf(Values::Float4(v)) => v.push(bits as u32),
@@ -130,6 +155,7 @@ impl Shredder {
         value: Json<'_>,
         depth: usize,
     ) -> Result<()> {
+        self.room(0)?;
         match value {
             Json::Null => self.scalar(at, array, place, Scalar::Null),
             Json::Bool(b) => self.scalar(at, array, place, Scalar::Bool(b)),
@@ -208,6 +234,7 @@ impl Shredder {
                 });
                 builder.key(name);
                 builder.value(value);
+                amax_memory::check(WHAT)?;
                 continue;
             };
             before = key;

@@ -161,9 +161,10 @@ impl ReadAt for &[u8] {
         let bytes = usize::try_from(offset)
             .ok()
             .and_then(|start| self.get(start..)?.get(..len));
-        bytes
-            .map(<[u8]>::to_vec)
-            .ok_or_else(|| Error::Corrupt("leaf image is truncated".into()))
+        match bytes {
+            Some(bytes) => Ok(amax_memory::copy(bytes, "reading a column")?),
+            None => Err(Error::Corrupt("leaf image is truncated".into())),
+        }
     }
 }
 

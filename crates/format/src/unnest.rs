@@ -86,6 +86,7 @@ impl<R: ReadAt> Leaf<R> {
         wanted.sort_unstable_by_key(|w| (w.column, !w.values));
         wanted.dedup_by_key(|w| w.column);
         let mut tree = self.tree(schema, &wanted, None)?;
+        amax_memory::ask(2 * tree.heap_bytes(), "unnesting")?;
         let mut nodes = tree.roots.clone();
         let mut places = self.rows() as u32;
         let mut found = Vec::with_capacity(arrays.len());

@@ -20,7 +20,7 @@ impl ByteVec {
     /// If the strings together would exceed 4 GiB.
     #[inline]
     pub(crate) fn push(&mut self, bytes: &[u8]) -> Result<()> {
-        self.data.extend_from_slice(bytes);
+        amax_memory::extend(&mut self.data, bytes, "strings of a column")?;
         self.end()
     }
 

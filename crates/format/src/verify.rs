@@ -2,6 +2,7 @@
 
 use crate::assemble::JsonSink;
 use crate::encode::values;
+use crate::error::{Error, Result};
 use crate::kind::Kind;
 use crate::leaf::Leaf;
 use crate::load::{load, unpack, Budget, Wanted};
@@ -19,21 +20,27 @@ impl<R: ReadAt> Leaf<R> {
     /// Every problem found: megapages and their checksums, levels against values, zones and encodings
     /// against the directory, and that each row of each column can be put together. Empty if the leaf is
     /// sound. (Page 0 was checked by [`Leaf::open`].)
-    pub fn verify(&self) -> Vec<String> {
-        let mut problems = Problems(Vec::new());
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`]: nothing is known then.
+    pub fn verify(&self) -> Result<Vec<String>> {
+        let mut problems = Problems::default();
         for (i, blob) in self.page0.shared.iter().enumerate() {
             let mut budget = Budget(self.options.memory_limit);
             if let Err(error) = self.check_blob(blob, &mut budget) {
-                problems.add(format!("level stream {i}: {error}"));
+                problems.error(format!("level stream {i}"), error);
             }
         }
         for col in 0..self.page0.columns.len() {
             self.verify_column(col, &mut problems);
         }
-        problems.0
+        match problems.out_of_memory {
+            Some(error) => Err(error),
+            None => Ok(problems.found),
+        }
     }
 
-    fn check_blob(&self, blob: &Blob, budget: &mut Budget) -> crate::Result<()> {
+    fn check_blob(&self, blob: &Blob, budget: &mut Budget) -> Result<()> {
         if blob.raw_len == 0 {
             return Ok(());
         }
@@ -48,18 +55,18 @@ impl<R: ReadAt> Leaf<R> {
             .roots
             .iter()
             .for_each(|node| path::everything(node, 0, &mut wanted));
-        let before = problems.0.len();
+        let before = problems.found.len();
         for w in &wanted {
             if let Err(error) = self.verify_leaf(w, problems, col) {
-                problems.add(format!("column {col}, leaf column {}: {error}", w.column));
+                problems.error(format!("column {col}, leaf column {}", w.column), error);
             }
         }
-        if problems.0.len() > before {
+        if problems.found.len() > before || problems.out_of_memory.is_some() {
             return;
         }
         let tree = match self.tree(schema, &wanted, None) {
             Ok(tree) => tree,
-            Err(error) => return problems.add(format!("column {col}: {error}")),
+            Err(error) => return problems.error(format!("column {col}"), error),
         };
         for row in 0..self.rows() as u32 {
             self.verify_row(&tree, row, col, problems);
@@ -69,12 +76,7 @@ impl<R: ReadAt> Leaf<R> {
         }
     }
 
-    fn verify_leaf(
-        &self,
-        wanted: &Wanted,
-        problems: &mut Problems,
-        col: usize,
-    ) -> crate::Result<()> {
+    fn verify_leaf(&self, wanted: &Wanted, problems: &mut Problems, col: usize) -> Result<()> {
         let mut budget = Budget(self.options.memory_limit);
         let loaded = load(
             &self.source,
@@ -144,21 +146,33 @@ impl<R: ReadAt> Leaf<R> {
             }
         });
         if let Err(error) = result {
-            problems.add(format!("column {col}, row {row}: {error}"));
+            problems.error(format!("column {col}, row {row}"), error);
         }
     }
 }
 
-struct Problems(Vec<String>);
+#[derive(Default)]
+struct Problems {
+    found: Vec<String>,
+    /// Not a problem of the leaf.
+    out_of_memory: Option<Error>,
+}
 
 impl Problems {
     fn full(&self) -> bool {
-        self.0.len() >= MAX_PROBLEMS
+        self.found.len() >= MAX_PROBLEMS || self.out_of_memory.is_some()
     }
 
     fn add(&mut self, problem: String) {
         if !self.full() {
-            self.0.push(problem);
+            self.found.push(problem);
+        }
+    }
+
+    fn error(&mut self, place: String, error: Error) {
+        match error {
+            Error::OutOfMemory(_) => self.out_of_memory = Some(error),
+            error => self.add(format!("{place}: {error}")),
         }
     }
 }

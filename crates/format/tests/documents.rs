@@ -27,7 +27,7 @@ fn leaf_of(docs: &[Vec<u8>], options: LeafOptions) -> Vec<u8> {
 fn check(docs: &[Vec<u8>], options: LeafOptions) -> usize {
     let image = leaf_of(docs, options);
     let leaf = Leaf::open(image.as_slice(), image.len() as u64).unwrap();
-    assert_eq!(leaf.verify(), Vec::<String>::new());
+    assert_eq!(leaf.verify().unwrap(), Vec::<String>::new());
     let column = leaf.column(0).unwrap();
     let mut buf = Vec::new();
     // Backwards as well: access is random.

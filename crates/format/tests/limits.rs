@@ -9,7 +9,7 @@ fn roundtrip(docs: &[Vec<u8>], options: LeafOptions) -> Vec<ColumnInfo> {
     }
     let image = builder.finish().unwrap();
     let leaf = Leaf::open(image.as_slice(), image.len() as u64).unwrap();
-    assert_eq!(leaf.verify(), Vec::<String>::new());
+    assert_eq!(leaf.verify().unwrap(), Vec::<String>::new());
     let column = leaf.column(0).unwrap();
     let mut buf = Vec::new();
     for (i, doc) in docs.iter().enumerate() {

@@ -160,7 +160,7 @@ proptest! {
         let image = builder.finish().unwrap();
         let leaf = Leaf::open(image.as_slice(), image.len() as u64).unwrap();
         prop_assert_eq!(leaf.rows(), docs.len());
-        prop_assert_eq!(leaf.verify(), Vec::<String>::new());
+        prop_assert_eq!(leaf.verify().unwrap(), Vec::<String>::new());
         let column = leaf.column(0).unwrap();
         let mut buf = Vec::new();
         for (i, doc) in docs.iter().enumerate() {
@@ -241,7 +241,7 @@ proptest! {
         }
         let image = builder.finish().unwrap();
         let leaf = Leaf::open(image.as_slice(), image.len() as u64).unwrap();
-        prop_assert_eq!(leaf.verify(), Vec::<String>::new());
+        prop_assert_eq!(leaf.verify().unwrap(), Vec::<String>::new());
         // A leaf written column by column is the same, byte for byte.
         let keys = (0..rows.len()).map(|row| (row as u64, row % 5 == 4));
         let mut vertical = VerticalBuilder::new(keys, types.len(), options).unwrap();

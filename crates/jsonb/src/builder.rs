@@ -33,6 +33,9 @@ pub struct Builder {
     error: Option<Error>,
 }
 
+/// What memory is asked for.
+const WHAT: &str = "a document";
+
 /// What a node is; the fields `a` and `b` depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
@@ -354,6 +357,9 @@ impl Builder {
             None if self.nodes.is_empty() => {}
             None => return self.fail(Error::Misuse("more than one root value")),
         }
+        if let Err(error) = amax_memory::reserve(&mut self.nodes, 1, WHAT) {
+            return self.fail(error.into());
+        }
         if self.nodes.len() >= MAX_NODES {
             return self.fail(Error::TooLarge);
         }
@@ -376,7 +382,10 @@ impl Builder {
             self.fail(Error::TooLarge);
             return None;
         }
-        self.arena.extend_from_slice(bytes);
+        if let Err(error) = amax_memory::extend(&mut self.arena, bytes, WHAT) {
+            self.fail(error.into());
+            return None;
+        }
         Some((start as u32, bytes.len() as u32))
     }
 

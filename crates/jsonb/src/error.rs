@@ -30,6 +30,9 @@ pub enum Error {
         /// What is wrong there.
         message: String,
     },
+    /// Memory was refused (`ERRCODE_OUT_OF_MEMORY`).
+    #[error(transparent)]
+    OutOfMemory(#[from] amax_memory::OutOfMemory),
     /// Calls on a [`crate::Builder`] that do not form one value.
     #[error("jsonb builder misused: {0}")]
     Misuse(&'static str),

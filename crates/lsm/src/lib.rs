@@ -6,8 +6,10 @@ pub mod extents;
 pub mod manifest;
 pub mod merge;
 pub mod meta;
+pub mod page;
 pub mod ranges;
 pub mod tid;
+pub mod xids;
 
 pub use extents::{Extent, FreeSpace};
 pub use manifest::{
@@ -16,6 +18,7 @@ pub use manifest::{
 };
 pub use ranges::RangeSet;
 pub use tid::Key;
+pub use xids::{LeafXids, Xids};
 
 /// Why bytes read from disk were refused.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! The manifest: everything a reader must know of the columnar side, in one value that is replaced as a whole.
 
-use crate::{Damaged, Extent, FreeSpace, Key, RangeSet};
+use crate::{Damaged, Extent, FreeSpace, Key, LeafXids, RangeSet};
 use serde::{Deserialize, Serialize};
 use std::cell::OnceCell;
 
@@ -29,12 +29,14 @@ impl Blob {
     }
 }
 
-/// Who wrote a component that was loaded in bulk. Flushed components have no origin: their rows are visible to everyone.
+/// Who wrote a component that was loaded in bulk. Flushed and merged ones have no origin: their rows have an id each ([`LeafXids`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
     /// 32-bit transaction id of the (sub)transaction; frozen (the origin dropped) before relfrozenxid passes it.
     pub xid: u32,
     pub cmin: u32,
+    /// Whether it is known to have committed, and every snapshot of the server that found out sees that. A standby's may not yet.
+    pub settled: bool,
 }
 
 /// An immutable disk component.
@@ -50,8 +52,17 @@ pub struct Component {
     /// An encoded [`Directory`].
     pub directory: Blob,
     pub origin: Option<Origin>,
+    /// The oldest transaction id that its leaves have for their rows.
+    pub oldest_xid: Option<u32>,
     /// What a merge left out when it made the component, until that is swept.
     pub unswept: Option<Unswept>,
+}
+
+impl Component {
+    /// Whether the snapshots of this server see its rows, but for what their stubs say.
+    pub fn is_settled(&self) -> bool {
+        self.origin.is_none_or(|origin| origin.settled)
+    }
 }
 
 /// Rows that a merge left out. Their marks in the stub directory stay for those who still read the merge's inputs.
@@ -69,6 +80,7 @@ pub struct LeafEntry {
     pub last: Key,
     pub rows: u32,
     pub image: Blob,
+    pub xids: LeafXids,
     /// TIDs that index entries may hold for a row whose own TID is another (the root of its HOT chain): sorted
     /// (alias, offset of the row in the same block).
     pub aliases: Vec<(Key, u16)>,
@@ -106,8 +118,21 @@ impl Directory {
 
     /// All pages of the component whose directory this is, stored at `stored`.
     pub fn pages(&self, stored: &Blob) -> Vec<Extent> {
-        let leaves = self.leaves.iter().flat_map(|leaf| &leaf.image.extents);
-        leaves.chain(&stored.extents).copied().collect()
+        let blobs = self
+            .leaves
+            .iter()
+            .flat_map(|leaf| std::iter::once(&leaf.image).chain(leaf.xids.blob()));
+        let extents = blobs.flat_map(|blob| &blob.extents);
+        extents.chain(&stored.extents).copied().collect()
+    }
+
+    /// The oldest transaction id of the leaves.
+    pub fn oldest_xid(&self) -> Option<u32> {
+        let oldest = self
+            .leaves
+            .iter()
+            .filter_map(|leaf| Some(leaf.xids.range()?.0));
+        oldest.reduce(|a, b| if crate::xids::precedes(b, a) { b } else { a })
     }
 
     pub fn encode(&self) -> Vec<u8> {
@@ -258,14 +283,14 @@ impl Manifest {
     }
 }
 
-fn seal<T: Serialize>(value: &T) -> Vec<u8> {
+pub(crate) fn seal<T: Serialize + ?Sized>(value: &T) -> Vec<u8> {
     let mut bytes = postcard::to_stdvec(value).expect("plain data always serializes");
     let crc = crc32c::crc32c(&bytes);
     bytes.extend_from_slice(&crc.to_le_bytes());
     bytes
 }
 
-fn unseal<T: for<'a> Deserialize<'a>>(bytes: &[u8]) -> Result<T, Damaged> {
+pub(crate) fn unseal<T: for<'a> Deserialize<'a>>(bytes: &[u8]) -> Result<T, Damaged> {
     let Some((body, crc)) = bytes.split_last_chunk::<4>() else {
         return Err(Damaged("shorter than its checksum".into()));
     };
@@ -311,6 +336,7 @@ mod tests {
                 pages: 0,
                 directory: Blob::default(),
                 origin: None,
+                oldest_xid: None,
                 unswept: None,
             }
         };
@@ -366,6 +392,7 @@ mod tests {
             last,
             rows: 1,
             image: Blob::default(),
+            xids: LeafXids::Frozen,
             aliases: vec![],
         };
         let directory = Directory {

@@ -16,7 +16,7 @@
 use crate::{Blob, Damaged, Extent};
 
 /// Version of everything on disk. Raised when a layout changes.
-pub const FORMAT_VERSION: u32 = 2;
+pub const FORMAT_VERSION: u32 = 3;
 /// Smallest payload the layout fits in.
 pub const BYTES: usize = 8032;
 

@@ -15,6 +15,7 @@ struct Bytea(BinaryBuilder);
 impl Column for Bytea {
     unsafe fn append(&mut self, value: Datum) -> Result<usize, Unrepresentable> {
         let bytes = payload(value);
+        super::room(self.0.values_slice(), bytes);
         self.0.append_value(bytes);
         Ok(bytes.len() + std::mem::size_of::<i32>())
     }

@@ -23,6 +23,7 @@ impl Column for Jsonb {
             pgrx::varsize_any(jsonb.cast()) as i32,
         );
         let text = to_utf8(CStr::from_ptr(text).to_bytes())?;
+        super::room(self.0.values_slice(), text.as_bytes());
         self.0.append_value(text);
         Ok(text.len() + std::mem::size_of::<i32>())
     }

@@ -62,6 +62,13 @@ impl TypedColumn {
 
 type Made = (DataType, Box<dyn Column>);
 
+/// Asks for the memory that a value takes behind others, whose builder doubles its vector.
+fn room(values: &[u8], value: &[u8]) {
+    if value.len() >= amax_memory::SMALL {
+        crate::memory::ask(2 * (values.len() + value.len()), "a record batch");
+    }
+}
+
 /// The column for a SQL type; domains count as what they are over.
 ///
 /// # Safety

@@ -45,6 +45,7 @@ struct Text<R> {
 impl<R: Render> Column for Text<R> {
     unsafe fn append(&mut self, value: pg_sys::Datum) -> Result<usize, Unrepresentable> {
         let text = to_utf8(self.render.render(value))?;
+        super::room(self.values.values_slice(), text.as_bytes());
         self.values.append_value(text);
         Ok(text.len() + std::mem::size_of::<i32>())
     }

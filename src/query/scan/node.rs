@@ -53,7 +53,7 @@ unsafe extern "C-unwind" fn begin(
     }
     let mut context = PgMemoryContexts::For((*estate).es_query_cxt);
     let scan = Scan::new(node, rel);
-    (*(node as *mut Node)).scan = context.leak_and_drop_on_delete(scan);
+    (*(node as *mut Node)).scan = crate::memory::keep(&mut context, scan);
 }
 
 #[pg_guard]

@@ -21,6 +21,16 @@ PAGE_HEADER, TAG = 24, 8
 SETTINGS = ["fsync = off", "autovacuum = off"]
 
 
+def page_checksum(page, block):
+    """Of one of our pages (crates/lsm/src/page.rs): CRC-32C of its block and of all but LSN, PostgreSQL's checksum and this one."""
+    crc = 0xFFFFFFFF
+    for byte in struct.pack("<I", block) + page[10:PAGE_HEADER + 4] + page[PAGE_HEADER + TAG:]:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+    return crc ^ 0xFFFFFFFF
+
+
 def frozen(connection):
     """The oldest age of a transaction id in an amax table, and what the cluster's next one is."""
     return connection.execute("SELECT max(age(relfrozenxid)), max(mxid_age(relminmxid)), pg_current_xact_id()::text::numeric FROM pg_class c JOIN pg_am a ON a.oid = relam WHERE amname = 'amax' AND relkind IN ('r', 'm')").fetchone()
@@ -177,8 +187,11 @@ class Tests:
         server.run("pg_checksums", "--disable", "--no-sync", "-D", server.data)
         for table, blocks in (("docs", 200_000), ("loads", 2 * 131072 - 5)):
             with open(files[table], "r+b") as file:
-                file.seek(PAGE_HEADER + TAG + 4)
-                file.write(struct.pack("<I", blocks))
+                page = bytearray(file.read(8192))
+                struct.pack_into("<I", page, PAGE_HEADER + TAG + 4, blocks)
+                struct.pack_into("<I", page, PAGE_HEADER + 4, page_checksum(page, 0))
+                file.seek(0)
+                file.write(page)
         server.run("pg_checksums", "--enable", "--no-sync", "-D", server.data)
         server.start()
         with server.connect("states", prepare_threshold=None) as connection:

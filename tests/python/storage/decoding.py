@@ -17,6 +17,7 @@ def run(directory):
         twins = Twins(server, "decoding", 1, ["amax.flush_threshold = 0"])
         changes = sum(history(server, twins, before, identity) for before in ("REPLICA IDENTITY NOTHING", None) for identity in IDENTITIES)
         in_use(twins)
+        wide(twins)
         twins.close()
         if crashes := server.new_crashes():
             raise Mismatch("the server's log speaks of a crash:\n" + "\n".join(crashes[:5]))
@@ -75,3 +76,22 @@ def in_use(twins):
         raise Mismatch(f"a row whose old version could not be logged: {outcome}")
     amax.query("ROLLBACK")
     amax.query("DELETE FROM t WHERE id = 2")
+
+
+def wide(twins):
+    """Rows wider than a page whose old version is logged: they stay in row pages, where they can be changed; VACUUM FULL puts there what was columnar before."""
+    amax = twins.amax
+    amax.query("DROP TABLE t; CREATE TABLE t (id int, s text)")
+    amax.query("INSERT INTO t SELECT i, (SELECT string_agg(md5(i || ' ' || n), '') FROM generate_series(1, 500) n) FROM generate_series(1, 20) i")
+    amax.query("VACUUM t")
+    amax.query("ALTER TABLE t REPLICA IDENTITY FULL")
+    outcome = amax.run("DELETE FROM t WHERE id = 2")
+    if outcome.error != "54000":
+        raise Mismatch(f"a stub that does not fit a page: {outcome}")
+    for statement in ("VACUUM FULL t", "INSERT INTO t SELECT id + 20, s FROM t", "VACUUM t", "INSERT INTO t SELECT i, 'short' FROM generate_series(41, 1000) i",
+                      "VACUUM t", "DELETE FROM t WHERE id IN (2, 22, 900)", "UPDATE t SET id = -id", "SET amax.bulk_threshold = 10", "VACUUM FULL t", "UPDATE t SET id = -id WHERE id > -100", "VACUUM t"):
+        amax.query(statement)
+    # A thousand minus the wide ones, and short ones on their pages.
+    count, columnar = amax.query("SELECT count(*) FILTER (WHERE id > 0), (SELECT sum(rows) FROM amax.components('t')) FROM t")[0]
+    if count != 97 or not 800 < (columnar or 0) < 960:
+        raise Mismatch(f"{count} rows instead of 97, {columnar} columnar ones")

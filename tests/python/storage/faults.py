@@ -3,11 +3,9 @@
 Which points there are is read from the source: one that has no recipe here, or that its recipe does not reach, fails.
 """
 
-import contextlib
 import os
 import pathlib
 import re
-import threading
 import time
 
 import psycopg
@@ -27,6 +25,7 @@ PASS = "INSERT INTO loaded VALUES (-1, '{}')"
 RECIPES = {
     "flush": ([], FLUSH),
     "reclaim": ([FLUSH, "UPDATE t SET v = v WHERE id % 40 = 0"], FLUSH),
+    "freeze": ([FLUSH], "VACUUM (FREEZE) {amax}t"),
     "merge": ([FLUSH, "UPDATE t SET v = v + 1 WHERE id % 9 = 1"], FLUSH),
     "truncate": ([KEEP, "DELETE FROM t WHERE id % 200 > 9", KEEP, PASS, KEEP, PASS, KEEP, PASS, KEEP], FLUSH),
     "vacuum_released": ([FLUSH, "SELECT id FROM t WHERE id % 5 = 1 FOR SHARE"], FLUSH),
@@ -40,6 +39,7 @@ RECIPES = {
     "reclaim_given": ([FLUSH, WIDE.format(table="t", first=-1, count=400)], WIDE.format(table="{amax}t", first=-1000, count=60)),
     # Changes of its own transaction go to row pages.
     "rewrite": ([FLUSH], "UPDATE {amax}t SET v = v + 1 WHERE id % 13 = 5; CLUSTER {amax}t USING t_v"),
+    "verify": ([FLUSH], "SELECT * FROM amax.verify('{amax}t')"),
     "load": ([], "INSERT INTO {amax}loaded SELECT i, '{}' FROM generate_series(1, 300) i"),
 }
 
@@ -93,42 +93,6 @@ def truncation(server):
     with server.connect() as control:
         control.execute("DROP DATABASE moved WITH (FORCE)")
     return "known to others"
-
-
-def damage(server):
-    """A manifest that cannot be read: amax.verify says so, and keeps no lock that others wait for."""
-    with server.connect() as control:
-        control.execute("CREATE DATABASE damaged")
-    with server.connect("damaged") as one:
-        one.execute("CREATE EXTENSION amax; CREATE TABLE t (i int, doc text) USING amax; INSERT INTO t SELECT i, '' FROM generate_series(1, 2000) i")
-        (path,) = one.execute("SELECT pg_relation_filepath('t')").fetchone()
-    server.stop()
-    with open(server.data / path, "r+b") as file:
-        # The first of the manifest's extents (crates/lsm `meta`), behind the page's header and tag.
-        file.seek(32 + 64)
-        file.seek(int.from_bytes(file.read(4), "little") * 8192 + 4000)
-        file.write(b"damage")
-    server.start()
-    with server.connect("damaged") as one, server.connect("damaged") as other:
-        problems = one.execute("SELECT * FROM amax.verify('t')").fetchall()
-        if len(problems) != 1:
-            raise Mismatch(f"amax.verify says of a damaged manifest: {problems}")
-        # Row pages of their own need no manifest, but a lock of the metapage.
-        other.execute("SET amax.flush_inline = off")
-
-        def write():
-            with contextlib.suppress(psycopg.errors.DataCorrupted):
-                other.execute("INSERT INTO t SELECT i, repeat('x', 1000) FROM generate_series(1, 20) i")
-
-        writer = threading.Thread(target=write, daemon=True)
-        writer.start()
-        writer.join(30)
-        if writer.is_alive():
-            server.kill()
-            raise Mismatch("amax.verify has left the metapage locked")
-    with server.connect() as control:
-        control.execute("DROP DATABASE damaged WITH (FORCE)")
-    return "found"
 
 
 class Faults:

@@ -55,28 +55,50 @@ thread_local! {
     static SNAPPY: RefCell<snap::raw::Encoder> = RefCell::new(snap::raw::Encoder::new());
 }
 
+/// What memory is asked for.
+const WHAT: &str = "compressed bytes";
+
 /// Compresses `raw`; keeps it plain if that does not save at least a sixteenth.
 pub(crate) fn compress(raw: &[u8], compression: Compression) -> Result<(Codec, Vec<u8>)> {
     // Block headers eat what such a small block could save.
     if raw.len() < 24 {
         return Ok((Codec::Plain, raw.to_vec()));
     }
-    let (codec, stored) = match compression {
-        Compression::None => return Ok((Codec::Plain, raw.to_vec())),
-        Compression::Snappy => (
-            Codec::Snappy,
-            SNAPPY
-                .with_borrow_mut(|encoder| encoder.compress_vec(raw))
-                .map_err(|e| Error::Io(e.to_string()))?,
-        ),
-        Compression::Zstd(level) => (
-            Codec::Zstd,
-            zstd::bulk::compress(raw, level).map_err(|e| Error::Io(e.to_string()))?,
-        ),
-        Compression::Lz4 => (Codec::Lz4, lz4_flex::block::compress(raw)),
+    let io = |error: &dyn std::fmt::Display| Error::Io(error.to_string());
+    let mut stored = Vec::new();
+    let (codec, len) = match compression {
+        Compression::None => return Ok((Codec::Plain, amax_memory::copy(raw, WHAT)?)),
+        Compression::Snappy => {
+            amax_memory::zero(&mut stored, snap::raw::max_compress_len(raw.len()), WHAT)?;
+            let compress =
+                |encoder: &mut snap::raw::Encoder| encoder.compress(raw, &mut stored[..]);
+            let len = SNAPPY.with_borrow_mut(compress).map_err(|e| io(&e))?;
+            (Codec::Snappy, len)
+        }
+        Compression::Zstd(level) => {
+            amax_memory::zero(
+                &mut stored,
+                zstd::zstd_safe::compress_bound(raw.len()),
+                WHAT,
+            )?;
+            let len = zstd::bulk::compress_to_buffer(raw, &mut stored[..], level);
+            (Codec::Zstd, len.map_err(|e| io(&e))?)
+        }
+        Compression::Lz4 => {
+            let most = lz4_flex::block::get_maximum_output_size(raw.len());
+            amax_memory::zero(&mut stored, most, WHAT)?;
+            let len = lz4_flex::block::compress_into(raw, &mut stored);
+            (Codec::Lz4, len.map_err(|e| io(&e))?)
+        }
     };
+    stored.truncate(len);
     if stored.len() + raw.len() / 16 >= raw.len() {
-        return Ok((Codec::Plain, raw.to_vec()));
+        drop(stored);
+        return Ok((Codec::Plain, amax_memory::copy(raw, WHAT)?));
+    }
+    if stored.capacity() >= amax_memory::SMALL {
+        // Much of it may be left.
+        stored.shrink_to_fit();
     }
     Ok((codec, stored))
 }
@@ -106,6 +128,8 @@ pub(crate) fn decompress_into(
     raw_len: usize,
     raw: &mut Vec<u8>,
 ) -> Result<()> {
+    raw.truncate(raw_len);
+    amax_memory::reserve(raw, raw_len - raw.len(), "decompressed bytes")?;
     raw.resize(raw_len, 0);
     let n = match codec {
         Codec::Plain if stored.len() == raw_len => {

@@ -15,11 +15,13 @@ const MAX_WIDTH: u32 = 6;
 const MIN_BYTES: usize = 128;
 
 /// The packed stream of `values`, if their alphabet is small enough for it to take fewer than `size` bytes.
-pub(crate) fn encode(values: &ByteVec, size: usize) -> Option<Vec<u8>> {
+pub(crate) fn encode(values: &ByteVec, size: usize) -> Result<Option<Vec<u8>>> {
     if values.data.len() < MIN_BYTES {
-        return None;
+        return Ok(None);
     }
-    let (prefix, suffix) = affixes(values)?;
+    let Some((prefix, suffix)) = affixes(values) else {
+        return Ok(None);
+    };
     let middle = |value: &'_ [u8]| prefix..value.len() - suffix;
     let mut seen = [false; 256];
     let mut distinct = 0;
@@ -29,13 +31,13 @@ pub(crate) fn encode(values: &ByteVec, size: usize) -> Option<Vec<u8>> {
             seen[usize::from(byte)] = true;
         }
         if distinct > 1 << MAX_WIDTH {
-            return None;
+            return Ok(None);
         }
     }
     let width = width_of(distinct.saturating_sub(1) as u64);
     let characters = values.data.len() - values.len() * (prefix + suffix);
     if packed_len(characters, width) >= size {
-        return None;
+        return Ok(None);
     }
     let alphabet: Vec<u8> = (0..=255).filter(|&byte| seen[usize::from(byte)]).collect();
     let mut codes = [0u8; 256];
@@ -44,6 +46,8 @@ pub(crate) fn encode(values: &ByteVec, size: usize) -> Option<Vec<u8>> {
     }
     let first = values.get(0);
     let mut out = Vec::new();
+    let most = prefix + suffix + packed_len(characters, width) + 1024;
+    amax_memory::reserve(&mut out, most, "strings of a column")?;
     put_bytes(&mut out, &first[..prefix]);
     put_bytes(&mut out, &first[first.len() - suffix..]);
     put_bytes(&mut out, &alphabet);
@@ -55,7 +59,7 @@ pub(crate) fn encode(values: &ByteVec, size: usize) -> Option<Vec<u8>> {
         characters.map(|&byte| u64::from(codes[usize::from(byte)])),
         width,
     );
-    Some(out)
+    Ok(Some(out))
 }
 
 /// Lengths of what all values start and end with, without overlap.
@@ -220,8 +224,9 @@ pub(crate) fn decode(reader: &mut Reader<'_>, n: usize, limit: usize) -> Result<
     let pairs = Pairs::new(&characters, width);
     let mut out = ByteVec {
         ends: Vec::with_capacity(n),
-        data: vec![0; size],
+        data: Vec::new(),
     };
+    amax_memory::zero(&mut out.data, size, "strings of a column")?;
     let (mut rest, mut end, mut bit) = (out.data.as_mut_slice(), 0, 0);
     for length in lengths {
         let length = length as usize;
@@ -301,7 +306,7 @@ mod tests {
         ]) {
             let mut column = ByteVec::default();
             values.iter().for_each(|v| column.push(v.as_bytes()).unwrap());
-            if let Some(out) = encode(&column, usize::MAX) {
+            if let Some(out) = encode(&column, usize::MAX).unwrap() {
                 let mut reader = Reader::new(&out);
                 let back = decode(&mut reader, values.len(), 1 << 20).unwrap();
                 prop_assert!(reader.is_empty());

@@ -10,6 +10,9 @@ use crate::error::{corrupt, Error, Result};
 use crate::values::{ByteVec, Values};
 use crate::Compression;
 
+/// What memory is asked for.
+const WHAT: &str = "strings of a column";
+
 const PLAIN: u8 = 0;
 const DICTIONARY: u8 = 1;
 const DELTA: u8 = 2;
@@ -40,8 +43,7 @@ pub(crate) fn encode(out: &mut Vec<u8>, values: &ByteVec, compression: Compressi
         .as_ref()
         .filter(|d| d.entries.len() <= values.len() / OFTEN)
     {
-        out.append(&mut dictionary.encode(compression)?);
-        return Ok(());
+        return append(out, dictionary.encode(compression)?);
     }
     let count = values.ends.partition_point(|&end| end as usize <= SAMPLE);
     if dictionary.is_none() && values.data.len() > 2 * SAMPLE && count > 0 {
@@ -49,15 +51,15 @@ pub(crate) fn encode(out: &mut Vec<u8>, values: &ByteVec, compression: Compressi
         let data = values.data[..ends[count - 1] as usize].to_vec();
         let mut sample = Vec::new();
         encode(&mut sample, &ByteVec { ends, data }, compression)?;
-        encode_as(out, values, sample[0], compression);
-        return Ok(());
+        return encode_as(out, values, sample[0], compression);
     }
-    let mut best = Vec::with_capacity(values.data.len() + values.len() + 16);
-    encode_plain(&mut best, values, compression != Compression::None);
+    let mut best = Vec::new();
+    encode_plain(&mut best, values, compression != Compression::None)?;
     let mut size = stored_len(&best, compression)?;
-    if let Some(stream) = packed::encode(values, size) {
+    if let Some(stream) = packed::encode(values, size)? {
         let mut packed = vec![PACKED];
-        packed.extend_from_slice(&stream);
+        amax_memory::extend(&mut packed, &stream, WHAT)?;
+        drop(stream);
         let packed_size = stored_len(&packed, compression)?;
         if packed_size < size {
             (best, size) = (packed, packed_size);
@@ -69,7 +71,14 @@ pub(crate) fn encode(out: &mut Vec<u8>, values: &ByteVec, compression: Compressi
             best = candidate;
         }
     }
-    out.append(&mut best);
+    append(out, best)
+}
+
+fn append(out: &mut Vec<u8>, stream: Vec<u8>) -> Result<()> {
+    match out.is_empty() {
+        true => *out = stream,
+        false => amax_memory::extend(out, &stream, WHAT)?,
+    }
     Ok(())
 }
 
@@ -79,14 +88,20 @@ pub(crate) fn splits(tag: u8) -> bool {
 }
 
 /// Appends a stream of `values`, packed if `tag` says so and they can be, else plain.
-pub(crate) fn encode_as(out: &mut Vec<u8>, values: &ByteVec, tag: u8, compression: Compression) {
-    let packed = (tag == PACKED)
-        .then(|| packed::encode(values, usize::MAX))
-        .flatten();
+pub(crate) fn encode_as(
+    out: &mut Vec<u8>,
+    values: &ByteVec,
+    tag: u8,
+    compression: Compression,
+) -> Result<()> {
+    let packed = match tag {
+        PACKED => packed::encode(values, usize::MAX)?,
+        _ => None,
+    };
     match packed {
         Some(stream) => {
             out.push(PACKED);
-            out.extend_from_slice(&stream);
+            Ok(amax_memory::extend(out, &stream, WHAT)?)
         }
         None => encode_plain(out, values, compression != Compression::None),
     }
@@ -99,11 +114,10 @@ pub(crate) fn encode_small(
     compression: Compression,
 ) -> Result<()> {
     let (mut plain, mut delta) = (Vec::new(), Vec::new());
-    encode_plain(&mut plain, values, compression != Compression::None);
-    encode_delta(&mut delta, values, compression != Compression::None);
+    encode_plain(&mut plain, values, compression != Compression::None)?;
+    encode_delta(&mut delta, values, compression != Compression::None)?;
     let smaller = stored_len(&delta, compression)? < stored_len(&plain, compression)?;
-    out.append(if smaller { &mut delta } else { &mut plain });
-    Ok(())
+    append(out, if smaller { delta } else { plain })
 }
 
 /// What `bytes` will take on disk; snappy stands in for the slower compressors.
@@ -114,14 +128,15 @@ fn stored_len(bytes: &[u8], compression: Compression) -> Result<usize> {
     }
 }
 
-fn encode_plain(out: &mut Vec<u8>, values: &ByteVec, aligned: bool) {
+fn encode_plain(out: &mut Vec<u8>, values: &ByteVec, aligned: bool) -> Result<()> {
+    amax_memory::reserve(out, values.data.len() + values.len() + 16, WHAT)?;
     out.push(PLAIN);
     let lengths: Vec<i64> = values.iter().map(|v| v.len() as i64).collect();
     ints::encode(out, &lengths, aligned);
-    out.extend_from_slice(&values.data);
+    Ok(amax_memory::extend(out, &values.data, WHAT)?)
 }
 
-fn encode_delta(out: &mut Vec<u8>, values: &ByteVec, aligned: bool) {
+fn encode_delta(out: &mut Vec<u8>, values: &ByteVec, aligned: bool) -> Result<()> {
     let (mut prefixes, mut suffixes, mut data) = (Vec::new(), Vec::new(), Vec::new());
     let mut previous: &[u8] = &[];
     for value in values.iter() {
@@ -132,13 +147,13 @@ fn encode_delta(out: &mut Vec<u8>, values: &ByteVec, aligned: bool) {
             .count();
         prefixes.push(shared as i64);
         suffixes.push((value.len() - shared) as i64);
-        data.extend_from_slice(&value[shared..]);
+        amax_memory::extend(&mut data, &value[shared..], WHAT)?;
         previous = value;
     }
     out.push(DELTA);
     ints::encode(out, &prefixes, aligned);
     ints::encode(out, &suffixes, aligned);
-    out.append(&mut data);
+    Ok(amax_memory::extend(out, &data, WHAT)?)
 }
 
 struct Dictionary {
@@ -274,7 +289,7 @@ pub(crate) fn append_plain(
     if u32::try_from(base + total).is_err() {
         return Err(Error::Limit("4 GiB of values in one column"));
     }
-    out.data.extend_from_slice(ahead.bytes(total)?);
+    amax_memory::extend(&mut out.data, ahead.bytes(total)?, WHAT)?;
     out.ends[first..]
         .iter_mut()
         .for_each(|end| *end += base as u32);
@@ -290,7 +305,7 @@ pub(crate) fn decode_entries(reader: &mut Reader<'_>, n: usize, limit: usize) ->
             let total = read_ends(reader, n, limit, &mut ends)?;
             Ok(ByteVec {
                 ends,
-                data: reader.bytes(total)?.to_vec(),
+                data: amax_memory::copy(reader.bytes(total)?, WHAT)?,
             })
         }
         DELTA => {

@@ -49,7 +49,7 @@ pub(crate) fn encode_as(
         return corrupt("an encoding of strings for other values");
     };
     let mut out = Vec::new();
-    strings::encode_as(&mut out, values, encoding, compression);
+    strings::encode_as(&mut out, values, encoding, compression)?;
     Ok(out)
 }
 

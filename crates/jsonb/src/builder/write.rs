@@ -30,7 +30,8 @@ impl Builder {
     /// Appends the payload to `out`.
     pub(super) fn write(&mut self, out: &mut Vec<u8>) -> Result<(), Error> {
         // Every node takes at most an entry, a header and padding besides its arena bytes.
-        out.reserve(self.arena.len() + self.nodes.len() * (2 * WORD + 3) + 2 * WORD);
+        let most = self.arena.len() + self.nodes.len() * (2 * WORD + 3) + 2 * WORD;
+        amax_memory::reserve(out, most, super::WHAT)?;
         let mut stack = std::mem::take(&mut self.pending);
         stack.clear();
         let result = self.layout(out, &mut stack);

@@ -1,0 +1,82 @@
+//! Which rows of a leaf a snapshot sees, by the transactions that inserted them.
+
+use super::{relation, OpenLeaf};
+use crate::storage::manifest::{self, Replaced};
+use amax_lsm::xids::{precedes, FROZEN};
+use amax_lsm::{Component, Damaged, LeafEntry, LeafXids, Xids};
+use pgrx::pg_sys;
+
+/// Whether the snapshot may be too old to see what a committed transaction did.
+pub unsafe fn may_hide(snapshot: pg_sys::Snapshot, xid: u32) -> bool {
+    (*snapshot).snapshot_type == pg_sys::SnapshotType::SNAPSHOT_MVCC
+        && !precedes(xid, (*snapshot).xmin.into_inner())
+}
+
+impl OpenLeaf {
+    /// The transaction ids of the rows; None if they all are as visible as the component.
+    pub(super) fn xids(&self, rel: pg_sys::Relation) -> Result<Option<&Xids>, Replaced> {
+        if let Some(xids) = self.xids.get() {
+            return Ok(Some(xids));
+        }
+        let Some(xids) = xids_of(rel, self.place.1, &self.entry)? else {
+            return Ok(None);
+        };
+        self.bytes.set(self.bytes.get() + xids.bytes_used());
+        Ok(Some(self.xids.get_or_init(|| xids)))
+    }
+
+    /// The transaction that inserted a row, of those that are not loaded in bulk.
+    pub fn xid(&self, row: usize) -> u32 {
+        let (rel, _borrowed) = relation(self.relid);
+        let xids = self.xids(rel);
+        let xids = xids.unwrap_or_else(|Replaced| manifest::cancel_replaced());
+        xids.map_or(FROZEN, |xids| xids.get(row as u32))
+    }
+
+    /// Whether the snapshot sees rows of the leaf, as far as their transactions go; None if it sees all.
+    pub fn judge(
+        &self,
+        rel: pg_sys::Relation,
+        snapshot: pg_sys::Snapshot,
+    ) -> Result<Option<impl Fn(usize) -> bool + '_>, Replaced> {
+        // SAFETY: a snapshot that the caller reads with.
+        let hides = move |xid| unsafe {
+            may_hide(snapshot, xid)
+                && pg_sys::XidInMVCCSnapshot(pg_sys::TransactionId::from(xid), snapshot)
+        };
+        match self.entry.xids.range() {
+            Some((_, newest)) if unsafe { may_hide(snapshot, newest) } => {}
+            _ => return Ok(None),
+        }
+        let xids = self.xids(rel)?;
+        Ok(xids.map(|xids| move |row| !hides(xids.get(row as u32))))
+    }
+}
+
+/// The transaction ids of a leaf's rows; None if they all are as visible as the component.
+fn xids_of(
+    rel: pg_sys::Relation,
+    component: u64,
+    entry: &LeafEntry,
+) -> Result<Option<Xids>, Replaced> {
+    let rows = entry.rows;
+    let ids = match &entry.xids {
+        LeafXids::Frozen => return Ok(None),
+        LeafXids::One(xid) => return Ok(Some(Xids::all(rows, *xid))),
+        LeafXids::Each { ids, .. } => ids,
+    };
+    let what = "transaction ids of a leaf";
+    let decode = |bytes: &[u8]| match Xids::decode(bytes)? {
+        xids if xids.len() == rows => Ok(Some(xids)),
+        xids => Err(Damaged(format!("{} for {rows} rows", xids.len()))),
+    };
+    manifest::read_blob(rel, component, ids, what, decode)
+}
+
+/// The same of a settled component, past the cache.
+pub fn read_xids(rel: pg_sys::Relation, component: &Component, entry: &LeafEntry) -> Xids {
+    let xids = xids_of(rel, component.id, entry);
+    let xids = xids.unwrap_or_else(|Replaced| manifest::cancel_replaced());
+    let loaded = component.origin.map_or(FROZEN, |origin| origin.xid);
+    xids.unwrap_or_else(|| Xids::all(entry.rows, loaded))
+}

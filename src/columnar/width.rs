@@ -1,0 +1,122 @@
+//! Rows that a load or rewrite leaves to heap's functions, whatever their number: they say whether a page can hold such a row, once what
+//! can be is out of line; and what holds more than one leaf should, stays in row pages.
+
+use super::stub::KEY_BYTES;
+use crate::am::bulk::is_logically_logged;
+use crate::maintenance::flush;
+use crate::types::attribute;
+use pgrx::pg_sys;
+
+/// The widest tuple that a page holds (htup_details.h: MaxHeapTupleSize).
+pub const MOST: usize = 8160;
+/// Attributes beyond this may be moved out of line (toast_tuple_find_biggest_attribute(): MAXALIGN(TOAST_POINTER_SIZE)).
+const KEPT: usize = 24;
+
+/// A table's attributes, as far as the width of its rows goes.
+pub struct Width {
+    attributes: Vec<Attribute>,
+    /// The widest tuple, if one may be wider: few tables have so many columns, or such that have no form out of line. All attributes then;
+    /// else those of variable length.
+    most: Option<usize>,
+    /// Bytes that go to one leaf.
+    most_bytes: usize,
+}
+
+struct Attribute {
+    at: usize,
+    len: i16,
+    align: usize,
+    /// May be moved out of line.
+    moves: bool,
+}
+
+impl Attribute {
+    unsafe fn of(rel: pg_sys::Relation, at: usize) -> Attribute {
+        let att = &*attribute((*rel).rd_att, at);
+        let toasts = (*(*rel).rd_rel).reltoastrelid != pg_sys::InvalidOid;
+        Attribute {
+            at,
+            len: att.attlen,
+            align: match att.attalign as u8 {
+                pg_sys::TYPALIGN_DOUBLE => 8,
+                pg_sys::TYPALIGN_INT => 4,
+                pg_sys::TYPALIGN_SHORT => 2,
+                _ => 1,
+            },
+            moves: toasts && att.attlen == -1 && att.attstorage as u8 != pg_sys::TYPSTORAGE_PLAIN,
+        }
+    }
+
+    /// Bytes of a value: what is out of line or compressed counts as what it stands for.
+    unsafe fn bytes(&self, value: pg_sys::Datum) -> usize {
+        match self.len {
+            -1 => {
+                let value = value.cast_mut_ptr::<pg_sys::varlena>();
+                let plain = pgrx::varlena::varatt_is_4b_u(value)
+                    || pgrx::varlena::varatt_is_1b(value) && !pgrx::varlena::varatt_is_1b_e(value);
+                if plain {
+                    pgrx::varlena::varsize_any(value)
+                } else {
+                    pg_sys::toast_raw_datum_size(pg_sys::Datum::from(value))
+                }
+            }
+            -2 => std::ffi::CStr::from_ptr(value.cast_mut_ptr()).count_bytes() + 1,
+            len => len as usize,
+        }
+    }
+}
+
+impl Width {
+    /// Of rows that are heap's, or columnar ones that may become heap's.
+    pub unsafe fn of(rel: pg_sys::Relation) -> Width {
+        Width::new(rel, MOST, true)
+    }
+
+    /// Of columnar rows whose stubs have to hold all of them; None if they need not. Logical decoding shows the old row from there, under
+    /// REPLICA IDENTITY FULL.
+    pub unsafe fn of_whole_stubs(rel: pg_sys::Relation) -> Option<Width> {
+        let full = (*(*rel).rd_rel).relreplident as u8 == pg_sys::REPLICA_IDENTITY_FULL;
+        (full && is_logically_logged(rel)).then(|| Width::new(rel, MOST - KEY_BYTES, false))
+    }
+
+    unsafe fn new(rel: pg_sys::Relation, most: usize, move_out: bool) -> Width {
+        let natts = (*(*rel).rd_att).natts as usize;
+        let of = |at| {
+            let attribute = Attribute::of(rel, at);
+            let moves = attribute.moves && move_out;
+            Attribute { moves, ..attribute }
+        };
+        let all: Vec<_> = (0..natts).map(of).collect();
+        let widest = all.iter().fold(header(natts), |width, a| match a.len {
+            _ if a.moves => width.next_multiple_of(a.align) + KEPT,
+            len @ 0.. => width.next_multiple_of(a.align) + len as usize,
+            _ => usize::MAX / 2,
+        });
+        let page_matters = widest > most;
+        let varies = |a: &Attribute| page_matters || a.len < 0;
+        Width {
+            attributes: all.into_iter().filter(varies).collect(),
+            most: page_matters.then_some(most),
+            most_bytes: flush::most(),
+        }
+    }
+
+    /// Whether the row belongs in a row page.
+    pub unsafe fn is_for_heap(&self, values: *const pg_sys::Datum, isnull: *const bool) -> bool {
+        let (mut bytes, mut tuple) = (0, header(self.attributes.len()));
+        for attribute in self.attributes.iter().filter(|a| !*isnull.add(a.at)) {
+            let own = attribute.bytes(*values.add(attribute.at));
+            bytes += own;
+            // At most what heap makes of it: what can be moved leaves 18 bytes, or up to 24 if it is that short when compressed.
+            let kept = if attribute.moves { own.min(KEPT) } else { own };
+            tuple = usize::next_multiple_of(tuple, attribute.align) + kept;
+        }
+        bytes > self.most_bytes || self.most.is_some_and(|most| tuple > most)
+    }
+}
+
+/// Of a tuple with NULLs.
+fn header(natts: usize) -> usize {
+    let bitmap = std::mem::offset_of!(pg_sys::HeapTupleHeaderData, t_bits);
+    (bitmap + natts.div_ceil(8)).next_multiple_of(8)
+}

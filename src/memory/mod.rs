@@ -1,0 +1,126 @@
+//! Memory of Rust's side: how malloc deals with vectors, and what happens when there is no more. See README.md.
+
+mod allocator;
+pub mod fault;
+mod reserve;
+
+use pgrx::prelude::*;
+use pgrx::PgMemoryContexts;
+use std::ffi::{c_char, c_int};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+/// Sets the reserve aside, and has a session keep up to 64 MB of free memory at the end of its heap: a leaf's columns and what is computed
+/// of them are some hundred kilobytes each, allocated and freed for every leaf; by default malloc gives such memory back to the system at
+/// once, and touching it anew costs up to a third of a query. Hash tables are larger, and looked at all over: with pages of 4 kB each look
+/// takes a walk of the page tables beside the cache miss, hence `allocator`.
+pub fn init() {
+    #[cfg(target_env = "gnu")]
+    {
+        extern "C" {
+            fn mallopt(parameter: c_int, value: c_int) -> c_int;
+        }
+        // malloc.h
+        const M_TRIM_THRESHOLD: c_int = -1;
+        const M_MMAP_THRESHOLD: c_int = -3;
+        // SAFETY: sets parameters of malloc, which may be called at any time.
+        unsafe {
+            mallopt(M_MMAP_THRESHOLD, 32 << 20);
+            mallopt(M_TRIM_THRESHOLD, 64 << 20);
+        }
+    }
+    reserve::fill();
+}
+
+/// CHECK_FOR_INTERRUPTS(), and an error if memory was refused a while ago: where the one may be raised, so may the other.
+#[inline]
+pub fn check_for_interrupts() {
+    pgrx::check_for_interrupts!();
+    if let Err(error) = amax_memory::check("executing") {
+        // SAFETY: reads what ProcessInterrupts() reads.
+        if unsafe { pg_sys::InterruptHoldoffCount == 0 && pg_sys::CritSectionCount == 0 } {
+            raise(error)
+        }
+    }
+}
+
+/// Raises an error unless so much memory can be had.
+#[inline]
+pub fn ask(bytes: usize, what: &'static str) {
+    amax_memory::ask(bytes, what).unwrap_or_else(|e| raise(e))
+}
+
+#[cold]
+pub fn raise(error: amax_memory::OutOfMemory) -> ! {
+    amax_memory::forget();
+    ereport!(
+        ERROR,
+        PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY,
+        "out of memory",
+        format!(
+            "Failed on request of {} bytes for {}.",
+            error.bytes, error.what
+        )
+    );
+}
+
+/// A (sub)transaction has ended: whatever was refused went well nevertheless, or was an error.
+pub fn settle() {
+    amax_memory::forget();
+    reserve::fill();
+}
+
+static ENDING: AtomicBool = AtomicBool::new(false);
+
+/// Whether the session ends in the midst of anything: what Rust has in hand may be half done, and is not to be looked at.
+pub fn is_ending() -> bool {
+    ENDING.load(Relaxed)
+}
+
+struct Kept<T>(std::mem::ManuallyDrop<T>);
+
+impl<T> Drop for Kept<T> {
+    fn drop(&mut self) {
+        if !is_ending() {
+            // SAFETY: once, and nobody looks at it any more.
+            unsafe { std::mem::ManuallyDrop::drop(&mut self.0) }
+        }
+    }
+}
+
+/// Moves a value into a memory context, with which it is dropped.
+pub fn keep<T>(context: &mut PgMemoryContexts, value: T) -> *mut T {
+    let kept = Kept(std::mem::ManuallyDrop::new(value));
+    // SAFETY: the field's address is all that is taken.
+    unsafe { (&raw mut (*context.leak_and_drop_on_delete(kept)).0).cast() }
+}
+
+/// ereport(FATAL): this never returns, so nothing unwinds.
+#[cold]
+unsafe fn end_session(bytes: usize) -> ! {
+    extern "C-unwind" {
+        fn errstart(level: c_int, domain: *const c_char) -> bool;
+        fn errcode(code: c_int) -> c_int;
+        fn errmsg(format: *const c_char, ...) -> c_int;
+        fn errdetail(format: *const c_char, ...) -> c_int;
+        fn errhint(format: *const c_char, ...) -> c_int;
+        fn errfinish(file: *const c_char, line: c_int, function: *const c_char);
+    }
+    ENDING.store(true, Relaxed);
+    // For what is done on the way out.
+    reserve::give_all();
+    if errstart(PgLogLevel::FATAL as c_int, std::ptr::null()) {
+        errcode(PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY as c_int);
+        errmsg(c"out of memory".as_ptr());
+        errdetail(
+            c"Failed on request of %zu bytes, and the reserve is used up.".as_ptr(),
+            bytes,
+        );
+        errhint(c"The session ends, so that others are not touched.".as_ptr());
+        errfinish(
+            c"memory/mod.rs".as_ptr(),
+            line!() as c_int,
+            c"end_session".as_ptr(),
+        );
+    }
+    pg_sys::proc_exit(1)
+}

@@ -1,0 +1,56 @@
+//! Which pages a backend has found sound, so that a page's checksum is computed when somebody has changed the page or it has come into
+//! another buffer, not at each look.
+
+use super::buffer::corrupt;
+use amax_lsm::page;
+use pgrx::pg_sys;
+use std::cell::Cell;
+
+/// Buffers remembered.
+const PLACES: usize = 256;
+
+/// A page as it was: its relation's file, its block, its buffer and its LSN. (Pages that are not logged keep theirs: they are looked at
+/// once.)
+type Seen = (u32, u32, pg_sys::Buffer, u64);
+
+thread_local! {
+    static SEEN: [Cell<Seen>; PLACES] = const { [const { Cell::new((0, 0, 0, 0)) }; PLACES] };
+}
+
+/// What the page in a buffer is now; the caller has it locked.
+fn as_it_is(rel: pg_sys::Relation, buffer: pg_sys::Buffer) -> Seen {
+    let file = super::cache::file_id(rel);
+    // SAFETY: the buffer is pinned and locked.
+    unsafe {
+        let header = &*(pg_sys::BufferGetPage(buffer) as *const pg_sys::PageHeaderData);
+        let lsn = u64::from(header.pd_lsn.xlogid) << 32 | u64::from(header.pd_lsn.xrecoff);
+        (file.2, pg_sys::BufferGetBlockNumber(buffer), buffer, lsn)
+    }
+}
+
+fn place<R>(buffer: pg_sys::Buffer, f: impl FnOnce(&Cell<Seen>) -> R) -> R {
+    SEEN.with(|seen| f(&seen[buffer as u32 as usize % PLACES]))
+}
+
+/// Raises an error if the page, the bytes of which these are, is not what was written.
+pub fn check(rel: pg_sys::Relation, buffer: pg_sys::Buffer, bytes: &[u8]) {
+    let seen = as_it_is(rel, buffer);
+    if place(buffer, Cell::get) == seen {
+        return;
+    }
+    if let Err(damage) = page::check(bytes, seen.1) {
+        corrupt(rel, seen.1, &damage.to_string());
+    }
+    place(buffer, |place| place.set(seen));
+}
+
+/// The page is ours, just written.
+pub fn note(rel: pg_sys::Relation, buffer: pg_sys::Buffer) {
+    let seen = as_it_is(rel, buffer);
+    place(buffer, |place| place.set(seen));
+}
+
+/// All are looked at again.
+pub fn forget() {
+    SEEN.with(|seen| seen.iter().for_each(|place| place.set(Seen::default())));
+}
