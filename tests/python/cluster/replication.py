@@ -1,9 +1,10 @@
 """Streaming standbys under load, on servers that preload nothing, one of them without the library.
 
-    replication.py DIRECTORY RESULTS [feedback-off|feedback-on|conflicts|consistency...]
+    replication.py DIRECTORY RESULTS [feedback-off|feedback-on|reports|conflicts|consistency...]
 
 A transaction does the same to a heap table and to its amax twin, so both hold the same rows in every snapshot of every server, whatever has
-been replayed. Environment: AMAX_REPLICATION_SECONDS, the time of one load (default 12), AMAX_SEED. The last line is "N passed, N failed".
+been replayed. Environment: AMAX_REPLICATION_SECONDS, the time of one load (default 12), AMAX_REPORT_SECONDS, that of long queries
+(default 20), AMAX_SEED. The last line is "N passed, N failed".
 """
 
 import collections
@@ -20,6 +21,7 @@ import time
 import psycopg
 
 import installation
+import reports
 from checks import Checks, equal
 from load import Load, ask, compare, digest, healthy, plan, queries, PLANS
 from server import PG_BIN, Server
@@ -49,6 +51,13 @@ class Reader:
         self.stop.set()
         for thread in self.threads:
             thread.join()
+
+    def finish(self):
+        """Goes on until each kind has got to its end: under a load that conflicts with all long queries, after it."""
+        until = time.monotonic() + 60
+        while not self.stop.wait(0.2) and time.monotonic() < until:
+            if all(self.did[job] for job in ("short", "long", "cursor")):
+                break
 
     def thread(self, job, number):
         rng = random.Random(f"reader {self.seed} {number}")
@@ -195,13 +204,15 @@ class Scenario:
         caught_up(primary, reader)
         bare = None
         with check("long queries and cursors on a standby during flush and reuse") as said:
-            with Reader(reader, self.seed) as readers, load:
-                readers.stop.wait(self.seconds / 3)
-                with check("pg_basebackup under load"):
-                    bare = primary.backup(f"{self.name}-bare", settings, self.stock)
-                    primary.run("pg_verifybackup", "--no-parse-wal", "--ignore=postgresql.conf", bare.data)
-                    self.started(bare)
-                readers.stop.wait(self.seconds * 2 / 3)
+            with Reader(reader, self.seed) as readers:
+                with load:
+                    readers.stop.wait(self.seconds / 3)
+                    with check("pg_basebackup under load"):
+                        bare = primary.backup(f"{self.name}-bare", settings, self.stock)
+                        primary.run("pg_verifybackup", "--no-parse-wal", "--ignore=postgresql.conf", bare.data)
+                        self.started(bare)
+                    readers.stop.wait(self.seconds * 2 / 3)
+                readers.finish()
             if readers.problems:
                 raise Mismatch("\n".join(readers.problems))
             said += [load.did(), ", ".join(f"{n} {what}" for what, n in sorted(readers.did.items()))]
@@ -233,62 +244,109 @@ class Scenario:
         with check("checksums after clean shutdowns"):
             stop_and_check(self.servers)
 
+    def reports(self):
+        """Long queries on the standby of a primary that only inserts."""
+        seconds = float(os.environ.get("AMAX_REPORT_SECONDS", "20"))
+        primary = self.started(Server(self.directory, f"{self.name}-primary", SETTINGS))
+        load = Load(primary, self.seed)
+        with primary.connect("load") as control:
+            control.execute(reports.SETUP)
+        reports.Growth(load)
+        load.run(2)
+        standby = self.started(primary.backup(f"{self.name}-standby", [*SETTINGS, "max_standby_streaming_delay = 0", "hot_standby_feedback = off"]))
+        caught_up(primary, standby)
+        with self.checks.check(f"{self.name}: an insert-only primary cancels no query of a standby, and changes none") as said:
+            with load:
+                said.append(reports.Reports(standby, seconds, self.seed).run())
+            said.append(load.did())
+            said.append(same_everywhere(primary, standby, self.seed))
+        with self.checks.check(f"{self.name}: clean shutdowns"):
+            stop_and_check(self.servers)
+
     def conflicts(self):
-        """What maintenance makes visible or takes away goes, for a standby's query, only with a conflict: without any writer of rows, whose own
-        records would cancel the query first."""
+        """What maintenance makes visible, or takes away, behind the back of a standby's query, which nothing waits for."""
         primary = self.started(Server(self.directory, f"{self.name}-primary", SETTINGS))
         standby = self.started(primary.backup(f"{self.name}-standby", [*SETTINGS, "max_standby_streaming_delay = 0"]))
         with primary.connect() as control:
             control.execute("CREATE EXTENSION amax")
-        insert = "INSERT INTO {t} SELECT i, jsonb_build_object('n', i) FROM generate_series(1001, 1400) i"
+        # Long enough for columns that are read a block at a time.
+        row = "i, jsonb_build_object('n', i, 'long', (SELECT string_agg(md5(i || ' ' || n), '') FROM generate_series(1, 20 + i % 7 / 6 * 80) n))"
+        insert = f"INSERT INTO {{t}} SELECT {row} FROM generate_series(1001, 1400) i"
         flush, keep = "SET amax.flush_threshold = 0; SET amax.bulk_threshold = 1000", "SET amax.flush_threshold = 1000; SET amax.bulk_threshold = 1000"
-        for number, (what, steps) in enumerate({
-                "rows flushed that it does not see": [flush, insert, "VACUUM {t}"],
-                "rows frozen that it does not see": [keep, insert, "VACUUM (FREEZE) {t}"],
-                "a load frozen that it does not see": [flush, "SET amax.bulk_threshold = 0", insert, "VACUUM {t}"],
-                "row pages emptied that it reads": [flush, "VACUUM {t}", "SELECT pg_current_xact_id()", "VACUUM {t}"],
-        }.items()):
-            with self.checks.check(f"{self.name}: {what}"), primary.connect() as writer:
-                table = f"t{number}"
-                writer.execute(f"CREATE TABLE {table} (id int, doc jsonb) USING amax")
-                writer.execute(f"INSERT INTO {table} SELECT i, jsonb_build_object('n', i) FROM generate_series(1, 400) i")
-                caught_up(primary, standby)
-                connection = standby.connect(prepare_threshold=None)
-                pid = connection.info.backend_pid
-                connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
-                connection.execute(f"DECLARE c CURSOR FOR SELECT id, doc FROM {table}")
-                got = connection.execute("FETCH 3 FROM c").fetchall()
-                for step in steps:
-                    writer.execute(step.format(t=table))
-                try:
+        vacuum = "VACUUM (PROCESS_TOAST false) {t}"
+        # Pages that are given up become free with the VACUUM after a transaction, and are used again.
+        reuse = ["SELECT pg_current_xact_id()", vacuum, insert, insert, vacuum] * 3
+        merge = "SET amax.merge_ratio = 0; SET amax.max_components = 1"
+        full = "SET amax.bulk_threshold = 0; VACUUM FULL {t}"
+        for number, (what, before, steps, cancelled) in enumerate([
+                ("rows flushed that it does not see", [], [flush, insert, vacuum], False),
+                ("a load settled that it does not see", [], [flush, "SET amax.bulk_threshold = 0", insert, vacuum], False),
+                ("row pages used again that it reads", [], [flush, vacuum, *reuse], False),
+                ("columns used again that it reads", [], [flush, merge, insert, vacuum, *reuse], False),
+                ("rows frozen that it does not see", [], [keep, insert, "VACUUM (FREEZE) {t}"], True),
+                ("columnar rows frozen that it does not see", [flush, vacuum], [flush, insert, "VACUUM (FREEZE) {t}"], True),
+                ("a row deleted that it sees", [flush, vacuum], [flush, "DELETE FROM {t} WHERE id = 1", "SELECT pg_current_xact_id()", vacuum], True),
+        ]):
+            for kind, reading in enumerate(["SELECT id, doc FROM {t}", "SELECT id, doc FROM {t} ORDER BY id", "SELECT id, doc FROM {t} WHERE id > 0",
+                                            "SELECT id, doc->'n', doc->>'long' FROM {t} WHERE id > 0", "SELECT id, doc->'n', doc->>'long' FROM {t}"]):
+                with self.checks.check(f"{self.name}: {what}: {reading}"), primary.connect() as writer:
+                    table = f"t{number}_{kind}"
+                    # Truncating the end of the file takes a lock, which is a conflict.
+                    writer.execute(f"CREATE TABLE {table} (id int, doc jsonb) USING amax WITH (vacuum_truncate = off); CREATE INDEX ON {table} (id)")
+                    # Blocks of many rows.
+                    if what.startswith("columns"):
+                        writer.execute("SET amax.bulk_threshold = 0")
+                    for step in [f"INSERT INTO {{t}} SELECT {row} FROM generate_series(1, 400) i", *before]:
+                        writer.execute(step.format(t=table))
                     caught_up(primary, standby)
-                    got += connection.execute("FETCH ALL FROM c").fetchall()
-                    equal("rows of the cursor", len(got), 400)
-                    equal("what is wrong of them", [row for i, row in enumerate(got, 1) if row != (i, {"n": i})], [])
-                    equal("rows counted", connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0], 400)
-                    raise Mismatch("the answers are right, but nothing was to keep them so: has the step been done?")
-                except psycopg.Error as error:
-                    if not is_conflict(standby, pid, error):
-                        raise
-                connection.close()
+                    connection = standby.connect(prepare_threshold=None)
+                    pid = connection.info.backend_pid
+                    said = []
+                    connection.add_notice_handler(lambda notice, said=said: said.append(notice.message_primary))
+                    connection.execute("SET client_min_messages = debug1")
+                    connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
+                    if "ORDER BY" in reading:
+                        connection.execute("SET LOCAL enable_sort = off")
+                    if "WHERE" in reading:
+                        connection.execute("SET LOCAL enable_seqscan = off; SET LOCAL enable_indexscan = off")
+                    connection.execute(f"DECLARE c CURSOR FOR {reading.format(t=table)}")
+                    got = connection.execute("FETCH 3 FROM c").fetchall()
+                    for step in steps:
+                        writer.execute(step.format(t=table))
+                    try:
+                        caught_up(primary, standby)
+                        got += connection.execute("FETCH ALL FROM c").fetchall()
+                        equal("rows of the cursor", len(got), 400)
+                        wrong = [row for i, row in enumerate(got, 1) if row[0] != i or i != (row[1]["n"] if len(row) == 2 else row[1])]
+                        equal("what is wrong of them", wrong, [])
+                        counted = connection.execute(f"SELECT count(*), count(doc->'n'), sum(length(doc->>'long')) FROM {table}").fetchone()
+                        equal("rows counted", counted, (400, 400, 343 * 20 * 32 + 57 * 100 * 32))
+                        made_again = any("is made again" in what for what in said)
+                        if made_again != ("columns used again" in what and "WHERE" in reading):
+                            raise Mismatch(f"whether a leaf was made again: {made_again}")
+                        if cancelled:
+                            raise Mismatch("the answers are right, but nothing was to keep them so: has the step been done?")
+                    except psycopg.Error as error:
+                        if not cancelled or not is_conflict(standby, pid, error):
+                            raise
+                    connection.close()
         with self.checks.check(f"{self.name}: rows rewritten that it does not see"), primary.connect() as writer:
             writer.execute("CREATE TABLE rewritten (id int, doc jsonb) USING amax")
             writer.execute(insert.format(t="rewritten"))
             caught_up(primary, standby)
-            connection = standby.connect(prepare_threshold=None)
-            pid = connection.info.backend_pid
-            # A snapshot, but no lock on the table, which would be a conflict of its own.
-            connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1")
-            for step in (insert.format(t="rewritten"), "SET amax.bulk_threshold = 0", "VACUUM FULL rewritten"):
-                writer.execute(step)
-            try:
-                caught_up(primary, standby)
-                equal("rows counted", connection.execute("SELECT count(*) FROM rewritten").fetchone()[0], 400)
-                raise Mismatch("the answer is right, but nothing was to keep it so: has the table been rewritten?")
-            except psycopg.Error as error:
-                if not is_conflict(standby, pid, error):
-                    raise
-            connection.close()
+            with standby.connect(prepare_threshold=None) as connection:
+                # A snapshot, but no lock on the table, which would be a conflict.
+                connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1")
+                for step in (insert, full):
+                    for statement in step.format(t="rewritten").split("; "):
+                        writer.execute(statement)
+                try:
+                    caught_up(primary, standby)
+                    equal("rows counted", connection.execute("SELECT count(*), count(doc->'n') FROM rewritten").fetchone(), (400, 400))
+                except psycopg.Error as error:
+                    # PostgreSQL's own, of catalogs that the rewrite changed and pruned.
+                    if not is_conflict(standby, connection.info.backend_pid, error):
+                        raise
         with self.checks.check(f"{self.name}: functions that look inside are refused an unlogged table, as queries are"), primary.connect() as writer:
             writer.execute("CREATE UNLOGGED TABLE unlogged (id int, doc jsonb) USING amax")
             caught_up(primary, standby)
@@ -343,7 +401,8 @@ def main():
     logging.getLogger("psycopg").setLevel(logging.CRITICAL)
     checks = Checks()
     stock = installation.stock(PG_BIN, directory / "stock")
-    scenarios = {"feedback-off": lambda s: s.streaming("off"), "feedback-on": lambda s: s.streaming("on"), "conflicts": lambda s: s.conflicts(),
+    scenarios = {"feedback-off": lambda s: s.streaming("off"), "feedback-on": lambda s: s.streaming("on"), "reports": lambda s: s.reports(),
+                 "conflicts": lambda s: s.conflicts(),
                  "consistency": lambda s: s.consistency()}
     for name, run in scenarios.items():
         if wanted and name not in wanted:
