@@ -4,13 +4,16 @@ use pgrx::pg_sys;
 use pgrx::pg_sys::panic::CaughtError;
 use pgrx::prelude::*;
 
-/// Runs `f` in a subtransaction, which ends whatever happens (as plpgsql's blocks with EXCEPTION do it, exec_stmt_block()). An error with this
-/// code undoes it, and with it go the locks, pins, snapshots and contexts that `f` has taken; its message is the result. Other errors go on.
+/// Runs `f` in a subtransaction, which ends whatever happens (as plpgsql's blocks with EXCEPTION do it, exec_stmt_block()). An error with one
+/// of these codes undoes it, and with it go the locks, pins, snapshots and contexts that `f` has taken; what it says is the result. Other errors go on.
 /// Nothing that `f` does may need a transaction id, or be undone by aborting: what it has written must be harmless, as after a crash.
 ///
 /// Fit for the time before a commit, too: PostgreSQL runs deferred triggers then, whose functions may have EXCEPTION blocks
 /// (BeginInternalSubTransaction() in xact.c), and has not ended any of its own modules when it calls us.
-pub unsafe fn catch<R>(code: PgSqlErrorCode, f: impl FnOnce() -> R) -> Result<R, String> {
+pub unsafe fn catch<R>(
+    codes: &'static [PgSqlErrorCode],
+    f: impl FnOnce() -> R,
+) -> Result<R, Caught> {
     let context = pg_sys::CurrentMemoryContext;
     let owner = pg_sys::CurrentResourceOwner;
     pg_sys::BeginInternalSubTransaction(std::ptr::null());
@@ -33,31 +36,40 @@ pub unsafe fn catch<R>(code: PgSqlErrorCode, f: impl FnOnce() -> R) -> Result<R,
         Ok(result)
     });
     PgTryBuilder::new(run)
-        .catch_when(code, move |cause| {
-            let message = message(&cause);
-            undo();
-            Err(message)
-        })
         .catch_others(move |cause| {
+            let caught = Caught::of(&cause);
             undo();
-            cause.rethrow()
+            if codes.contains(&caught.code) {
+                Err(caught)
+            } else {
+                cause.rethrow()
+            }
         })
         .execute()
 }
 
-fn message(cause: &CaughtError) -> String {
-    use CaughtError::*;
-    match cause {
-        PostgresError(report)
+/// An error that undid a subtransaction.
+pub struct Caught {
+    pub code: PgSqlErrorCode,
+    /// With its detail.
+    pub message: String,
+}
+
+impl Caught {
+    fn of(cause: &CaughtError) -> Caught {
+        use CaughtError::*;
+        let (PostgresError(report)
         | ErrorReport(report)
         | RustPanic {
             ereport: report, ..
-        } => {
-            let detail = report
-                .detail()
-                .map(|d| format!(" ({d})"))
-                .unwrap_or_default();
-            format!("{}{detail}", report.message())
+        }) = cause;
+        let detail = report
+            .detail()
+            .map(|d| format!(" ({d})"))
+            .unwrap_or_default();
+        Caught {
+            code: report.sql_error_code(),
+            message: format!("{}{detail}", report.message()),
         }
     }
 }

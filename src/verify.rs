@@ -64,7 +64,8 @@ fn verify(table: pg_sys::Oid) -> SetOfIterator<'static, String> {
 /// What is damaged is a problem, and so is the result of what follows.
 fn guarded<R>(f: impl FnOnce() -> R) -> Result<R, String> {
     // SAFETY: it reads.
-    unsafe { subtransaction::catch(PgSqlErrorCode::ERRCODE_DATA_CORRUPTED, f) }
+    let caught = unsafe { subtransaction::catch(&[PgSqlErrorCode::ERRCODE_DATA_CORRUPTED], f) };
+    caught.map_err(|damage| damage.message)
 }
 
 /// The pages that the manifest is stored in.

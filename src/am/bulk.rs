@@ -250,9 +250,10 @@ impl Load {
         // All blocks reserved are the component's; what follows starts in one of its own.
         (self.next_block..self.end_block).for_each(|v| writer.own(v));
         self.next_block = self.end_block;
-        let (mut component, _, _) = writer.finish(rel, Some(self.origin()));
+        let (mut component, free, _) = writer.finish(rel, Some(self.origin()));
         fault("load_written");
         manifest::publish(rel, |manifest| {
+            manifest.free.give_all(&free);
             component.id = manifest.next_component;
             manifest.next_component += 1;
             manifest.components.push(component);

@@ -24,7 +24,6 @@ use crate::storage::{manifest, map, meta};
 use crate::types::attribute;
 use amax_lsm::tid::key;
 use amax_lsm::xids::{is_normal, precedes, FROZEN};
-use amax_lsm::FreeSpace;
 use pgrx::pg_sys;
 
 /// VACUUM's limits for the table.
@@ -127,7 +126,7 @@ impl Rewrite {
         meta::ensure(self.new);
         let options = Options::of(self.new);
         self.component = Some(Component {
-            writer: ComponentWriter::new(self.new, options, Some(FreeSpace::default())),
+            writer: ComponentWriter::new(self.new, options, None),
             v: 0,
             offset: 0,
         });
@@ -159,12 +158,13 @@ impl Rewrite {
         let first = meta::reserve(self.new, v + 1);
         assert_eq!(first, 0, "the new file had rows");
         (0..=v).for_each(|v| writer.own(v));
-        let (mut component, _, _) = writer.finish(self.new, None);
+        let (mut component, free, _) = writer.finish(self.new, None);
         fault("rewrite_shredded");
         if self.frozen {
             vacuum::conflict_older(self.new, self.cutoffs.xid);
         }
         manifest::publish(self.new, |manifest| {
+            manifest.free.give_all(&free);
             component.id = manifest.next_component;
             manifest.next_component += 1;
             manifest.components.push(component);

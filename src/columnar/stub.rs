@@ -14,7 +14,7 @@ use crate::am::bulk::is_logically_logged;
 use crate::maintenance::fault;
 use crate::storage::buffer::{corrupt, Change, Kind, Lock, Pin};
 use crate::storage::rowpage::{self, heap_tuple, is_stub, set_tid, tid_block, InHeap, STUB};
-use crate::storage::{manifest, map, meta};
+use crate::storage::{manifest, map, meta, room};
 use crate::types::attribute;
 use amax_lsm::meta::Map;
 use amax_lsm::tid::{self, key, Key, MAX_OFFSET};
@@ -140,6 +140,9 @@ fn directory_page(rel: pg_sys::Relation, v: u32) -> Option<u32> {
 
 /// Sets the row's entry to `to` if it is `from`; true on success. The page's lock decides between two who try.
 fn replace(rel: pg_sys::Relation, v: u32, offset: u16, from: State, to: State) -> bool {
+    if from != State::None && directory_page(rel, v).is_none() {
+        return false;
+    }
     let (mut change, page) = loop {
         let block = map::get_or_make(rel, Map::Stubs, v / BLOCKS_PER_PAGE, Kind::Stubs);
         let mut change = Change::begin(rel);
@@ -270,6 +273,7 @@ unsafe fn create(
     let mut context = pgrx::PgMemoryContexts::new("amax stub");
     let old = pg_sys::MemoryContextSwitchTo(context.value());
     let mut tuple = form(rel, row, at);
+    room::for_tuple(rel, tuple.t_len as usize);
     let guard = InHeap::enter();
     let kind = Posing::of(rel, tuple.t_len as usize);
     // Frozen: every snapshot that sees the row must see that it has not been changed yet.
@@ -425,6 +429,7 @@ pub unsafe fn take_off(rel: pg_sys::Relation, pin: &Pin, idle: &[(Key, u16)]) {
     for &(_, offset) in idle {
         rowpage::set_unused(page, offset);
     }
+    pg_sys::PageTruncateLinePointerArray(page);
     rowpage::free_space_to_lowest(page);
     change.commit();
 }

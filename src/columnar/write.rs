@@ -3,7 +3,7 @@
 use super::value::{from_datum, storages, Storage};
 use crate::options::Options;
 use crate::storage::buffer::{rel_name, PAYLOAD};
-use crate::storage::{blob, manifest};
+use crate::storage::{blob, manifest, room};
 use amax_format::{LeafBuilder, LeafOptions};
 use amax_lsm::{
     tid, Blob, Component, Directory, Extent, FreeSpace, Key, LeafEntry, LeafXids, Origin, RangeSet,
@@ -68,8 +68,10 @@ impl Leaves {
             Some(free) => blob::write(rel, free, bytes),
             None => {
                 let mut free = FreeSpace::default();
-                if manifest::current(rel).free.pages() > 0 {
-                    let pages = bytes.len().div_ceil(PAYLOAD) as u32;
+                let current = manifest::current(rel);
+                let spare = current.free.pages().saturating_sub(room::kept(&current));
+                if spare > 0 {
+                    let pages = bytes.len().div_ceil(PAYLOAD).min(spare as usize) as u32;
                     let taken = manifest::publish(rel, |manifest| manifest.free.take(pages));
                     taken.into_iter().for_each(|extent| free.give(extent));
                 }
@@ -78,8 +80,8 @@ impl Leaves {
         }
     }
 
-    /// Writes the directory. The component is complete but for its id, which publishing gives it; with it come the free pages not
-    /// used, and all pages of the component.
+    /// Writes the directory. The component is complete but for its id, which publishing gives it; with it come free pages, those not used and
+    /// what a load adds to the reserve, and all pages of the component.
     pub fn finish(
         mut self,
         rel: pg_sys::Relation,
@@ -88,6 +90,11 @@ impl Leaves {
     ) -> (Component, FreeSpace, Vec<Extent>) {
         let directory = self.write_bytes(rel, &self.directory.encode());
         let pages = self.directory.pages(&directory);
+        // VACUUM does it at its end, and only if the file can grow.
+        let free = match self.free {
+            Some(free) => free,
+            None => room::reserve_for(rel, self.pages + directory.pages()),
+        };
         let component = Component {
             id: 0,
             blocks,
@@ -99,7 +106,7 @@ impl Leaves {
             origin,
             unswept: None,
         };
-        (component, self.free.unwrap_or_default(), pages)
+        (component, free, pages)
     }
 }
 

@@ -3,18 +3,17 @@
 //! takes pages that it has emptied out of the stub directory, and makes row pages of what has become free, so that the file does not grow
 //! with the rows that pass through it.
 //!
-//! Nothing here waits for anybody, and nothing depends on it being done: when there is no memory for it, the rows stay where they are.
+//! Nothing here waits for anybody, and nothing depends on it being done: when there is no memory or no space for it, the rows stay where they are.
 //! Temporary tables are left to VACUUM: their horizon does not know of our own cursors.
 
-use super::{flush, merge, reclaim, MaintenanceLock};
+use super::{merge, reclaim, MaintenanceLock};
 use crate::columnar::stub;
 use crate::guc;
 use crate::options::Options;
 use crate::storage::buffer::rel_name;
 use crate::storage::cache::file_id;
 use crate::storage::map::{self, Grown};
-use crate::storage::{manifest, meta};
-use crate::subtransaction;
+use crate::storage::{manifest, meta, room};
 use amax_lsm::Key;
 use pgrx::prelude::*;
 use std::cell::Cell;
@@ -71,7 +70,7 @@ fn is_due(rel: pg_sys::Relation, grown: &Grown) -> bool {
     of_others >= (2 * threshold).max(LEAST) && looks(grown, row_pages)
 }
 
-/// After a flush that could not have its memory, this session leaves the next ones to others: each has taken free pages for nothing.
+/// After a flush that found no memory or no space, this session leaves the next ones to others.
 const REST: Duration = Duration::from_secs(60);
 
 thread_local! {
@@ -84,34 +83,36 @@ unsafe fn try_flush(rel: pg_sys::Relation) {
         return;
     }
     RESTS_UNTIL.set(None);
-    let code = PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY;
-    if subtransaction::catch(code, || flush_if_free(rel)).is_err() {
-        RESTS_UNTIL.set(Some(Instant::now() + REST));
-        ereport!(
-            LOG,
-            PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY,
-            format!(
-                "rows of relation \"{}\" stay in row pages: out of memory",
-                rel_name(rel)
-            )
-        );
-    }
-}
-
-unsafe fn flush_if_free(rel: pg_sys::Relation) {
     let Some(_lock) = MaintenanceLock::try_take(rel) else {
         return;
     };
+    const CODES: &[PgSqlErrorCode] = &[
+        PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY,
+        PgSqlErrorCode::ERRCODE_DISK_FULL,
+    ];
+    if let Err(cause) = room::attempt(rel, CODES, || flush(rel)) {
+        RESTS_UNTIL.set(Some(Instant::now() + REST));
+        if cause.code == room::DISK_FULL {
+            // The file was lengthened as far as it goes: that is for rows now.
+            reclaim::give_to_rows(rel, u64::MAX);
+        }
+        let message = format!("rows of relation \"{}\" stay in row pages", rel_name(rel));
+        ereport!(LOG, cause.code, message, cause.message);
+    }
+}
+
+unsafe fn flush(rel: pg_sys::Relation) {
     // For what is out of line, and to keep the pages that are read.
     pg_sys::PushActiveSnapshot(pg_sys::GetTransactionSnapshot());
     let oldest_xmin = pg_sys::GetOldestNonRemovableTransactionId(rel);
     // Larger rows would keep the commit waiting.
-    let most = Options::of(rel).leaf_bytes.min(flush::most());
-    let flushed = flush::flush(rel, oldest_xmin, most);
+    let most = Options::of(rel).leaf_bytes.min(super::flush::most());
+    let flushed = super::flush::flush(rel, oldest_xmin, most);
     let left_directory = tidy_if_alone(rel, &flushed.released);
     reclaim::reclaim(rel);
     manifest::stamp(rel);
     reclaim::give_to_rows(rel, flushed.pages + left_directory);
+    room::fill(rel);
     pg_sys::PopActiveSnapshot();
 }
 

@@ -6,7 +6,7 @@
 use crate::columnar::merge::Merge;
 use crate::columnar::stub::{self, State};
 use crate::options::Options;
-use crate::storage::manifest;
+use crate::storage::{manifest, room};
 use amax_lsm::merge::{Candidate, Policy};
 use amax_lsm::{tid, Component, Extent, Manifest, RetiredPages, Unswept, UNKNOWN_XID};
 use pgrx::pg_sys;
@@ -24,8 +24,8 @@ pub struct Merged {
 /// A component is rewritten when more than this share of its rows is gone.
 const DEAD: f64 = 0.2;
 
-/// Merges what the policy says. The caller holds the maintenance lock, and is the table's only VACUUM.
-pub unsafe fn merge(rel: pg_sys::Relation) -> Merged {
+/// Merges what the policy says, and adds what was done to `merged`. The caller holds the maintenance lock, and is the table's only VACUUM.
+pub unsafe fn merge(rel: pg_sys::Relation, merged: &mut Merged) {
     let options = Options::of(rel);
     let current = manifest::current(rel);
     let settled = settled(&current);
@@ -34,11 +34,9 @@ pub unsafe fn merge(rel: pg_sys::Relation) -> Merged {
         .iter()
         .map(|&at| candidate(&current.components[at], gone[at]))
         .collect();
-    let mut merged = Merged::default();
     for chosen in policy(&options).choose(&candidates) {
-        merge_components(rel, options, &current, &settled[chosen], &mut merged);
+        merge_components(rel, options, &current, &settled[chosen], merged);
     }
-    merged
 }
 
 /// Merges the youngest components as long as they fit one leaf together: work that is bounded, for a commit. What is dead is not looked
@@ -114,12 +112,10 @@ unsafe fn merge_components(
     merged: &mut Merged,
 ) {
     let inputs: Vec<&Component> = inputs.iter().map(|&at| &current.components[at]).collect();
-    let free = manifest::take_free(rel);
+    let free = manifest::take_free(rel, room::for_manifests);
     let output = Merge::new(rel, options, &inputs, free).run(|| super::fault("merge_leaf"));
     super::fault("merge_written");
-    merged.inputs += inputs.len() as u64;
-    merged.rows += output.component.rows;
-    merged.left_out += output.left_out;
+    let rows = output.component.rows;
     let mut component = output.component;
     let pages: Vec<Extent> = inputs
         .iter()
@@ -144,5 +140,8 @@ unsafe fn merge_components(
             component,
         );
     });
+    merged.inputs += inputs.len() as u64;
+    merged.rows += rows;
+    merged.left_out += output.left_out;
     super::fault("merge_published");
 }

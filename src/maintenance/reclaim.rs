@@ -4,8 +4,7 @@
 use super::vacuum::removable;
 use crate::columnar::stub;
 use crate::storage::buffer::{Change, Kind, Pin};
-use crate::storage::rowpage::EMPTY;
-use crate::storage::{manifest, map};
+use crate::storage::{manifest, map, room};
 use amax_lsm::{Component, Extent, Retired, RetiredPages};
 use pgrx::pg_sys;
 
@@ -28,23 +27,14 @@ pub fn shrink_directory(rel: pg_sys::Relation, groups: impl IntoIterator<Item = 
 /// lock. An error in between loses them until VACUUM.
 pub unsafe fn give_to_rows(rel: pg_sys::Relation, pages: u64) {
     let current = manifest::current(rel);
-    let spare = current.free.pages();
-    let pages = pages.min(spare.saturating_sub(2 * u64::from(manifest::pages_needed(&current))));
+    let spare = current.free.pages().saturating_sub(room::kept(&current));
+    let pages = pages.min(spare);
     if pages == 0 {
         return;
     }
     let given = manifest::publish(rel, |manifest| manifest.free.take(pages as u32));
     super::fault("reclaim_given");
-    for p in given.iter().flat_map(|e| e.start..e.start + e.len) {
-        let mut change = Change::begin(rel);
-        let pin = Pin::read(rel, p);
-        std::mem::forget(pin.exclusive());
-        change.format_rows(pin.into_buffer());
-        change.commit();
-        pg_sys::RecordPageWithFreeSpace(rel, p, EMPTY);
-    }
-    let (first, last) = (&given[0], &given[given.len() - 1]);
-    pg_sys::FreeSpaceMapVacuumRange(rel, first.start, last.start + last.len);
+    room::make_row_pages(rel, &given);
 }
 
 /// Frees what is due. The caller holds the maintenance lock. Returns the pages freed.

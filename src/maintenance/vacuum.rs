@@ -7,10 +7,12 @@ use super::{freeze_component, lost, merge, reclaim, truncate, MaintenanceLock};
 use crate::columnar::{origin, stub};
 use crate::storage::buffer::{physical_blocks, rel_name, Change, Pin};
 use crate::storage::rowpage::{self, heap_tuple, is_stub, tid_block, Item};
-use crate::storage::{manifest, map, meta};
+use crate::storage::{manifest, map, meta, room};
+use crate::subtransaction::Caught;
 use amax_lsm::xids::precedes;
 use amax_lsm::{tid, Component, Key, RangeSet, RetiredPages};
 use pgrx::pg_sys;
+use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 
 /// What one VACUUM did.
@@ -52,6 +54,10 @@ struct Vacuum {
     /// The oldest transaction of a component that could not be settled.
     oldest_origin: Option<pg_sys::TransactionId>,
     conflicted: bool,
+    /// A part was left undone: the disk is full.
+    undone: bool,
+    /// Components keep transaction ids that they should not.
+    unfrozen: bool,
     #[cfg(feature = "pg18")]
     started: pg_sys::TimestampTz,
     report: Report,
@@ -124,6 +130,8 @@ pub unsafe extern "C-unwind" fn relation_vacuum(
         voided: RangeSet::default(),
         oldest_origin: None,
         conflicted: false,
+        undone: false,
+        unfrozen: false,
         #[cfg(feature = "pg18")]
         started: pg_sys::GetCurrentTimestamp(),
         report: Report::default(),
@@ -411,17 +419,45 @@ impl Vacuum {
         }
         let lock = MaintenanceLock::take(self.rel);
         self.settle_origins();
-        self.report.flushed = flush::flush(self.rel, self.limits.oldest_xmin, flush::most());
-        self.freeze_components();
+        let (rel, oldest_xmin) = (self.rel, self.limits.oldest_xmin);
+        let flush = || flush::flush(rel, oldest_xmin, flush::most());
+        match room::attempt(rel, &[room::DISK_FULL], flush) {
+            Ok(flushed) => self.report.flushed = flushed,
+            Err(full) => self.leave_undone("flush", full),
+        }
+        if let Err(full) = room::attempt(rel, &[room::DISK_FULL], || self.freeze_components()) {
+            self.leave_undone("freezing", full);
+            self.unfrozen = true;
+        }
         self.report.freed = reclaim::reclaim(self.rel);
         self.report.left_directory = reclaim::shrink_directory(self.rel, stub::groups(self.rel));
         self.report.freed += lost::collect(self.rel, &self.voided);
         // Writers that ran into the flush go first.
         drop(lock);
         let _lock = MaintenanceLock::take(self.rel);
-        self.report.merged = merge::merge(self.rel);
+        let merged = &mut self.report.merged;
+        if let Err(full) = room::attempt(rel, &[room::DISK_FULL], || merge::merge(rel, merged)) {
+            self.leave_undone("merge", full);
+        }
         self.report.columnar_dead -= self.report.merged.left_out.min(self.report.columnar_dead);
         manifest::stamp(self.rel);
+        room::fill(self.rel);
+    }
+
+    /// The space taken for it in vain goes back at the end.
+    fn leave_undone(&mut self, what: &str, cause: Caught) {
+        self.undone = true;
+        ErrorReport::new(
+            cause.code,
+            format!(
+                "{what} of relation \"{}\" is left undone",
+                rel_name(self.rel)
+            ),
+            "",
+        )
+        .set_detail(cause.message)
+        .set_hint("Free some disk space and run VACUUM again.")
+        .report(PgLogLevel::WARNING);
     }
 
     unsafe fn settle_origins(&mut self) {
@@ -551,6 +587,7 @@ impl Vacuum {
         let blocks = meta::logical_blocks(self.rel);
         let grows = r.live > 0.0 || blocks != (*(*self.rel).rd_rel).relpages as u32;
         !grows
+            || self.undone
             || r.removed > 0
             || r.columnar_dead > 0
             || r.merged.left_out > 0
@@ -575,7 +612,7 @@ impl Vacuum {
                 .map(|c| c.blocks.len())
                 .sum::<u64>() as u32
             - self.report.flushed.pages as u32;
-        let cutoffs = if all_frozen {
+        let cutoffs = if all_frozen && !self.unfrozen {
             let xid = match self.oldest_origin {
                 Some(oldest) if pg_sys::TransactionIdPrecedes(oldest, self.limits.xid) => oldest,
                 _ => self.limits.xid,

@@ -1,6 +1,7 @@
 //! Byte strings across pages: manifests, directories, leaf images.
 
 use super::buffer::{corrupt, Change, Kind, Pin, PAYLOAD};
+use super::room;
 use crate::memory;
 use amax_lsm::{Blob, Extent, FreeSpace};
 use pgrx::pg_sys;
@@ -29,7 +30,11 @@ pub fn write(rel: pg_sys::Relation, free: &mut FreeSpace, bytes: &[u8]) -> Blob 
                     std::mem::forget(pin.exclusive());
                     (change.format(pin.into_buffer(), Kind::Blob), block)
                 }
-                None => change.append(Kind::Blob),
+                None => {
+                    let (page, start) = change.append(Kind::Blob);
+                    room::take_in_hand(Extent { start, len: 1 });
+                    (page, start)
+                }
             };
             change.payload_mut(page)[..chunk.len()].copy_from_slice(chunk);
             match extents.last_mut() {

@@ -2,10 +2,8 @@
 
 use super::buffer::{corrupt, rel_name, Change, Kind};
 use super::meta::BLOCK as META;
-use super::{blob, cache, meta};
-use amax_lsm::{
-    meta as layout, Blob, Component, Damaged, Directory, FreeSpace, Manifest, RetiredPages,
-};
+use super::{blob, cache, meta, room};
+use amax_lsm::{meta as layout, Blob, Component, Damaged, Directory, Extent, FreeSpace, Manifest};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 use std::rc::Rc;
@@ -103,7 +101,7 @@ pub fn cancel_replaced() -> ! {
 }
 
 /// Changes the manifest: `f` gets the newest one under the metapage's lock, so changes by different backends do not lose each
-/// other. The old manifest's pages are retired.
+/// other. The old manifest's pages are free then: it is only read under the metapage's lock.
 pub fn publish<R>(rel: pg_sys::Relation, f: impl FnOnce(&mut Manifest) -> R) -> R {
     meta::ensure(rel);
     let mut change = Change::begin(rel);
@@ -112,21 +110,16 @@ pub fn publish<R>(rel: pg_sys::Relation, f: impl FnOnce(&mut Manifest) -> R) -> 
     let mut manifest = load(rel, old.clone());
     manifest.stamp(unsafe { pg_sys::ReadNextFullTransactionId() }.value);
     let result = f(&mut manifest);
-    let old = old.expect("loaded above").extents;
-    if !old.is_empty() {
-        manifest.retire(RetiredPages::Columnar(old));
-    }
-    // Pages for the new one come out of its own free space: take them before writing down what is left.
+    // Pages for the new one come out of its own free space, but not those of the old one, which is to be found after a crash: take them
+    // before writing down what is left. If they are scattered, the metapage has no room for all of their places: those appended lie in a row.
     let pages = pages_needed(&manifest);
+    let taken = manifest.free.take_few(pages, layout::MAX_EXTENTS / 2);
     let mut reserved = FreeSpace::default();
-    // If they are scattered, the metapage has no room for all of their places: those appended lie in a row.
-    manifest
-        .free
-        .take_few(pages, layout::MAX_EXTENTS / 2)
-        .into_iter()
-        .for_each(|e| reserved.give(e));
+    taken.into_iter().for_each(|extent| reserved.give(extent));
+    let old = old.expect("loaded above").extents;
+    manifest.set_free(&old);
     let mut blob = blob::write(rel, &mut reserved, &manifest.encode());
-    // A page taken in vain stays with this manifest and is retired with it.
+    // A page taken in vain stays with this manifest and is free when it goes.
     blob.extents.extend(reserved.take(u32::MAX));
     if !layout::set_manifest(change.payload_mut(page), &blob) {
         ereport!(
@@ -139,27 +132,34 @@ pub fn publish<R>(rel: pg_sys::Relation, f: impl FnOnce(&mut Manifest) -> R) -> 
         );
     }
     change.commit();
+    room::empty_hand();
     result
 }
 
-/// Pages that writing this manifest down may take.
+/// Pages that writing this manifest down may take, with the pages of the one before among the free ones.
 pub fn pages_needed(manifest: &Manifest) -> u32 {
-    (manifest.encode().len() + 64).div_ceil(super::buffer::PAYLOAD) as u32
+    let old = layout::MAX_EXTENTS * 10;
+    (manifest.encode().len() + old).div_ceil(super::buffer::PAYLOAD) as u32
 }
 
-/// Takes the free pages, for somebody under the maintenance lock to write to; what is left is given back when that is published. An
-/// error in between leaves them to VACUUM's search for lost pages.
-pub fn take_free(rel: pg_sys::Relation) -> FreeSpace {
-    match current(rel).free.pages() {
-        0 => FreeSpace::default(),
-        _ => publish(rel, |manifest| {
-            // But for the next manifests: they are not to lengthen the file.
-            let kept = manifest.free.take(2 * pages_needed(manifest));
-            let taken = std::mem::take(&mut manifest.free);
-            kept.into_iter().for_each(|e| manifest.free.give(e));
-            taken
-        }),
+/// Takes the free pages, but for those that `kept` says, for somebody under the maintenance lock to write to; what is left is given back when
+/// that is published. An error in between leaves them to VACUUM's search for lost pages, unless in [`room::attempt`].
+pub fn take_free(rel: pg_sys::Relation, kept: fn(&Manifest) -> u64) -> FreeSpace {
+    let manifest = current(rel);
+    if manifest.free.pages() <= kept(&manifest) {
+        return FreeSpace::default();
     }
+    let taken = publish(rel, |manifest| {
+        let kept = manifest.free.take(kept(manifest) as u32);
+        let taken = std::mem::take(&mut manifest.free);
+        kept.into_iter().for_each(|e| manifest.free.give(e));
+        taken
+    });
+    for &(start, end) in taken.ranges().ranges() {
+        let len = end - start;
+        room::take_in_hand(Extent { start, len });
+    }
+    taken
 }
 
 /// Makes known since when what was given up is of no use to new snapshots, so that a reclaim may find it due.

@@ -4,7 +4,7 @@ use super::buffer::{physical_blocks, rel_name, Change, Kind, Pin};
 use super::cache::{file_id, FileId};
 use super::meta::BLOCK as META;
 use super::rowpage::InHeap;
-use super::{cache, meta, rowpage};
+use super::{cache, meta, room, rowpage};
 use amax_lsm::meta::{self as layout, get_u32, put_u32, Map, Slot};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -121,29 +121,37 @@ pub fn forget(rel: pg_sys::Relation, v: u32, p: u32) {
 
 /// Sets an entry that has none yet to a page made for it; returns what the entry holds then.
 pub fn get_or_make(rel: pg_sys::Relation, map: Map, index: u32, kind: Kind) -> u32 {
-    match get(rel, map, index) {
-        0 => {
-            ensure_leaf(rel, map, index);
-            let mut change = Change::begin(rel);
-            let metapage = change.page(META, Kind::Meta);
-            let entry = Entry::open(&mut change, rel, metapage, map, index);
-            let held = entry.get(&change);
-            if held != 0 {
-                return held;
+    let held = get(rel, map, index);
+    if held != 0 {
+        return held;
+    }
+    ensure_leaf(rel, map, index);
+    let mut spare = None;
+    loop {
+        let mut change = Change::begin(rel);
+        let metapage = change.page(META, Kind::Meta);
+        let entry = Entry::open(&mut change, rel, metapage, map, index);
+        let held = entry.get(&change);
+        if held != 0 {
+            drop(change);
+            if let Some(block) = spare {
+                room::give_back(rel, block);
             }
-            let block = match unused_row_page(rel) {
-                Some(pin) => {
-                    let block = pin.block();
-                    change.format(pin.into_buffer(), kind);
-                    block
-                }
-                None => change.append(kind).1,
-            };
+            return held;
+        }
+        let found = match spare {
+            Some(block) => Some((block, locked(rel, block))),
+            None => unused_row_page(rel).map(|pin| (pin.block(), pin.into_buffer())),
+        };
+        if let Some((block, buffer)) = found {
+            change.format(buffer, kind);
             entry.set(&mut change, block);
             change.commit();
-            block
+            return block;
         }
-        block => block,
+        // One is made while we hold no page, and then we look again.
+        drop(change);
+        spare = Some(room::page(rel, room::for_manifests));
     }
 }
 
@@ -191,6 +199,13 @@ fn is_mapped(rel: pg_sys::Relation, p: u32) -> bool {
         },
     };
     v != 0
+}
+
+/// A page, pinned and locked for a change that takes both over.
+fn locked(rel: pg_sys::Relation, block: u32) -> pg_sys::Buffer {
+    let pin = Pin::read(rel, block);
+    std::mem::forget(pin.exclusive());
+    pin.into_buffer()
 }
 
 /// Takes back an entry that leads to a page of kind `kind`, if `f` agrees, which may note that on the page; returns the page.
@@ -303,6 +318,7 @@ fn ensure_leaf(rel: pg_sys::Relation, map: Map, index: u32) {
         return;
     };
     while leaf(rel, map, index) == 0 {
+        let block = room::page(rel, room::for_manifests);
         let mut change = Change::begin(rel);
         let metapage = change.page(META, Kind::Meta);
         let upper = get_u32(change.payload(metapage), table);
@@ -312,9 +328,12 @@ fn ensure_leaf(rel: pg_sys::Relation, map: Map, index: u32) {
             (change.page(upper, Kind::Map), mid * 4)
         };
         if get_u32(change.payload(page), at) == 0 {
-            let (_, block) = change.append(Kind::Map);
+            change.format(locked(rel, block), Kind::Map);
             put_u32(change.payload_mut(page), at, block);
             change.commit();
+        } else {
+            drop(change);
+            room::give_back(rel, block);
         }
     }
 }
@@ -393,9 +412,7 @@ pub fn relocate(rel: pg_sys::Relation, link: &Link, to: u32) {
         .to_vec();
     let mut change = Change::begin(rel);
     let from = change.page(link.from.0, link.from.1);
-    let pin = Pin::read(rel, to);
-    std::mem::forget(pin.exclusive());
-    let page = change.format(pin.into_buffer(), link.kind);
+    let page = change.format(locked(rel, to), link.kind);
     change.payload_mut(page).copy_from_slice(&content);
     put_u32(change.payload_mut(from), link.at, to);
     change.commit();

@@ -8,6 +8,7 @@ pub mod checked;
 pub mod manifest;
 pub mod map;
 pub mod meta;
+pub mod room;
 pub mod rowpage;
 pub mod shm;
 mod wal;

@@ -259,19 +259,18 @@ impl Manifest {
             .for_each(|xid| *xid = next_xid);
     }
 
-    /// Whether more waits for a stamp than the pages of the manifest before, which every change but the first gives up.
+    /// Whether anything that was given up waits for a stamp.
     pub fn wants_stamp(&self) -> bool {
-        let unknown = self.retired.iter().filter(|r| r.safexid == UNKNOWN_XID);
-        let (mut count, mut rows) = (0, false);
-        for retired in unknown {
-            count += 1;
-            rows |= matches!(retired.pages, RetiredPages::Rows(_));
-        }
-        count > 1 || rows
+        self.retired.iter().any(|r| r.safexid == UNKNOWN_XID)
     }
 
     pub fn rows(&self) -> u64 {
         self.components.iter().map(|c| c.rows).sum()
+    }
+
+    /// Pages of the components.
+    pub fn pages(&self) -> u64 {
+        self.components.iter().map(|c| c.pages).sum()
     }
 
     pub fn encode(&self) -> Vec<u8> {

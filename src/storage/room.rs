@@ -1,0 +1,256 @@
+//! Room where the file cannot grow: the disk is full, or a quota is reached.
+//!
+//! Heap needs no space to delete or lock a row; we need a stub, and a page of the stub directory. So a table with components has a *reserve*
+//! of free pages, which loads, flushes and merges leave alone: for stubs, and for the next manifest. And what VACUUM cannot write it gives up
+//! without keeping the pages that it has taken for it ([`attempt`]).
+
+use super::buffer::{physical_blocks, rel_name, Change, Kind, Pin};
+use super::manifest;
+use super::rowpage::{is_new, InHeap, EMPTY};
+use crate::subtransaction::{catch, Caught};
+use amax_lsm::{Extent, FreeSpace, Manifest};
+use pgrx::pg_sys;
+use pgrx::pg_sys::panic::ErrorReport;
+use pgrx::prelude::*;
+use std::cell::RefCell;
+
+/// One page in so many of the components' is kept for stubs and their directory, up to a number of pages.
+const SHARE: u64 = 32;
+const MOST: u64 = 256;
+
+/// The free pages of a manifest that are kept for the next ones, so that they do not lengthen the file.
+pub fn for_manifests(manifest: &Manifest) -> u64 {
+    2 * u64::from(manifest::pages_needed(manifest))
+}
+
+/// The reserve of a table with this manifest.
+pub fn kept(manifest: &Manifest) -> u64 {
+    kept_with(manifest, 0)
+}
+
+fn kept_with(manifest: &Manifest, pages: u64) -> u64 {
+    for_manifests(manifest) + for_stubs(manifest.pages() + pages)
+}
+
+fn for_stubs(pages: u64) -> u64 {
+    (pages / SHARE).min(MOST)
+}
+
+/// The part of the reserve that stubs leave for their directory: VACUUM makes room for other stubs where some have been, but the directory's
+/// pages stay until a merge has left out the rows.
+fn for_directory(manifest: &Manifest) -> u64 {
+    for_manifests(manifest) + for_stubs(manifest.pages()) / 2
+}
+
+/// Appends what the reserve lacks for `pages` more pages of components; to be published with them.
+pub fn reserve_for(rel: pg_sys::Relation, pages: u64) -> FreeSpace {
+    let current = manifest::current(rel);
+    let mut appended = FreeSpace::default();
+    for _ in current.free.pages()..kept_with(&current, pages) {
+        appended.give(append(rel));
+    }
+    if appended.pages() > 0 && for_stubs(current.pages() + pages) > 0 {
+        // SAFETY: an open relation; we hold no page.
+        unsafe { lengthen_maps(rel) };
+    }
+    appended
+}
+
+/// Heap's insertion of a stub looks at the free space map and the visibility map, and lengthens their files if need be.
+unsafe fn lengthen_maps(rel: pg_sys::Relation) {
+    let last = physical_blocks(rel) - 1;
+    pg_sys::RecordPageWithFreeSpace(rel, last, 0);
+    let mut buffer = pg_sys::InvalidBuffer as pg_sys::Buffer;
+    pg_sys::visibilitymap_pin(rel, last, &mut buffer);
+    pg_sys::ReleaseBuffer(buffer);
+}
+
+/// Appends what the reserve lacks, if the file can grow. The caller holds the maintenance lock.
+pub unsafe fn fill(rel: pg_sys::Relation) {
+    let current = manifest::current(rel);
+    if current.components.is_empty() || current.free.pages() >= kept(&current) {
+        return;
+    }
+    let filled = attempt(rel, &[DISK_FULL], || {
+        let appended = reserve_for(rel, 0);
+        manifest::publish(rel, |manifest| manifest.free.give_all(&appended));
+    });
+    if let Err(full) = filled {
+        ereport!(DEBUG1, DISK_FULL, full.message);
+    }
+}
+
+/// What it means that a file cannot grow.
+pub const DISK_FULL: PgSqlErrorCode = PgSqlErrorCode::ERRCODE_DISK_FULL;
+
+thread_local! {
+    /// Pages that an attempt has taken or appended, and not published.
+    static IN_HAND: RefCell<Option<FreeSpace>> = const { RefCell::new(None) };
+}
+
+/// Notes pages that are in the caller's hand until the manifest is published next.
+pub fn take_in_hand(extent: Extent) {
+    IN_HAND.with_borrow_mut(|hand| {
+        if let Some(pages) = hand {
+            pages.give(extent);
+        }
+    });
+}
+
+/// What was in hand has been published.
+pub fn empty_hand() {
+    IN_HAND.with_borrow_mut(|hand| {
+        if let Some(pages) = hand {
+            *pages = FreeSpace::default();
+        }
+    });
+}
+
+/// Maintenance that may fail with these errors, and then has changed nothing: pages that it has taken and not published are free again. The
+/// caller holds the maintenance lock. See [`catch`] for what `f` may do.
+pub unsafe fn attempt<R>(
+    rel: pg_sys::Relation,
+    codes: &'static [PgSqlErrorCode],
+    f: impl FnOnce() -> R,
+) -> Result<R, Caught> {
+    IN_HAND.set(Some(FreeSpace::default()));
+    let result = catch(codes, f);
+    let hand = IN_HAND.take().unwrap_or_default();
+    if result.is_err() && hand.pages() > 0 {
+        manifest::publish(rel, |manifest| manifest.free.give_all(&hand));
+    }
+    result
+}
+
+/// A page of ours that nothing refers to, for the caller to make something of it: at the end of the file or, when that cannot grow, one of
+/// the reserve, of which `kept` pages stay. The caller has no page locked. Whoever fails with it in hand leaves it to VACUUM's search for lost pages.
+pub fn page(rel: pg_sys::Relation, kept: fn(&Manifest) -> u64) -> u32 {
+    // PostgreSQL allows no subtransaction while workers read for us; who does that does not change columnar rows.
+    if unsafe { pg_sys::IsInParallelMode() } {
+        return append(rel).start;
+    }
+    match unsafe { catch(&[DISK_FULL], || append(rel).start) } {
+        Ok(block) => block,
+        Err(full) => reserved(rel, kept).unwrap_or_else(|| {
+            ErrorReport::new(
+                DISK_FULL,
+                format!(
+                    "no space left for changes of columnar rows of relation \"{}\"",
+                    rel_name(rel)
+                ),
+                "",
+            )
+            .set_detail(full.message)
+            .set_hint(
+                "Free some disk space, or change fewer rows at a time and run VACUUM in between.",
+            )
+            .report(PgLogLevel::ERROR);
+            unreachable!("an error was raised")
+        }),
+    }
+}
+
+fn reserved(rel: pg_sys::Relation, kept: fn(&Manifest) -> u64) -> Option<u32> {
+    let spare = |manifest: &Manifest| manifest.free.pages() > kept(manifest);
+    if !spare(&manifest::current(rel)) {
+        return None;
+    }
+    let taken = manifest::publish(rel, |manifest| {
+        let pages = u32::from(spare(manifest));
+        manifest.free.take(pages)
+    });
+    taken.first().map(|extent| extent.start)
+}
+
+/// Takes back a page that was not needed after all.
+pub fn give_back(rel: pg_sys::Relation, block: u32) {
+    let extent = Extent {
+        start: block,
+        len: 1,
+    };
+    manifest::publish(rel, |manifest| manifest.free.give(extent));
+}
+
+/// Makes row pages of pages that nothing refers to, where heap finds them.
+pub unsafe fn make_row_pages(rel: pg_sys::Relation, pages: &[Extent]) {
+    for p in pages.iter().flat_map(|e| e.start..e.start + e.len) {
+        let mut change = Change::begin(rel);
+        let pin = Pin::read(rel, p);
+        std::mem::forget(pin.exclusive());
+        change.format_rows(pin.into_buffer());
+        change.commit();
+        pg_sys::RecordPageWithFreeSpace(rel, p, EMPTY);
+    }
+    if let (Some(first), Some(last)) = (pages.first(), pages.last()) {
+        pg_sys::FreeSpaceMapVacuumRange(rel, first.start, last.start + last.len);
+    }
+}
+
+/// Candidates of the free space map that are looked at.
+const CANDIDATES: u32 = 16;
+
+/// Sees to it that heap finds room for a tuple of so many bytes without lengthening the file itself.
+pub unsafe fn for_tuple(rel: pg_sys::Relation, bytes: usize) {
+    let needed = free_space_needed(rel, bytes);
+    let has_room = {
+        let _guard = InHeap::enter();
+        heap_finds(rel, needed)
+    };
+    if !has_room {
+        let start = page(rel, for_directory);
+        make_row_pages(rel, &[Extent { start, len: 1 }]);
+    }
+}
+
+/// RelationGetBufferForTuple() (hio.c), in short.
+unsafe fn heap_finds(rel: pg_sys::Relation, needed: usize) -> bool {
+    let free = |p: u32| {
+        let pin = Pin::read(rel, p);
+        // A hint, read without a lock.
+        if is_new(pin.page()) {
+            EMPTY
+        } else {
+            pg_sys::PageGetHeapFreeSpace(pin.page())
+        }
+    };
+    let blocks = physical_blocks(rel);
+    let target = (*crate::compat::smgr(rel)).smgr_targblock;
+    if target < blocks && free(target) >= needed {
+        return true;
+    }
+    let mut p = pg_sys::GetPageWithFreeSpace(rel, needed);
+    for _ in 0..CANDIDATES {
+        if p >= blocks {
+            return false;
+        }
+        let left = free(p);
+        if left >= needed {
+            return true;
+        }
+        p = pg_sys::RecordAndGetPageWithFreeSpace(rel, p, left, needed);
+    }
+    false
+}
+
+/// What heap looks for: with what the fill factor leaves free, but on a page that is nearly empty.
+unsafe fn free_space_needed(rel: pg_sys::Relation, bytes: usize) -> usize {
+    let options = (*rel).rd_options as *const pg_sys::StdRdOptions;
+    let fill = if options.is_null() {
+        100
+    } else {
+        (*options).fillfactor as usize
+    };
+    let bytes = bytes.next_multiple_of(8);
+    let saved = pg_sys::BLCKSZ as usize * (100 - fill) / 100;
+    let nearly_empty = EMPTY - usize::from(amax_lsm::tid::MAX_OFFSET) / 8 * 4;
+    (bytes + saved).min(bytes.max(nearly_empty)).min(EMPTY)
+}
+
+fn append(rel: pg_sys::Relation) -> Extent {
+    let mut change = Change::begin(rel);
+    let (_, start) = change.append(Kind::Blob);
+    change.commit();
+    let extent = Extent { start, len: 1 };
+    take_in_hand(extent);
+    extent
+}

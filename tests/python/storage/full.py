@@ -1,0 +1,256 @@
+"""A file that cannot grow, as on a full disk: rows can be deleted and locked all the same, and VACUUM gets to its end, gives back what it has
+taken in vain, and makes room for more.
+
+    full.py DIRECTORY RESULTS [TEST...]
+
+The limit is one on the size of a session's files (RLIMIT_FSIZE); it ends within a page, where PostgreSQL finds that it could write a part only,
+and says that the disk is full. Heap's twin is changed by a session without the limit.
+"""
+
+import pathlib
+import shutil
+import subprocess
+import sys
+import traceback
+
+import psycopg
+
+from server import Server, as_server_user
+from twins import Mismatch
+
+PAGE = 8192
+DISK_FULL = "53100"
+ROWS = 6000
+
+
+class Table:
+    """A table of columnar rows and its twin in heap, each with a session of its own; amax's may be limited."""
+
+    def __init__(self, server, name, rows=ROWS, setup=""):
+        self.server, self.name = server, name
+        with server.connect() as control:
+            control.execute(f"CREATE DATABASE {name}")
+        self.heap, self.amax = server.connect(name), server.connect(name)
+        self.notices = []
+        self.amax.execute("SET work_mem = '256MB'")  # the limit is for temporary files, too
+        self.amax.add_notice_handler(lambda notice: self.notices.append(notice.message_primary))
+        self.heap.execute("CREATE EXTENSION amax; CREATE FUNCTION row_of(i int, width int) RETURNS jsonb LANGUAGE sql AS $$ "
+                          "SELECT jsonb_build_object('n', i, 's', (SELECT string_agg(md5(i || ' ' || j), '') FROM generate_series(1, width) j)) $$")
+        for am in ("heap", "amax"):
+            self.heap.execute(f"CREATE TABLE {am} (id int, doc jsonb) USING {am} WITH (autovacuum_enabled = off)")
+            self.heap.execute("ALTER TABLE {0} ALTER doc SET STORAGE MAIN; CREATE INDEX ON {0} (id); SET amax.bulk_threshold = {1}"
+                              .format(am, 100 if not setup else 1000000))
+            self.heap.execute(setup)
+            self.heap.execute(f"INSERT INTO {am} SELECT i, row_of(i, 40) FROM generate_series(1, {rows}) i")
+
+    def pages(self):
+        return self.heap.execute("SELECT pg_relation_size('amax') / 8192").fetchone()[0]
+
+    def limit(self, more=0):
+        """From now on amax's session cannot add more than so many pages."""
+        size = self.pages() + more
+        self.set_limit(size * PAGE + PAGE // 2)
+
+    def lift(self):
+        self.set_limit("unlimited")
+
+    def set_limit(self, size):
+        """As the server's user, who may do so for his processes."""
+        subprocess.run(as_server_user(["prlimit", f"--pid={self.amax.info.backend_pid}", f"--fsize={size}:"]), check=True)
+
+    def both(self, statement):
+        self.amax.execute(statement.format(am="amax"))
+        self.heap.execute(statement.format(am="heap"))
+
+    def is_full(self, statement):
+        """The statement fails for want of space, with a hint."""
+        try:
+            self.amax.execute(statement.format(am="amax"))
+        except psycopg.Error as error:
+            if error.sqlstate != DISK_FULL:
+                raise Mismatch(f"{statement}: {error.sqlstate} {error}") from error
+            return error.diag
+        raise Mismatch(f"{statement}: there was room")
+
+    def vacuum(self):
+        """VACUUM, and a transaction after which what it has given up is nobody's."""
+        self.notices = []
+        self.amax.execute("VACUUM amax")
+        self.heap.execute("SELECT pg_current_xact_id()")
+        return self.notices
+
+    def check(self):
+        problems = self.heap.execute("SELECT * FROM amax.verify('amax')").fetchall()
+        if problems:
+            raise Mismatch(f"amax.verify: {problems[:5]}")
+        for session in (self.heap, self.amax):
+            for join in ("USING (id)", "ON heap.id = amax.id AND heap.doc->'n' = amax.doc->'n'"):
+                differ = session.execute(f"SELECT count(*) FROM heap FULL JOIN amax {join} WHERE heap.doc IS DISTINCT FROM amax.doc").fetchone()
+                if differ != (0,):
+                    raise Mismatch(f"{differ[0]} rows differ from heap's")
+        by_index = "SELECT count(*), sum(id) FROM {} WHERE id > 0"
+        self.heap.execute("SET enable_seqscan = off; SET enable_bitmapscan = off")
+        found = [self.heap.execute(by_index.format(am)).fetchone() for am in ("heap", "amax")]
+        self.heap.execute("RESET enable_seqscan; RESET enable_bitmapscan")
+        if found[0] != found[1]:
+            raise Mismatch(f"by index: heap has {found[0]}, amax {found[1]}")
+
+    def rows(self):
+        return self.heap.execute("SELECT count(*) FROM heap").fetchone()[0]
+
+    def close(self):
+        self.heap.close()
+        self.amax.close()
+
+
+def deletes(server):
+    """All rows are deleted from a table whose file cannot grow, a part at a time; then there is room for others."""
+    table = Table(server, "deletes")
+    table.limit()
+    pages = table.pages()
+    said = table.is_full("DELETE FROM {am}")
+    if "VACUUM" not in (said.message_hint or ""):
+        raise Mismatch(f"no hint: {said.message_primary}")
+    table.check()
+    for _ in range(2):
+        table.vacuum()
+    step = ROWS // 12
+    for last in range(step, ROWS + 1, step):
+        table.both(f"DELETE FROM {{am}} WHERE id <= {last}")
+        table.check()
+        for _ in range(2):
+            warned = table.vacuum()
+            if warned and last == ROWS:
+                raise Mismatch(f"VACUUM without a row: {warned}")
+        table.check()
+    if table.pages() > pages:
+        raise Mismatch(f"{table.pages()} pages, {pages} before")
+    for _ in range(3):
+        table.vacuum()
+    table.both(f"INSERT INTO {{am}} SELECT i, row_of(i, 40) FROM generate_series(1, {ROWS // 4}) i")
+    table.check()
+    return f"{pages} pages, {table.pages()} in the end"
+
+
+def locks(server):
+    """Rows are locked, and updated as far as heap could."""
+    table = Table(server, "locks")
+    table.limit()
+    with table.amax.transaction():
+        locked = table.amax.execute("SELECT id FROM amax WHERE id % 20 = 3 AND id < 3000 FOR UPDATE").fetchall()
+    if len(locked) != 150:
+        raise Mismatch(f"{len(locked)} rows locked")
+    table.is_full("UPDATE {am} SET doc = doc || '{{\"new\": true}}'")
+    table.check()
+    table.lift()
+    table.both("UPDATE {am} SET doc = doc || '{{\"new\": true}}'")
+    table.vacuum()
+    table.check()
+    return f"{len(locked)} rows locked"
+
+
+def vacuums(server):
+    """What VACUUM cannot flush stays in row pages; it does not keep the space that it took in vain."""
+    table = Table(server, "vacuums", setup="SET amax.flush_inline = off")
+    pages = table.pages()
+    table.limit(pages // 10)
+    sizes = []
+    for _ in range(3):
+        warned = table.vacuum()
+        if not any("flush" in line for line in warned):
+            raise Mismatch(f"VACUUM did not warn, but said {warned}")
+        table.check()
+        sizes.append(table.pages())
+    if sizes[0] != sizes[2]:
+        raise Mismatch(f"the file grows with every VACUUM: {sizes}")
+    # Some rows go all the same, and VACUUM makes room for others.
+    for part in range(4):
+        table.both(f"DELETE FROM {{am}} WHERE id % 4 = {part} AND id < 2000")
+        table.vacuum()
+        table.both(f"INSERT INTO {{am}} SELECT i, row_of(i, 40) FROM generate_series({10000 * part + 10000}, {10000 * part + 10300}) i")
+    table.check()
+    table.lift()
+    if table.vacuum():
+        raise Mismatch("VACUUM warned with space enough")
+    if not table.heap.execute("SELECT count(*) FROM amax.components('amax')").fetchone()[0]:
+        raise Mismatch("VACUUM flushed nothing with space enough")
+    table.check()
+    return f"{pages} pages, {sizes[0]} after VACUUM"
+
+
+def merges(server):
+    """A component with dead rows stays as it is when there is no room for its remainder."""
+    table = Table(server, "merges")
+    table.both("DELETE FROM {am} WHERE id % 3 = 0")
+    table.limit()
+    sizes = []
+    for _ in range(3):
+        warned = table.vacuum()
+        sizes.append(table.pages())
+    if not any("merge" in line for line in warned):
+        raise Mismatch(f"VACUUM did not warn, but said {warned}")
+    if sizes[0] != sizes[2]:
+        raise Mismatch(f"the file grows with every VACUUM: {sizes}")
+    table.check()
+    table.both("DELETE FROM {am} WHERE id % 3 = 1 AND id < 2000")
+    table.vacuum()
+    table.check()
+    table.lift()
+    for _ in range(3):
+        if table.vacuum():
+            raise Mismatch("VACUUM warned with space enough")
+    table.check()
+    return f"{sizes[0]} pages, {table.pages()} in the end"
+
+
+def commits(server):
+    """A commit that cannot flush others' rows succeeds."""
+    table = Table(server, "commits", rows=1000, setup="SET amax.flush_inline = off")
+    table.amax.execute("SET amax.flush_threshold = 0")
+    table.limit(45)
+    before = table.heap.execute("SELECT count(*) FROM amax.components('amax')").fetchone()[0]
+    for i in range(20):
+        table.both(f"INSERT INTO {{am}} SELECT i, row_of(i, 40) FROM generate_series({10000 + 10 * i}, {10009 + 10 * i}) i")
+    if "stay in row pages" not in server.log.read_text(errors="replace"):
+        raise Mismatch("no commit tried to flush")
+    if table.heap.execute("SELECT count(*) FROM amax.components('amax')").fetchone()[0] != before:
+        raise Mismatch("a commit did flush")
+    table.check()
+    return "20 commits"
+
+
+TESTS = [deletes, locks, vacuums, merges, commits]
+
+
+def initdb(server):
+    """With small WAL files, which the limit holds for as well."""
+    server.run("initdb", "-D", server.data, "--username=postgres", "--auth=trust", "--encoding=UTF8", "--locale=C.UTF-8", "--data-checksums",
+               "--no-sync", "--wal-segsize=1")
+
+
+def main():
+    directory, results, *wanted = sys.argv[1:]
+    server = Server(directory, "full", ["autovacuum = off", "fsync = off", "shared_buffers = '256MB'"], make=initdb)
+    server.start()
+    passed = failed = 0
+    for test in TESTS:
+        if wanted and test.__name__ not in wanted:
+            continue
+        try:
+            said = test(server)
+            crashes = server.new_crashes()
+            if crashes:
+                raise Mismatch("\n".join(crashes[:3]))
+            passed += 1
+            print(f"ok      {test.__name__}: {said}", flush=True)
+        except Exception:  # pylint: disable=broad-except
+            failed += 1
+            print(f"FAILED  {test.__name__}\n{traceback.format_exc()}", flush=True)
+            shutil.copy(server.log, pathlib.Path(results) / "server.log")
+    server.stop()
+    print(f"{passed} passed, {failed} failed")
+    return failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
