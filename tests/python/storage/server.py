@@ -98,6 +98,11 @@ class Server:
     def kill(self):
         """kill -9 of every process of the server at once, as when the machine loses power (but for what the kernel holds)."""
         postmaster = int((self.data / "postmaster.pid").read_text().split()[0])
+        # Stopped first, it forks no child that we do not know of: an autovacuum worker that goes on would write to the files while the next
+        # server recovers them.
+        os.kill(postmaster, signal.SIGSTOP)
+        while _stat(postmaster)[0] not in "TZ":
+            time.sleep(0.001)
         children = self._children(postmaster)
         os.kill(postmaster, signal.SIGKILL)
         for child in children:
@@ -106,8 +111,7 @@ class Server:
             except ProcessLookupError:
                 pass
         deadline = time.monotonic() + 30
-        # A child that was being forked meanwhile notices that the postmaster is gone and ends by itself.
-        while any(os.path.exists(f"/proc/{pid}") and not _is_zombie(pid) for pid in [postmaster, *children]):
+        while any(_stat(pid)[0] != "Z" for pid in [postmaster, *children]):
             if time.monotonic() > deadline:
                 raise RuntimeError("the server survived kill -9")
             time.sleep(0.01)
@@ -117,11 +121,9 @@ class Server:
 
     @staticmethod
     def _children(parent):
-        try:
-            text = pathlib.Path(f"/proc/{parent}/task/{parent}/children").read_text()
-            return [int(pid) for pid in text.split()]
-        except FileNotFoundError:
-            return []
+        """Of a process that is stopped. (The kernel's own list, /proc/PID/task/PID/children, may miss some when one of them ends meanwhile.)"""
+        pids = [int(entry.name) for entry in pathlib.Path("/proc").iterdir() if entry.name.isdigit()]
+        return [pid for pid in pids if _stat(pid)[1:2] == [str(parent)]]
 
     def connect(self, database="postgres", **arguments):
         return psycopg.connect(host=str(self.directory), port=self.port, user="postgres", dbname=database,
@@ -148,11 +150,12 @@ class Server:
         shutil.rmtree(self.data, ignore_errors=True)
 
 
-def _is_zombie(pid):
+def _stat(pid):
+    """Its state and what follows in proc(5), as if dead when there is no such process."""
     try:
-        return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
-    except FileNotFoundError:
-        return True
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return ["Z"]
 
 
 def own(path):
