@@ -1,5 +1,5 @@
 //! Options per table. They are kept as a security label of the table (provider "amax"): PostgreSQL then carries them through
-//! pg_dump, pg_upgrade, TRUNCATE and rewrites, and drops them with the table (ARCHITECTURE §3). The label is a JSON object.
+//! pg_dump, pg_upgrade, TRUNCATE and rewrites, and drops them with the table. The label is a JSON object.
 
 use crate::am;
 use crate::guc::{self, Compression};

@@ -4,6 +4,7 @@
 run_unit() {
     local log=$RUN_DIR/unit.log status=0 ok bad
     run_check "cargo fmt" bash -c 'cd "$AMAX_ROOT" && cargo fmt --all --check'
+    run_check "documents name what is there" "$AMAX_ROOT/scripts/check-docs"
     run_check "cargo clippy" run_cargo clippy --workspace --all-targets -- -D warnings
     export AMAX_FUZZ_SECONDS=${AMAX_FUZZ_SECONDS:-60}
     # The root crate is left out: code that calls PostgreSQL links only into a server.

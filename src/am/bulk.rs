@@ -1,4 +1,4 @@
-//! Bulk load: a statement that inserts many rows writes them to a component of its own, not to row pages (ARCHITECTURE §3).
+//! Bulk load: a statement that inserts many rows writes them to a component of its own, not to row pages.
 //!
 //! The component carries the statement's (sub)transaction and command; it is published when the statement ends, or before when the
 //! transaction itself may look at the rows. Until then nobody can see them, not even those who should: unique and exclusion checks, BRIN's

@@ -1,4 +1,4 @@
-//! Stubs: how a columnar row is locked, updated and deleted (ARCHITECTURE §3).
+//! Stubs: how a columnar row is locked, updated and deleted.
 //!
 //! The first writer of a columnar row inserts a *stub*, a frozen heap tuple on a row page that holds only the row's key columns, and
 //! enters its place in the stub directory under the row's TID. From then on heap's functions on the stub are the row's locking and

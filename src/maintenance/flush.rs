@@ -1,4 +1,4 @@
-//! Flush: settled row pages become a component (ARCHITECTURE §3).
+//! Flush: settled row pages become a component.
 //!
 //! A page is *settled* when everyone sees each of its rows and nobody holds or waits for one. Its rows are shredded as they are; then the
 //! page is sealed, under the cleanup lock, unless it changed meanwhile; then the component is published with the pages that could be

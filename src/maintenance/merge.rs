@@ -1,4 +1,4 @@
-//! Merge: few components out of many, without the rows that are gone (ARCHITECTURE §3). TIDs stay as they are, and no index is touched.
+//! Merge: few components out of many, without the rows that are gone. TIDs stay as they are, and no index is touched.
 //!
 //! Readers of the inputs go on: their pages are retired, and the marks of the rows left out stay in the stub directory, until no snapshot
 //! older than the flip is left (`reclaim`). Bulk loads take part once they are settled.
