@@ -7,6 +7,7 @@ pub mod inline;
 mod lost;
 pub mod merge;
 pub mod reclaim;
+mod standby;
 mod toast;
 mod truncate;
 pub mod vacuum;

@@ -3,7 +3,7 @@
 
 use super::flush;
 use super::freeze::{self, Limits};
-use super::{freeze_component, lost, merge, reclaim, truncate, MaintenanceLock};
+use super::{freeze_component, lost, merge, reclaim, standby, truncate, MaintenanceLock};
 use crate::columnar::{origin, stub};
 use crate::storage::buffer::{physical_blocks, rel_name, Change, Pin};
 use crate::storage::rowpage::{self, heap_tuple, is_stub, tid_block, Item};
@@ -586,7 +586,7 @@ impl Vacuum {
         let r = &self.report;
         let blocks = meta::logical_blocks(self.rel);
         let grows = r.live > 0.0 || blocks != (*(*self.rel).rd_rel).relpages as u32;
-        !grows
+        !grows && standby::may_call_idle(self.rel)
             || self.undone
             || r.removed > 0
             || r.columnar_dead > 0
