@@ -14,7 +14,7 @@ use crate::am::bulk::is_logically_logged;
 use crate::maintenance::fault;
 use crate::storage::buffer::{corrupt, Change, Kind, Lock, Pin};
 use crate::storage::rowpage::{self, heap_tuple, is_stub, set_tid, tid_block, InHeap, STUB};
-use crate::storage::{manifest, map, meta, room};
+use crate::storage::{manifest, map, meta, space};
 use crate::types::attribute;
 use amax_lsm::meta::Map;
 use amax_lsm::tid::{self, key, Key, MAX_OFFSET};
@@ -273,7 +273,7 @@ unsafe fn create(
     let mut context = pgrx::PgMemoryContexts::new("amax stub");
     let old = pg_sys::MemoryContextSwitchTo(context.value());
     let mut tuple = form(rel, row, at);
-    room::for_tuple(rel, tuple.t_len as usize);
+    space::for_tuple(rel, tuple.t_len as usize);
     let guard = InHeap::enter();
     let kind = Posing::of(rel, tuple.t_len as usize);
     // Frozen: every snapshot that sees the row must see that it has not been changed yet.

@@ -3,7 +3,7 @@
 use super::value::{from_datum, storages, Storage};
 use crate::options::Options;
 use crate::storage::buffer::{rel_name, PAYLOAD};
-use crate::storage::{blob, manifest, room};
+use crate::storage::{blob, manifest, space};
 use amax_format::{LeafBuilder, LeafOptions};
 use amax_lsm::{
     tid, Blob, Component, Directory, Extent, FreeSpace, Key, LeafEntry, LeafXids, Origin, RangeSet,
@@ -69,7 +69,7 @@ impl Leaves {
             None => {
                 let mut free = FreeSpace::default();
                 let current = manifest::current(rel);
-                let spare = current.free.pages().saturating_sub(room::kept(&current));
+                let spare = current.free.pages().saturating_sub(space::kept(&current));
                 if spare > 0 {
                     let pages = bytes.len().div_ceil(PAYLOAD).min(spare as usize) as u32;
                     let taken = manifest::publish(rel, |manifest| manifest.free.take(pages));
@@ -93,7 +93,7 @@ impl Leaves {
         // VACUUM does it at its end, and only if the file can grow.
         let free = match self.free {
             Some(free) => free,
-            None => room::reserve_for(rel, self.pages + directory.pages()),
+            None => space::reserve_for(rel, self.pages + directory.pages()),
         };
         let component = Component {
             id: 0,

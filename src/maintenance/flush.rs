@@ -9,7 +9,7 @@ use crate::columnar::{stub, write::ComponentWriter, Width};
 use crate::options::Options;
 use crate::storage::buffer::{Change, Pin};
 use crate::storage::rowpage::{self, heap_tuple, Item};
-use crate::storage::{manifest, map, meta, room};
+use crate::storage::{manifest, map, meta, space};
 use crate::types::attribute;
 use amax_lsm::{tid, Key, RetiredPages};
 use pgrx::pg_sys;
@@ -77,7 +77,8 @@ pub unsafe fn flush(
         return Flushed::default();
     }
     super::fault("flush_chosen");
-    let mut writer = ComponentWriter::new(rel, options, Some(manifest::take_free(rel, room::kept)));
+    let mut writer =
+        ComponentWriter::new(rel, options, Some(manifest::take_free(rel, space::kept)));
     let mut context = pgrx::PgMemoryContexts::new("amax flush page");
     let mut pages = Vec::new();
     for (v, p) in candidates {

@@ -2,7 +2,7 @@
 //! where the ids are, is written anew.
 
 use crate::columnar::write::Leaves;
-use crate::storage::{manifest, room};
+use crate::storage::{manifest, space};
 use amax_lsm::xids::precedes;
 use amax_lsm::{Component, Extent, LeafXids, RetiredPages};
 use pgrx::pg_sys;
@@ -11,7 +11,7 @@ use pgrx::pg_sys;
 pub fn freeze(rel: pg_sys::Relation, component: &Component, limit: u32) {
     let old = manifest::directory(rel, component);
     let mut given_up: Vec<Extent> = component.directory.extents.clone();
-    let mut leaves = Leaves::new(Some(manifest::take_free(rel, room::for_manifests)));
+    let mut leaves = Leaves::new(Some(manifest::take_free(rel, space::for_manifests)));
     for entry in &old.leaves {
         let mut entry = entry.clone();
         if entry

@@ -6,6 +6,7 @@
 //! Nothing here waits for anybody, and nothing depends on it being done: when there is no memory or no space for it, the rows stay where they are.
 //! Temporary tables are left to VACUUM: their horizon does not know of our own cursors.
 
+use super::attempt::{attempt, fill_reserve};
 use super::{merge, reclaim, MaintenanceLock};
 use crate::columnar::stub;
 use crate::guc;
@@ -13,7 +14,8 @@ use crate::options::Options;
 use crate::storage::buffer::rel_name;
 use crate::storage::cache::file_id;
 use crate::storage::map::{self, Grown};
-use crate::storage::{manifest, meta, room};
+use crate::storage::space::DISK_FULL;
+use crate::storage::{manifest, meta};
 use amax_lsm::Key;
 use pgrx::prelude::*;
 use std::cell::Cell;
@@ -90,9 +92,9 @@ unsafe fn try_flush(rel: pg_sys::Relation) {
         PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY,
         PgSqlErrorCode::ERRCODE_DISK_FULL,
     ];
-    if let Err(cause) = room::attempt(rel, CODES, || flush(rel)) {
+    if let Err(cause) = attempt(rel, CODES, || flush(rel)) {
         RESTS_UNTIL.set(Some(Instant::now() + REST));
-        if cause.code == room::DISK_FULL {
+        if cause.code == DISK_FULL {
             // The file was lengthened as far as it goes: that is for rows now.
             reclaim::give_to_rows(rel, u64::MAX);
         }
@@ -112,7 +114,7 @@ unsafe fn flush(rel: pg_sys::Relation) {
     reclaim::reclaim(rel);
     manifest::stamp(rel);
     reclaim::give_to_rows(rel, flushed.pages + left_directory);
-    room::fill(rel);
+    fill_reserve(rel);
     pg_sys::PopActiveSnapshot();
 }
 

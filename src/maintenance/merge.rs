@@ -6,7 +6,7 @@
 use crate::columnar::merge::Merge;
 use crate::columnar::stub::{self, State};
 use crate::options::Options;
-use crate::storage::{manifest, room};
+use crate::storage::{manifest, space};
 use amax_lsm::merge::{Candidate, Policy};
 use amax_lsm::{tid, Component, Extent, Manifest, RetiredPages, Unswept, UNKNOWN_XID};
 use pgrx::pg_sys;
@@ -112,7 +112,7 @@ unsafe fn merge_components(
     merged: &mut Merged,
 ) {
     let inputs: Vec<&Component> = inputs.iter().map(|&at| &current.components[at]).collect();
-    let free = manifest::take_free(rel, room::for_manifests);
+    let free = manifest::take_free(rel, space::for_manifests);
     let output = Merge::new(rel, options, &inputs, free).run(|| super::fault("merge_leaf"));
     super::fault("merge_written");
     let rows = output.component.rows;

@@ -1,5 +1,6 @@
 //! VACUUM, flush, reclaim: everything that moves rows or pages without changing what anyone sees. See README.md.
 
+mod attempt;
 pub mod flush;
 pub mod freeze;
 mod freeze_component;

@@ -4,7 +4,7 @@
 use super::vacuum::removable;
 use crate::columnar::stub;
 use crate::storage::buffer::{Change, Kind, Pin};
-use crate::storage::{manifest, map, room};
+use crate::storage::{manifest, map, space};
 use amax_lsm::{Component, Extent, Retired, RetiredPages};
 use pgrx::pg_sys;
 
@@ -27,14 +27,14 @@ pub fn shrink_directory(rel: pg_sys::Relation, groups: impl IntoIterator<Item = 
 /// lock. An error in between loses them until VACUUM.
 pub unsafe fn give_to_rows(rel: pg_sys::Relation, pages: u64) {
     let current = manifest::current(rel);
-    let spare = current.free.pages().saturating_sub(room::kept(&current));
+    let spare = current.free.pages().saturating_sub(space::kept(&current));
     let pages = pages.min(spare);
     if pages == 0 {
         return;
     }
     let given = manifest::publish(rel, |manifest| manifest.free.take(pages as u32));
     super::fault("reclaim_given");
-    room::make_row_pages(rel, &given);
+    space::make_row_pages(rel, &given);
 }
 
 /// Frees what is due. The caller holds the maintenance lock. Returns the pages freed.

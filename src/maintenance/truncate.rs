@@ -6,7 +6,7 @@
 use super::lost;
 use crate::storage::buffer::{physical_blocks, Pin};
 use crate::storage::rowpage::is_empty;
-use crate::storage::{cache, manifest, map, meta, room};
+use crate::storage::{cache, manifest, map, meta, space};
 use amax_lsm::{Manifest, RangeSet, RetiredPages};
 use pgrx::pg_sys;
 use std::collections::HashSet;
@@ -72,7 +72,7 @@ unsafe fn new_end(rel: pg_sys::Relation, pages: u32, indexed: bool) -> u32 {
     let movable: HashSet<u32> = map::walk(rel).0.iter().map(|link| link.page).collect();
     let (mut end, mut moved) = (pages, 0);
     // Pages below `end` that are free.
-    let mut room = free.len().saturating_sub(room::kept(&current));
+    let mut room = free.len().saturating_sub(space::kept(&current));
     while end > 1 {
         crate::memory::check_for_interrupts();
         let last = end - 1;

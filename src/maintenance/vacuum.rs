@@ -1,13 +1,15 @@
 //! VACUUM of a table: prunes and freezes row pages, removes the index entries of dead rows, then the dead line pointers.
 //! The structure is lazy vacuum's (vacuumlazy.c); going by logical block is ours.
 
+use super::attempt::{attempt, fill_reserve};
 use super::flush;
 use super::freeze::{self, Limits};
 use super::{freeze_component, lost, merge, reclaim, standby, truncate, MaintenanceLock};
 use crate::columnar::{origin, stub};
 use crate::storage::buffer::{physical_blocks, rel_name, Change, Pin};
 use crate::storage::rowpage::{self, heap_tuple, is_stub, tid_block, Item};
-use crate::storage::{manifest, map, meta, room};
+use crate::storage::space::DISK_FULL;
+use crate::storage::{manifest, map, meta};
 use crate::subtransaction::Caught;
 use amax_lsm::xids::precedes;
 use amax_lsm::{tid, Component, Key, RangeSet, RetiredPages};
@@ -421,11 +423,11 @@ impl Vacuum {
         self.settle_origins();
         let (rel, oldest_xmin) = (self.rel, self.limits.oldest_xmin);
         let flush = || flush::flush(rel, oldest_xmin, flush::most());
-        match room::attempt(rel, &[room::DISK_FULL], flush) {
+        match attempt(rel, &[DISK_FULL], flush) {
             Ok(flushed) => self.report.flushed = flushed,
             Err(full) => self.leave_undone("flush", full),
         }
-        if let Err(full) = room::attempt(rel, &[room::DISK_FULL], || self.freeze_components()) {
+        if let Err(full) = attempt(rel, &[DISK_FULL], || self.freeze_components()) {
             self.leave_undone("freezing", full);
             self.unfrozen = true;
         }
@@ -436,12 +438,12 @@ impl Vacuum {
         drop(lock);
         let _lock = MaintenanceLock::take(self.rel);
         let merged = &mut self.report.merged;
-        if let Err(full) = room::attempt(rel, &[room::DISK_FULL], || merge::merge(rel, merged)) {
+        if let Err(full) = attempt(rel, &[DISK_FULL], || merge::merge(rel, merged)) {
             self.leave_undone("merge", full);
         }
         self.report.columnar_dead -= self.report.merged.left_out.min(self.report.columnar_dead);
         manifest::stamp(self.rel);
-        room::fill(self.rel);
+        fill_reserve(self.rel);
     }
 
     /// The space taken for it in vain goes back at the end.

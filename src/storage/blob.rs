@@ -1,7 +1,7 @@
 //! Byte strings across pages: manifests, directories, leaf images.
 
 use super::buffer::{corrupt, Change, Kind, Pin, PAYLOAD};
-use super::room;
+use super::hand;
 use crate::memory;
 use amax_lsm::{Blob, Extent, FreeSpace};
 use pgrx::pg_sys;
@@ -32,7 +32,7 @@ pub fn write(rel: pg_sys::Relation, free: &mut FreeSpace, bytes: &[u8]) -> Blob 
                 }
                 None => {
                     let (page, start) = change.append(Kind::Blob);
-                    room::take_in_hand(Extent { start, len: 1 });
+                    hand::take(Extent { start, len: 1 });
                     (page, start)
                 }
             };

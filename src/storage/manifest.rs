@@ -2,7 +2,7 @@
 
 use super::buffer::{corrupt, rel_name, Change, Kind};
 use super::meta::BLOCK as META;
-use super::{blob, cache, meta, room};
+use super::{blob, cache, hand, meta};
 use amax_lsm::{meta as layout, Blob, Component, Damaged, Directory, Extent, FreeSpace, Manifest};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -132,7 +132,7 @@ pub fn publish<R>(rel: pg_sys::Relation, f: impl FnOnce(&mut Manifest) -> R) -> 
         );
     }
     change.commit();
-    room::empty_hand();
+    hand::empty();
     result
 }
 
@@ -143,7 +143,7 @@ pub fn pages_needed(manifest: &Manifest) -> u32 {
 }
 
 /// Takes the free pages, but for those that `kept` says, for somebody under the maintenance lock to write to; what is left is given back when
-/// that is published. An error in between leaves them to VACUUM's search for lost pages, unless in [`room::attempt`].
+/// that is published. An error in between leaves them to VACUUM's search for lost pages (but see `hand`).
 pub fn take_free(rel: pg_sys::Relation, kept: fn(&Manifest) -> u64) -> FreeSpace {
     let manifest = current(rel);
     if manifest.free.pages() <= kept(&manifest) {
@@ -157,7 +157,7 @@ pub fn take_free(rel: pg_sys::Relation, kept: fn(&Manifest) -> u64) -> FreeSpace
     });
     for &(start, end) in taken.ranges().ranges() {
         let len = end - start;
-        room::take_in_hand(Extent { start, len });
+        hand::take(Extent { start, len });
     }
     taken
 }

@@ -4,7 +4,7 @@ use super::buffer::{physical_blocks, rel_name, Change, Kind, Pin};
 use super::cache::{file_id, FileId};
 use super::meta::BLOCK as META;
 use super::rowpage::InHeap;
-use super::{cache, meta, room, rowpage};
+use super::{cache, meta, rowpage, space};
 use amax_lsm::meta::{self as layout, get_u32, put_u32, Map, Slot};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -135,7 +135,7 @@ pub fn get_or_make(rel: pg_sys::Relation, map: Map, index: u32, kind: Kind) -> u
         if held != 0 {
             drop(change);
             if let Some(block) = spare {
-                room::give_back(rel, block);
+                space::give_back(rel, block);
             }
             return held;
         }
@@ -151,7 +151,7 @@ pub fn get_or_make(rel: pg_sys::Relation, map: Map, index: u32, kind: Kind) -> u
         }
         // One is made while we hold no page, and then we look again.
         drop(change);
-        spare = Some(room::page(rel, room::for_manifests));
+        spare = Some(space::page(rel, space::for_manifests));
     }
 }
 
@@ -318,7 +318,7 @@ fn ensure_leaf(rel: pg_sys::Relation, map: Map, index: u32) {
         return;
     };
     while leaf(rel, map, index) == 0 {
-        let block = room::page(rel, room::for_manifests);
+        let block = space::page(rel, space::for_manifests);
         let mut change = Change::begin(rel);
         let metapage = change.page(META, Kind::Meta);
         let upper = get_u32(change.payload(metapage), table);
@@ -333,7 +333,7 @@ fn ensure_leaf(rel: pg_sys::Relation, map: Map, index: u32) {
             change.commit();
         } else {
             drop(change);
-            room::give_back(rel, block);
+            space::give_back(rel, block);
         }
     }
 }

@@ -1,18 +1,16 @@
 //! Room where the file cannot grow: the disk is full, or a quota is reached.
 //!
 //! Heap needs no space to delete or lock a row; we need a stub, and a page of the stub directory. So a table with components has a *reserve*
-//! of free pages, which loads, flushes and merges leave alone: for stubs, and for the next manifest. And what VACUUM cannot write it gives up
-//! without keeping the pages that it has taken for it ([`attempt`]).
+//! of free pages, which loads, flushes and merges leave alone: for stubs, and for the next manifest.
 
 use super::buffer::{physical_blocks, rel_name, Change, Kind, Pin};
-use super::manifest;
 use super::rowpage::{is_new, InHeap, EMPTY};
-use crate::subtransaction::{catch, Caught};
+use super::{hand, manifest};
+use crate::subtransaction::catch;
 use amax_lsm::{Extent, FreeSpace, Manifest};
 use pgrx::pg_sys;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
-use std::cell::RefCell;
 
 /// One page in so many of the components' is kept for stubs and their directory, up to a number of pages.
 const SHARE: u64 = 32;
@@ -65,62 +63,8 @@ unsafe fn lengthen_maps(rel: pg_sys::Relation) {
     pg_sys::ReleaseBuffer(buffer);
 }
 
-/// Appends what the reserve lacks, if the file can grow. The caller holds the maintenance lock.
-pub unsafe fn fill(rel: pg_sys::Relation) {
-    let current = manifest::current(rel);
-    if current.components.is_empty() || current.free.pages() >= kept(&current) {
-        return;
-    }
-    let filled = attempt(rel, &[DISK_FULL], || {
-        let appended = reserve_for(rel, 0);
-        manifest::publish(rel, |manifest| manifest.free.give_all(&appended));
-    });
-    if let Err(full) = filled {
-        ereport!(DEBUG1, DISK_FULL, full.message);
-    }
-}
-
 /// What it means that a file cannot grow.
 pub const DISK_FULL: PgSqlErrorCode = PgSqlErrorCode::ERRCODE_DISK_FULL;
-
-thread_local! {
-    /// Pages that an attempt has taken or appended, and not published.
-    static IN_HAND: RefCell<Option<FreeSpace>> = const { RefCell::new(None) };
-}
-
-/// Notes pages that are in the caller's hand until the manifest is published next.
-pub fn take_in_hand(extent: Extent) {
-    IN_HAND.with_borrow_mut(|hand| {
-        if let Some(pages) = hand {
-            pages.give(extent);
-        }
-    });
-}
-
-/// What was in hand has been published.
-pub fn empty_hand() {
-    IN_HAND.with_borrow_mut(|hand| {
-        if let Some(pages) = hand {
-            *pages = FreeSpace::default();
-        }
-    });
-}
-
-/// Maintenance that may fail with these errors, and then has changed nothing: pages that it has taken and not published are free again. The
-/// caller holds the maintenance lock. See [`catch`] for what `f` may do.
-pub unsafe fn attempt<R>(
-    rel: pg_sys::Relation,
-    codes: &'static [PgSqlErrorCode],
-    f: impl FnOnce() -> R,
-) -> Result<R, Caught> {
-    IN_HAND.set(Some(FreeSpace::default()));
-    let result = catch(codes, f);
-    let hand = IN_HAND.take().unwrap_or_default();
-    if result.is_err() && hand.pages() > 0 {
-        manifest::publish(rel, |manifest| manifest.free.give_all(&hand));
-    }
-    result
-}
 
 /// A page of ours that nothing refers to, for the caller to make something of it: at the end of the file or, when that cannot grow, one of
 /// the reserve, of which `kept` pages stay. The caller has no page locked. Whoever fails with it in hand leaves it to VACUUM's search for lost pages.
@@ -251,6 +195,6 @@ fn append(rel: pg_sys::Relation) -> Extent {
     let (_, start) = change.append(Kind::Blob);
     change.commit();
     let extent = Extent { start, len: 1 };
-    take_in_hand(extent);
+    hand::take(extent);
     extent
 }
