@@ -1,4 +1,4 @@
-# Rust's side: formatting, lints, and the tests of the crates that need no server.
+# Rust's side: formatting, lints, imports, and the tests of the crates that need no server.
 
 # run_unit [CARGO TEST ARGUMENT...]
 run_unit() {
@@ -6,6 +6,9 @@ run_unit() {
     run_check "cargo fmt" bash -c 'cd "$AMAX_ROOT" && cargo fmt --all --check'
     run_check "documents name what is there" "$AMAX_ROOT/scripts/check-docs"
     run_check "cargo clippy" run_cargo clippy --workspace --all-targets -- -D warnings
+    command -v python3 >/dev/null || ensure_packages python3
+    run_check "the check of imports" "$AMAX_ROOT/scripts/lib/check-imports-test"
+    run_check "imports" "$AMAX_ROOT/scripts/check-imports"
     export AMAX_FUZZ_SECONDS=${AMAX_FUZZ_SECONDS:-60}
     # The root crate is left out: code that calls PostgreSQL links only into a server.
     run_cargo test --workspace --exclude amax --no-fail-fast "$@" >"$log" 2>&1 || status=$?
