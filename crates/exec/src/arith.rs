@@ -3,24 +3,9 @@
 
 use amax_format::{Dense, Strings, Tag};
 
-use crate::batch::{both_valid, gather, union, Evaluated};
-use crate::expr::To;
+use crate::evaluated::{both_valid, gather, union, Evaluated};
+use crate::operators::{Arithmetic, To};
 use crate::vector::{Type, Vector, LARGE};
-
-/// Operators of numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Arithmetic {
-    /// `+`
-    Add,
-    /// `-`
-    Subtract,
-    /// `*`
-    Multiply,
-    /// `/`
-    Divide,
-    /// `%`, of integers.
-    Modulo,
-}
 
 /// Powers of ten that an `f64` holds exactly.
 const EXACT_POWERS: i32 = 22;
@@ -549,7 +534,7 @@ mod tests {
         let number = |word: i64, scale: Option<u16>| {
             let mut vector = Vector::of_words(Type::Numeric, vec![word]);
             vector.scales = scale.map(|s| vec![s].into());
-            crate::batch::sure(vector)
+            crate::evaluated::sure(vector)
         };
         let mut word = 1i64;
         for _ in 0..2000 {

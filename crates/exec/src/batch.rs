@@ -7,11 +7,14 @@
 use amax_format::{Dense, Tag};
 use std::borrow::Cow;
 
-use crate::arith::{self, Arithmetic};
+use crate::arith;
 use crate::builder::VectorBuilder;
 use crate::compare::{self, incomparable, with_constant};
-use crate::expr::{Comparison, Expr, From, JsonScalar, To};
+use crate::evaluated::{both_valid, gather, select, sure, union, Evaluated};
+use crate::expr::Expr;
+use crate::external::{push_row, External};
 use crate::like::Pattern;
+use crate::operators::{Arithmetic, Comparison, From, JsonScalar, To};
 use crate::vector::{StringTable, Type, Vector};
 
 /// Where the columns of a batch come from; a column is decoded when it is first asked for.
@@ -24,29 +27,6 @@ pub trait Columns {
     }
 }
 
-/// What PostgreSQL evaluates for us.
-pub trait External {
-    /// Appends the value of external expression `id` for `row` of the leaf.
-    fn row(&mut self, id: usize, row: u32, out: &mut VectorBuilder);
-    /// Appends the value of function `id` of one argument, given as its word.
-    fn call(&mut self, id: usize, word: i64, out: &mut VectorBuilder);
-    /// Appends the value of expression `id`, which is the same for all rows.
-    fn once(&mut self, id: usize, out: &mut VectorBuilder);
-    /// Whether the value of parameter `id` is there. If not, [`External::once`] runs the subquery it comes from.
-    fn is_known(&self, _id: usize) -> bool {
-        true
-    }
-}
-
-/// The values of an expression for a selection of rows.
-#[derive(Debug)]
-pub struct Evaluated<'a> {
-    /// One per row selected; where it is unsure, NULL or anything.
-    pub vector: Vector<'a>,
-    /// Positions in the selection of rows that are unsure, ascending.
-    pub unsure: Vec<u32>,
-}
-
 /// A batch: a leaf's columns, and who evaluates what we cannot.
 pub struct Batch<'a, 'e> {
     /// The columns.
@@ -54,9 +34,6 @@ pub struct Batch<'a, 'e> {
     /// PostgreSQL.
     pub external: &'e mut dyn External,
 }
-
-/// Bytes of PostgreSQL's strings that are kept for a batch.
-const MAX_KEPT: usize = 64 << 20;
 
 const TRUE: i64 = 1;
 const FALSE: i64 = 0;
@@ -491,95 +468,7 @@ impl<'a> Batch<'a, '_> {
     }
 }
 
-/// Appends what PostgreSQL gives for a row; false, and NULL, if what is kept takes too much: the row is unsure.
-pub(crate) fn push_row(
-    external: &mut dyn External,
-    id: usize,
-    row: u32,
-    out: &mut VectorBuilder,
-) -> bool {
-    let has_room = out.string_bytes() < MAX_KEPT;
-    if has_room {
-        external.row(id, row, out);
-    } else {
-        out.push_null();
-    }
-    has_room
-}
-
-/// The rows that pass, given their positions in the selection and in the leaf.
-pub(crate) fn select(rows: &[u32], passes: impl Fn(usize, u32) -> bool) -> Vec<u32> {
-    let mut passed = vec![0; rows.len()];
-    let mut n = 0;
-    // Without a branch: conditions are hard to predict.
-    for (i, &row) in rows.iter().enumerate() {
-        passed[n] = row;
-        n += usize::from(passes(i, row));
-    }
-    passed.truncate(n);
-    passed
-}
-
-/// An expression's value is known in all rows.
-pub(crate) fn sure(vector: Vector<'_>) -> Evaluated<'_> {
-    Evaluated {
-        vector,
-        unsure: Vec::new(),
-    }
-}
-
 /// Whether something is true of what the rows hold.
 fn all_are(dense: &Dense, rows: &[u32], is: impl Fn(Tag) -> bool) -> bool {
     dense.all(&is) || rows.iter().all(|&row| is(dense.tag(row as usize)))
-}
-
-/// The words of the rows; `holds` says of a tag: a value, NULL, or neither (unsure; then it is NULL here as well).
-pub(crate) fn gather<'a>(
-    dense: &'a Dense,
-    rows: &[u32],
-    ty: Type,
-    holds: impl Fn(Tag) -> Option<bool>,
-) -> Evaluated<'a> {
-    let mut vector = Vector::of_rows(ty, dense.words(), rows);
-    if !dense.all(|tag| holds(tag) == Some(true)) {
-        let valid = dense.by_tag(rows, |tag| holds(tag) == Some(true));
-        vector.valid = valid.contains(&false).then(|| valid.into());
-    }
-    let mut unsure = Vec::new();
-    if !dense.all(|tag| holds(tag).is_some()) {
-        let open = dense.by_tag(rows, |tag| holds(tag).is_none());
-        unsure.extend((0u32..).zip(open).filter(|(_, open)| *open).map(|(i, _)| i));
-    }
-    Evaluated { vector, unsure }
-}
-
-/// Where both are not NULL.
-pub(crate) fn both_valid<'a>(
-    a: &Vector<'a>,
-    b: &Vector<'a>,
-) -> Option<std::borrow::Cow<'a, [bool]>> {
-    match (&a.valid, &b.valid) {
-        (None, None) => None,
-        (Some(v), None) | (None, Some(v)) => Some(v.clone()),
-        (Some(x), Some(y)) => Some(
-            x.iter()
-                .zip(y.iter())
-                .map(|(x, y)| *x && *y)
-                .collect::<Vec<bool>>()
-                .into(),
-        ),
-    }
-}
-
-/// The union of two ascending lists.
-pub(crate) fn union(mut a: Vec<u32>, b: Vec<u32>) -> Vec<u32> {
-    if a.is_empty() {
-        return b;
-    }
-    if !b.is_empty() {
-        a.extend(b);
-        a.sort_unstable();
-        a.dedup();
-    }
-    a
 }

@@ -4,8 +4,8 @@ use std::cmp::Ordering;
 
 use amax_format::{Dense, Tag};
 
-use crate::batch::Evaluated;
-use crate::expr::{Comparison, JsonScalar};
+use crate::evaluated::Evaluated;
+use crate::operators::{Comparison, JsonScalar};
 use crate::vector::{Type, Vector, LARGE};
 
 fn float(a: i64, b: i64) -> Ordering {

@@ -5,7 +5,7 @@
 
 use memchr::memmem::Finder;
 
-use crate::batch::{union, Evaluated};
+use crate::evaluated::{union, Evaluated};
 use crate::vector::{Type, Vector};
 
 /// A pattern.

@@ -4,8 +4,9 @@ use std::collections::HashMap;
 
 use amax_format::{Dense, Tag};
 
-use crate::batch::{push_row, Evaluated, External};
 use crate::builder::VectorBuilder;
+use crate::evaluated::Evaluated;
+use crate::external::{push_row, External};
 use crate::vector::Type;
 
 const UNKNOWN: u32 = u32::MAX;

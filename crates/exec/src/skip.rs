@@ -2,9 +2,10 @@
 
 use amax_format::{Bound, Tag, Zone};
 
-use crate::batch::External;
 use crate::builder::VectorBuilder;
-use crate::expr::{Comparison, Expr, From, To};
+use crate::expr::Expr;
+use crate::external::External;
+use crate::operators::{Comparison, From, To};
 use crate::vector::{Scalar, Type, Vector};
 
 /// A leaf's bounds.

@@ -2,8 +2,8 @@
 
 use amax_format::{Dense, Tag};
 
-use crate::batch::Evaluated;
 use crate::builder::VectorBuilder;
+use crate::evaluated::Evaluated;
 use crate::vector::Type;
 
 /// The texts of rows that are not all strings. Containers, and numbers of an unusual form, are unsure.
