@@ -5,7 +5,11 @@ use std::hash::{Hash, Hasher};
 
 use amax_jsonb::numeric::{self, Digits};
 
+use crate::error::Error;
 use crate::vector::LARGE;
+
+/// For payloads of numerics that are none.
+pub(crate) const NOT_A_NUMERIC: Error = Error::Corrupt("numeric value is damaged");
 
 /// Decimal digits of one of numeric's.
 const DEC_DIGITS: u32 = 4;

@@ -5,9 +5,8 @@ use std::cmp::Ordering;
 use amax_jsonb::numeric;
 use serde::{Deserialize, Serialize};
 
-use crate::decimal::{compare_small, Decimal};
+use crate::decimal::{compare_small, Decimal, NOT_A_NUMERIC};
 use crate::error::{Error, Result};
-use crate::sum::{add_counts, NOT_A_NUMERIC};
 use crate::vector::{View, LARGE};
 
 /// What an aggregate function gives for a group; the caller makes it a value of the function's type.
@@ -67,6 +66,12 @@ pub(crate) trait State: Clone + Default {
     fn check(&self) -> Result<()> {
         Ok(())
     }
+}
+
+/// Counts of rows, which only damaged ones exceed.
+pub(crate) fn add_counts(left: i64, right: i64) -> Result<i64> {
+    left.checked_add(right)
+        .ok_or(Error::Corrupt("serialized aggregate has too many rows"))
 }
 
 /// count(*) and count(value).

@@ -6,9 +6,8 @@ use std::hash::{BuildHasher, Hash, Hasher};
 use foldhash::fast::FixedState;
 use serde::{Deserialize, Serialize};
 
-use crate::decimal::Decimal;
+use crate::decimal::{Decimal, NOT_A_NUMERIC};
 use crate::error::{Error, Result};
-use crate::sum::NOT_A_NUMERIC;
 use crate::vector::{Scalar, StringTable, Type, Vector, View, LARGE};
 
 /// The same in every process, so that partitions are.

@@ -3,9 +3,9 @@
 use amax_jsonb::numeric::{self, Digits, MAX_SCALE};
 use serde::{Deserialize, Serialize};
 
-use crate::decimal::{power, with_digits};
+use crate::decimal::{power, with_digits, NOT_A_NUMERIC};
 use crate::error::{Error, Result};
-use crate::state::{Output, State};
+use crate::state::{add_counts, Output, State};
 use crate::vector::{View, LARGE};
 
 const NBASE: i64 = 10_000;
@@ -208,14 +208,6 @@ impl Rare {
 
 /// Digits of a numeric are at powers of 10000 between -4096 and 32767, those of sums a few more.
 const LONGEST: i32 = 40_000;
-
-pub(crate) const NOT_A_NUMERIC: Error = Error::Corrupt("numeric value is damaged");
-
-/// Counts of rows, which only damaged ones exceed.
-pub(crate) fn add_counts(left: i64, right: i64) -> Result<i64> {
-    left.checked_add(right)
-        .ok_or(Error::Corrupt("serialized aggregate has too many rows"))
-}
 
 impl Wide {
     fn add(&mut self, number: &Digits<'_>) {
