@@ -11,7 +11,10 @@ use crate::layout::*;
 use crate::sort::{sort_unique, SortKey};
 use crate::{numeric, walk, Container, Error, Event, Value};
 
+mod recorded;
 mod write;
+
+use recorded::{Kind, Node, Recorded, WHAT};
 
 /// Builds one jsonb value at a time, byte for byte as PostgreSQL's `JsonbValueToJsonb` does: keys
 /// sorted by (length, bytes), the last of duplicate keys kept, numerics and containers int-aligned.
@@ -20,49 +23,13 @@ mod write;
 /// the first such error.
 #[derive(Debug, Default)]
 pub struct Builder {
-    nodes: Vec<Node>,
-    /// Keys, strings, numeric payloads and copied containers.
-    arena: Vec<u8>,
+    recorded: Recorded,
     open: Vec<Open>,
-    /// Key nodes of the objects whose keys came out of order, each object's in sorted order.
-    order: Vec<u32>,
     /// Reused by [`Builder::end_object`].
     sort: Vec<SortKey>,
     /// Reused by [`Builder::finish`].
     pending: Vec<write::Pending>,
     error: Option<Error>,
-}
-
-/// What memory is asked for.
-const WHAT: &str = "a document";
-
-/// What a node is; the fields `a` and `b` depend on it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Null,
-    False,
-    True,
-    /// `a`, `b`: start and length in the arena. Also a key.
-    String,
-    /// `a`, `b`: start and length of the payload in the arena.
-    Numeric,
-    /// `a`, `b`: start and length of a laid out container in the arena.
-    Raw,
-    /// `a`, `b`: the node after the container's last, the number of elements.
-    Array,
-    /// `a`, `b`: the node after the container's last, the number of pairs, in order.
-    Object,
-    /// `a`, `b`: the node after the container's last, the number of pairs; `order` from `c` lists
-    /// their keys' nodes.
-    Sorted,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Node {
-    kind: Kind,
-    a: u32,
-    b: u32,
-    c: u32,
 }
 
 /// A container begun and not yet ended.
@@ -89,10 +56,10 @@ impl Builder {
 
     /// Forgets everything begun, and any error; keeps the memory.
     pub fn reset(&mut self) {
-        self.nodes.clear();
-        self.arena.clear();
+        self.recorded.nodes.clear();
+        self.recorded.arena.clear();
         self.open.clear();
-        self.order.clear();
+        self.recorded.order.clear();
         self.error = None;
     }
 
@@ -115,7 +82,7 @@ impl Builder {
             return self.fail(Error::Misuse("key where a value is expected"));
         };
         if open.count > 0 && open.sorted {
-            let last = &self.arena[open.key_start as usize..][..open.key_len as usize];
+            let last = &self.recorded.arena[open.key_start as usize..][..open.key_len as usize];
             open.sorted = match open.key_len.cmp(&len) {
                 Ordering::Less => true,
                 // The first byte mostly decides, without a call to compare the rest.
@@ -126,7 +93,7 @@ impl Builder {
         open.keyed = true;
         open.count += 1;
         (open.key_start, open.key_len) = (start, len);
-        self.nodes.push(Node {
+        self.recorded.nodes.push(Node {
             kind: Kind::String,
             a: start,
             b: len,
@@ -139,26 +106,28 @@ impl Builder {
         let Some(open) = self.end(true) else { return };
         let mut node = Node {
             kind: Kind::Object,
-            a: self.nodes.len() as u32,
+            a: self.recorded.nodes.len() as u32,
             b: open.count,
             c: 0,
         };
         if !open.sorted {
             self.sort.clear();
             let mut next = open.node as usize + 1;
-            while next < self.nodes.len() {
-                let key = self.nodes[next];
-                let bytes = &self.arena[key.a as usize..][..key.b as usize];
+            while next < self.recorded.nodes.len() {
+                let key = self.recorded.nodes[next];
+                let bytes = &self.recorded.arena[key.a as usize..][..key.b as usize];
                 self.sort.push(SortKey::new(bytes, key.a, next as u32));
-                next = self.after(next + 1);
+                next = self.recorded.after(next + 1);
             }
-            sort_unique(&mut self.sort, &self.arena);
+            sort_unique(&mut self.sort, &self.recorded.arena);
             node.kind = Kind::Sorted;
             node.b = self.sort.len() as u32;
-            node.c = self.order.len() as u32;
-            self.order.extend(self.sort.iter().map(|key| key.node));
+            node.c = self.recorded.order.len() as u32;
+            self.recorded
+                .order
+                .extend(self.sort.iter().map(|key| key.node));
         }
-        self.nodes[open.node as usize] = node;
+        self.recorded.nodes[open.node as usize] = node;
     }
 
     /// Begins an array; values follow until [`Builder::end_array`].
@@ -169,9 +138,9 @@ impl Builder {
     /// Ends the innermost container, an array.
     pub fn end_array(&mut self) {
         let Some(open) = self.end(false) else { return };
-        self.nodes[open.node as usize] = Node {
+        self.recorded.nodes[open.node as usize] = Node {
             kind: Kind::Array,
-            a: self.nodes.len() as u32,
+            a: self.recorded.nodes.len() as u32,
             b: open.count,
             c: 0,
         };
@@ -211,16 +180,16 @@ impl Builder {
     /// An integer.
     #[inline]
     pub fn int(&mut self, value: i64) {
-        let start = self.arena.len();
-        numeric::encode_int(value, &mut self.arena);
+        let start = self.recorded.arena.len();
+        numeric::encode_int(value, &mut self.recorded.arena);
         self.push_encoded(start);
     }
 
     /// `mantissa` / 10^`scale`, displayed with `scale` decimals; at most [`numeric::MAX_SCALE`].
     #[inline]
     pub fn decimal(&mut self, mantissa: i64, scale: u16) {
-        let start = self.arena.len();
-        match numeric::encode_decimal(mantissa, scale, &mut self.arena) {
+        let start = self.recorded.arena.len();
+        match numeric::encode_decimal(mantissa, scale, &mut self.recorded.arena) {
             Ok(()) => self.push_encoded(start),
             Err(error) => self.fail(error),
         }
@@ -231,8 +200,8 @@ impl Builder {
     /// # Errors
     /// As [`numeric::from_text`]; the builder is then unchanged.
     pub fn number(&mut self, text: &[u8]) -> Result<(), Error> {
-        let start = self.arena.len();
-        numeric::parse(text, &mut self.arena)?;
+        let start = self.recorded.arena.len();
+        numeric::parse(text, &mut self.recorded.arena)?;
         self.push_encoded(start);
         Ok(())
     }
@@ -302,8 +271,8 @@ impl Builder {
         let result = match self.error.take() {
             Some(error) => Err(error),
             None if !self.open.is_empty() => Err(Error::Misuse("container not ended")),
-            None if self.nodes.is_empty() => Err(Error::Misuse("no value")),
-            None => self.write(out),
+            None if self.recorded.nodes.is_empty() => Err(Error::Misuse("no value")),
+            None => self.recorded.write(out, &mut self.pending),
         };
         if result.is_err() {
             out.truncate(base);
@@ -313,7 +282,7 @@ impl Builder {
     }
 
     fn begin(&mut self, kind: Kind) {
-        let node = self.nodes.len() as u32;
+        let node = self.recorded.nodes.len() as u32;
         // Pushed even after an error, so that the matching end still finds it.
         self.push(kind, 0, 0);
         self.open.push(Open {
@@ -354,21 +323,21 @@ impl Builder {
                 open.keyed = false;
             }
             Some(open) => open.count += 1,
-            None if self.nodes.is_empty() => {}
+            None if self.recorded.nodes.is_empty() => {}
             None => return self.fail(Error::Misuse("more than one root value")),
         }
-        if let Err(error) = amax_memory::reserve(&mut self.nodes, 1, WHAT) {
+        if let Err(error) = amax_memory::reserve(&mut self.recorded.nodes, 1, WHAT) {
             return self.fail(error.into());
         }
-        if self.nodes.len() >= MAX_NODES {
+        if self.recorded.nodes.len() >= MAX_NODES {
             return self.fail(Error::TooLarge);
         }
-        self.nodes.push(Node { kind, a, b, c: 0 });
+        self.recorded.nodes.push(Node { kind, a, b, c: 0 });
     }
 
     fn push_encoded(&mut self, start: usize) {
-        let len = self.arena.len() - start;
-        if self.arena.len() > u32::MAX as usize {
+        let len = self.recorded.arena.len() - start;
+        if self.recorded.arena.len() > u32::MAX as usize {
             return self.fail(Error::TooLarge);
         }
         self.push(Kind::Numeric, start as u32, len as u32);
@@ -377,29 +346,16 @@ impl Builder {
     /// Copies to the arena; `None` after failing for size.
     #[inline]
     fn store(&mut self, bytes: &[u8]) -> Option<(u32, u32)> {
-        let start = self.arena.len();
+        let start = self.recorded.arena.len();
         if bytes.len() > JENTRY_OFFLENMASK as usize || start + bytes.len() > u32::MAX as usize {
             self.fail(Error::TooLarge);
             return None;
         }
-        if let Err(error) = amax_memory::extend(&mut self.arena, bytes, WHAT) {
+        if let Err(error) = amax_memory::extend(&mut self.recorded.arena, bytes, WHAT) {
             self.fail(error.into());
             return None;
         }
         Some((start as u32, bytes.len() as u32))
-    }
-
-    /// The node after the value at `node`.
-    #[inline]
-    fn after(&self, node: usize) -> usize {
-        match self.nodes[node] {
-            Node {
-                kind: Kind::Array | Kind::Object | Kind::Sorted,
-                a,
-                ..
-            } => a as usize,
-            _ => node + 1,
-        }
     }
 
     #[cold]

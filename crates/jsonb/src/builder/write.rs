@@ -3,7 +3,7 @@
 //! The size is checked at the end: until then a JEntry may hold a truncated length, in output that is
 //! then thrown away.
 
-use super::{Builder, Kind, Node};
+use super::recorded::{Kind, Node, Recorded, WHAT};
 use crate::layout::*;
 use crate::Error;
 
@@ -26,17 +26,14 @@ pub(super) struct Pending {
     total: usize,
 }
 
-impl Builder {
-    /// Appends the payload to `out`.
-    pub(super) fn write(&mut self, out: &mut Vec<u8>) -> Result<(), Error> {
+impl Recorded {
+    /// Appends the payload to `out`; `stack` is there for its memory.
+    pub(super) fn write(&self, out: &mut Vec<u8>, stack: &mut Vec<Pending>) -> Result<(), Error> {
         // Every node takes at most an entry, a header and padding besides its arena bytes.
         let most = self.arena.len() + self.nodes.len() * (2 * WORD + 3) + 2 * WORD;
-        amax_memory::reserve(out, most, super::WHAT)?;
-        let mut stack = std::mem::take(&mut self.pending);
+        amax_memory::reserve(out, most, WHAT)?;
         stack.clear();
-        let result = self.layout(out, &mut stack);
-        self.pending = stack;
-        result
+        self.layout(out, stack)
     }
 
     fn layout(&self, out: &mut Vec<u8>, stack: &mut Vec<Pending>) -> Result<(), Error> {
@@ -145,11 +142,6 @@ impl Builder {
                 top.entry(out, JENTRY_ISCONTAINER, len);
             }
         }
-    }
-
-    #[inline]
-    fn bytes(&self, node: Node) -> &[u8] {
-        &self.arena[node.a as usize..][..node.b as usize]
     }
 }
 
