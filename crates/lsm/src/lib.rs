@@ -1,6 +1,7 @@
 //! The LSM tree's bookkeeping, without a server: which logical blocks belong to which component, where components lie on
 //! disk, what was given up and when it may be reused. See README.md for the invariants.
 
+mod blob;
 pub mod delta;
 pub mod extents;
 pub mod manifest;
@@ -8,13 +9,15 @@ pub mod merge;
 pub mod meta;
 pub mod page;
 pub mod ranges;
+mod seal;
 pub mod tid;
 pub mod xids;
 
+pub use blob::Blob;
 pub use extents::{Extent, FreeSpace};
 pub use manifest::{
-    Blob, Component, Directory, LeafEntry, Manifest, Origin, Retired, RetiredPages, Suspects,
-    Unswept, UNKNOWN_XID,
+    Component, Directory, LeafEntry, Manifest, Origin, Retired, RetiredPages, Suspects, Unswept,
+    UNKNOWN_XID,
 };
 pub use ranges::RangeSet;
 pub use tid::Key;

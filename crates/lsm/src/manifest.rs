@@ -1,33 +1,9 @@
 //! The manifest: everything a reader must know of the columnar side, in one value that is replaced as a whole.
 
-use crate::{Damaged, Extent, FreeSpace, Key, LeafXids, RangeSet};
+use crate::seal::{seal, unseal};
+use crate::{Blob, Damaged, Extent, FreeSpace, Key, LeafXids, RangeSet};
 use serde::{Deserialize, Serialize};
 use std::cell::OnceCell;
-
-/// A byte string stored across pages.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Blob {
-    pub extents: Vec<Extent>,
-    /// Bytes.
-    pub len: u64,
-}
-
-impl Blob {
-    /// The physical page that holds the `nth` page of the blob.
-    pub fn page(&self, mut nth: u64) -> Option<u32> {
-        for extent in &self.extents {
-            if nth < u64::from(extent.len) {
-                return Some(extent.start + nth as u32);
-            }
-            nth -= u64::from(extent.len);
-        }
-        None
-    }
-
-    pub fn pages(&self) -> u64 {
-        self.extents.iter().map(|e| u64::from(e.len)).sum()
-    }
-}
 
 /// Who wrote a component that was loaded in bulk. Flushed and merged ones have no origin: their rows have an id each ([`LeafXids`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -280,23 +256,6 @@ impl Manifest {
     pub fn decode(bytes: &[u8]) -> Result<Manifest, Damaged> {
         unseal(bytes)
     }
-}
-
-pub(crate) fn seal<T: Serialize + ?Sized>(value: &T) -> Vec<u8> {
-    let mut bytes = postcard::to_stdvec(value).expect("plain data always serializes");
-    let crc = crc32c::crc32c(&bytes);
-    bytes.extend_from_slice(&crc.to_le_bytes());
-    bytes
-}
-
-pub(crate) fn unseal<T: for<'a> Deserialize<'a>>(bytes: &[u8]) -> Result<T, Damaged> {
-    let Some((body, crc)) = bytes.split_last_chunk::<4>() else {
-        return Err(Damaged("shorter than its checksum".into()));
-    };
-    if crc32c::crc32c(body) != u32::from_le_bytes(*crc) {
-        return Err(Damaged("checksum does not match".into()));
-    }
-    postcard::from_bytes(body).map_err(|e| Damaged(format!("does not decode: {e}")))
 }
 
 #[cfg(test)]

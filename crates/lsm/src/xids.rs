@@ -1,7 +1,7 @@
 //! The transaction ids of a leaf's rows (heap's xmin), kept beside the leaf until they are frozen by age as heap's are. A flush takes only
 //! rows that every snapshot of its own server sees; with their ids, a standby's older snapshots can tell which rows they do not see.
 
-use crate::manifest::{seal, unseal};
+use crate::seal::{seal, unseal};
 use crate::{Blob, Damaged};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
