@@ -5,7 +5,7 @@ use std::sync::Arc;
 use amax_jsonb::Value as Json;
 
 use crate::contains::{self, Test};
-use crate::dense::{Dense, Filling, Tag};
+use crate::dense::{Dense, Filling};
 use crate::error::{corrupt, Error, Result};
 use crate::kind::Kind;
 use crate::leaf::Leaf;
@@ -13,9 +13,11 @@ use crate::load::Wanted;
 use crate::page0::Levels;
 use crate::path::{everything, find, inside, overflowing, wanted_until, Found, PathColumn};
 use crate::schema::{Body as SchemaBody, Node as SchemaNode};
+use crate::strings::ByteVec;
+use crate::tag::Tag;
 use crate::tree::{Body, Object};
 use crate::types::{ColumnType, PathStep, ReadAt};
-use crate::values::{ByteVec, Values};
+use crate::values::Values;
 
 /// What is asked. Nothing is said of a missing value.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

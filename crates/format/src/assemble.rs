@@ -1,128 +1,12 @@
 //! Record assembly: from a [`Tree`] to one value's events (AMAX paper §3.4).
 
-use amax_jsonb::numeric::Number;
-use amax_jsonb::Builder;
-
-use crate::error::{corrupt, Error, Result};
+use crate::error::{corrupt, Result};
 use crate::kind::Kind;
+use crate::scalar::{of_bytes, Scalar, EMPTY_ARRAY, EMPTY_OBJECT};
+use crate::sink::Sink;
 use crate::tokens::Pairs;
 use crate::tree::{Body, Node, Object, Tree};
 use crate::values::Values;
-
-/// One value that is not a container of its own events.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Scalar<'a> {
-    /// JSON null.
-    Null,
-    /// A boolean.
-    Bool(bool),
-    /// An integral number.
-    Int(i64),
-    /// `mantissa` / 10^`scale`, `scale` (at least 1) being the display scale.
-    Decimal {
-        /// The number without its decimal point.
-        mantissa: i64,
-        /// Decimals displayed.
-        scale: u16,
-    },
-    /// Any other number: a numeric's bytes after its varlena header.
-    Numeric(&'a [u8]),
-    /// A string's bytes, unescaped.
-    String(&'a [u8]),
-    /// A whole array or object as a jsonb payload.
-    Payload(&'a [u8]),
-}
-
-impl<'a> Scalar<'a> {
-    /// A numeric payload as the narrowest scalar that keeps it exactly.
-    pub(crate) fn of_numeric(payload: &'a [u8]) -> Self {
-        match amax_jsonb::numeric::decode(payload) {
-            Some(Number::Int(v)) => Self::Int(v),
-            Some(Number::Decimal { mantissa, scale }) => Self::Decimal { mantissa, scale },
-            _ => Self::Numeric(payload),
-        }
-    }
-}
-
-/// Receives the events of one value; keys come in jsonb's order.
-pub(crate) trait Sink {
-    fn scalar(&mut self, scalar: Scalar<'_>) -> Result<()>;
-    fn begin_object(&mut self) -> Result<()>;
-    fn key(&mut self, key: &[u8]) -> Result<()>;
-    fn end_object(&mut self) -> Result<()>;
-    fn begin_array(&mut self) -> Result<()>;
-    fn end_array(&mut self) -> Result<()>;
-}
-
-/// Builds jsonb of so many values at most: a damaged column must not take all memory.
-pub(crate) struct JsonSink<'a> {
-    pub(crate) builder: &'a mut Builder,
-    pub(crate) left: usize,
-}
-
-impl JsonSink<'_> {
-    #[inline]
-    fn count(&mut self) -> Result<()> {
-        self.left = self
-            .left
-            .checked_sub(1)
-            .ok_or(Error::Limit("values of one document"))?;
-        Ok(())
-    }
-}
-
-impl Sink for JsonSink<'_> {
-    #[inline]
-    fn scalar(&mut self, scalar: Scalar<'_>) -> Result<()> {
-        self.count()?;
-        match scalar {
-            Scalar::Null => self.builder.null(),
-            Scalar::Bool(b) => self.builder.bool(b),
-            Scalar::Int(v) => self.builder.int(v),
-            Scalar::Decimal { mantissa, scale } => self.builder.decimal(mantissa, scale),
-            Scalar::Numeric(payload) => self.builder.numeric(payload),
-            Scalar::String(s) => self.builder.string(s),
-            Scalar::Payload(EMPTY_OBJECT) => {
-                self.builder.begin_object();
-                self.builder.end_object();
-            }
-            Scalar::Payload(EMPTY_ARRAY) => {
-                self.builder.begin_array();
-                self.builder.end_array();
-            }
-            Scalar::Payload(payload) => self.builder.value(amax_jsonb::root(payload)?),
-        }
-        Ok(())
-    }
-
-    fn begin_object(&mut self) -> Result<()> {
-        self.count()?;
-        self.builder.begin_object();
-        Ok(())
-    }
-
-    #[inline]
-    fn key(&mut self, key: &[u8]) -> Result<()> {
-        self.builder.key(key);
-        Ok(())
-    }
-
-    fn end_object(&mut self) -> Result<()> {
-        self.builder.end_object();
-        Ok(())
-    }
-
-    fn begin_array(&mut self) -> Result<()> {
-        self.count()?;
-        self.builder.begin_array();
-        Ok(())
-    }
-
-    fn end_array(&mut self) -> Result<()> {
-        self.builder.end_array();
-        Ok(())
-    }
-}
 
 impl Tree {
     /// Which of `alternatives` is at `place`: its node and instance.
@@ -275,24 +159,10 @@ pub(crate) fn leaf(kind: Kind, values: &Values, i: usize) -> Scalar<'_> {
     }
 }
 
-/// The scalar of a kind that is a byte string.
-#[inline]
-pub(crate) fn of_bytes(kind: Kind, bytes: &[u8]) -> Scalar<'_> {
-    match kind {
-        Kind::Numeric => Scalar::Numeric(bytes),
-        Kind::Raw => Scalar::Payload(bytes),
-        _ => Scalar::String(bytes),
-    }
-}
-
-/// jsonb's payloads of `{}` and `[]`: a header with no entries.
-pub(crate) const EMPTY_OBJECT: &[u8] = &[0, 0, 0, 0x20];
-pub(crate) const EMPTY_ARRAY: &[u8] = &[0, 0, 0, 0x40];
-
 /// The overflow record of an object, merged between its fields by key.
 struct Overflow<'a> {
     pairs: Pairs<'a>,
-    keys: &'a crate::values::ByteVec,
+    keys: &'a crate::strings::ByteVec,
     next: Option<u32>,
 }
 

@@ -1,10 +1,10 @@
 //! Writing a leaf: row by row, or column by column.
 
-use crate::assemble::Scalar;
 use crate::columns::Writer;
 use crate::error::{Error, Result};
 use crate::kind::Kind;
 use crate::page0::{self, Parts, MAX_ROWS};
+use crate::scalar::Scalar;
 use crate::shred::Shredder;
 use crate::types::{ColumnType, LeafOptions, Value};
 

@@ -4,9 +4,11 @@ use std::cell::RefCell;
 
 use amax_jsonb::{numeric, Builder};
 
-use crate::assemble::{leaf, JsonSink, Scalar};
+use crate::assemble::leaf;
 use crate::error::{Error, Result};
 use crate::kind::Kind;
+use crate::scalar::Scalar;
+use crate::sink::JsonSink;
 use crate::tree::{Body, Tree};
 use crate::types::{ColumnType, Value};
 use crate::values::Values;

@@ -3,14 +3,15 @@
 use std::hash::BuildHasher;
 use std::sync::Arc;
 
-use crate::blocks::{self, Encoded};
+use crate::blob::Blob;
 use crate::bytes::{put_bytes, put_varint};
+use crate::encode::blocks::{self, Encoded};
 use crate::encode::compress;
 use crate::error::{Error, Result};
 use crate::kind::Kind;
 use crate::levels::{self, ArrayAbove};
 use crate::overflow;
-use crate::page0::{Blob, Entry, Levels};
+use crate::page0::{Entry, Levels};
 use crate::schema::{HAS_REST, MAX_COLUMNS};
 use crate::select::{present, Selection};
 use crate::shred::{Alternatives, Body, Shredder};

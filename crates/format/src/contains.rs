@@ -3,11 +3,12 @@
 use amax_jsonb::numeric::{self, Reduced};
 use amax_jsonb::{walk, Event, Value as Json};
 
-use crate::assemble::{leaf, Scalar};
+use crate::assemble::leaf;
 use crate::error::{corrupt, Result};
 use crate::kind::Kind;
 use crate::load::Wanted;
 use crate::path::{everything, field, find, overflowing};
+use crate::scalar::Scalar;
 use crate::schema::{Body as SchemaBody, Node as SchemaNode};
 use crate::tokens::MAX_DEPTH;
 use crate::tree::{Body, Object, Tree};

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 
+use crate::budget::Budget;
 use crate::error::{corrupt, Error, Result};
 use crate::levels::ListLevel;
-use crate::load::{Budget, Loaded};
+use crate::load::Loaded;
 use crate::presence::Presence;
 use crate::schema::{Body as SchemaBody, Node as SchemaNode};
 use crate::tree::{Body, Field, Tree};

@@ -4,12 +4,13 @@ use std::hash::{DefaultHasher, Hasher};
 use std::sync::Arc;
 
 use crate::blocks::Blocks;
+use crate::budget::Budget;
 use crate::column::Column;
 use crate::error::{Error, Result};
 use crate::grow::Grower;
 use crate::keys::Keys;
 use crate::kind::Kind;
-use crate::load::{load, Budget, Wanted};
+use crate::load::{load, Wanted};
 use crate::page0::{self, Page0};
 use crate::path::{self, PathColumn};
 use crate::schema::Schema;

@@ -5,13 +5,16 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 
-use crate::blocks::Lazy;
+use crate::blob::unpack;
+use crate::blob::Blob;
+use crate::budget::Budget;
 use crate::bytes::Reader;
-use crate::encode::{compress, values as value_codec};
+use crate::encode::{blocks, values as value_codec};
 use crate::error::{corrupt, Error, Result};
 use crate::kind::Kind;
+use crate::lazy::Lazy;
 use crate::levels::{self, Shape};
-use crate::page0::{Blob, Levels, Page0};
+use crate::page0::{Levels, Page0};
 use crate::types::ReadAt;
 use crate::values::Values;
 
@@ -19,20 +22,6 @@ use crate::values::Values;
 const GAP: u64 = 4096;
 /// Bytes of such a read at most, unless one megapage is larger.
 const READ: u64 = 1 << 20;
-
-/// Memory that one call may still use, in bytes.
-#[derive(Debug)]
-pub(crate) struct Budget(pub(crate) usize);
-
-impl Budget {
-    pub(crate) fn take(&mut self, bytes: usize) -> Result<()> {
-        self.0 = self
-            .0
-            .checked_sub(bytes)
-            .ok_or(Error::Limit("memory to decode a column"))?;
-        Ok(amax_memory::ask(bytes, "decoding a column")?)
-    }
-}
 
 /// A leaf column, decoded.
 #[derive(Clone, Debug)]
@@ -133,7 +122,9 @@ pub(crate) fn load<R: ReadAt + ?Sized>(
                 budget.0,
                 lenient,
             )),
-            (Some(blocks), None) => blocks.decode(values_bytes, w.kind, count, budget, lenient)?,
+            (Some(blocks), None) => {
+                blocks::decode(blocks, values_bytes, w.kind, count, budget, lenient)?
+            }
             (None, _) => {
                 amax_memory::ask(2 * values_bytes.len(), "decoding a column")?;
                 value_codec::decode(values_bytes, w.kind, count, budget.0)?
@@ -235,24 +226,4 @@ fn fetch<R: ReadAt + ?Sized>(
         at = last + 1;
     }
     Ok(raw)
-}
-
-/// The raw bytes of a stored megapage.
-pub(crate) fn unpack<'a>(
-    stored: Cow<'a, [u8]>,
-    blob: &Blob,
-    budget: &mut Budget,
-    lenient: bool,
-) -> Result<Cow<'a, [u8]>> {
-    check(&stored, blob, lenient)?;
-    budget.take(blob.raw_len as usize)?;
-    compress::decompress(stored, blob.codec, blob.raw_len as usize)
-}
-
-/// Whether stored bytes are those that were written.
-pub(crate) fn check(stored: &[u8], blob: &Blob, lenient: bool) -> Result<()> {
-    if crc32c::crc32c(stored) != blob.crc && !lenient {
-        return corrupt("checksum of a megapage differs");
-    }
-    Ok(())
 }

@@ -4,15 +4,16 @@ use std::sync::Arc;
 
 use amax_jsonb::Value as Json;
 
-use crate::assemble::Sink;
 use crate::error::{Error, Result};
 use crate::kind::Kind;
 use crate::presence::Presence;
 use crate::select::{present, Selection};
 use crate::shred::{Body, Shredder, NONE};
+use crate::sink::Sink;
+use crate::strings::ByteVec;
 use crate::tokens::{replay_jsonb, TokenSink};
 use crate::tree::{self, key_order, Field, Tree};
-use crate::values::{ByteVec, Values};
+use crate::values::Values;
 
 /// An overflow column: where objects have overflowing fields, and the records.
 pub(crate) struct Overflow {

@@ -17,6 +17,7 @@
 
 use std::sync::Arc;
 
+use crate::blob::Blob;
 use crate::blocks::Blocks;
 use crate::bytes::{put_varint, Reader};
 use crate::encode::compress::{compress, decompress, Codec};
@@ -26,7 +27,7 @@ use crate::keys::Keys;
 use crate::layout;
 use crate::schema::Schema;
 use crate::types::ColumnType;
-use crate::{Compression, LeafOptions};
+use crate::LeafOptions;
 
 const MAGIC: &[u8; 8] = b"AMAXLEAF";
 const VERSION: u16 = 2;
@@ -49,62 +50,6 @@ pub(crate) enum Levels {
     Inline,
     /// A megapage of their own, shared by columns of the same structure.
     Shared(u32),
-}
-
-/// A megapage as stored. It is empty (and not there) if `raw_len` is zero.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Blob {
-    pub(crate) codec: Codec,
-    pub(crate) stored_len: u32,
-    pub(crate) raw_len: u32,
-    pub(crate) crc: u32,
-    pub(crate) offset: u64,
-}
-
-impl Blob {
-    pub(crate) fn of(raw: &[u8], compression: Compression) -> Result<(Self, Vec<u8>)> {
-        let (codec, stored) = compress(raw, compression)?;
-        let too_large = |_| Error::Limit("4 GiB in one megapage");
-        let blob = Self {
-            codec,
-            stored_len: u32::try_from(stored.len()).map_err(too_large)?,
-            raw_len: u32::try_from(raw.len()).map_err(too_large)?,
-            crc: crc32c::crc32c(&stored),
-            offset: 0,
-        };
-        Ok((blob, stored))
-    }
-
-    fn write(&self, out: &mut Vec<u8>) {
-        put_varint(out, u64::from(self.raw_len));
-        if self.raw_len == 0 {
-            return;
-        }
-        out.push(self.codec as u8);
-        if self.codec != Codec::Plain {
-            put_varint(out, u64::from(self.stored_len));
-        }
-        out.extend_from_slice(&self.crc.to_le_bytes());
-    }
-
-    fn read(reader: &mut Reader<'_>) -> Result<Self> {
-        let raw_len = reader.count(u32::MAX as usize, "megapage length")? as u32;
-        let mut blob = Self {
-            codec: Codec::Plain,
-            stored_len: raw_len,
-            raw_len,
-            crc: 0,
-            offset: 0,
-        };
-        if raw_len > 0 {
-            blob.codec = Codec::from_u8(reader.u8()?)?;
-            if blob.codec != Codec::Plain {
-                blob.stored_len = reader.count(raw_len as usize, "megapage length")? as u32;
-            }
-            blob.crc = reader.u32()?;
-        }
-        Ok(blob)
-    }
 }
 
 /// A column in the directory.

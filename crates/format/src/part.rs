@@ -1,10 +1,10 @@
 //! Parts of documents: what lies at some paths, for functions that are known to look nowhere else.
 
-use crate::assemble::Scalar;
 use crate::error::{Error, Result};
 use crate::leaf::Leaf;
 use crate::load::Wanted;
 use crate::path::{everything, PathColumn};
+use crate::scalar::Scalar;
 use crate::schema::{Body, Node};
 use crate::tree::key_order;
 use crate::types::{ColumnType, ReadAt};

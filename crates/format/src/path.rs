@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use amax_jsonb::Value as Json;
 
-use crate::assemble::{leaf, Scalar};
+use crate::assemble::leaf;
 use crate::column::build;
 use crate::error::{corrupt, Result};
 use crate::kind::Kind;
 use crate::load::Wanted;
+use crate::scalar::Scalar;
 use crate::schema::{Body as SchemaBody, Key as SchemaKey, Node as SchemaNode};
 use crate::tokens::Pairs;
 use crate::tree::{key_order, Body, Tree};
@@ -483,7 +484,7 @@ fn hops(tree: &Tree, nodes: &[u32], steps: &[PathStep]) -> Vec<Hop> {
     out
 }
 
-pub(crate) fn find(keys: &crate::values::ByteVec, name: &[u8]) -> Option<u32> {
+pub(crate) fn find(keys: &crate::strings::ByteVec, name: &[u8]) -> Option<u32> {
     let (mut low, mut high) = (0, keys.len());
     while low < high {
         let middle = low + (high - low) / 2;

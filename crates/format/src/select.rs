@@ -2,10 +2,6 @@
 
 use crate::shred::{Alternatives, Body, Shredder, NONE};
 
-/// What a column costs in the directory and in starting an encoding makes fewer values cheaper in the
-/// overflow (measured on documents with thousands of paths that are met once or twice).
-pub(crate) const MIN_VALUES: usize = 48;
-
 /// The choice: a node below an object is a column, or has columns below it, iff it has at least this many
 /// instances. Rows' and arrays' alternatives are always kept.
 #[derive(Clone, Debug)]

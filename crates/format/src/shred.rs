@@ -6,11 +6,12 @@ use hashbrown::hash_table::{Entry, HashTable};
 use hashbrown::DefaultHashBuilder;
 use std::hash::{BuildHasher, Hasher};
 
-use crate::assemble::Scalar;
 use crate::error::{Error, Result};
 use crate::kind::{Kind, KINDS};
+use crate::scalar::Scalar;
+use crate::strings::ByteVec;
 use crate::tree::key_order;
-use crate::values::{ByteVec, Values};
+use crate::values::Values;
 
 /// Not a node.
 pub(crate) const NONE: u32 = u32::MAX;

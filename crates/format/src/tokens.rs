@@ -3,10 +3,11 @@
 //! A value is a varint whose low three bits are a tag. Keys are indexes in the column's sorted key
 //! dictionary, so an object's keys ascend.
 
-use crate::assemble::{Scalar, Sink, EMPTY_ARRAY, EMPTY_OBJECT};
 use crate::bytes::{put_varint, unzigzag, zigzag, Reader};
 use crate::error::{corrupt, Error, Result};
-use crate::values::ByteVec;
+use crate::scalar::{Scalar, EMPTY_ARRAY, EMPTY_OBJECT};
+use crate::sink::Sink;
+use crate::strings::ByteVec;
 
 const SIMPLE: u64 = 0;
 const INT: u64 = 1;

@@ -10,7 +10,8 @@ use std::sync::Arc;
 
 use crate::kind::Kind;
 use crate::presence::Presence;
-use crate::values::{ByteVec, Values};
+use crate::strings::ByteVec;
+use crate::values::Values;
 
 /// A field is dense if it is present in at least one of so many instances of its object.
 const DENSE: u64 = 8;

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use crate::dense::{Dense, Filling, Tag};
+use crate::dense::{Dense, Filling};
 use crate::error::{corrupt, Error, Result};
 use crate::kind::Kind;
 use crate::leaf::Leaf;
@@ -13,10 +13,12 @@ use crate::load::Wanted;
 use crate::path::{self, PathColumn};
 use crate::presence::Presence;
 use crate::schema::{Body as SchemaBody, Node as SchemaNode};
+use crate::strings::ByteVec;
+use crate::tag::Tag;
 use crate::tokens::Pairs;
 use crate::tree::{key_order, Body, Field, Tree};
 use crate::types::{ColumnType, PathStep, ReadAt};
-use crate::values::{ByteVec, Values};
+use crate::values::Values;
 
 /// What is taken apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,52 +1,8 @@
 //! The values of one column in memory, for writing and for random access after reading.
 
-use crate::blocks::Lazy;
-use crate::error::{Error, Result};
-
-/// Byte strings back to back.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct ByteVec {
-    /// Where each string ends in `data`.
-    pub(crate) ends: Vec<u32>,
-    pub(crate) data: Vec<u8>,
-}
-
-impl ByteVec {
-    pub(crate) fn len(&self) -> usize {
-        self.ends.len()
-    }
-
-    /// # Errors
-    /// If the strings together would exceed 4 GiB.
-    #[inline]
-    pub(crate) fn push(&mut self, bytes: &[u8]) -> Result<()> {
-        amax_memory::extend(&mut self.data, bytes, "strings of a column")?;
-        self.end()
-    }
-
-    /// Ends the string that was appended to `data` directly.
-    #[inline]
-    pub(crate) fn end(&mut self) -> Result<()> {
-        let end = u32::try_from(self.data.len())
-            .map_err(|_| Error::Limit("4 GiB of values in one column"))?;
-        self.ends.push(end);
-        Ok(())
-    }
-
-    #[inline]
-    pub(crate) fn get(&self, i: usize) -> &[u8] {
-        let start = if i == 0 { 0 } else { self.ends[i - 1] };
-        &self.data[start as usize..self.ends[i] as usize]
-    }
-
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &[u8]> {
-        (0..self.len()).map(|i| self.get(i))
-    }
-
-    pub(crate) fn heap_bytes(&self) -> usize {
-        self.data.len() + self.ends.len() * 4
-    }
-}
+use crate::error::{corrupt, Error, Result};
+use crate::lazy::Lazy;
+use crate::strings::ByteVec;
 
 /// The values of a leaf column, in order.
 #[derive(Clone, Debug)]
@@ -101,5 +57,77 @@ impl Values {
             Self::Rest { keys, records } => keys.heap_bytes() + records.heap_bytes(),
             Self::Lazy(lazy) => lazy.heap_bytes(),
         }
+    }
+
+    /// How many there are, as far as that is known.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::None => 0,
+            Self::Bool(v) => v.len(),
+            Self::Int(v) => v.len(),
+            Self::Decimal { mantissa, .. } => mantissa.len(),
+            Self::Bytes(v) => v.len(),
+            Self::Dictionary { codes, .. } => codes.len(),
+            Self::Float4(v) => v.len(),
+            Self::Float8(v) => v.len(),
+            Self::Rest { records, .. } => records.len(),
+            Self::Lazy(lazy) => lazy.len(),
+        }
+    }
+
+    /// Some of the values, of those that come in blocks.
+    pub(crate) fn slice(&self, range: std::ops::Range<usize>) -> Self {
+        match self {
+            Self::Bool(v) => Self::Bool(v[range].to_vec()),
+            Self::Int(v) => Self::Int(v[range].to_vec()),
+            Self::Decimal { mantissa, scale } => Self::Decimal {
+                mantissa: mantissa[range.clone()].to_vec(),
+                scale: scale[range].to_vec(),
+            },
+            Self::Float4(v) => Self::Float4(v[range].to_vec()),
+            Self::Float8(v) => Self::Float8(v[range].to_vec()),
+            Self::Bytes(v) => {
+                let start = range
+                    .start
+                    .checked_sub(1)
+                    .map_or(0, |before| v.ends[before]);
+                let ends = &v.ends[range];
+                let end = ends.last().copied().unwrap_or(start);
+                Self::Bytes(ByteVec {
+                    ends: ends.iter().map(|end| end - start).collect(),
+                    data: v.data[start as usize..end as usize].to_vec(),
+                })
+            }
+            _ => Self::None,
+        }
+    }
+
+    /// Puts more values of the same kind behind these.
+    pub(crate) fn append(&mut self, more: &Self) -> Result<()> {
+        match (self, more) {
+            (Self::Int(v), Self::Int(more)) => v.extend_from_slice(more),
+            (Self::Float4(v), Self::Float4(more)) => v.extend_from_slice(more),
+            (Self::Float8(v), Self::Float8(more)) => v.extend_from_slice(more),
+            (
+                Self::Decimal { mantissa, scale },
+                Self::Decimal {
+                    mantissa: m,
+                    scale: s,
+                },
+            ) => {
+                mantissa.extend_from_slice(m);
+                scale.extend_from_slice(s);
+            }
+            (Self::Bytes(v), Self::Bytes(more)) => {
+                let base = v.data.len();
+                if u32::try_from(base + more.data.len()).is_err() {
+                    return Err(Error::Limit("4 GiB of values in one column"));
+                }
+                amax_memory::extend(&mut v.data, &more.data, "decoding a column")?;
+                v.ends.extend(more.ends.iter().map(|end| end + base as u32));
+            }
+            _ => return corrupt("blocks of a column that has none"),
+        }
+        Ok(())
     }
 }

@@ -4,9 +4,10 @@ use crate::column::Column;
 use crate::kind::Kind;
 use crate::path::PathColumn;
 use crate::presence::Presence;
+use crate::strings::ByteVec;
 use crate::tree::{Body, Node, Tree};
 use crate::types::ColumnType;
-use crate::values::{ByteVec, Values};
+use crate::values::Values;
 
 /// The values of a column that all are of one scalar kind, without those rows that have none.
 #[derive(Clone, Copy, Debug)]

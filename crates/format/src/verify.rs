@@ -1,13 +1,15 @@
 //! Checking everything a leaf holds, and reporting what is wrong instead of failing on it.
 
-use crate::assemble::JsonSink;
+use crate::blob::unpack;
+use crate::blob::Blob;
+use crate::budget::Budget;
 use crate::encode::values;
 use crate::error::{Error, Result};
 use crate::kind::Kind;
 use crate::leaf::Leaf;
-use crate::load::{load, unpack, Budget, Wanted};
-use crate::page0::Blob;
+use crate::load::{load, Wanted};
 use crate::path;
+use crate::sink::JsonSink;
 use crate::tree::Tree;
 use crate::types::{ColumnType, ReadAt};
 use crate::values::Values;

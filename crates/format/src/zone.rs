@@ -1,8 +1,8 @@
 //! Zones: eight-byte prefixes of a column's smallest and largest value (AMAX paper §4.2), for skipping
 //! leaves.
 
-use crate::dense::Tag;
 use crate::kind::Kind;
+use crate::tag::Tag;
 use crate::values::Values;
 
 /// A bound of the values of a column.

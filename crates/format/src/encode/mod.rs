@@ -5,10 +5,12 @@
 //! multiple of the value count their caller has already granted.
 
 pub(crate) mod bitpack;
+pub(crate) mod blocks;
 pub(crate) mod compress;
 pub(crate) mod delta;
 pub(crate) mod hybrid;
 pub(crate) mod ints;
 pub(crate) mod packed;
 pub(crate) mod strings;
+pub(crate) mod value;
 pub(crate) mod values;

@@ -7,7 +7,7 @@ use super::bitpack::{pack, packed_len, width_of};
 use super::ints;
 use crate::bytes::{put_bytes, Reader};
 use crate::error::{corrupt, Result};
-use crate::values::ByteVec;
+use crate::strings::ByteVec;
 
 /// The widest worth while: at seven bits and more a compressor does better.
 const MAX_WIDTH: u32 = 6;

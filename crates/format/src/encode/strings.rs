@@ -7,7 +7,7 @@ use std::hash::BuildHasher;
 use super::{bitpack::width_of, compress, hybrid, ints, packed};
 use crate::bytes::{put_varint, Reader};
 use crate::error::{corrupt, Error, Result};
-use crate::values::{ByteVec, Values};
+use crate::strings::ByteVec;
 use crate::Compression;
 
 /// What memory is asked for.
@@ -217,11 +217,30 @@ impl Dictionary {
     }
 }
 
+/// Strings as they were encoded.
+pub(crate) enum Decoded {
+    Plain(ByteVec),
+    /// `codes` are below `entries.len()`.
+    Dictionary {
+        entries: ByteVec,
+        codes: Vec<u32>,
+    },
+}
+
+impl Decoded {
+    fn get(&self, i: usize) -> &[u8] {
+        match self {
+            Self::Plain(strings) => strings.get(i),
+            Self::Dictionary { entries, codes } => entries.get(codes[i] as usize),
+        }
+    }
+}
+
 /// Decodes exactly `n` strings, the whole of `reader`, in at most `limit` bytes.
-pub(crate) fn decode(reader: &mut Reader<'_>, n: usize, limit: usize) -> Result<Values> {
+pub(crate) fn decode(reader: &mut Reader<'_>, n: usize, limit: usize) -> Result<Decoded> {
     let mut ahead = *reader;
     if ahead.u8()? != DICTIONARY {
-        return Ok(Values::Bytes(decode_entries(reader, n, limit)?));
+        return Ok(Decoded::Plain(decode_entries(reader, n, limit)?));
     }
     *reader = ahead;
     let count = reader.count(n, "dictionary size")?;
@@ -231,7 +250,7 @@ pub(crate) fn decode(reader: &mut Reader<'_>, n: usize, limit: usize) -> Result<
     if codes.iter().any(|&code| code as usize >= entries.len()) {
         return corrupt("code outside the dictionary");
     }
-    Ok(Values::Dictionary { entries, codes })
+    Ok(Decoded::Dictionary { entries, codes })
 }
 
 /// Decodes string `i` of `n` into `out`.
@@ -251,7 +270,7 @@ pub(crate) fn decode_at(
         return corrupt("string past the end of its block");
     }
     out.clear();
-    out.extend_from_slice(values.bytes(i));
+    out.extend_from_slice(values.get(i));
     Ok(())
 }
 
@@ -378,7 +397,7 @@ mod tests {
             encode(&mut out, &column, Compression::Snappy).unwrap();
             assert_eq!(out[0], tag);
             let back = decode(&mut Reader::new(&out), column.len(), 1 << 20).unwrap();
-            (0..column.len()).for_each(|i| assert_eq!(back.bytes(i), column.get(i)));
+            (0..column.len()).for_each(|i| assert_eq!(back.get(i), column.get(i)));
         }
     }
 
@@ -401,7 +420,7 @@ mod tests {
                 let back = decode(&mut reader, values.len(), 1 << 20).unwrap();
                 prop_assert!(reader.is_empty());
                 for (i, v) in values.iter().enumerate() {
-                    prop_assert_eq!(back.bytes(i), v.as_bytes());
+                    prop_assert_eq!(back.get(i), v.as_bytes());
                 }
             }
         }
@@ -421,7 +440,7 @@ mod tests {
                 out[at] = byte;
             }
             if let Ok(back) = decode(&mut Reader::new(&out), values.len(), 1 << 16) {
-                (0..values.len()).for_each(|i| assert!(back.bytes(i).len() <= 1 << 16));
+                (0..values.len()).for_each(|i| assert!(back.get(i).len() <= 1 << 16));
             }
         }
 

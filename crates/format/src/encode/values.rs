@@ -1,7 +1,8 @@
 //! The values of one column as bytes, by kind.
 
-use super::{bitpack, hybrid, ints, strings};
-use crate::assemble::{of_bytes, Scalar};
+use super::strings::{self, Decoded};
+use super::value::{bools, scale_of};
+use super::{hybrid, ints};
 use crate::bytes::Reader;
 use crate::error::{corrupt, Result};
 use crate::kind::Kind;
@@ -93,19 +94,7 @@ pub(crate) fn decode(bytes: &[u8], kind: Kind, n: usize, limit: usize) -> Result
     let mut reader = Reader::new(bytes);
     let values = match kind {
         Kind::Null | Kind::EmptyObject | Kind::EmptyArray => Values::None,
-        Kind::Bool => {
-            let mut out = Vec::with_capacity(n);
-            let mut runs = hybrid::Runs::new(bytes, n, 1);
-            while let Some(run) = runs.next()? {
-                match run {
-                    hybrid::Run::Repeated(v, count) => out.resize(out.len() + count, v != 0),
-                    hybrid::Run::Packed(packed, count) => {
-                        bitpack::unpack(packed, count, 1, |v| out.push(v != 0))?;
-                    }
-                }
-            }
-            return Ok(Values::Bool(out));
-        }
+        Kind::Bool => return Ok(Values::Bool(bools(bytes, n)?)),
         Kind::Int => Values::Int(ints::decode(&mut reader, n)?),
         Kind::Decimal => {
             let scale = ints::decode(&mut reader, n)?;
@@ -115,7 +104,10 @@ pub(crate) fn decode(bytes: &[u8], kind: Kind, n: usize, limit: usize) -> Result
                 mantissa: ints::decode(&mut reader, n)?,
             }
         }
-        Kind::Numeric | Kind::Bytes | Kind::Raw => strings::decode(&mut reader, n, limit)?,
+        Kind::Numeric | Kind::Bytes | Kind::Raw => match strings::decode(&mut reader, n, limit)? {
+            Decoded::Plain(strings) => Values::Bytes(strings),
+            Decoded::Dictionary { entries, codes } => Values::Dictionary { entries, codes },
+        },
         Kind::Float4 => Values::Float4(
             join(&mut reader, n)?
                 .into_iter()
@@ -132,10 +124,10 @@ pub(crate) fn decode(bytes: &[u8], kind: Kind, n: usize, limit: usize) -> Result
             let count = reader.count(bytes.len(), "overflow key count")?;
             let keys = strings::decode_entries(&mut reader, count, limit)?;
             match strings::decode(&mut reader, n, limit)? {
-                Values::Bytes(records) => Values::Rest { keys, records },
-                Values::Dictionary { entries, codes } => {
+                Decoded::Plain(records) => Values::Rest { keys, records },
+                Decoded::Dictionary { entries, codes } => {
                     // Equal records are few; they are laid out one by one.
-                    let mut records = crate::values::ByteVec::default();
+                    let mut records = crate::strings::ByteVec::default();
                     for code in codes {
                         let record = entries.get(code as usize);
                         if records.data.len() + record.len() > limit {
@@ -145,7 +137,6 @@ pub(crate) fn decode(bytes: &[u8], kind: Kind, n: usize, limit: usize) -> Result
                     }
                     Values::Rest { keys, records }
                 }
-                _ => return corrupt("overflow records have an unexpected encoding"),
             }
         }
         Kind::Object | Kind::Array => return corrupt("inner node as a column"),
@@ -174,63 +165,6 @@ pub(crate) fn append(
         }
     }
     all.append(&decode(bytes, kind, n, limit)?)
-}
-
-/// Where the strings of a block of `n` begin, with `ends` set to where from there each ends, if they are stored as they are.
-pub(crate) fn plain_strings(
-    bytes: &[u8],
-    kind: Kind,
-    n: usize,
-    limit: usize,
-    ends: &mut Vec<u32>,
-) -> Result<Option<usize>> {
-    match kind {
-        Kind::Numeric | Kind::Bytes | Kind::Raw => strings::plain(bytes, n, limit, ends),
-        _ => Ok(None),
-    }
-}
-
-/// Decodes value `i` of `n`, of a kind that scalars have, alone; `buf` may hold it.
-pub(crate) fn decode_at<'a>(
-    bytes: &[u8],
-    kind: Kind,
-    n: usize,
-    i: usize,
-    limit: usize,
-    buf: &'a mut Vec<u8>,
-) -> Result<Scalar<'a>> {
-    let mut reader = Reader::new(bytes);
-    match kind {
-        Kind::Numeric | Kind::Bytes | Kind::Raw => {
-            strings::decode_at(&mut reader, n, i, limit, buf)?;
-            Ok(of_bytes(kind, buf))
-        }
-        Kind::Int => Ok(Scalar::Int(ints::decode_at(&mut reader, n, i)?)),
-        Kind::Decimal => {
-            let scale = scale_of(ints::decode_at(&mut reader, n, i)?)?;
-            let mantissa = ints::decode_at(&mut reader, n, i)?;
-            Ok(Scalar::Decimal { mantissa, scale })
-        }
-        Kind::Bool => match decode(bytes, kind, n, limit)? {
-            Values::Bool(v) if i < n => Ok(Scalar::Bool(v[i])),
-            _ => corrupt("value past the end of its block"),
-        },
-        _ => corrupt("blocks of a column that has none"),
-    }
-}
-
-/// Value `i` of `n` floats of `N` bytes.
-pub(crate) fn float_at<const N: usize>(bytes: &[u8], n: usize, i: usize) -> Result<[u8; N]> {
-    match n.checked_mul(N) {
-        Some(total) if i < n && bytes.len() == total => {
-            Ok(std::array::from_fn(|k| bytes[k * n + i]))
-        }
-        _ => corrupt("value past the end of its block"),
-    }
-}
-
-fn scale_of(scale: i64) -> Result<u16> {
-    u16::try_from(scale).or_else(|_| corrupt("decimal scale out of range"))
 }
 
 /// The encoding of the values of a column, from their first byte, for people.
