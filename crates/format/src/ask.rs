@@ -7,6 +7,7 @@ use amax_jsonb::Value as Json;
 use crate::contains::{self, Test};
 use crate::dense::{Dense, Filling};
 use crate::error::{corrupt, Error, Result};
+use crate::json_type::{type_of, type_of_json, TYPES};
 use crate::kind::Kind;
 use crate::leaf::Leaf;
 use crate::load::Wanted;
@@ -38,32 +39,6 @@ impl Question {
     /// Whether there are as many such questions as there are values to ask for.
     pub fn has_constant(&self) -> bool {
         !matches!(self, Question::Type | Question::Length)
-    }
-}
-
-/// The types' names; [`type_of`] and [`type_of_json`] number them.
-const TYPES: [&str; 6] = ["null", "boolean", "number", "string", "array", "object"];
-
-fn type_of(kind: Kind) -> Option<usize> {
-    Some(match kind {
-        Kind::Null => 0,
-        Kind::Bool => 1,
-        Kind::Int | Kind::Decimal | Kind::Numeric => 2,
-        Kind::Bytes => 3,
-        Kind::Array | Kind::EmptyArray => 4,
-        Kind::Object | Kind::EmptyObject => 5,
-        Kind::Raw | Kind::Rest | Kind::Float4 | Kind::Float8 => return None,
-    })
-}
-
-fn type_of_json(value: &Json<'_>) -> usize {
-    match value {
-        Json::Null => 0,
-        Json::Bool(_) => 1,
-        Json::Numeric(_) => 2,
-        Json::String(_) => 3,
-        Json::Array(_) => 4,
-        Json::Object(_) => 5,
     }
 }
 

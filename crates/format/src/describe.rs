@@ -136,7 +136,7 @@ impl<R: ReadAt> Leaf<R> {
 }
 
 /// Appends `.key`, quoted as in SQL/JSON paths unless it is a plain identifier.
-fn push_key(path: &mut String, key: &[u8]) {
+pub(crate) fn push_key(path: &mut String, key: &[u8]) {
     let key = String::from_utf8_lossy(key);
     let plain = key
         .chars()
