@@ -1,13 +1,12 @@
 //! What differs between PostgreSQL's major versions and has more than one caller or more than a line.
 
-use crate::storage::buffer::Pin;
 use pgrx::pg_sys;
 
 /// Prunes a page whose cleanup lock the caller holds: removes what is dead by `vistest`, and what ended before `oldest_xmin` in any case,
 /// so that freezing finds none of it.
 pub unsafe fn prune(
     rel: pg_sys::Relation,
-    pin: &Pin,
+    buffer: pg_sys::Buffer,
     oldest_xmin: pg_sys::TransactionId,
     vistest: *mut pg_sys::GlobalVisState,
 ) {
@@ -16,7 +15,7 @@ pub unsafe fn prune(
         let mut new_dead = 0;
         pg_sys::heap_page_prune(
             rel,
-            pin.buffer(),
+            buffer,
             oldest_xmin,
             vistest,
             pg_sys::InvalidTransactionId,
@@ -34,7 +33,7 @@ pub unsafe fn prune(
         let mut offset = 0;
         pg_sys::heap_page_prune_and_freeze(
             rel,
-            pin.buffer(),
+            buffer,
             vistest,
             0,
             &mut cutoffs,

@@ -1,8 +1,7 @@
 //! SQL functions to look inside a table. They read pages only, and need the right to read the table.
 
-use crate::am::{self, Opened};
 use crate::columnar::{open_leaf, shared};
-use crate::storage::buffer::rel_name;
+use crate::pg::relation::{open_for_reading, rel_name, Opened};
 use crate::storage::manifest::{self, cancel_replaced, Replaced};
 use amax_lsm::{tid, RangeSet};
 use pgrx::pg_sys;
@@ -10,7 +9,7 @@ use pgrx::prelude::*;
 
 /// A table that has pages here: the planner's rule for queries (get_relation_info() of plancat.c).
 pub fn open(table: pg_sys::Oid) -> Opened {
-    let opened = am::open_for_reading(table);
+    let opened = open_for_reading(table);
     let persistence = unsafe { (*(*opened.0).rd_rel).relpersistence };
     if persistence != pg_sys::RELPERSISTENCE_PERMANENT as i8
         && unsafe { pg_sys::RecoveryInProgress() }

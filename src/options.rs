@@ -1,8 +1,8 @@
 //! Options per table. They are kept as a security label of the table (provider "amax"): PostgreSQL then carries them through
 //! pg_dump, pg_upgrade, TRUNCATE and rewrites, and drops them with the table. The label is a JSON object.
 
-use crate::am;
 use crate::guc::{self, Compression};
+use crate::pg::relation::{open_for_reading, require};
 use pgrx::pg_sys;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
@@ -148,7 +148,7 @@ fn set_options(table: pg_sys::Oid, options: pgrx::AnyElement) {
     // The lock SECURITY LABEL takes.
     let lock = pg_sys::ShareUpdateExclusiveLock as i32;
     let rel = unsafe { pg_sys::relation_open(table, lock) };
-    am::require(rel);
+    require(rel);
     unsafe {
         #[cfg(feature = "pg15")]
         let owner = pg_sys::pg_class_ownercheck(table, pg_sys::GetUserId());
@@ -198,7 +198,7 @@ fn options(
         name!(source, String),
     ),
 > {
-    let rel = am::open_for_reading(table);
+    let rel = open_for_reading(table);
     let own = label(table);
     let o = Options::of(rel.0);
     let rows = [

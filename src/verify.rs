@@ -1,8 +1,8 @@
 //! `amax.verify(table)`: what is wrong with a table's structures. It reads pages only.
 
 use crate::columnar::{open_leaf, read_xids, stub};
+use crate::fault::fault;
 use crate::inspect::open;
-use crate::maintenance::fault;
 use crate::storage::buffer::{physical_blocks, Pin};
 use crate::storage::manifest::{self, cancel_replaced, Replaced};
 use crate::storage::{blob, census, checked, map, meta, rowpage};

@@ -1,7 +1,9 @@
 //! Bitmap scans: the rows of the blocks that a bitmap names.
 
-use super::block::{is_serializable, Pick};
-use super::scan::{count_fetch, predicate_lock, state, Position};
+use super::block::Pick;
+use super::scan::{state, Position};
+use crate::pg::snapshot::{is_serializable, predicate_lock};
+use crate::pg::stats::count_fetch;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 

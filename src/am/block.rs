@@ -3,9 +3,9 @@
 //! A block is looked up in the manifest of the moment: when a flush moves it from a row page to a component while a scan runs, both
 //! copies hold the same rows for every snapshot that can be in use (only settled pages are flushed), so either is right.
 
-use super::scan::predicate_lock;
 use super::slot;
 use crate::columnar::{self, LeafRows};
+use crate::pg::snapshot::{is_serializable, predicate_lock};
 use crate::storage::buffer::{Lock, Pin};
 use crate::storage::manifest::{self, Replaced};
 use crate::storage::map;
@@ -63,11 +63,6 @@ pub fn read<R>(
             }
         }
     }
-}
-
-/// IsolationIsSerializable() (xact.h).
-pub fn is_serializable() -> bool {
-    unsafe { pg_sys::XactIsoLevel == pg_sys::XACT_SERIALIZABLE as i32 }
 }
 
 /// The rows of a block that a snapshot sees, in TID order.

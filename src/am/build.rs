@@ -6,9 +6,10 @@
 
 use super::block::{locate, Block, Pick, Place};
 use super::bulk;
-use super::scan::is_mvcc;
 use super::slot;
 use crate::columnar;
+use crate::pg::executor::{exec_qual, per_tuple_context};
+use crate::pg::snapshot::is_mvcc;
 use crate::storage::buffer::Pin;
 use crate::storage::rowpage::{self, heap_tuple, is_stub, set_tid, InHeap};
 use crate::storage::{map, meta};
@@ -339,27 +340,6 @@ pub unsafe extern "C-unwind" fn validate_scan(
     pg_sys::FreeExecutorState(estate);
     (*info).ii_ExpressionsState = std::ptr::null_mut();
     (*info).ii_PredicateState = std::ptr::null_mut();
-}
-
-pub unsafe fn per_tuple_context(estate: *mut pg_sys::EState) -> *mut pg_sys::ExprContext {
-    if (*estate).es_per_tuple_exprcontext.is_null() {
-        pg_sys::MakePerTupleExprContext(estate)
-    } else {
-        (*estate).es_per_tuple_exprcontext
-    }
-}
-
-/// ExecQual() (executor.h).
-pub unsafe fn exec_qual(
-    predicate: *mut pg_sys::ExprState,
-    econtext: *mut pg_sys::ExprContext,
-) -> bool {
-    let mut isnull = false;
-    let evaluate = (*predicate).evalfunc.expect("a prepared expression");
-    let old = pg_sys::MemoryContextSwitchTo((*econtext).ecxt_per_tuple_memory);
-    let result = evaluate(predicate, econtext, &mut isnull);
-    pg_sys::MemoryContextSwitchTo(old);
-    result.value() != 0
 }
 
 /// The TIDs in the index, in order.

@@ -4,13 +4,15 @@
 //! transaction itself may look at the rows. Until then nobody can see them, not even those who should: unique and exclusion checks, BRIN's
 //! summaries. Tables with such indexes load through row pages. So do logically decoded ones: components are not in the WAL's row changes.
 
-use super::{modify, slot};
+use super::slot;
 use crate::columnar::write::ComponentWriter;
 use crate::columnar::Width;
+use crate::fault::fault;
 use crate::guc;
-use crate::maintenance::fault;
 use crate::options::Options;
-use crate::storage::buffer::rel_name;
+use crate::pg::relation::{is_logically_logged, rel_name};
+use crate::pg::snapshot::{check_readers, is_mvcc};
+use crate::pg::stats::count_inserts;
 use crate::storage::cache::{file_id, FileId};
 use crate::storage::rowpage::set_tid;
 use crate::storage::{manifest, meta};
@@ -114,7 +116,7 @@ pub unsafe fn insert(
                 loaded += 1;
             }
         }
-        modify::count_inserts(rel, loaded);
+        count_inserts(rel, loaded);
     } else {
         load.rows_before += slots.len() as u64;
     }
@@ -146,12 +148,6 @@ unsafe fn eligible(rel: pg_sys::Relation) -> bool {
     });
     pg_sys::list_free(indexes);
     plain
-}
-
-/// RelationIsLogicallyLogged() (rel.h), catalogs apart.
-pub unsafe fn is_logically_logged(rel: pg_sys::Relation) -> bool {
-    pg_sys::wal_level >= pg_sys::WalLevel::WAL_LEVEL_LOGICAL as i32
-        && (*(*rel).rd_rel).relpersistence == pg_sys::RELPERSISTENCE_PERMANENT as i8
 }
 
 impl Load {
@@ -209,9 +205,7 @@ impl Load {
     /// Whether it has rows to publish that the snapshot may see.
     unsafe fn is_seen_by(&self, snapshot: pg_sys::Snapshot) -> bool {
         self.writer.is_some()
-            && (snapshot.is_null()
-                || !super::scan::is_mvcc(snapshot)
-                || (*snapshot).curcid > self.of.cid)
+            && (snapshot.is_null() || !is_mvcc(snapshot) || (*snapshot).curcid > self.of.cid)
     }
 
     /// Raises an error if rows of it were lost.
@@ -261,7 +255,7 @@ impl Load {
         fault("load_published");
         take(|load| load.of == of);
         self.lost = false;
-        super::scan::check_readers(rel);
+        check_readers(rel);
     }
 }
 

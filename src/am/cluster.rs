@@ -3,7 +3,7 @@
 use super::rewrite::{Cutoffs, Rewrite};
 use super::slot;
 use crate::columnar;
-use crate::storage::buffer::rel_name;
+use crate::pg::relation::rel_name;
 use crate::storage::rowpage::set_tid;
 use pgrx::pg_sys;
 use pgrx::prelude::*;

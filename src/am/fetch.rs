@@ -2,9 +2,11 @@
 
 use super::block::{confirm_page, locate, prune, read, Place};
 use super::bulk;
-use super::scan::{is_mvcc, predicate_lock, state};
+use super::scan::state;
 use super::slot;
 use crate::columnar;
+use crate::pg::horizon::before;
+use crate::pg::snapshot::{is_mvcc, predicate_lock};
 use crate::storage::buffer::{Lock, Pin};
 use crate::storage::manifest::{self, Replaced};
 use crate::storage::map;
@@ -446,8 +448,7 @@ pub unsafe extern "C-unwind" fn index_delete_tuples(
         (*op).ndeltids += kept.len() as i32;
         // Their rows died before the horizon; we do not know when, so a standby's snapshots older than it must go: those not past the
         // transaction before it.
-        let last =
-            crate::maintenance::vacuum::before(pg_sys::GetOldestNonRemovableTransactionId(rel));
+        let last = before(pg_sys::GetOldestNonRemovableTransactionId(rel));
         if horizon == pg_sys::InvalidTransactionId || pg_sys::TransactionIdPrecedes(horizon, last) {
             horizon = last;
         }

@@ -18,17 +18,9 @@ pub mod slot;
 mod spool;
 
 use crate::maintenance;
-use crate::storage::buffer::rel_name;
+use crate::pg::relation::{Routine, ROUTINE};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
-use std::sync::OnceLock;
-
-struct Routine(pg_sys::TableAmRoutine);
-// SAFETY: a table of function pointers, never changed once made.
-unsafe impl Sync for Routine {}
-unsafe impl Send for Routine {}
-
-static ROUTINE: OnceLock<Routine> = OnceLock::new();
 
 /// The callbacks. What is about files only is heap's own: a file of ours is a file.
 pub fn routine() -> &'static pg_sys::TableAmRoutine {
@@ -89,50 +81,6 @@ pub fn routine() -> &'static pg_sys::TableAmRoutine {
             })
         })
         .0
-}
-
-/// Whether the relation is an amax table.
-pub fn is_ours(rel: pg_sys::Relation) -> bool {
-    std::ptr::eq(unsafe { (*rel).rd_tableam }, routine())
-}
-
-/// Raises an error unless the relation is an amax table.
-pub fn require(rel: pg_sys::Relation) {
-    if !is_ours(rel) {
-        ereport!(
-            ERROR,
-            PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
-            format!("\"{}\" is not an amax table", rel_name(rel))
-        );
-    }
-}
-
-/// An amax table opened for somebody who may read it; closed on drop, its lock kept to the end of the transaction.
-pub struct Opened(pub pg_sys::Relation);
-
-pub fn open_for_reading(table: pg_sys::Oid) -> Opened {
-    unsafe {
-        let opened = Opened(pg_sys::relation_open(table, pg_sys::AccessShareLock as i32));
-        require(opened.0);
-        let allowed = pg_sys::pg_class_aclcheck(
-            table,
-            pg_sys::GetUserId(),
-            pg_sys::ACL_SELECT as pg_sys::AclMode,
-        );
-        if allowed != pg_sys::AclResult::ACLCHECK_OK {
-            let name = (*(*opened.0).rd_rel).relname.data.as_ptr();
-            pg_sys::aclcheck_error(allowed, pg_sys::ObjectType::OBJECT_TABLE, name);
-        }
-        opened
-    }
-}
-
-impl Drop for Opened {
-    fn drop(&mut self) {
-        if !std::thread::panicking() {
-            unsafe { pg_sys::relation_close(self.0, pg_sys::NoLock as i32) }
-        }
-    }
 }
 
 /// `CREATE ACCESS METHOD amax TYPE TABLE HANDLER amax.handler`.

@@ -10,7 +10,8 @@ use super::fetch::{moved_partitions, raw_xmin};
 use super::slot;
 use crate::columnar::{self, stub, stub_keys};
 use crate::maintenance;
-use crate::storage::buffer::{rel_name, Change, Pin};
+use crate::pg::relation::{is_logically_logged, rel_name};
+use crate::storage::buffer::{Change, Pin};
 use crate::storage::rowpage::{self, heap_tuple, is_stub, set_tid, tid_block, InHeap};
 use crate::storage::{map, meta};
 use pgrx::pg_sys;
@@ -173,11 +174,6 @@ pub unsafe extern "C-unwind" fn multi_insert(
     }
 }
 
-/// pgstat's count of inserted rows, which heap's functions keep themselves.
-pub unsafe fn count_inserts(rel: pg_sys::Relation, rows: usize) {
-    pg_sys::pgstat_count_heap_insert(rel, rows as i64);
-}
-
 #[pg_guard]
 pub unsafe extern "C-unwind" fn finish_bulk_insert(rel: pg_sys::Relation, _options: i32) {
     bulk::finish(rel);
@@ -251,7 +247,7 @@ unsafe fn target(
         set_tid(&mut physical, p, offset);
         if stub
             && purpose == Purpose::Change
-            && bulk::is_logically_logged(rel)
+            && is_logically_logged(rel)
             && stub_keys::lacks_identity(rel, tid, &physical, || row_of(rel, tid))
             && stub_keys::renew(rel, &pin, offset)
         {

@@ -3,6 +3,7 @@
 //! Until 17 the executor prefetches the block of a bitmap's next TIDs, until 16 ANALYZE that of its sample's next block, from the main
 //! fork. With us these are logical blocks: what is prefetched is of no use, and beyond the file's last segment there is only an error.
 
+use crate::pg::relation::is_ours;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
@@ -22,7 +23,7 @@ unsafe extern "C-unwind" fn bitmap_scans(
     }
     if (*node).type_ == pg_sys::NodeTag::T_BitmapHeapScanState {
         let scan = node as *mut pg_sys::BitmapHeapScanState;
-        if super::is_ours((*scan).ss.ss_currentRelation) {
+        if is_ours((*scan).ss.ss_currentRelation) {
             (*scan).prefetch_maximum = 0;
         }
     }

@@ -14,10 +14,11 @@ use super::fetch::raw_xmin;
 use super::spool::Spool;
 use crate::columnar::write::ComponentWriter;
 use crate::columnar::Width;
+use crate::fault::fault;
 use crate::guc;
 use crate::maintenance::flush::is_settled;
-use crate::maintenance::{fault, vacuum};
 use crate::options::Options;
+use crate::pg::horizon::conflict_older;
 use crate::storage::buffer::physical_blocks;
 use crate::storage::rowpage::InHeap;
 use crate::storage::{manifest, map, meta};
@@ -161,7 +162,7 @@ impl Rewrite {
         let (mut component, free, _) = writer.finish(self.new, None);
         fault("rewrite_shredded");
         if self.frozen {
-            vacuum::conflict_older(self.new, self.cutoffs.xid);
+            conflict_older(self.new, self.cutoffs.xid);
         }
         manifest::publish(self.new, |manifest| {
             manifest.free.give_all(&free);

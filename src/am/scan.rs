@@ -3,6 +3,8 @@
 use super::block::{Block, Pick};
 use super::bulk;
 use super::slot;
+use crate::pg::snapshot::predicate_lock;
+use crate::pg::stats::{count_rows, count_scan};
 use crate::storage::meta::logical_blocks;
 use crate::storage::rowpage::tid_block;
 use pgrx::pg_sys;
@@ -107,79 +109,6 @@ pub unsafe extern "C-unwind" fn begin(
         count_scan(rel);
     }
     scan as pg_sys::TableScanDesc
-}
-
-/// SSI: a lock on the whole relation (invariant T3). Rows of components have no other.
-pub unsafe fn predicate_lock(rel: pg_sys::Relation, snapshot: pg_sys::Snapshot) {
-    if !snapshot.is_null() && is_mvcc(snapshot) {
-        pg_sys::PredicateLockRelation(rel, snapshot);
-    }
-}
-
-/// For SSI: whoever has put rows where readers of the table did not find them calls this once they do. Those who have looked before have a lock
-/// on the relation.
-pub unsafe fn check_readers(rel: pg_sys::Relation) {
-    pg_sys::CheckForSerializableConflictIn(rel, std::ptr::null_mut(), pg_sys::InvalidBlockNumber);
-}
-
-pub unsafe fn is_mvcc(snapshot: pg_sys::Snapshot) -> bool {
-    use pg_sys::SnapshotType::*;
-    matches!(
-        (*snapshot).snapshot_type,
-        SNAPSHOT_MVCC | SNAPSHOT_HISTORIC_MVCC
-    )
-}
-
-/// pgstat_count_heap_scan().
-pub unsafe fn count_scan(rel: pg_sys::Relation) {
-    if let Some(stats) = table_stats(rel) {
-        #[cfg(feature = "pg15")]
-        {
-            (*stats).t_counts.t_numscans += 1;
-        }
-        #[cfg(not(feature = "pg15"))]
-        {
-            (*stats).counts.numscans += 1;
-        }
-    }
-}
-
-/// pgstat_count_heap_getnext() (a macro in pgstat.h), of several rows.
-pub unsafe fn count_rows(rel: pg_sys::Relation, rows: usize) {
-    if let Some(stats) = table_stats(rel) {
-        #[cfg(feature = "pg15")]
-        {
-            (*stats).t_counts.t_tuples_returned += rows as i64;
-        }
-        #[cfg(not(feature = "pg15"))]
-        {
-            (*stats).counts.tuples_returned += rows as i64;
-        }
-    }
-}
-
-/// pgstat_count_heap_fetch().
-pub unsafe fn count_fetch(rel: pg_sys::Relation) {
-    if let Some(stats) = table_stats(rel) {
-        #[cfg(feature = "pg15")]
-        {
-            (*stats).t_counts.t_tuples_fetched += 1;
-        }
-        #[cfg(not(feature = "pg15"))]
-        {
-            (*stats).counts.tuples_fetched += 1;
-        }
-    }
-}
-
-unsafe fn table_stats(rel: pg_sys::Relation) -> Option<*mut pg_sys::PgStat_TableStatus> {
-    if !(*rel).pgstat_enabled {
-        return None;
-    }
-    if (*rel).pgstat_info.is_null() {
-        pg_sys::pgstat_assoc_relation(rel);
-    }
-    Some((*rel).pgstat_info)
 }
 
 unsafe fn start(scan: pg_sys::TableScanDesc) {

@@ -3,9 +3,9 @@
 use super::origin;
 use super::row::Row;
 use super::stub::{self, State};
-use crate::am::build::{exec_qual, per_tuple_context};
-use crate::am::scan::is_mvcc;
 use crate::am::{block::Pick, slot};
+use crate::pg::executor::{exec_qual, per_tuple_context};
+use crate::pg::snapshot::is_mvcc;
 use crate::storage::buffer::Pin;
 use crate::storage::manifest::{cancel_replaced, Replaced};
 use crate::storage::rowpage::set_tid;

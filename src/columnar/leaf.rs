@@ -5,9 +5,10 @@ use super::pages::{relation, Image, Pages};
 use super::revive;
 use super::shared::{self, Found};
 use crate::guc;
+use crate::pg::relation::rel_name;
 use crate::storage::blob;
-use crate::storage::buffer::{corrupt, rel_name};
 use crate::storage::cache::file_id;
+use crate::storage::damage::corrupt;
 use crate::storage::manifest::{self, Replaced};
 use amax_format::{
     Column, ColumnType, Dense, Elements, Error, Leaf, Part, PathColumn, PathStep, Question,
@@ -22,7 +23,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 mod xids;
-pub use xids::{may_hide, read_xids};
+pub use xids::read_xids;
 
 /// What there is of paths, by attribute and steps.
 type Paths<T> = RefCell<HashMap<usize, HashMap<Vec<PathStep>, T>>>;

@@ -1,5 +1,6 @@
 //! Visibility of a component that was loaded in bulk: that of a row inserted by its transaction.
 
+use crate::pg::snapshot::may_hide;
 use crate::storage::buffer::Pin;
 use crate::storage::meta;
 use crate::storage::rowpage::set_tid;
@@ -32,7 +33,7 @@ unsafe fn as_tuple<R>(
 pub fn visible(rel: pg_sys::Relation, origin: &Option<Origin>, snapshot: pg_sys::Snapshot) -> bool {
     let Some(origin) = origin else { return true };
     // Older than all that the snapshot may not see.
-    if origin.settled && unsafe { !super::leaf::may_hide(snapshot, origin.xid) } {
+    if origin.settled && unsafe { !may_hide(snapshot, origin.xid) } {
         return true;
     }
     unsafe {

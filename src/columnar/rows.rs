@@ -5,7 +5,7 @@ use super::origin;
 use super::row::Row;
 use super::stub::{self, State};
 use crate::am::block::Pick;
-use crate::storage::buffer::corrupt;
+use crate::storage::damage::corrupt;
 use crate::storage::manifest::{self, confirm, Replaced};
 use crate::storage::rowpage::{set_tid, tid_block};
 use amax_lsm::tid::{self, key};

@@ -10,9 +10,10 @@
 
 use super::row::Row;
 use super::width::MOST;
-use crate::am::bulk::is_logically_logged;
-use crate::maintenance::fault;
-use crate::storage::buffer::{corrupt, Change, Kind, Lock, Pin};
+use crate::fault::fault;
+use crate::pg::relation::is_logically_logged;
+use crate::storage::buffer::{Change, Kind, Lock, Pin};
+use crate::storage::damage::corrupt;
 use crate::storage::rowpage::{self, heap_tuple, is_stub, set_tid, tid_block, InHeap, STUB};
 use crate::storage::{manifest, map, meta, space};
 use crate::types::attribute;

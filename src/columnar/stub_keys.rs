@@ -5,7 +5,8 @@
 use super::row::Row;
 use super::stub;
 use crate::maintenance::flush;
-use crate::storage::buffer::{rel_name, Pin};
+use crate::pg::relation::rel_name;
+use crate::storage::buffer::Pin;
 use crate::storage::rowpage::{heap_tuple, tid_block};
 use crate::types::attribute;
 use pg_sys::IndexAttrBitmapKind::{INDEX_ATTR_BITMAP_IDENTITY_KEY, INDEX_ATTR_BITMAP_KEY};

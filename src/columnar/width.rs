@@ -2,8 +2,8 @@
 //! can be is out of line; and what holds more than one leaf should, stays in row pages.
 
 use super::stub::KEY_BYTES;
-use crate::am::bulk::is_logically_logged;
 use crate::maintenance::flush;
+use crate::pg::relation::is_logically_logged;
 use crate::types::attribute;
 use pgrx::pg_sys;
 

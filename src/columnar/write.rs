@@ -2,7 +2,8 @@
 
 use super::value::{from_datum, storages, Storage};
 use crate::options::Options;
-use crate::storage::buffer::{rel_name, PAYLOAD};
+use crate::pg::relation::rel_name;
+use crate::storage::buffer::PAYLOAD;
 use crate::storage::{blob, manifest, space};
 use amax_format::{LeafBuilder, LeafOptions};
 use amax_lsm::{

@@ -11,7 +11,7 @@ use super::{merge, reclaim, MaintenanceLock};
 use crate::columnar::stub;
 use crate::guc;
 use crate::options::Options;
-use crate::storage::buffer::rel_name;
+use crate::pg::relation::rel_name;
 use crate::storage::cache::file_id;
 use crate::storage::map::{self, Grown};
 use crate::storage::space::DISK_FULL;

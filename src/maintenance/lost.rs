@@ -4,7 +4,7 @@
 //! A load in progress looks the same. So they are noted as suspects, and judged by a later VACUUM: once every transaction that was under
 //! way has ended (a load has a transaction id before it takes either), what still nothing refers to is free.
 
-use super::vacuum::removable;
+use crate::pg::horizon::removable;
 use crate::storage::buffer::{physical_blocks, Pin};
 use crate::storage::{census, manifest, map, meta};
 use amax_lsm::{Extent, Manifest, RangeSet, Suspects};

@@ -1,8 +1,8 @@
 //! Reclaim: pages that were given up become free when no snapshot of this server can still be reading them (invariant S5). Then the marks of
 //! rows that a merge left out go, too. A standby's snapshots are not asked: who reads there notices (`storage::manifest::confirm`).
 
-use super::vacuum::removable;
 use crate::columnar::stub;
+use crate::pg::horizon::removable;
 use crate::storage::buffer::{Change, Kind, Pin};
 use crate::storage::{manifest, map, space};
 use amax_lsm::{Component, Extent, Retired, RetiredPages};

@@ -4,8 +4,8 @@ use super::containment::split;
 use super::entry::{collect, target_list, variables};
 use super::tree::{equal, is_a, list, make, nodes};
 use super::unnest_plan;
-use crate::am;
 use crate::guc;
+use crate::pg::relation::is_ours as is_amax;
 use crate::storage::manifest;
 use pgrx::pg_sys;
 use pgrx::pg_sys::NodeTag;
@@ -89,7 +89,7 @@ pub unsafe extern "C-unwind" fn add_paths(
 /// The part of an amax table's rows that are columnar; None for others and if there are none.
 pub unsafe fn columnar_share(table: pg_sys::Oid) -> Option<f64> {
     let rel = pg_sys::table_open(table, pg_sys::NoLock as i32);
-    let share = std::ptr::eq((*rel).rd_tableam, am::routine()).then(|| {
+    let share = is_amax(rel).then(|| {
         let columnar = manifest::current(rel).rows() as f64;
         let all = f64::from((*(*rel).rd_rel).reltuples).max(columnar);
         columnar / all.max(1.0)

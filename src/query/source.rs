@@ -1,8 +1,8 @@
 //! Walking a table in units: the rows of a leaf that a snapshot sees, or those of a row page.
 
 use crate::am::block::{locate, Block, Pick, Place};
-use crate::am::scan::{count_rows, count_scan};
 use crate::columnar::{self, OpenLeaf};
+use crate::pg::stats::{count_rows, count_scan};
 use crate::storage::manifest;
 use amax_lsm::{tid, Origin};
 use pgrx::pg_sys;

@@ -1,6 +1,7 @@
 //! Byte strings across pages: manifests, directories, leaf images.
 
-use super::buffer::{corrupt, Change, Kind, Pin, PAYLOAD};
+use super::buffer::{Change, Kind, Pin, PAYLOAD};
+use super::damage::corrupt;
 use super::hand;
 use crate::memory;
 use amax_lsm::{Blob, Extent, FreeSpace};

@@ -4,10 +4,10 @@
 //! that hio.c never puts a tuple there and a sequential reader of line pointers finds none. What is ours starts behind
 //! the header: a tag (magic and kind), a checksum, then the payload (crates/lsm `page`).
 
+use super::damage::corrupt;
 use super::{checked, wal};
 use amax_lsm::page::{self, PAYLOAD_START};
 use pgrx::pg_sys;
-use pgrx::prelude::*;
 
 pub const PAGE_HEADER: usize = page::HEADER;
 /// Bytes of payload in each of our pages.
@@ -216,27 +216,6 @@ fn check_tag(rel: pg_sys::Relation, block: u32, page: &[u8], kind: Kind) {
             block,
             &format!("expected a {kind:?} page, found tag {tag:#010x}"),
         );
-    }
-}
-
-/// Raises ERRCODE_DATA_CORRUPTED naming relation and block (invariant S4).
-pub fn corrupt(rel: pg_sys::Relation, block: u32, detail: &str) -> ! {
-    ereport!(
-        ERROR,
-        PgSqlErrorCode::ERRCODE_DATA_CORRUPTED,
-        format!(
-            "damaged page in block {block} of relation \"{}\"",
-            rel_name(rel)
-        ),
-        detail.to_string()
-    );
-}
-
-pub fn rel_name(rel: pg_sys::Relation) -> String {
-    unsafe {
-        std::ffi::CStr::from_ptr((*(*rel).rd_rel).relname.data.as_ptr())
-            .to_string_lossy()
-            .into_owned()
     }
 }
 

@@ -1,7 +1,7 @@
 //! Which pages a backend has found sound, so that a page's checksum is computed when somebody has changed the page or it has come into
 //! another buffer, not at each look.
 
-use super::buffer::corrupt;
+use super::damage::corrupt;
 use amax_lsm::page;
 use pgrx::pg_sys;
 use std::cell::Cell;

@@ -1,8 +1,10 @@
 //! Reading the manifest, and replacing it by one change of the metapage (invariant S5).
 
-use super::buffer::{corrupt, rel_name, Change, Kind};
+use super::buffer::{Change, Kind};
+use super::damage::corrupt;
 use super::meta::BLOCK as META;
 use super::{blob, cache, hand, meta};
+use crate::pg::relation::rel_name;
 use amax_lsm::{meta as layout, Blob, Component, Damaged, Directory, Extent, FreeSpace, Manifest};
 use pgrx::pg_sys;
 use pgrx::prelude::*;

@@ -1,13 +1,13 @@
 //! The page maps (crates/lsm `meta::Map`): logical block to row page, row page to logical block, stub directory.
 
-use super::buffer::{physical_blocks, rel_name, Change, Kind, Pin};
+use super::buffer::{physical_blocks, Change, Kind, Pin};
 use super::cache::{file_id, FileId};
 use super::meta::BLOCK as META;
 use super::rowpage::InHeap;
 use super::{cache, meta, rowpage, space};
+use crate::pg::snapshot::check_readers;
 use amax_lsm::meta::{self as layout, get_u32, put_u32, Map, Slot};
 use pgrx::pg_sys;
-use pgrx::prelude::*;
 use std::cell::RefCell;
 
 /// The entry at `index`; 0 when there is none.
@@ -54,7 +54,7 @@ pub fn adopt(rel: pg_sys::Relation, p: u32) -> u32 {
             return v;
         }
         if v + 1 == pg_sys::InvalidBlockNumber {
-            out_of_blocks(rel);
+            meta::out_of_blocks(rel);
         }
         let forward = Entry::open(&mut change, rel, metapage, Map::Forward, v);
         reverse.set(&mut change, v + 1);
@@ -63,7 +63,7 @@ pub fn adopt(rel: pg_sys::Relation, p: u32) -> u32 {
         change.commit();
         note_growth(rel, v);
         // heap_insert() has done so, but a reader could not see the row on its page then.
-        unsafe { crate::am::scan::check_readers(rel) };
+        unsafe { check_readers(rel) };
         return v;
     }
 }
@@ -269,7 +269,7 @@ impl Entry {
 }
 
 fn slot(rel: pg_sys::Relation, map: Map, index: u32) -> Slot {
-    map.slot(index).unwrap_or_else(|| out_of_blocks(rel))
+    map.slot(index).unwrap_or_else(|| meta::out_of_blocks(rel))
 }
 
 /// The lower map page for `index`, 0 when it does not exist. Map pages never move while a relation keeps its relfilenode, so
@@ -416,13 +416,4 @@ pub fn relocate(rel: pg_sys::Relation, link: &Link, to: u32) {
     change.payload_mut(page).copy_from_slice(&content);
     put_u32(change.payload_mut(from), link.at, to);
     change.commit();
-}
-
-pub fn out_of_blocks(rel: pg_sys::Relation) -> ! {
-    ereport!(
-        ERROR,
-        PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
-        format!("relation \"{}\" has no logical block numbers left", rel_name(rel)),
-        "Block numbers are not reused while a table keeps its file; VACUUM FULL starts again from zero."
-    );
 }

@@ -1,10 +1,13 @@
 //! Block 0. An empty main fork is a valid empty table: the metapage comes with the first row.
 
-use super::buffer::{corrupt, physical_blocks, Change, ExtensionLock, Kind, Pin};
+use super::buffer::{physical_blocks, Change, ExtensionLock, Kind, Pin};
 use super::cache;
+use super::damage::corrupt;
 use super::rowpage::{is_new, was_written};
+use crate::pg::relation::rel_name;
 use amax_lsm::meta;
 use pgrx::pg_sys;
+use pgrx::prelude::*;
 
 pub const BLOCK: u32 = 0;
 
@@ -95,9 +98,18 @@ pub fn reserve(rel: pg_sys::Relation, count: u32) -> u32 {
         .checked_add(count)
         .filter(|&n| n < pg_sys::InvalidBlockNumber)
     else {
-        super::map::out_of_blocks(rel)
+        out_of_blocks(rel)
     };
     meta::set_blocks(change.payload_mut(page), next);
     change.commit();
     first
+}
+
+pub fn out_of_blocks(rel: pg_sys::Relation) -> ! {
+    ereport!(
+        ERROR,
+        PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
+        format!("relation \"{}\" has no logical block numbers left", rel_name(rel)),
+        "Block numbers are not reused while a table keeps its file; VACUUM FULL starts again from zero."
+    );
 }

@@ -5,6 +5,7 @@ pub mod buffer;
 pub mod cache;
 pub mod census;
 pub mod checked;
+pub mod damage;
 pub mod hand;
 pub mod manifest;
 pub mod map;

@@ -1,6 +1,7 @@
 //! Row pages: ordinary heap pages in our main fork (the memory component).
 
-use super::buffer::{corrupt, Lock, Pin};
+use super::buffer::{Lock, Pin};
+use super::damage::corrupt;
 use pgrx::pg_sys;
 use std::cell::Cell;
 

@@ -3,9 +3,10 @@
 //! Heap needs no space to delete or lock a row; we need a stub, and a page of the stub directory. So a table with components has a *reserve*
 //! of free pages, which loads, flushes and merges leave alone: for stubs, and for the next manifest.
 
-use super::buffer::{physical_blocks, rel_name, Change, Kind, Pin};
+use super::buffer::{physical_blocks, Change, Kind, Pin};
 use super::rowpage::{is_new, InHeap, EMPTY};
 use super::{hand, manifest};
+use crate::pg::relation::rel_name;
 use crate::subtransaction::catch;
 use amax_lsm::{Extent, FreeSpace, Manifest};
 use pgrx::pg_sys;

@@ -1,16 +1,11 @@
 //! Which rows of a leaf a snapshot sees, by the transactions that inserted them.
 
 use super::{relation, OpenLeaf};
+use crate::pg::snapshot::may_hide;
 use crate::storage::manifest::{self, Replaced};
-use amax_lsm::xids::{precedes, FROZEN};
+use amax_lsm::xids::FROZEN;
 use amax_lsm::{Component, Damaged, LeafEntry, LeafXids, Xids};
 use pgrx::pg_sys;
-
-/// Whether the snapshot may be too old to see what a committed transaction did.
-pub unsafe fn may_hide(snapshot: pg_sys::Snapshot, xid: u32) -> bool {
-    (*snapshot).snapshot_type == pg_sys::SnapshotType::SNAPSHOT_MVCC
-        && !precedes(xid, (*snapshot).xmin.into_inner())
-}
 
 impl OpenLeaf {
     /// The transaction ids of the rows; None if they all are as visible as the component.

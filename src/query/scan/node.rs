@@ -1,7 +1,7 @@
 //! The scan's callbacks for PostgreSQL's executor.
 
 use super::{of, parallel, Node, Scan};
-use crate::am::scan::predicate_lock;
+use crate::pg::snapshot::predicate_lock;
 use crate::query::tree::{make, project};
 use crate::query::unnest_plan::Shape;
 use crate::query::Methods;
