@@ -14,6 +14,7 @@ mod compat;
 mod encoding;
 mod fault;
 mod guc;
+mod heap;
 mod inspect;
 mod maintenance;
 mod memory;
@@ -45,6 +46,7 @@ pub unsafe extern "C-unwind" fn _PG_init() {
     guc::init();
     options::init();
     storage::cache::init();
+    columnar::init();
     am::hooks::init();
     query::init();
     crate::arrow::init();

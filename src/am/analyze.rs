@@ -1,28 +1,15 @@
 //! ANALYZE's sample: blocks in ascending order, all rows of each. Counts as heapam_scan_analyze_next_tuple() does.
 
 use super::block::{locate, Place};
-use super::scan::state;
+use super::descriptor::{state, Sample};
 use super::slot;
 use crate::columnar;
+use crate::heap::tuple::{raw_xmin, update_xid};
 use crate::storage::buffer::Pin;
 use crate::storage::manifest::{cancel_replaced, Replaced};
 use crate::storage::rowpage::{self, heap_tuple, is_stub, set_tid, Item};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
-
-/// What is being sampled.
-pub enum Sample {
-    Hot {
-        v: u32,
-        pin: Pin,
-        next: u16,
-    },
-    Columnar {
-        rows: columnar::LeafRows,
-        v: u32,
-        next: usize,
-    },
-}
 
 #[cfg(any(feature = "pg15", feature = "pg16"))]
 #[pg_guard]
@@ -144,12 +131,12 @@ unsafe fn counts(
         }
         // Others report what they insert when they end; our own is counted here.
         HEAPTUPLE_INSERT_IN_PROGRESS => {
-            if !mine(super::fetch::raw_xmin(tuple.t_data)) {
+            if !mine(raw_xmin(tuple.t_data)) {
                 return false;
             }
         }
         _ => {
-            let xmax = super::fetch::update_xid(tuple.t_data);
+            let xmax = update_xid(tuple.t_data);
             if mine(xmax) {
                 *dead += 1.0;
                 return false;

@@ -1,7 +1,7 @@
 //! Bitmap scans: the rows of the blocks that a bitmap names.
 
-use super::block::Pick;
-use super::scan::{state, Position};
+use super::descriptor::{state, Position};
+use crate::columnar::Pick;
 use crate::pg::snapshot::{is_serializable, predicate_lock};
 use crate::pg::stats::count_fetch;
 use pgrx::pg_sys;

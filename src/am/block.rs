@@ -4,7 +4,7 @@
 //! copies hold the same rows for every snapshot that can be in use (only settled pages are flushed), so either is right.
 
 use super::slot;
-use crate::columnar::{self, LeafRows};
+use crate::columnar::{self, LeafRows, Pick};
 use crate::pg::snapshot::{is_serializable, predicate_lock};
 use crate::storage::buffer::{Lock, Pin};
 use crate::storage::manifest::{self, Replaced};
@@ -109,14 +109,6 @@ impl HotPage {
             HotPage::Copied(..) => None,
         }
     }
-}
-
-/// What the offsets of a block are chosen by.
-pub enum Pick<'a> {
-    /// All rows.
-    All,
-    /// The rows that index entries with these offsets point to.
-    Indexed(&'a [u16]),
 }
 
 impl Block {
@@ -297,7 +289,7 @@ fn hot_rows(
                         out.push(tid.ip_posid);
                     }
                 }
-                super::fetch::predicate_lock_if_sealed(rel, snapshot, &pin, &lock);
+                predicate_lock_if_sealed(rel, snapshot, &pin, &lock);
             }
         }
         if !manifest::on_standby() {
@@ -332,5 +324,19 @@ pub unsafe fn prune(rel: pg_sys::Relation, pin: &Pin) {
     };
     if !sealed {
         pg_sys::heap_page_prune_opt(rel, pin.buffer());
+    }
+}
+
+/// For SSI. On a row page heap's code takes predicate locks on physical TIDs, which heap's writers check. A flush turns those into a
+/// lock on the relation after it has sealed the page; whoever reads a sealed page takes that lock at once, like readers of
+/// components.
+pub unsafe fn predicate_lock_if_sealed(
+    rel: pg_sys::Relation,
+    snapshot: pg_sys::Snapshot,
+    pin: &Pin,
+    _lock: &Lock,
+) {
+    if rowpage::is_sealed(pin.page()) {
+        predicate_lock(rel, snapshot);
     }
 }

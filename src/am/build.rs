@@ -4,10 +4,11 @@
 //! translated. Going by logical block keeps the TIDs in order, which BRIN relies on. All that heap is asked is which tuples are to be
 //! indexed: predicates and expressions may run anything, which has the relation opened and built anew, and cannot do with stubs.
 
-use super::block::{locate, Block, Pick, Place};
+use super::block::{locate, Block, Place};
 use super::bulk;
+use super::index_feed::IndexFeed;
 use super::slot;
-use crate::columnar;
+use crate::columnar::Pick;
 use crate::pg::executor::{exec_qual, per_tuple_context};
 use crate::pg::snapshot::is_mvcc;
 use crate::storage::buffer::Pin;
@@ -47,7 +48,7 @@ struct Translation<'a> {
     state: *mut std::ffi::c_void,
     rel: pg_sys::Relation,
     routine: *const pg_sys::TableAmRoutine,
-    feed: &'a mut columnar::IndexFeed,
+    feed: &'a mut IndexFeed,
     v: u32,
     pin: Pin,
     tuples: f64,
@@ -122,7 +123,7 @@ pub unsafe extern "C-unwind" fn range_scan(
             (end - start.min(end)).into(),
         );
     }
-    let mut columnar = columnar::IndexFeed::new(rel, index, info, snapshot, any_visible);
+    let mut columnar = IndexFeed::new(rel, index, info, snapshot, any_visible);
     let mut tuples = 0.0;
     let mut next = start;
     let mut done = 0;
@@ -203,7 +204,7 @@ unsafe fn row_page(
     info: *mut pg_sys::IndexInfo,
     any_visible: bool,
     snapshot: pg_sys::Snapshot,
-    feed: &mut columnar::IndexFeed,
+    feed: &mut IndexFeed,
     v: u32,
     pin: Pin,
     callback: pg_sys::IndexBuildCallback,

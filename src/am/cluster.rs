@@ -3,6 +3,7 @@
 use super::rewrite::{Cutoffs, Rewrite};
 use super::slot;
 use crate::columnar;
+use crate::heap::tuple::{raw_xmin, update_xid};
 use crate::pg::relation::rel_name;
 use crate::storage::rowpage::set_tid;
 use pgrx::pg_sys;
@@ -132,7 +133,8 @@ unsafe fn row_version(
         pg_sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_UNLOCK as i32);
         return (tuple, state);
     }
-    columnar::row_for_rewrite(rel, slot, oldest_xmin)
+    let row = slot::columnar_row(slot).expect("the slot holds a columnar row");
+    columnar::row_for_rewrite(rel, row.clone(), slot, oldest_xmin)
 }
 
 /// Counts a version; true when it has to be copied.
@@ -150,11 +152,9 @@ unsafe fn counts(
             return false;
         }
         HEAPTUPLE_RECENTLY_DEAD => *recently_dead += 1.0,
-        HEAPTUPLE_INSERT_IN_PROGRESS => {
-            warn_unless_mine(rel, super::fetch::raw_xmin(tuple.t_data), "insert")
-        }
+        HEAPTUPLE_INSERT_IN_PROGRESS => warn_unless_mine(rel, raw_xmin(tuple.t_data), "insert"),
         HEAPTUPLE_DELETE_IN_PROGRESS => {
-            warn_unless_mine(rel, super::fetch::update_xid(tuple.t_data), "delete");
+            warn_unless_mine(rel, update_xid(tuple.t_data), "delete");
             *recently_dead += 1.0;
         }
         _ => {}

@@ -1,9 +1,10 @@
 //! Files, sizes and estimates.
 
 use super::bulk;
+use crate::columnar::forget_file;
 use crate::storage::buffer::physical_blocks;
 use crate::storage::rowpage::InHeap;
-use crate::storage::{cache, manifest, meta};
+use crate::storage::{manifest, meta};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
@@ -14,7 +15,7 @@ unsafe fn heap() -> &'static pg_sys::TableAmRoutine {
 #[pg_guard]
 pub unsafe extern "C-unwind" fn nontransactional_truncate(rel: pg_sys::Relation) {
     bulk::discard(rel);
-    cache::forget(rel);
+    forget_file(rel);
     pg_sys::RelationTruncate(rel, 0);
 }
 

@@ -1,12 +1,13 @@
 //! Fetching single rows by TID: for indexes, for the executor, for triggers.
 
-use super::block::{confirm_page, locate, prune, read, Place};
+use super::block::{confirm_page, locate, predicate_lock_if_sealed, prune, read, Place};
 use super::bulk;
-use super::scan::state;
+use super::descriptor::state;
 use super::slot;
 use crate::columnar;
+use crate::heap::tuple::{next_version, raw_xmin};
 use crate::pg::horizon::before;
-use crate::pg::snapshot::{is_mvcc, predicate_lock};
+use crate::pg::snapshot::is_mvcc;
 use crate::storage::buffer::{Lock, Pin};
 use crate::storage::manifest::{self, Replaced};
 use crate::storage::map;
@@ -233,20 +234,6 @@ pub unsafe extern "C-unwind" fn row_version(
     })
 }
 
-/// For SSI. On a row page heap's code takes predicate locks on physical TIDs, which heap's writers check. A flush turns those into a
-/// lock on the relation after it has sealed the page; whoever reads a sealed page takes that lock at once, like readers of
-/// components.
-pub unsafe fn predicate_lock_if_sealed(
-    rel: pg_sys::Relation,
-    snapshot: pg_sys::Snapshot,
-    pin: &Pin,
-    _lock: &Lock,
-) {
-    if rowpage::is_sealed(pin.page()) {
-        predicate_lock(rel, snapshot);
-    }
-}
-
 /// heap_fetch() at a physical TID; stubs are not rows. The buffer comes pinned.
 pub unsafe fn heap_fetch(
     rel: pg_sys::Relation,
@@ -352,54 +339,6 @@ pub unsafe extern "C-unwind" fn latest_tid(scan: pg_sys::TableScanDesc, tid: pg_
         next = to;
         prior_xmax = xmax;
     }
-}
-
-/// HeapTupleHeaderGetXmin(): frozen tuples have no transaction id to match.
-pub unsafe fn raw_xmin(tuple: pg_sys::HeapTupleHeader) -> pg_sys::TransactionId {
-    const FROZEN: u16 = (pg_sys::HEAP_XMIN_COMMITTED | pg_sys::HEAP_XMIN_INVALID) as u16;
-    if (*tuple).t_infomask & FROZEN == FROZEN {
-        pg_sys::FrozenTransactionId
-    } else {
-        (*tuple).t_choice.t_heap.t_xmin
-    }
-}
-
-/// HeapTupleHeaderGetUpdateXid().
-pub unsafe fn update_xid(tuple: pg_sys::HeapTupleHeader) -> pg_sys::TransactionId {
-    let mask = u32::from((*tuple).t_infomask);
-    let is_multi = mask & pg_sys::HEAP_XMAX_IS_MULTI != 0;
-    if mask & pg_sys::HEAP_XMAX_INVALID == 0 && is_multi && mask & pg_sys::HEAP_XMAX_LOCK_ONLY == 0
-    {
-        pg_sys::HeapTupleGetUpdateXid(tuple)
-    } else {
-        (*tuple).t_choice.t_heap.t_xmax
-    }
-}
-
-/// Where a tuple's next version is (logical TID), and the transaction that made it.
-pub unsafe fn next_version(
-    rel: pg_sys::Relation,
-    tuple: pg_sys::HeapTupleHeader,
-    own: &pg_sys::ItemPointerData,
-) -> Option<(pg_sys::ItemPointerData, pg_sys::TransactionId)> {
-    let link = (*tuple).t_ctid;
-    let only_locked = (*tuple).t_infomask & pg_sys::HEAP_XMAX_LOCK_ONLY as u16 != 0
-        || (*tuple).t_infomask & pg_sys::HEAP_XMAX_INVALID as u16 != 0;
-    if only_locked || (link.ip_posid == own.ip_posid && tid_block(&link) == tid_block(own)) {
-        return None;
-    }
-    if moved_partitions(&link) {
-        return None;
-    }
-    let xmax = update_xid(tuple);
-    let mut to = link;
-    set_tid(&mut to, map::logical(rel, tid_block(&link))?, link.ip_posid);
-    Some((to, xmax))
-}
-
-/// ItemPointerIndicatesMovedPartitions().
-pub fn moved_partitions(tid: &pg_sys::ItemPointerData) -> bool {
-    tid.ip_posid == 0xfffd && tid_block(tid) == pg_sys::InvalidBlockNumber
 }
 
 /// heap_index_delete_tuples() on physical TIDs, for the entries whose rows are in row pages. Entries of columnar rows go only when

@@ -7,8 +7,10 @@ pub mod build;
 pub mod bulk;
 mod cluster;
 mod ddl;
+mod descriptor;
 pub mod fetch;
 pub mod hooks;
+mod index_feed;
 pub mod modify;
 #[cfg(not(feature = "pg18"))]
 mod prefetch;

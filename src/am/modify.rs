@@ -6,9 +6,9 @@
 
 use super::block::{locate, Place};
 use super::bulk;
-use super::fetch::{moved_partitions, raw_xmin};
 use super::slot;
 use crate::columnar::{self, stub, stub_keys};
+use crate::heap::tuple::{moved_partitions, next_version, raw_xmin};
 use crate::maintenance;
 use crate::pg::relation::{is_logically_logged, rel_name};
 use crate::storage::buffer::{Change, Pin};
@@ -634,7 +634,7 @@ unsafe fn last_version(
             }
             return None;
         }
-        match super::fetch::next_version(rel, tuple.t_data, &tuple.t_self) {
+        match next_version(rel, tuple.t_data, &tuple.t_self) {
             None if moved_partitions(&(*tuple.t_data).t_ctid) => *tid = (*tuple.t_data).t_ctid,
             None => return Some(TM_Deleted),
             Some((next, xmax)) => {

@@ -10,13 +10,13 @@
 //!
 //! Nobody sees the new file before our transaction commits; an error or a crash leaves nothing but a file that goes.
 
-use super::fetch::raw_xmin;
 use super::spool::Spool;
 use crate::columnar::write::ComponentWriter;
 use crate::columnar::Width;
 use crate::fault::fault;
 use crate::guc;
-use crate::maintenance::flush::is_settled;
+use crate::heap::settled::is_settled;
+use crate::heap::tuple::raw_xmin;
 use crate::options::Options;
 use crate::pg::horizon::conflict_older;
 use crate::storage::buffer::physical_blocks;

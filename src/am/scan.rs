@@ -1,8 +1,10 @@
 //! Sequential, TID range and sample scans: walks over logical blocks.
 
-use super::block::{Block, Pick};
+use super::block::Block;
 use super::bulk;
+use super::descriptor::{state, Position, Scan, State};
 use super::slot;
+use crate::columnar::Pick;
 use crate::pg::snapshot::predicate_lock;
 use crate::pg::stats::{count_rows, count_scan};
 use crate::storage::meta::logical_blocks;
@@ -10,52 +12,6 @@ use crate::storage::rowpage::tid_block;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 use pgrx::PgMemoryContexts;
-
-/// A scan descriptor, begun as PostgreSQL's.
-#[repr(C)]
-pub struct Scan {
-    base: pg_sys::TableScanDescData,
-    /// Lives in the memory context the scan began in.
-    state: *mut State,
-}
-
-pub struct State {
-    /// Logical blocks when the scan began; later ones hold nothing its snapshot sees.
-    pub blocks: u32,
-    /// Blocks to walk: `first..end`.
-    first: u32,
-    end: u32,
-    /// The first and last TID of a TID range scan.
-    range: [pg_sys::ItemPointerData; 2],
-    /// The block loaded, and the next row in it (the row after the last returned, or before, going backward).
-    pub at: Position,
-    pub block: Block,
-    worker: pg_sys::ParallelBlockTableScanWorkerData,
-    /// TABLESAMPLE without a block choice: the next block.
-    sample_next: u32,
-    /// ANALYZE's block.
-    pub sample: Option<super::analyze::Sample>,
-}
-
-impl Drop for State {
-    /// Runs when the memory context goes. What is still held then was not let go by [`end`]: an error ended the scan, and the resource
-    /// owner has released its pins.
-    fn drop(&mut self) {
-        self.block.abandon();
-        std::mem::forget(self.sample.take());
-    }
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Position {
-    Start,
-    In { row: isize },
-    End,
-}
-
-pub unsafe fn state<'a>(scan: pg_sys::TableScanDesc) -> &'a mut State {
-    &mut *(*(scan as *mut Scan)).state
-}
 
 #[pg_guard]
 pub unsafe extern "C-unwind" fn begin(

@@ -1,18 +1,17 @@
 //! Open leaves, and the columns decoded of them.
 
-use super::leaf_cache::{self, Place};
+use super::leaf_read::{damaged, open_image};
 use super::pages::{relation, Image, Pages};
 use super::revive;
 use super::shared::{self, Found};
-use crate::guc;
 use crate::pg::relation::rel_name;
 use crate::storage::blob;
-use crate::storage::cache::file_id;
+use crate::storage::cache::FileId;
 use crate::storage::damage::corrupt;
 use crate::storage::manifest::{self, Replaced};
 use amax_format::{
-    Column, ColumnType, Dense, Elements, Error, Leaf, Part, PathColumn, PathStep, Question,
-    ReadOptions, Unnest, Zone,
+    Column, ColumnType, Dense, Elements, Error, Leaf, Part, PathColumn, PathStep, Question, Unnest,
+    Zone,
 };
 use amax_lsm::{Component, LeafEntry, Xids};
 use pgrx::pg_sys;
@@ -23,7 +22,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 mod xids;
-pub use xids::read_xids;
+
+/// Where a leaf is: its file, component and number.
+pub type Place = (FileId, u64, usize);
 
 /// What there is of paths, by attribute and steps.
 type Paths<T> = RefCell<HashMap<usize, HashMap<Vec<PathStep>, T>>>;
@@ -42,7 +43,7 @@ impl Level {
     pub fn dense(&self, at: usize) -> &Dense {
         self.dense[at].get_or_init(|| {
             let dense = self.elements.paths[at].dense();
-            dense.unwrap_or_else(|e| super::raise(e))
+            dense.unwrap_or_else(|e| super::error::raise(e))
         })
     }
 }
@@ -128,6 +129,51 @@ const READS: usize = 200;
 const PATH_READS: usize = 20;
 
 impl OpenLeaf {
+    /// Leaf `place.2` of a component, opened anew.
+    pub fn of(
+        rel: pg_sys::Relation,
+        component: &Component,
+        place: Place,
+    ) -> Result<OpenLeaf, Replaced> {
+        let at = place.2;
+        let directory = manifest::read_directory(rel, component)?;
+        let Some(entry) = directory.leaves.get(at) else {
+            let detail = format!("component {} has no leaf {at}", component.id);
+            corrupt(rel, 0, &detail);
+        };
+        let leaf = OpenLeaf {
+            relid: unsafe { (*rel).rd_id },
+            entry: entry.clone(),
+            source: Image::Pages(Pages::new(rel, component.id, &entry.image)),
+            xids: OnceCell::new(),
+            digest: OnceCell::new(),
+            opened: OnceCell::new(),
+            revived: OnceCell::new(),
+            bytes: Cell::new(blob::Buffers::bytes(&entry.image)),
+            decoded: Cell::new(0),
+            segment: Cell::new(u64::MAX),
+            place,
+            reads: Cell::new(0),
+            dense: RefCell::default(),
+            paths: RefCell::default(),
+            lazy_paths: RefCell::default(),
+            unnested: RefCell::default(),
+            answers: RefCell::default(),
+            parts: RefCell::default(),
+        };
+        if manifest::on_standby() {
+            match open_image(leaf.source.clone(), entry.image.len, entry) {
+                Err(Error::Replaced) => return Err(Replaced),
+                Err(e) => damaged(rel, entry, component.id, at, &e),
+                Ok(opened) => {
+                    let _ = leaf.opened.set(leaf.open_as(opened));
+                }
+            }
+            leaf.xids(rel)?;
+        }
+        Ok(leaf)
+    }
+
     /// Where it is.
     pub fn place(&self) -> Place {
         self.place
@@ -150,8 +196,8 @@ impl OpenLeaf {
         self.opened.get_or_init(|| {
             let (rel, _borrowed) = relation(self.relid);
             let (_, component, at) = self.place;
-            let leaf = read_page0(rel, self.source.clone(), &self.entry, component, at);
-            self.open_as(leaf)
+            let leaf = open_image(self.source.clone(), self.entry.image.len, &self.entry);
+            self.open_as(leaf.unwrap_or_else(|e| damaged(rel, &self.entry, component, at, &e)))
         })
     }
 
@@ -179,7 +225,7 @@ impl OpenLeaf {
             match unsafe { revive::image(rel, self.keys()) } {
                 Ok(image) => break image,
                 Err(Error::Replaced) => {}
-                Err(e) => super::raise(e),
+                Err(e) => super::error::raise(e),
             }
         };
         let (_, component, at) = self.place;
@@ -201,7 +247,7 @@ impl OpenLeaf {
             }
             result => result,
         };
-        result.unwrap_or_else(|e| super::raise(e))
+        result.unwrap_or_else(|e| super::error::raise(e))
     }
 
     pub fn leaf(&self) -> &Leaf<Image> {
@@ -266,7 +312,7 @@ impl OpenLeaf {
         let ty = leaf.schema().nth(at)?;
         let zone = leaf.zone(at);
         let of = |column: &Column| {
-            let dense = column.dense().unwrap_or_else(|e| super::raise(e));
+            let dense = column.dense().unwrap_or_else(|e| super::error::raise(e));
             dense.with_zone(zone)
         };
         if ty == ColumnType::Json {
@@ -310,7 +356,7 @@ impl OpenLeaf {
             None => match Leaf::digest(&self.source, self.entry.image.len) {
                 Ok(digest) => self.digest.get_or_init(|| digest),
                 Err(Error::Replaced) => return None,
-                Err(e) => super::raise(e),
+                Err(e) => super::error::raise(e),
             },
         };
         Some([0u64, 1].map(|half| {
@@ -339,7 +385,7 @@ impl OpenLeaf {
             return None;
         }
         let column = self.read(|leaf| leaf.path(at, steps));
-        let dense = column.dense().unwrap_or_else(|e| super::raise(e));
+        let dense = column.dense().unwrap_or_else(|e| super::error::raise(e));
         let dense = dense.with_zone(self.leaf().path_zone(at, steps));
         let path = self.keep_dense_path(at, steps, self.share(&What::Path(at, steps), dense));
         if path.dense.has_others() {
@@ -393,7 +439,12 @@ impl OpenLeaf {
     }
 
     /// A path of which few rows are read; see [`OpenLeaf::lazy_column`].
-    pub fn lazy_path(&self, at: usize, steps: &[PathStep]) -> Rc<PathColumn> {
+    pub fn lazy_path(
+        &self,
+        at: usize,
+        steps: &[PathStep],
+        has_room: impl Fn(usize) -> bool,
+    ) -> Rc<PathColumn> {
         let dense = self.paths.borrow();
         let dense = dense.get(&at).and_then(|paths| paths.get(steps));
         if let Some(column) = dense.and_then(|path| path.column.get()) {
@@ -409,7 +460,7 @@ impl OpenLeaf {
         };
         // Reading may make the leaf again, and then forgets the others.
         let column = match known {
-            Some((_, PATH_READS)) if self.has_room(self.leaf().path_bytes(at, steps)) => {
+            Some((_, PATH_READS)) if has_room(self.leaf().path_bytes(at, steps)) => {
                 self.read_path(at, steps, Leaf::path)
             }
             Some((path, _)) => return path,
@@ -430,11 +481,6 @@ impl OpenLeaf {
         how: impl Fn(&Leaf<Image>, usize, &[PathStep]) -> Result<PathColumn, Error>,
     ) -> Rc<PathColumn> {
         Rc::new(self.read(|leaf| how(leaf, at, steps)))
-    }
-
-    /// Whether so many bytes more need no other leaf to go.
-    fn has_room(&self, bytes: usize) -> bool {
-        leaf_cache::held() + bytes < guc::decode_cache_bytes()
     }
 
     /// The elements of arrays of document column `at`, level by level.
@@ -523,8 +569,8 @@ impl OpenLeaf {
     }
 
     /// A column of which few rows are read: most of its values are decoded when they are asked for, and soon forgotten. A leaf that
-    /// is asked again and again is decoded after all, if that needs no other leaf to go.
-    pub fn lazy_column(&self, at: usize) -> Rc<Column> {
+    /// is asked again and again is decoded after all, if the cache has room for so many bytes more.
+    pub fn lazy_column(&self, at: usize, has_room: impl Fn(usize) -> bool) -> Rc<Column> {
         let Opened {
             leaf,
             columns,
@@ -536,7 +582,7 @@ impl OpenLeaf {
         }
         let reads = self.reads.get() + 1;
         self.reads.set(reads);
-        if reads.is_multiple_of(READS) && self.has_room(leaf.column_bytes(at)) {
+        if reads.is_multiple_of(READS) && has_room(leaf.column_bytes(at)) {
             return self.column(at);
         }
         lazy[at]
@@ -548,121 +594,4 @@ impl OpenLeaf {
         self.count(column.bytes_used());
         Rc::new(column)
     }
-}
-
-/// Bytes that a call may decode: what was written can be read, however much it is. Damage is found by checksums, before.
-const MEMORY: usize = 1 << 40;
-
-/// Leaf `at` of a component, past the cache: a merge reads it once.
-pub fn read(
-    rel: pg_sys::Relation,
-    component: &Component,
-    at: usize,
-    entry: &LeafEntry,
-) -> Leaf<Image> {
-    let leaf = try_read(rel, component, entry);
-    leaf.unwrap_or_else(|e| damaged(rel, entry, component.id, at, &e))
-}
-
-/// The same for who can look again.
-pub fn try_read(
-    rel: pg_sys::Relation,
-    component: &Component,
-    entry: &LeafEntry,
-) -> Result<Leaf<Image>, Error> {
-    let source = Image::Pages(Pages::new(rel, component.id, &entry.image));
-    open_image(source, entry.image.len, entry)
-}
-
-fn read_page0(
-    rel: pg_sys::Relation,
-    source: Image,
-    entry: &LeafEntry,
-    component: u64,
-    at: usize,
-) -> Leaf<Image> {
-    let leaf = open_image(source, entry.image.len, entry);
-    leaf.unwrap_or_else(|e| damaged(rel, entry, component, at, &e))
-}
-
-fn open_image(source: Image, len: u64, entry: &LeafEntry) -> Result<Leaf<Image>, Error> {
-    let options = ReadOptions {
-        memory_limit: MEMORY,
-        ..ReadOptions::default()
-    };
-    let leaf = Leaf::open_with(source, len, options)?;
-    if leaf.rows() != entry.rows as usize {
-        let what = "number of rows differs from the directory's";
-        return Err(Error::Corrupt(what.into()));
-    }
-    Ok(leaf)
-}
-
-fn damaged(
-    rel: pg_sys::Relation,
-    entry: &LeafEntry,
-    component: u64,
-    at: usize,
-    error: &Error,
-) -> ! {
-    if let Error::Replaced | Error::OutOfMemory(_) = error {
-        super::raise(error.clone());
-    }
-    let block = entry.image.page(0).unwrap_or(0);
-    let name = rel_name(rel);
-    let what = format!("leaf {at} of component {component} of \"{name}\": {error}");
-    corrupt(rel, block, &what)
-}
-
-/// Leaf `at` of a component.
-pub fn open(
-    rel: pg_sys::Relation,
-    component: &Component,
-    at: usize,
-) -> Result<Rc<OpenLeaf>, Replaced> {
-    let place = (file_id(rel), component.id, at);
-    if let Some(leaf) = leaf_cache::find(place) {
-        return Ok(leaf);
-    }
-    leaf_cache::let_go();
-    let directory = manifest::read_directory(rel, component)?;
-    let Some(entry) = directory.leaves.get(at) else {
-        corrupt(
-            rel,
-            0,
-            &format!("component {} has no leaf {at}", component.id),
-        );
-    };
-    let leaf = Rc::new(OpenLeaf {
-        relid: unsafe { (*rel).rd_id },
-        entry: entry.clone(),
-        source: Image::Pages(Pages::new(rel, component.id, &entry.image)),
-        xids: OnceCell::new(),
-        digest: OnceCell::new(),
-        opened: OnceCell::new(),
-        revived: OnceCell::new(),
-        bytes: Cell::new(blob::Buffers::bytes(&entry.image)),
-        decoded: Cell::new(0),
-        segment: Cell::new(u64::MAX),
-        place,
-        reads: Cell::new(0),
-        dense: RefCell::default(),
-        paths: RefCell::default(),
-        lazy_paths: RefCell::default(),
-        unnested: RefCell::default(),
-        answers: RefCell::default(),
-        parts: RefCell::default(),
-    });
-    if manifest::on_standby() {
-        match open_image(leaf.source.clone(), entry.image.len, entry) {
-            Err(Error::Replaced) => return Err(Replaced),
-            Err(e) => damaged(rel, entry, component.id, at, &e),
-            Ok(opened) => {
-                let _ = leaf.opened.set(leaf.open_as(opened));
-            }
-        }
-        leaf.xids(rel)?;
-    }
-    leaf_cache::keep(&leaf);
-    Ok(leaf)
 }

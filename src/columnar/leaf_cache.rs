@@ -1,18 +1,17 @@
 //! The leaves that a session keeps open, for as long as the byte bound of the decode cache allows. What a slot or a scan holds stays valid when
 //! the cache lets go of it.
 
-use super::leaf::OpenLeaf;
+use super::leaf::{OpenLeaf, Place};
 use super::shared;
 use crate::guc;
-use crate::storage::cache::FileId;
+use crate::storage::cache::{self, file_id};
+use crate::storage::manifest::Replaced;
 use amax_format::forget_blocks;
-use pgrx::pg_sys;
+use amax_lsm::Component;
+use pgrx::prelude::*;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
-
-/// Where a leaf is: its file, component and number.
-pub type Place = (FileId, u64, usize);
 
 #[derive(Default)]
 struct Cache {
@@ -49,8 +48,24 @@ impl Cache {
     }
 }
 
+/// Leaf `at` of a component.
+pub fn open(
+    rel: pg_sys::Relation,
+    component: &Component,
+    at: usize,
+) -> Result<Rc<OpenLeaf>, Replaced> {
+    let place = (file_id(rel), component.id, at);
+    if let Some(leaf) = find(place) {
+        return Ok(leaf);
+    }
+    let_go();
+    let leaf = Rc::new(OpenLeaf::of(rel, component, place)?);
+    keep(&leaf);
+    Ok(leaf)
+}
+
 /// An open leaf.
-pub fn find(place: Place) -> Option<Rc<OpenLeaf>> {
+fn find(place: Place) -> Option<Rc<OpenLeaf>> {
     with(|cache| {
         let used = cache.leaves.get(&place)?.used;
         cache.turn_to(Some(used));
@@ -61,7 +76,7 @@ pub fn find(place: Place) -> Option<Rc<OpenLeaf>> {
 }
 
 /// Keeps a leaf that has been opened, in place of those that have not been used for longest.
-pub fn keep(leaf: &Rc<OpenLeaf>) {
+fn keep(leaf: &Rc<OpenLeaf>) {
     with(|cache| {
         cache.turn_to(None);
         let bound = guc::decode_cache_bytes();
@@ -94,11 +109,36 @@ pub fn let_go() {
 }
 
 /// Drops the leaves of some relations.
-pub fn forget(of: impl Fn(pg_sys::Oid) -> bool) {
+fn forget(of: impl Fn(pg_sys::Oid) -> bool) {
     with(|cache| cache.leaves.retain(|_, c| !of(c.leaf.relid)));
 }
 
-/// Bytes that all of them hold.
-pub fn held() -> usize {
-    with(|cache| cache.held())
+/// Whether so many bytes more need no leaf to go.
+pub fn has_room(bytes: usize) -> bool {
+    with(|cache| cache.held()) + bytes < guc::decode_cache_bytes()
+}
+
+/// The relation changed in some way: see the same of `storage::cache`.
+#[pg_guard]
+unsafe extern "C-unwind" fn invalidate(_arg: pg_sys::Datum, relid: pg_sys::Oid) {
+    if !crate::memory::is_ending() {
+        forget(|leaf_of| relid == pg_sys::InvalidOid || leaf_of == relid);
+    }
+}
+
+pub fn init() {
+    unsafe { pg_sys::CacheRegisterRelcacheCallback(Some(invalidate), pg_sys::Datum::null()) }
+}
+
+/// `cache::forget()`, of the leaves as well: nothing remembered of the file holds.
+pub fn forget_file(rel: pg_sys::Relation) {
+    cache::forget(rel);
+    let relid = unsafe { (*rel).rd_id };
+    forget(|leaf_of| leaf_of == relid);
+}
+
+/// `cache::forget_everywhere()`, of the leaves as well.
+pub unsafe fn forget_file_everywhere(rel: pg_sys::Relation) {
+    cache::forget_everywhere(rel);
+    forget_file(rel);
 }

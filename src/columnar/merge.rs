@@ -1,15 +1,15 @@
 //! The vertical merge (AMAX paper §4.5): keys first, which gives the sequence of the inputs' rows; then one column at a time, so that
 //! one column of each input is in memory. Rows whose marks say that they are gone are left out: matter and anti-matter annihilate.
 
-use super::leaf;
+use super::leaf_read;
 use super::pages::Image;
+use super::source::Source;
 use super::stub::{self, State};
-use super::value::{from_datum, storages, to_datum, Storage};
+use super::value::{storages, Storage};
 use super::write::{leaf_options, Leaves};
 use crate::options::Options;
 use crate::storage::manifest;
-use crate::types::attribute;
-use amax_format::{Column, Error, Leaf, Value, VerticalBuilder};
+use amax_format::{Leaf, VerticalBuilder};
 use amax_lsm::{tid, Component, Directory, FreeSpace, RangeSet, Xids};
 use pgrx::pg_sys;
 use std::collections::VecDeque;
@@ -126,8 +126,8 @@ impl<'a> Merge<'a> {
                         input.leaf = None;
                         return;
                     };
-                    let leaf = leaf::read(self.rel, input.component, at, entry);
-                    let xids = leaf::read_xids(self.rel, input.component, entry);
+                    let leaf = leaf_read::read(self.rel, input.component, at, entry);
+                    let xids = leaf_read::read_xids(self.rel, input.component, entry);
                     input.leaf = Some(Rc::new(InputLeaf { at, leaf, xids }));
                     input.next_leaf += 1;
                     input.next_row = 0;
@@ -251,7 +251,7 @@ impl<'a> Merge<'a> {
         let options = leaf_options(&self.options);
         let columns = self.storages.len();
         let mut builder =
-            VerticalBuilder::new(keys, columns, options).unwrap_or_else(|e| super::raise(e));
+            VerticalBuilder::new(keys, columns, options).unwrap_or_else(|e| super::error::raise(e));
         let mut bytes = 0;
         let mut buffer = Vec::new();
         for at in 0..columns {
@@ -268,14 +268,16 @@ impl<'a> Merge<'a> {
                     // Let go of the old column before decoding the next.
                     *source = None;
                     let column = Source::of(self.rel, &block.leaf.leaf, at);
-                    let column = column.unwrap_or_else(|e| super::raise(e));
+                    let column = column.unwrap_or_else(|e| super::error::raise(e));
                     *source = Some((block.leaf.at, column));
                 }
                 let source = &source.as_ref().expect("set above").1;
                 let old = pg_sys::MemoryContextSwitchTo(self.values.value());
                 for &row in &block.rows {
                     let value = source.value(self.rel, at, self.storages[at], row, &mut buffer);
-                    column.push(value).unwrap_or_else(|e| super::raise(e));
+                    column
+                        .push(value)
+                        .unwrap_or_else(|e| super::error::raise(e));
                 }
                 pg_sys::MemoryContextSwitchTo(old);
                 self.values.reset();
@@ -287,59 +289,11 @@ impl<'a> Merge<'a> {
                 }
             }
             bytes += column.bytes();
-            builder.add(column).unwrap_or_else(|e| super::raise(e));
+            builder
+                .add(column)
+                .unwrap_or_else(|e| super::error::raise(e));
         }
-        let image = builder.finish().unwrap_or_else(|e| super::raise(e));
+        let image = builder.finish().unwrap_or_else(|e| super::error::raise(e));
         Ok((image, bytes))
-    }
-}
-
-/// Where the values of a column come from.
-pub enum Source {
-    Column(Column),
-    /// Added to the table since the leaf was written (its default then), or dropped (NULL).
-    Missing(pg_sys::Datum, bool),
-}
-
-impl Source {
-    /// Of column `at` of a leaf.
-    pub unsafe fn of(
-        rel: pg_sys::Relation,
-        leaf: &Leaf<Image>,
-        at: usize,
-    ) -> Result<Source, Error> {
-        let desc = (*rel).rd_att;
-        if (*attribute(desc, at)).attisdropped {
-            return Ok(Source::Missing(pg_sys::Datum::null(), true));
-        }
-        if at >= leaf.schema().count() {
-            let mut null = true;
-            let value = pg_sys::getmissingattr(desc, at as i32 + 1, &mut null);
-            return Ok(Source::Missing(value, null));
-        }
-        Ok(Source::Column(leaf.column(at)?))
-    }
-
-    pub unsafe fn value<'a>(
-        &'a self,
-        rel: pg_sys::Relation,
-        at: usize,
-        storage: Storage,
-        row: u32,
-        buffer: &'a mut Vec<u8>,
-    ) -> Value<'a> {
-        match self {
-            Source::Missing(value, null) => from_datum(storage, *value, *null),
-            Source::Column(column) => {
-                let value = column.get(row as usize, buffer);
-                let value = value.unwrap_or_else(|e| super::raise(e));
-                if column.column_type() == storage.column {
-                    return value;
-                }
-                // The type was changed to one that looks the same to PostgreSQL.
-                let (datum, null) = to_datum(value, attribute((*rel).rd_att, at));
-                from_datum(storage, datum, null)
-            }
-        }
     }
 }

@@ -1,8 +1,10 @@
 //! The columnar side of a table: reading components, writing them, changing their rows through stubs. See README.md.
 
-mod index_feed;
+mod error;
 mod leaf;
 mod leaf_cache;
+mod leaf_read;
+mod lookup;
 pub mod merge;
 pub mod origin;
 mod pages;
@@ -10,39 +12,27 @@ mod revive;
 mod row;
 mod rows;
 pub mod shared;
+mod source;
 pub mod stub;
 pub mod stub_keys;
+mod system;
 mod value;
 mod width;
 pub mod write;
 
-pub use index_feed::IndexFeed;
-pub use leaf::{open as open_leaf, read_xids, Attribute, Keys, Level, OpenLeaf, Path};
-pub use leaf_cache::{close as close_leaf, forget as forget_leaves, let_go};
-pub use pages::Borrowed;
-pub use row::{row_for_rewrite, Row, System};
-pub use rows::{
-    columnar_at, count_of_blocks, fetch, next_version, row_at, row_version, rows_for_analyze,
-    rows_of_block, rows_of_blocks, LeafRows,
+pub use error::raise;
+pub use leaf::{Attribute, Keys, Level, OpenLeaf, Path};
+pub use leaf_cache::{
+    close as close_leaf, forget_file, forget_file_everywhere, init, let_go, open as open_leaf,
 };
+pub use leaf_read::read_xids;
+pub use lookup::{columnar_at, row_at};
+pub use pages::Borrowed;
+pub use row::Row;
+pub use rows::{
+    count_of_blocks, fetch, next_version, row_version, rows_for_analyze, rows_of_block,
+    rows_of_blocks, LeafRows, Pick,
+};
+pub use system::{row_for_rewrite, System};
 pub use value::{dense_to_datum, storage};
-pub use width::Width;
-
-use crate::storage::manifest;
-use pgrx::prelude::*;
-
-/// Raises what the format crate found as a PostgreSQL error.
-pub fn raise(error: amax_format::Error) -> ! {
-    use amax_format::Error::*;
-    if let Replaced = error {
-        manifest::cancel_replaced();
-    }
-    let code = match &error {
-        OutOfMemory(error) => crate::memory::raise(*error),
-        Limit(_) => PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
-        Version(_) => PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
-        Corrupt(_) | Jsonb(_) | Io(_) => PgSqlErrorCode::ERRCODE_DATA_CORRUPTED,
-        _ => PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
-    };
-    ereport!(ERROR, code, error.to_string());
-}
+pub use width::{most_bytes, Width};

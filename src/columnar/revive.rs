@@ -2,9 +2,9 @@
 //! leaf's component and using its pages for something else. Its rows are in other components then, under the same keys: they are gathered
 //! from there. A row that a merge has left out is NULL: nobody who may still be here sees it, since its removal was a conflict.
 
-use super::leaf;
-use super::merge::Source;
+use super::leaf_read::try_read;
 use super::pages::Image;
+use super::source::Source;
 use super::value::storages;
 use super::write::leaf_options;
 use crate::options::Options;
@@ -68,7 +68,7 @@ fn find(
     let known = match leaves.iter().position(|leaf| leaf.0 == (component, at)) {
         Some(known) => known,
         None => {
-            leaves.push(((component, at), leaf::try_read(rel, of, entry)?));
+            leaves.push(((component, at), try_read(rel, of, entry)?));
             leaves.len() - 1
         }
     };

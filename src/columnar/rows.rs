@@ -1,18 +1,26 @@
 //! Finding the columnar rows that a snapshot sees.
 
-use super::leaf::{self, OpenLeaf};
+use super::leaf::OpenLeaf;
+use super::lookup::{find, leaf_of, resolve};
 use super::origin;
 use super::row::Row;
 use super::stub::{self, State};
-use crate::am::block::Pick;
-use crate::storage::damage::corrupt;
-use crate::storage::manifest::{self, confirm, Replaced};
+use crate::heap::tuple;
+use crate::storage::manifest::{confirm, Replaced};
 use crate::storage::rowpage::{set_tid, tid_block};
 use amax_lsm::tid::{self, key};
-use amax_lsm::{Component, LeafEntry, Origin};
+use amax_lsm::{Component, Origin};
 use pgrx::pg_sys;
 use std::ops::Range;
 use std::rc::Rc;
+
+/// What the offsets of a block are chosen by.
+pub enum Pick<'a> {
+    /// All rows.
+    All,
+    /// The rows that index entries with these offsets point to.
+    Indexed(&'a [u16]),
+}
 
 /// Rows of one logical block in a leaf.
 pub struct LeafRows {
@@ -80,28 +88,6 @@ impl LeafRows {
         let v = tid::block(leaf.keys().get(first as usize));
         let aliases = leaf.entry.aliases_of(v).iter();
         aliases.map(|a| (tid::offset(a.0), a.1)).collect()
-    }
-}
-
-/// The leaf that holds block `v`.
-fn leaf_of(
-    rel: pg_sys::Relation,
-    component: &Component,
-    v: u32,
-) -> Result<Option<Rc<OpenLeaf>>, Replaced> {
-    let directory = manifest::read_directory(rel, component)?;
-    let at = directory.first_leaf_at(v);
-    match directory.leaves.get(at) {
-        Some(entry) if tid::block(entry.first) <= v => leaf::open(rel, component, at).map(Some),
-        _ => Ok(None),
-    }
-}
-
-/// The offset of the row that an index entry's offset stands for.
-fn resolve(entry: &LeafEntry, v: u32, offset: u16) -> u16 {
-    match entry.aliases.binary_search_by_key(&key(v, offset), |a| a.0) {
-        Ok(at) => entry.aliases[at].1,
-        Err(_) => offset,
     }
 }
 
@@ -249,24 +235,6 @@ pub fn rows_for_analyze(
     rows_of_block(rel, component, v, &mut snapshot, &Pick::All)
 }
 
-/// The row at `tid` as far as the leaf knows; `tid` is set to the row's own if it was an alias.
-fn find(
-    rel: pg_sys::Relation,
-    component: &Component,
-    at: &mut pg_sys::ItemPointerData,
-) -> Result<Option<Row>, Replaced> {
-    let v = tid_block(at);
-    let Some(leaf) = leaf_of(rel, component, v)? else {
-        return Ok(None);
-    };
-    let offset = resolve(&leaf.entry, v, at.ip_posid);
-    let Some(i) = leaf.keys().find(key(v, offset)) else {
-        return Ok(None);
-    };
-    set_tid(at, v, offset);
-    Ok(Some(Row::new(leaf, i, component.origin).alone()))
-}
-
 /// What a dirty snapshot tells of the last tuple looked at must not stand when the row looked at has none
 /// (HeapTupleSatisfiesDirty() clears it for every tuple).
 unsafe fn reset_dirty(snapshot: pg_sys::Snapshot) {
@@ -318,44 +286,6 @@ pub unsafe fn row_version(
     Ok(row.filter(|_| own.ip_posid == at.ip_posid))
 }
 
-/// The row at its own TID, seen or not; None when a merge left it out.
-pub fn row(
-    rel: pg_sys::Relation,
-    component: &Component,
-    at: &pg_sys::ItemPointerData,
-) -> Option<Row> {
-    let mut own = *at;
-    let found = find(rel, component, &mut own);
-    let row = found.unwrap_or_else(|Replaced| manifest::cancel_replaced());
-    row.filter(|_| own.ip_posid == at.ip_posid)
-}
-
-/// The row at a TID, seen or not, if it is columnar by now.
-pub fn columnar_at(rel: pg_sys::Relation, at: &pg_sys::ItemPointerData) -> Option<Row> {
-    loop {
-        let manifest = manifest::current(rel);
-        let component = &manifest.components[manifest.component_of(tid_block(at))?];
-        let mut own = *at;
-        match find(rel, component, &mut own) {
-            Ok(row) => return row,
-            Err(Replaced) => crate::memory::check_for_interrupts(),
-        }
-    }
-}
-
-/// The row at the TID of a live stub.
-pub fn row_at(rel: pg_sys::Relation, component: &Component, at: &pg_sys::ItemPointerData) -> Row {
-    row(rel, component, at).unwrap_or_else(|| {
-        let detail = format!(
-            "component {} has no row ({},{})",
-            component.id,
-            tid_block(at),
-            at.ip_posid
-        );
-        corrupt(rel, component.directory.page(0).unwrap_or(0), &detail)
-    })
-}
-
 /// Where the row's next version is, and who made it.
 pub unsafe fn next_version(
     rel: pg_sys::Relation,
@@ -370,5 +300,5 @@ pub unsafe fn next_version(
         (std::ptr::read(tuple.t_data), tuple.t_self)
     })?;
     let (mut header, own) = stub;
-    crate::am::fetch::next_version(rel, &mut header, &own)
+    tuple::next_version(rel, &mut header, &own)
 }

@@ -218,7 +218,7 @@ impl Cache {
 
     fn view(&self, place: Place) -> Option<Found> {
         let image = self.map(place)?.bytes(place.offset, place.len);
-        let dense = Dense::of_image(image).unwrap_or_else(|e| super::raise(e));
+        let dense = Dense::of_image(image).unwrap_or_else(|e| super::error::raise(e));
         Some(Found {
             dense,
             segment: place.segment,

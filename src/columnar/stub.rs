@@ -9,8 +9,8 @@
 //! anti-matter: once no index entry leads to the row a merge leaves it out, and once nobody reads the merge's inputs the mark goes.
 
 use super::row::Row;
-use super::width::MOST;
 use crate::fault::fault;
+use crate::heap::tuple::MOST;
 use crate::pg::relation::is_logically_logged;
 use crate::storage::buffer::{Change, Kind, Lock, Pin};
 use crate::storage::damage::corrupt;
@@ -252,7 +252,7 @@ pub unsafe fn get_or_create(
         match state(rel, v, offset) {
             State::Dead | State::Gone => return Found::Dead,
             State::At { block, offset } => return Found::Stub { block, offset },
-            State::None => match super::rows::row(rel, component, at) {
+            State::None => match super::lookup::row(rel, component, at) {
                 Some(row) => {
                     if let Some((block, offset)) = create(rel, row, at) {
                         return Found::Stub { block, offset };
@@ -553,7 +553,7 @@ pub fn sweep(rel: pg_sys::Relation, component: &Component) {
     swept.retain(|&row| {
         let mut at = pg_sys::ItemPointerData::default();
         set_tid(&mut at, tid::block(row), tid::offset(row));
-        super::rows::row(rel, component, &at).is_none()
+        super::lookup::row(rel, component, &at).is_none()
     });
     set_all(rel, &swept, State::Gone, State::None);
 }

@@ -4,7 +4,8 @@
 
 use super::row::Row;
 use super::stub;
-use crate::maintenance::flush;
+use crate::heap::settled::settled;
+use crate::heap::tuple::update_xid;
 use crate::pg::relation::rel_name;
 use crate::storage::buffer::Pin;
 use crate::storage::rowpage::{heap_tuple, tid_block};
@@ -93,7 +94,7 @@ pub unsafe fn renew(rel: pg_sys::Relation, pin: &Pin, offset: u16) -> bool {
         let Some(mut stub) = heap_tuple(rel, pin, offset) else {
             return true;
         };
-        if flush::settled(&mut stub, pin, oldest_xmin) {
+        if settled(&mut stub, pin, oldest_xmin) {
             let row = stub::key_of(&stub).expect("looked at under the same pin");
             stub::take_off(rel, pin, &[(row, offset)]);
             return true;
@@ -107,7 +108,7 @@ pub unsafe fn renew(rel: pg_sys::Relation, pin: &Pin, offset: u16) -> bool {
     let in_use = match pg_sys::HeapTupleSatisfiesVacuum(&mut stub, oldest_xmin, pin.buffer()) {
         HEAPTUPLE_LIVE => true,
         HEAPTUPLE_DELETE_IN_PROGRESS => {
-            let xid = crate::am::fetch::update_xid(stub.t_data);
+            let xid = update_xid(stub.t_data);
             !pg_sys::TransactionIdIsCurrentTransactionId(xid)
         }
         _ => false,

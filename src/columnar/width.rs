@@ -2,15 +2,17 @@
 //! can be is out of line; and what holds more than one leaf should, stays in row pages.
 
 use super::stub::KEY_BYTES;
-use crate::maintenance::flush;
+use crate::heap::tuple::MOST;
 use crate::pg::relation::is_logically_logged;
 use crate::types::attribute;
 use pgrx::pg_sys;
 
-/// The widest tuple that a page holds (htup_details.h: MaxHeapTupleSize).
-pub const MOST: usize = 8160;
 /// Attributes beyond this may be moved out of line (toast_tuple_find_biggest_attribute(): MAXALIGN(TOAST_POINTER_SIZE)).
 const KEPT: usize = 24;
+
+/// Bytes of a page's rows, those out of line included, that go to one leaf, as the rows of a block do. More stay in the page: who reads a
+/// column of the leaf has that of all its rows in memory.
+const MOST_BYTES: usize = 256 << 20;
 
 /// A table's attributes, as far as the width of its rows goes.
 pub struct Width {
@@ -97,7 +99,7 @@ impl Width {
         Width {
             attributes: all.into_iter().filter(varies).collect(),
             most: page_matters.then_some(most),
-            most_bytes: flush::most(),
+            most_bytes: most_bytes(),
         }
     }
 
@@ -119,4 +121,16 @@ impl Width {
 fn header(natts: usize) -> usize {
     let bitmap = std::mem::offset_of!(pg_sys::HeapTupleHeaderData, t_bits);
     (bitmap + natts.div_ceil(8)).next_multiple_of(8)
+}
+
+/// Bytes of rows that go to one leaf: [`MOST_BYTES`], or four times the memory for maintenance.
+pub fn most_bytes() -> usize {
+    // SAFETY: settings; nothing else changes them meanwhile.
+    let kilobytes = unsafe {
+        match pg_sys::autovacuum_work_mem {
+            own if own >= 0 && pg_sys::IsAutoVacuumWorkerProcess() => own,
+            _ => pg_sys::maintenance_work_mem,
+        }
+    };
+    MOST_BYTES.min(4 * 1024 * kilobytes as usize)
 }

@@ -233,7 +233,9 @@ impl ComponentWriter {
             .map(|(at, &storage)| from_datum(storage, *values.add(at), *isnull.add(at)))
             .collect();
         let builder = self.builder.as_mut().expect("made above");
-        builder.push(key, &row).unwrap_or_else(|e| super::raise(e));
+        builder
+            .push(key, &row)
+            .unwrap_or_else(|e| super::error::raise(e));
         pg_sys::MemoryContextSwitchTo(old);
         self.values.reset();
         self.last = key;
@@ -256,7 +258,7 @@ impl ComponentWriter {
         let Some(builder) = self.builder.take() else {
             return;
         };
-        let image = builder.finish().unwrap_or_else(|e| super::raise(e));
+        let image = builder.finish().unwrap_or_else(|e| super::error::raise(e));
         let xids = std::mem::take(&mut self.xids);
         let aliases = std::mem::take(&mut self.aliases);
         let keys = (self.first, self.last);

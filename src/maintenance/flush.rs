@@ -6,6 +6,8 @@
 //! error or crash at any point leaves pages that are sealed but belong to no component; the next writer or flush unseals them.
 
 use crate::columnar::{stub, write::ComponentWriter, Width};
+use crate::heap::settled::settled;
+use crate::heap::tuple::raw_xmin;
 use crate::options::Options;
 use crate::storage::buffer::{Change, Pin};
 use crate::storage::rowpage::{self, heap_tuple, Item};
@@ -13,22 +15,6 @@ use crate::storage::{manifest, map, meta, space};
 use crate::types::attribute;
 use amax_lsm::{tid, Key, RetiredPages};
 use pgrx::pg_sys;
-
-/// Bytes of a page's rows, those out of line included, that go to one leaf, as the rows of a block do. More stay in the page: who reads a
-/// column of the leaf has that of all its rows in memory.
-const MOST: usize = 256 << 20;
-
-/// Bytes of rows that go to one leaf: [`MOST`], or four times the memory for maintenance.
-pub fn most() -> usize {
-    // SAFETY: settings; nothing else changes them meanwhile.
-    let kilobytes = unsafe {
-        match pg_sys::autovacuum_work_mem {
-            own if own >= 0 && pg_sys::IsAutoVacuumWorkerProcess() => own,
-            _ => pg_sys::maintenance_work_mem,
-        }
-    };
-    MOST.min(4 * 1024 * kilobytes as usize)
-}
 
 /// What shredding so many bytes of rows takes beside the leaf being built: they are there as they are stored, as they are, shredded, and
 /// grown; and of a document of small pairs, each key that is new takes many times what it has in the document, up to a number of keys.
@@ -161,7 +147,7 @@ unsafe fn write_page(
         // Settled rows may be locked or deleted from here on; their attributes stay, and sealing looks again.
         let mut tuple = heap_tuple(rel, &pin, offset)?;
         pg_sys::heap_deform_tuple(&mut tuple, desc, values.as_mut_ptr(), isnull.as_mut_ptr());
-        let xid = crate::am::fetch::raw_xmin(tuple.t_data).into_inner();
+        let xid = raw_xmin(tuple.t_data).into_inner();
         let key = tid::key(v, offset);
         writer.push(rel, key, xid, values.as_ptr(), isnull.as_ptr());
     }
@@ -266,27 +252,6 @@ unsafe fn examine(
     page.rows = offsets.len() as u64;
     page.signature = crc32c::crc32c(&signed);
     Some((page, offsets))
-}
-
-/// Everyone sees the tuple, and no transaction that has not ended has to do with it.
-pub unsafe fn settled(
-    tuple: &mut pg_sys::HeapTupleData,
-    pin: &Pin,
-    oldest_xmin: pg_sys::TransactionId,
-) -> bool {
-    let state = pg_sys::HeapTupleSatisfiesVacuum(tuple, oldest_xmin, pin.buffer());
-    state == pg_sys::HTSV_Result::HEAPTUPLE_LIVE && is_settled(tuple.t_data, oldest_xmin)
-}
-
-/// The same, of a tuple that HeapTupleSatisfiesVacuum() has looked at: it says so in the header when a deletion or locks came to nothing.
-pub unsafe fn is_settled(
-    header: pg_sys::HeapTupleHeader,
-    oldest_xmin: pg_sys::TransactionId,
-) -> bool {
-    let xmin = crate::am::fetch::raw_xmin(header);
-    let everyone_sees =
-        !pg_sys::TransactionIdIsNormal(xmin) || pg_sys::TransactionIdPrecedes(xmin, oldest_xmin);
-    everyone_sees && (*header).t_infomask & pg_sys::HEAP_XMAX_INVALID as u16 != 0
 }
 
 /// Seals the page if it is still what was written; its stubs' rows are as if never touched.

@@ -7,8 +7,8 @@
 //! Temporary tables are left to VACUUM: their horizon does not know of our own cursors.
 
 use super::attempt::{attempt, fill_reserve};
-use super::{merge, reclaim, MaintenanceLock};
-use crate::columnar::stub;
+use super::{flush, merge, reclaim, MaintenanceLock};
+use crate::columnar::{most_bytes, stub};
 use crate::guc;
 use crate::options::Options;
 use crate::pg::relation::rel_name;
@@ -92,7 +92,7 @@ unsafe fn try_flush(rel: pg_sys::Relation) {
         PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY,
         PgSqlErrorCode::ERRCODE_DISK_FULL,
     ];
-    if let Err(cause) = attempt(rel, CODES, || flush(rel)) {
+    if let Err(cause) = attempt(rel, CODES, || flush_others(rel)) {
         RESTS_UNTIL.set(Some(Instant::now() + REST));
         if cause.code == DISK_FULL {
             // The file was lengthened as far as it goes: that is for rows now.
@@ -103,13 +103,13 @@ unsafe fn try_flush(rel: pg_sys::Relation) {
     }
 }
 
-unsafe fn flush(rel: pg_sys::Relation) {
+unsafe fn flush_others(rel: pg_sys::Relation) {
     // For what is out of line, and to keep the pages that are read.
     pg_sys::PushActiveSnapshot(pg_sys::GetTransactionSnapshot());
     let oldest_xmin = pg_sys::GetOldestNonRemovableTransactionId(rel);
     // Larger rows would keep the commit waiting.
-    let most = Options::of(rel).leaf_bytes.min(super::flush::most());
-    let flushed = super::flush::flush(rel, oldest_xmin, most);
+    let most = Options::of(rel).leaf_bytes.min(most_bytes());
+    let flushed = flush::flush(rel, oldest_xmin, most);
     let left_directory = tidy_if_alone(rel, &flushed.released);
     reclaim::reclaim(rel);
     manifest::stamp(rel);

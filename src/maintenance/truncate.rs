@@ -4,9 +4,10 @@
 //! the lock, and also if we fail.
 
 use super::lost;
+use crate::columnar::{forget_file, forget_file_everywhere};
 use crate::storage::buffer::{physical_blocks, Pin};
 use crate::storage::rowpage::is_empty;
-use crate::storage::{cache, manifest, map, meta, space};
+use crate::storage::{manifest, map, meta, space};
 use amax_lsm::{Manifest, RangeSet, RetiredPages};
 use pgrx::pg_sys;
 use std::collections::HashSet;
@@ -31,9 +32,9 @@ pub unsafe fn truncate(rel: pg_sys::Relation, indexed: bool) -> u32 {
     let pages = physical_blocks(rel);
     let end = new_end(rel, pages, indexed);
     if end == 0 {
-        cache::forget_everywhere(rel);
+        forget_file_everywhere(rel);
         pg_sys::RelationTruncate(rel, 0);
-        cache::forget(rel);
+        forget_file(rel);
         return pages;
     }
     if end == pages || !give_up(rel, end, pages) {
@@ -145,10 +146,10 @@ unsafe fn give_up(rel: pg_sys::Relation, end: u32, pages: u32) -> bool {
         // Rare, and for a later VACUUM to find: what was free is lost.
         return false;
     }
-    cache::forget_everywhere(rel);
+    forget_file_everywhere(rel);
     for (link, to) in moving.into_iter().zip(targets) {
         map::relocate(rel, link, to);
     }
-    cache::forget(rel);
+    forget_file(rel);
     true
 }

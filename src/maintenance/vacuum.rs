@@ -5,7 +5,9 @@ use super::attempt::{attempt, fill_reserve};
 use super::flush;
 use super::freeze::{self, Limits};
 use super::{freeze_component, lost, merge, reclaim, standby, truncate, MaintenanceLock};
-use crate::columnar::{origin, stub};
+use crate::columnar::{most_bytes, origin, stub};
+use crate::heap::settled::settled;
+use crate::heap::tuple::raw_xmin;
 use crate::pg::horizon::conflict_older;
 use crate::pg::relation::rel_name;
 use crate::storage::buffer::{physical_blocks, Change, Pin};
@@ -277,7 +279,7 @@ impl Vacuum {
             let Some(row) = stub::key_of(&tuple) else {
                 continue;
             };
-            if flush::settled(&mut tuple, pin, self.limits.oldest_xmin) {
+            if settled(&mut tuple, pin, self.limits.oldest_xmin) {
                 idle.push((row, offset));
             }
         }
@@ -305,7 +307,7 @@ impl Vacuum {
             match state {
                 pg_sys::HTSV_Result::HEAPTUPLE_LIVE => {
                     self.report.live += 1.0;
-                    let xmin = crate::am::fetch::raw_xmin(tuple.t_data);
+                    let xmin = raw_xmin(tuple.t_data);
                     all_visible &= !pg_sys::TransactionIdIsNormal(xmin)
                         || pg_sys::TransactionIdPrecedes(xmin, self.limits.oldest_xmin);
                 }
@@ -429,7 +431,7 @@ impl Vacuum {
         let lock = MaintenanceLock::take(self.rel);
         self.settle_origins();
         let (rel, oldest_xmin) = (self.rel, self.limits.oldest_xmin);
-        let flush = || flush::flush(rel, oldest_xmin, flush::most());
+        let flush = || flush::flush(rel, oldest_xmin, most_bytes());
         match attempt(rel, &[DISK_FULL], flush) {
             Ok(flushed) => self.report.flushed = flushed,
             Err(full) => self.leave_undone("flush", full),

@@ -1,7 +1,7 @@
 //! Walking a table in units: the rows of a leaf that a snapshot sees, or those of a row page.
 
-use crate::am::block::{locate, Block, Pick, Place};
-use crate::columnar::{self, OpenLeaf};
+use crate::am::block::{locate, Block, Place};
+use crate::columnar::{self, OpenLeaf, Pick};
 use crate::pg::stats::{count_rows, count_scan};
 use crate::storage::manifest;
 use amax_lsm::{tid, Origin};

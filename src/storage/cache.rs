@@ -78,7 +78,6 @@ unsafe extern "C-unwind" fn invalidate(_arg: pg_sys::Datum, relid: pg_sys::Oid) 
     }
     let all = relid == pg_sys::InvalidOid;
     FILES.with(|files| files.borrow_mut().retain(|_, f| !all && f.relid != relid));
-    crate::columnar::forget_leaves(|leaf_of| all || leaf_of == relid);
 }
 
 pub fn init() {
@@ -107,6 +106,4 @@ pub unsafe fn forget_everywhere(rel: pg_sys::Relation) {
 pub fn forget(rel: pg_sys::Relation) {
     let id = file_id(rel);
     FILES.with(|files| files.borrow_mut().remove(&id));
-    let relid = unsafe { (*rel).rd_id };
-    crate::columnar::forget_leaves(|leaf_of| leaf_of == relid);
 }

@@ -1,10 +1,12 @@
 //! Which rows of a leaf a snapshot sees, by the transactions that inserted them.
 
-use super::{relation, OpenLeaf};
+use super::OpenLeaf;
+use crate::columnar::leaf_read::xids_of;
+use crate::columnar::pages::relation;
 use crate::pg::snapshot::may_hide;
 use crate::storage::manifest::{self, Replaced};
 use amax_lsm::xids::FROZEN;
-use amax_lsm::{Component, Damaged, LeafEntry, LeafXids, Xids};
+use amax_lsm::Xids;
 use pgrx::pg_sys;
 
 impl OpenLeaf {
@@ -46,32 +48,4 @@ impl OpenLeaf {
         let xids = self.xids(rel)?;
         Ok(xids.map(|xids| move |row| !hides(xids.get(row as u32))))
     }
-}
-
-/// The transaction ids of a leaf's rows; None if they all are as visible as the component.
-fn xids_of(
-    rel: pg_sys::Relation,
-    component: u64,
-    entry: &LeafEntry,
-) -> Result<Option<Xids>, Replaced> {
-    let rows = entry.rows;
-    let ids = match &entry.xids {
-        LeafXids::Frozen => return Ok(None),
-        LeafXids::One(xid) => return Ok(Some(Xids::all(rows, *xid))),
-        LeafXids::Each { ids, .. } => ids,
-    };
-    let what = "transaction ids of a leaf";
-    let decode = |bytes: &[u8]| match Xids::decode(bytes)? {
-        xids if xids.len() == rows => Ok(Some(xids)),
-        xids => Err(Damaged(format!("{} for {rows} rows", xids.len()))),
-    };
-    manifest::read_blob(rel, component, ids, what, decode)
-}
-
-/// The same of a settled component, past the cache.
-pub fn read_xids(rel: pg_sys::Relation, component: &Component, entry: &LeafEntry) -> Xids {
-    let xids = xids_of(rel, component.id, entry);
-    let xids = xids.unwrap_or_else(|Replaced| manifest::cancel_replaced());
-    let loaded = component.origin.map_or(FROZEN, |origin| origin.xid);
-    xids.unwrap_or_else(|| Xids::all(entry.rows, loaded))
 }

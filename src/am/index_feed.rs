@@ -1,9 +1,9 @@
 //! Feeding rows to an index build: columnar ones (the columnar half of heapam_index_build_range_scan()), and those that heap's half picks.
 
-use super::origin;
-use super::row::Row;
-use super::stub::{self, State};
-use crate::am::{block::Pick, slot};
+use super::slot;
+use crate::columnar::stub::{self, State};
+use crate::columnar::{origin, rows_of_block, Pick, Row};
+use crate::heap::tuple::update_xid;
 use crate::pg::executor::{exec_qual, per_tuple_context};
 use crate::pg::snapshot::is_mvcc;
 use crate::storage::buffer::Pin;
@@ -74,7 +74,7 @@ impl IndexFeed {
         let mut any: pg_sys::SnapshotData = std::mem::zeroed();
         any.snapshot_type = pg_sys::SnapshotType::SNAPSHOT_ANY;
         let snapshot = if mvcc { self.snapshot } else { &raw mut any };
-        let rows = super::rows_of_block(self.rel, component, v, snapshot, &Pick::All);
+        let rows = rows_of_block(self.rel, component, v, snapshot, &Pick::All);
         let rows = rows.unwrap_or_else(|Replaced| cancel_replaced());
         let aliases = rows.aliases();
         let mut tuples = 0.0;
@@ -184,7 +184,7 @@ impl IndexFeed {
             };
             let judged = stub::with_tuple(self.rel, (v, offset), (block, at), |tuple, pin, _| {
                 let state = pg_sys::HeapTupleSatisfiesVacuum(tuple, oldest, pin.buffer());
-                (state, crate::am::fetch::update_xid(tuple.t_data))
+                (state, update_xid(tuple.t_data))
             });
             return match judged {
                 None | Some((HEAPTUPLE_DEAD, _)) => Verdict::Skip,

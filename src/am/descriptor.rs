@@ -1,0 +1,58 @@
+//! What a scan is in the midst of: the descriptor that PostgreSQL hands to our callbacks.
+
+use super::block::Block;
+use crate::columnar::LeafRows;
+use crate::storage::buffer::Pin;
+use pgrx::pg_sys;
+
+/// A scan descriptor, begun as PostgreSQL's.
+#[repr(C)]
+pub struct Scan {
+    pub(super) base: pg_sys::TableScanDescData,
+    /// Lives in the memory context the scan began in.
+    pub(super) state: *mut State,
+}
+
+pub struct State {
+    /// Logical blocks when the scan began; later ones hold nothing its snapshot sees.
+    pub blocks: u32,
+    /// Blocks to walk: `first..end`.
+    pub(super) first: u32,
+    pub(super) end: u32,
+    /// The first and last TID of a TID range scan.
+    pub(super) range: [pg_sys::ItemPointerData; 2],
+    /// The block loaded, and the next row in it (the row after the last returned, or before, going backward).
+    pub at: Position,
+    pub block: Block,
+    pub(super) worker: pg_sys::ParallelBlockTableScanWorkerData,
+    /// TABLESAMPLE without a block choice: the next block.
+    pub(super) sample_next: u32,
+    /// ANALYZE's block.
+    pub sample: Option<Sample>,
+}
+
+impl Drop for State {
+    /// Runs when the memory context goes. What is still held then was not let go by `scan::end`: an error ended the scan, and the resource
+    /// owner has released its pins.
+    fn drop(&mut self) {
+        self.block.abandon();
+        std::mem::forget(self.sample.take());
+    }
+}
+
+/// What is being sampled.
+pub enum Sample {
+    Hot { v: u32, pin: Pin, next: u16 },
+    Columnar { rows: LeafRows, v: u32, next: usize },
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Position {
+    Start,
+    In { row: isize },
+    End,
+}
+
+pub unsafe fn state<'a>(scan: pg_sys::TableScanDesc) -> &'a mut State {
+    &mut *(*(scan as *mut Scan)).state
+}

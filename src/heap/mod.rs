@@ -1,0 +1,4 @@
+//! Heap's tuples on our row pages. See README.md.
+
+pub mod settled;
+pub mod tuple;
