@@ -1,6 +1,8 @@
 //! The allocator: the system's, which asks the kernel for huge pages where they fit (transparent_hugepage = madvise, as it mostly is), with a
 //! reserve behind it. See README.md.
 
+use super::ending::end_session;
+use super::reserve::HUGE;
 use super::{fault, reserve};
 use std::alloc::{GlobalAlloc, Layout, System};
 
@@ -8,9 +10,6 @@ struct Allocator;
 
 #[global_allocator]
 static ALLOCATOR: Allocator = Allocator;
-
-/// Bytes of a huge page.
-pub const HUGE: usize = 2 << 20;
 
 /// Large memory begins with such a page.
 #[inline]
@@ -58,7 +57,7 @@ unsafe fn refused(layout: Layout) -> *mut u8 {
             }
         }
     }
-    super::end_session(layout.size())
+    end_session(layout.size())
 }
 
 // SAFETY: the system's allocator does all of it; what is large is given back with the alignment it was asked for with. Nothing here

@@ -1,13 +1,14 @@
 //! Memory of Rust's side: how malloc deals with vectors, and what happens when there is no more. See README.md.
 
 mod allocator;
+mod ending;
 pub mod fault;
 mod reserve;
 
+pub use ending::is_ending;
+
 use pgrx::prelude::*;
 use pgrx::PgMemoryContexts;
-use std::ffi::{c_char, c_int};
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// Sets the reserve aside, and has a session keep up to 64 MB of free memory at the end of its heap: a leaf's columns and what is computed
 /// of them are some hundred kilobytes each, allocated and freed for every leaf; by default malloc gives such memory back to the system at
@@ -16,6 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 pub fn init() {
     #[cfg(target_env = "gnu")]
     {
+        use std::ffi::c_int;
         extern "C" {
             fn mallopt(parameter: c_int, value: c_int) -> c_int;
         }
@@ -69,13 +71,6 @@ pub fn settle() {
     reserve::fill();
 }
 
-static ENDING: AtomicBool = AtomicBool::new(false);
-
-/// Whether the session ends in the midst of anything: what Rust has in hand may be half done, and is not to be looked at.
-pub fn is_ending() -> bool {
-    ENDING.load(Relaxed)
-}
-
 struct Kept<T>(std::mem::ManuallyDrop<T>);
 
 impl<T> Drop for Kept<T> {
@@ -92,35 +87,4 @@ pub fn keep<T>(context: &mut PgMemoryContexts, value: T) -> *mut T {
     let kept = Kept(std::mem::ManuallyDrop::new(value));
     // SAFETY: the field's address is all that is taken.
     unsafe { (&raw mut (*context.leak_and_drop_on_delete(kept)).0).cast() }
-}
-
-/// ereport(FATAL): this never returns, so nothing unwinds.
-#[cold]
-unsafe fn end_session(bytes: usize) -> ! {
-    extern "C-unwind" {
-        fn errstart(level: c_int, domain: *const c_char) -> bool;
-        fn errcode(code: c_int) -> c_int;
-        fn errmsg(format: *const c_char, ...) -> c_int;
-        fn errdetail(format: *const c_char, ...) -> c_int;
-        fn errhint(format: *const c_char, ...) -> c_int;
-        fn errfinish(file: *const c_char, line: c_int, function: *const c_char);
-    }
-    ENDING.store(true, Relaxed);
-    // For what is done on the way out.
-    reserve::give_all();
-    if errstart(PgLogLevel::FATAL as c_int, std::ptr::null()) {
-        errcode(PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY as c_int);
-        errmsg(c"out of memory".as_ptr());
-        errdetail(
-            c"Failed on request of %zu bytes, and the reserve is used up.".as_ptr(),
-            bytes,
-        );
-        errhint(c"The session ends, so that others are not touched.".as_ptr());
-        errfinish(
-            c"memory/mod.rs".as_ptr(),
-            line!() as c_int,
-            c"end_session".as_ptr(),
-        );
-    }
-    pg_sys::proc_exit(1)
 }

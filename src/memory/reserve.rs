@@ -4,10 +4,12 @@
 use rustix::mm::{mmap_anonymous, munmap, MapFlags, ProtFlags};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
+/// Bytes of a huge page.
+pub const HUGE: usize = 2 << 20;
 /// Bytes that may be taken between two places where an error can be raised.
 pub const BYTES: usize = 32 << 20;
 /// malloc extends its heap by no less, and aligns what is large to huge pages.
-const LEAST: usize = 2 * super::allocator::HUGE;
+const LEAST: usize = 2 * HUGE;
 
 /// Where it begins; 0: nowhere.
 static START: AtomicUsize = AtomicUsize::new(0);

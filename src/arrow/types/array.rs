@@ -8,7 +8,7 @@ use arrow::buffer::{OffsetBuffer, ScalarBuffer};
 use arrow::datatypes::{DataType, FieldRef};
 use pgrx::{pg_sys, PgSqlErrorCode};
 
-use super::{Column, Made};
+use super::column::{Column, Made, TypedColumn};
 use crate::arrow::error::Unrepresentable;
 
 struct List {
@@ -85,12 +85,11 @@ impl Column for List {
     }
 }
 
-/// An array of `element`; an array's typmod is its elements'.
+/// An array of `element`, whose column is `typed`.
 ///
 /// # Safety
 /// As [`super::column`].
-pub unsafe fn column(element: pg_sys::Oid, typmod: i32) -> Result<Made, Unrepresentable> {
-    let typed = super::column(element, typmod)?;
+pub unsafe fn column(element: pg_sys::Oid, typed: TypedColumn) -> Made {
     let field = Arc::new(typed.field("item"));
     let mut list = List {
         element,
@@ -109,5 +108,5 @@ pub unsafe fn column(element: pg_sys::Oid, typmod: i32) -> Result<Made, Unrepres
         &mut list.element_by_value,
         &mut list.element_alignment,
     );
-    Ok((DataType::List(field), Box::new(list)))
+    (DataType::List(field), Box::new(list))
 }

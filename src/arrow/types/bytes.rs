@@ -6,8 +6,8 @@ use arrow::array::{ArrayRef, BinaryBuilder};
 use arrow::datatypes::DataType;
 use pgrx::pg_sys::Datum;
 
+use super::column::{room, Column, Made};
 use super::varlena::payload;
-use super::{Column, Made};
 use crate::arrow::error::Unrepresentable;
 
 struct Bytea(BinaryBuilder);
@@ -15,7 +15,7 @@ struct Bytea(BinaryBuilder);
 impl Column for Bytea {
     unsafe fn append(&mut self, value: Datum) -> Result<usize, Unrepresentable> {
         let bytes = payload(value);
-        super::room(self.0.values_slice(), bytes);
+        room(self.0.values_slice(), bytes);
         self.0.append_value(bytes);
         Ok(bytes.len() + std::mem::size_of::<i32>())
     }

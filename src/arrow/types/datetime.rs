@@ -11,7 +11,7 @@ use arrow::array::{
 use arrow::datatypes::{DataType, IntervalMonthDayNano, IntervalUnit, TimeUnit};
 use pgrx::{pg_sys, PgSqlErrorCode};
 
-use super::{Column, Made};
+use super::column::{Column, Made};
 use crate::arrow::error::Unrepresentable;
 
 const EPOCH_DAYS: i32 = (pg_sys::POSTGRES_EPOCH_JDATE - pg_sys::UNIX_EPOCH_JDATE) as i32;

@@ -8,8 +8,8 @@ use arrow::array::{ArrayRef, StringBuilder};
 use arrow::datatypes::DataType;
 use pgrx::pg_sys;
 
+use super::column::{Column, Made};
 use super::text::to_utf8;
-use super::{Column, Made};
 use crate::arrow::error::Unrepresentable;
 
 struct Enum {

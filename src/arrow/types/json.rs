@@ -7,8 +7,8 @@ use arrow::array::{ArrayRef, StringBuilder};
 use arrow::datatypes::DataType;
 use pgrx::pg_sys;
 
+use super::column::{room, Column, Made};
 use super::text::to_utf8;
-use super::{Column, Made};
 use crate::arrow::error::Unrepresentable;
 
 struct Jsonb(StringBuilder);
@@ -23,7 +23,7 @@ impl Column for Jsonb {
             pgrx::varsize_any(jsonb.cast()) as i32,
         );
         let text = to_utf8(CStr::from_ptr(text).to_bytes())?;
-        super::room(self.0.values_slice(), text.as_bytes());
+        room(self.0.values_slice(), text.as_bytes());
         self.0.append_value(text);
         Ok(text.len() + std::mem::size_of::<i32>())
     }

@@ -2,6 +2,7 @@
 
 mod array;
 mod bytes;
+mod column;
 mod datetime;
 mod enumeration;
 mod json;
@@ -11,63 +12,15 @@ mod text;
 mod uuid;
 mod varlena;
 
+pub use column::{Column, TypedColumn};
 pub use varlena::payload;
 
-use std::collections::HashMap;
 use std::ffi::{c_char, CStr};
 
-use arrow::array::ArrayRef;
-use arrow::datatypes::{DataType, Field};
 use pgrx::{pg_sys, PgSqlErrorCode};
 
 use super::error::Unrepresentable;
-
-/// A column being filled with the values of one batch.
-pub trait Column {
-    /// Appends a value and returns how many bytes it takes, roughly.
-    ///
-    /// # Safety
-    /// `value` is a non-null datum of the column's type. CurrentMemoryContext may be allocated in and is reset after
-    /// the row.
-    unsafe fn append(&mut self, value: pg_sys::Datum) -> Result<usize, Unrepresentable>;
-
-    /// Appends SQL NULL.
-    fn append_null(&mut self);
-
-    /// Hands over the batch's values and starts the next batch.
-    fn finish(&mut self) -> ArrayRef;
-}
-
-/// A column with its Arrow type.
-pub struct TypedColumn {
-    pub data_type: DataType,
-    /// Name of the Arrow extension type, if the values have one.
-    pub extension: Option<&'static str>,
-    /// The SQL type as `format_type` shows it.
-    pub sql_type: String,
-    pub column: Box<dyn Column>,
-}
-
-impl TypedColumn {
-    /// The Arrow field: always nullable, with the SQL type in the metadata key `postgresql.type`.
-    pub fn field(&self, name: &str) -> Field {
-        let mut metadata = HashMap::from([("postgresql.type".to_owned(), self.sql_type.clone())]);
-        if let Some(extension) = self.extension {
-            metadata.insert("ARROW:extension:name".to_owned(), extension.to_owned());
-            metadata.insert("ARROW:extension:metadata".to_owned(), String::new());
-        }
-        Field::new(name, self.data_type.clone(), true).with_metadata(metadata)
-    }
-}
-
-type Made = (DataType, Box<dyn Column>);
-
-/// Asks for the memory that a value takes behind others, whose builder doubles its vector.
-fn room(values: &[u8], value: &[u8]) {
-    if value.len() >= amax_memory::SMALL {
-        crate::memory::ask(2 * (values.len() + value.len()), "a record batch");
-    }
-}
+use column::Made;
 
 /// The column for a SQL type; domains count as what they are over.
 ///
@@ -119,7 +72,8 @@ pub unsafe fn column(oid: pg_sys::Oid, typmod: i32) -> Result<TypedColumn, Unrep
                     "Cast the column to text.",
                 ));
             }
-            array::column(element, typmod)?
+            // An array's typmod is its elements'.
+            array::column(element, column(element, typmod)?)
         }
     };
     Ok(TypedColumn {

@@ -9,8 +9,9 @@ use arrow::array::{ArrayRef, Decimal128Builder};
 use arrow::datatypes::{DataType, DECIMAL128_MAX_PRECISION};
 use pgrx::{pg_sys, PgSqlErrorCode};
 
+use super::column::{Column, Made};
+use super::text;
 use super::varlena::payload;
-use super::{text, Column, Made};
 use crate::arrow::error::Unrepresentable;
 
 const DIGIT_BASE_LOG10: i32 = 4;

@@ -9,7 +9,7 @@ use arrow::datatypes::{
 };
 use pgrx::pg_sys::Datum;
 
-use super::{Column, Made};
+use super::column::{Column, Made};
 use crate::arrow::error::Unrepresentable;
 
 struct Boolean(BooleanBuilder);

@@ -10,8 +10,8 @@ use arrow::array::{ArrayRef, StringBuilder};
 use arrow::datatypes::DataType;
 use pgrx::{pg_sys, PgSqlErrorCode};
 
+use super::column::{room, Column, Made};
 use super::varlena::payload;
-use super::{Column, Made};
 use crate::arrow::error::Unrepresentable;
 use crate::encoding;
 
@@ -45,7 +45,7 @@ struct Text<R> {
 impl<R: Render> Column for Text<R> {
     unsafe fn append(&mut self, value: pg_sys::Datum) -> Result<usize, Unrepresentable> {
         let text = to_utf8(self.render.render(value))?;
-        super::room(self.values.values_slice(), text.as_bytes());
+        room(self.values.values_slice(), text.as_bytes());
         self.values.append_value(text);
         Ok(text.len() + std::mem::size_of::<i32>())
     }

@@ -6,7 +6,7 @@ use arrow::array::{ArrayRef, FixedSizeBinaryBuilder};
 use arrow::datatypes::DataType;
 use pgrx::pg_sys::Datum;
 
-use super::{Column, Made};
+use super::column::{Column, Made};
 use crate::arrow::error::Unrepresentable;
 
 /// UUID_LEN in utils/uuid.h; the datum points to that many bytes.
