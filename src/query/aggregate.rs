@@ -1,57 +1,22 @@
 //! The aggregate node: keys and arguments are computed as vectors of the scan's leaves, and grouped as such.
 
-use super::aggregate_exchange::Exchange;
-use super::aggregate_parallel::{self, Inbox, Outbox};
-use super::aggregate_plan::{number_of_keys, part_of, top_of, Part};
+use super::aggregate_parallel;
+use super::aggregate_pieces::{Inbox, Outbox};
 use super::aggregate_rows::{raise, Inputs, Wanted};
+use super::aggregate_shape::{number_of_keys, top_of, Part};
+use super::aggregate_state::{child, of, part, Node, State};
 use super::datum;
 use super::entry::expressions;
+use super::methods::ExecMethods;
 use super::scan;
 use super::source::is_worker;
 use super::tree::{list, nodes, project};
-use amax_exec::{Aggregator, Output, Rows};
+use amax_exec::Output;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 use pgrx::PgMemoryContexts;
 
-/// The node's state, begun as PostgreSQL's.
-#[repr(C)]
-struct Node {
-    base: pg_sys::CustomScanState,
-    state: *mut State,
-}
-
-pub struct State {
-    pub inputs: Inputs,
-    pub aggregator: Aggregator,
-    /// The next group to hand out; None before the rows have been read.
-    next: Option<usize>,
-    /// Those that are handed out, if not all are.
-    best: Option<Vec<u32>>,
-    passes: u64,
-    peak: usize,
-    pub outbox: Outbox,
-    pub inbox: Inbox,
-    /// With the other processes of a parallel query.
-    pub exchange: Option<Exchange>,
-    /// Whether there may be one: not once distinct values take several passes.
-    pub exchanges: bool,
-}
-
-pub unsafe fn of<'a>(node: *mut pg_sys::CustomScanState) -> &'a mut State {
-    &mut *(*(node as *mut Node)).state
-}
-
-/// The scan; of the upper part of a parallel aggregate, the Gather node.
-pub unsafe fn child(node: *mut pg_sys::CustomScanState) -> *mut pg_sys::PlanState {
-    nodes((*node).custom_ps)[0] as *mut pg_sys::PlanState
-}
-
-unsafe fn part(node: *mut pg_sys::CustomScanState) -> Part {
-    part_of((*node).ss.ps.plan as *mut pg_sys::CustomScan)
-}
-
-static METHODS: super::Methods = super::Methods(pg_sys::CustomExecMethods {
+static METHODS: ExecMethods = ExecMethods(pg_sys::CustomExecMethods {
     CustomName: c"AmaxAggregate".as_ptr(),
     BeginCustomScan: Some(begin),
     ExecCustomScan: Some(exec),
@@ -122,25 +87,6 @@ unsafe extern "C-unwind" fn begin(
 }
 
 impl State {
-    /// Adds the scan's next unit of rows; false at its end.
-    pub unsafe fn next_unit(&mut self, scan: *mut pg_sys::PlanState) -> bool {
-        let scan = scan as *mut pg_sys::CustomScanState;
-        let (inputs, aggregator) = (&self.inputs, &mut self.aggregator);
-        let mut add = |rows: &Rows| match &mut self.exchange {
-            Some(exchange) => exchange.add(inputs, aggregator, rows),
-            None => inputs.add(aggregator, rows),
-        };
-        let found = inputs.next_unit(scan, &mut add);
-        self.peak = self.peak.max(self.aggregator.bytes_used());
-        found
-    }
-
-    /// Adds groups that a worker has sent.
-    pub fn merge(&mut self, bytes: &[u8]) {
-        merge(&mut self.aggregator, bytes);
-        self.peak = self.peak.max(self.aggregator.bytes_used());
-    }
-
     /// Puts a group's keys and results in a slot.
     unsafe fn store(&self, group: usize, slot: *mut pg_sys::TupleTableSlot) {
         crate::compat::clear_slot(slot);
@@ -161,13 +107,6 @@ impl State {
         }
         pg_sys::ExecStoreVirtualTuple(slot);
     }
-}
-
-/// Adds groups of another process, serialized.
-pub fn merge(aggregator: &mut Aggregator, bytes: &[u8]) {
-    let sent = aggregator.deserialize(bytes);
-    sent.and_then(|sent| aggregator.merge(&sent))
-        .unwrap_or_else(|e| raise(e));
 }
 
 /// An aggregate's result, as its final function gives it (numeric.c, int8.c, float.c).

@@ -7,7 +7,7 @@
 //! has all that the others have sent; whoever waits reads what comes meanwhile. No process waits for another in any other way
 //! until then, or none could be sure that it goes on.
 
-use super::aggregate_rows::{raise, Inputs};
+use super::aggregate_rows::{merge, raise, Inputs};
 use super::source::is_worker;
 use crate::guc;
 use crate::storage::shm;
@@ -437,7 +437,7 @@ impl Exchange {
                 };
                 match kind {
                     Kind::End => lane.ended = true,
-                    Kind::Groups => super::aggregate::merge(aggregator, bytes),
+                    Kind::Groups => merge(aggregator, bytes),
                     _ => inputs.add(aggregator, &inputs.read(bytes)),
                 }
                 self.spill(aggregator);

@@ -1,15 +1,17 @@
 //! Planning aggregates over one scan: an upper path that takes the place of PostgreSQL's Agg node.
 
-use super::aggregate_parallel::PIECE;
+use super::aggregate_functions::function_of;
+use super::aggregate_pieces::PIECE;
+use super::aggregate_shape::{for_plan, Part};
 use super::aggregate_top::Top;
-use super::compile::is_pure;
 use super::datum::type_of;
 use super::entry::target_list;
 use super::estimate::groups;
-use super::plan::{scan_of, PathMethods, ScanMethods};
-use super::tree::{equal, list, make, nodes, walk};
+use super::methods::{PathMethods, ScanMethods};
+use super::shape::want_all_rows;
+use super::tree::{equal, is_pure, list, make, nodes, walk};
+use super::unnest_plan::scan_of;
 use crate::guc;
-use amax_exec::{Aggregate, Function, Type};
 use pgrx::pg_sys::*;
 use pgrx::prelude::*;
 
@@ -127,63 +129,8 @@ unsafe fn wanted_of(root: *mut PlannerInfo, output: *mut RelOptInfo) -> Option<W
     all.then_some(wanted)
 }
 
-/// The argument of an aggregate that has one.
-pub unsafe fn argument(aggregate: &Aggref) -> Option<*mut Node> {
-    nodes(aggregate.args)
-        .first()
-        .map(|&entry| (*(entry as *mut TargetEntry)).expr as *mut Node)
-}
-
-/// The function that computes an aggregate, and the type of its argument; None if there is none.
-pub unsafe fn function_of(aggregate: &Aggref) -> Option<(Function, Option<Type>)> {
-    let plain = aggregate.agglevelsup == 0
-        && aggregate.aggorder.is_null()
-        && aggregate.aggdirectargs.is_null()
-        && aggregate.aggsplit == AggSplit::AGGSPLIT_SIMPLE
-        && nodes(aggregate.args).len() <= 1
-        && (aggregate.aggfilter.is_null() || is_pure(aggregate.aggfilter as *mut Node));
-    if !plain {
-        return None;
-    }
-    let argument = match argument(aggregate) {
-        None => None,
-        Some(argument) if is_pure(argument) => {
-            Some(type_of(exprType(argument), exprCollation(argument))?)
-        }
-        Some(_) => return None,
-    };
-    let distinct = !aggregate.aggdistinct.is_null();
-    let function = match aggregate.aggfnoid.to_u32() {
-        F_COUNT_ANY if distinct => Function::CountDistinct,
-        _ if distinct => return None,
-        F_COUNT_ | F_COUNT_ANY => Function::Count,
-        F_SUM_INT2 | F_SUM_INT4 | F_SUM_INT8 | F_SUM_NUMERIC | F_SUM_FLOAT8 | F_AVG_INT2
-        | F_AVG_INT4 | F_AVG_INT8 | F_AVG_NUMERIC => Function::Sum,
-        F_SUM_FLOAT4 => Function::SumFloat4,
-        F_AVG_FLOAT4 | F_AVG_FLOAT8 => Function::Accumulate,
-        F_MIN_INT2 | F_MIN_INT4 | F_MIN_INT8 | F_MIN_FLOAT4 | F_MIN_FLOAT8 | F_MIN_NUMERIC
-        | F_MIN_DATE | F_MIN_TIME | F_MIN_TIMESTAMP | F_MIN_TIMESTAMPTZ => Function::Min,
-        F_MAX_INT2 | F_MAX_INT4 | F_MAX_INT8 | F_MAX_FLOAT4 | F_MAX_FLOAT8 | F_MAX_NUMERIC
-        | F_MAX_DATE | F_MAX_TIME | F_MAX_TIMESTAMP | F_MAX_TIMESTAMPTZ => Function::Max,
-        F_MIN_TEXT if aggregate.inputcollid == C_COLLATION_OID => Function::Min,
-        F_MAX_TEXT if aggregate.inputcollid == C_COLLATION_OID => Function::Max,
-        F_BOOL_AND | F_EVERY => Function::BoolAnd,
-        F_BOOL_OR => Function::BoolOr,
-        _ => return None,
-    };
-    Aggregate::new(function, argument, true).map(|_| (function, argument))
-}
-
 /// Groups that take more passes than this are better hashed by PostgreSQL, which spills them.
 const MOST_PASSES: f64 = 4.0;
-
-/// The node by itself, or one of the two parts of a parallel aggregate, below and above a Gather node.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Part {
-    Whole,
-    Lower,
-    Upper,
-}
 
 /// A node above `child`, which hands up `rows` of `target`.
 unsafe fn node(
@@ -322,7 +269,7 @@ unsafe extern "C-unwind" fn plan_path(
     (*scan).flags = (*best).flags;
     (*scan).custom_plans = plans;
     if (*part).ival != Part::Upper as i32 {
-        super::plan::want_all_rows(nodes(plans)[0] as *mut CustomScan);
+        want_all_rows(nodes(plans)[0] as *mut CustomScan);
     }
     let mut entries: Vec<*mut Node> = keys.iter().chain(&aggregates).copied().collect();
     if (*part).ival == Part::Lower as i32 {
@@ -333,26 +280,7 @@ unsafe extern "C-unwind" fn plan_path(
     // when they change.
     (*scan).custom_exprs = list(keys.iter().chain(&aggregates).copied());
     let top = Top::of_query(root, &keys, &aggregates);
-    let top = top.map_or(std::ptr::null_mut(), |top| top.to_list());
-    (*scan).custom_private = list([
-        makeInteger(keys.len() as i32) as *mut Node,
-        part as *mut Node,
-        top as *mut Node,
-    ]);
+    (*scan).custom_private = for_plan(keys.len(), part, top);
     (*scan).methods = &AGGREGATE_SCAN.0;
     plan
-}
-
-/// How many of the node's entries are keys; the others are aggregates, and the lower part's last one is its output.
-pub unsafe fn number_of_keys(plan: *mut CustomScan) -> usize {
-    (*(nodes((*plan).custom_private)[0] as *mut Integer)).ival as usize
-}
-
-pub unsafe fn top_of(plan: *mut CustomScan) -> Option<Top> {
-    Top::of_list(nodes((*plan).custom_private)[2] as *mut List)
-}
-
-pub unsafe fn part_of(plan: *mut CustomScan) -> Part {
-    let part = nodes((*plan).custom_private)[1] as *mut Integer;
-    [Part::Whole, Part::Lower, Part::Upper][(*part).ival as usize]
 }

@@ -1,6 +1,6 @@
 //! What the aggregate node computes of a scan's rows: keys and arguments as vectors, for the aggregator.
 
-use super::aggregate_plan::{argument, function_of};
+use super::aggregate_functions::{argument, function_of};
 use super::columns::LeafColumns;
 use super::datum;
 use super::entry::{expressions, over_entries};
@@ -385,4 +385,11 @@ fn truths(vector: &Vector) -> Vec<bool> {
     (0..vector.len())
         .map(|i| vector.is_valid(i) && vector.words[i] != 0)
         .collect()
+}
+
+/// Adds groups of another process, serialized.
+pub fn merge(aggregator: &mut Aggregator, bytes: &[u8]) {
+    let sent = aggregator.deserialize(bytes);
+    sent.and_then(|sent| aggregator.merge(&sent))
+        .unwrap_or_else(|e| raise(e));
 }

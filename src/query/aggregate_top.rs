@@ -1,6 +1,7 @@
 //! ORDER BY … LIMIT over groups: only the best of them are handed up, as the first sort key has it, with all that are equal to the last.
 //! PostgreSQL's sort and limit stay above; they have less to do.
 
+use super::aggregate_functions::function_of;
 use super::tree::{equal, is_a, list, nodes};
 use amax_exec::{Aggregator, Function, Output, Scalar};
 use pgrx::pg_sys::*;
@@ -220,14 +221,12 @@ impl Groups<'_> {
         is_key
             || is_a(node, NodeTag::T_Const)
             || is_a(node, NodeTag::T_Aggref)
-                && super::aggregate_plan::function_of(&*(node as *mut Aggref)).is_some_and(
-                    |(function, _)| {
-                        use Function::*;
-                        matches!(
-                            function,
-                            Count | CountDistinct | Min | Max | BoolAnd | BoolOr
-                        )
-                    },
-                )
+                && function_of(&*(node as *mut Aggref)).is_some_and(|(function, _)| {
+                    use Function::*;
+                    matches!(
+                        function,
+                        Count | CountDistinct | Min | Max | BoolAnd | BoolOr
+                    )
+                })
     }
 }

@@ -2,14 +2,18 @@
 
 use super::datums::Datums;
 use super::entry::Entry;
-use super::unnest::{Arrays, Elements};
-use crate::columnar::{Attribute, Level, OpenLeaf, Path};
+use super::input::Input;
+use super::unnest::Arrays;
+use crate::columnar::{Attribute, Level, OpenLeaf};
 use amax_exec::Columns;
-use amax_format::{Dense, Tag};
+use amax_format::{Dense, PathStep, Tag, Unnest};
 use amax_lsm::Origin;
 use pgrx::pg_sys;
 use std::cell::OnceCell;
 use std::rc::Rc;
+
+/// In place of an element: the row of an outer join without one.
+const NO_ELEMENT: u32 = u32::MAX;
 
 /// The entries of a scan as columns of one leaf, decoded when they are first asked for. Rows are the leaf's, or elements of arrays.
 pub struct LeafColumns {
@@ -21,19 +25,6 @@ pub struct LeafColumns {
     elements: Option<Elements>,
     /// The elements of arrays in the leaf.
     levels: OnceCell<Option<Rc<Vec<Level>>>>,
-}
-
-pub enum Input {
-    Path(Rc<Path>),
-    Column(Rc<Dense>),
-    /// Documents: which there are; what they are is another matter.
-    Documents(Rc<Dense>),
-    /// A path from elements: the levels it is in, and which of the wanted paths of its level.
-    Element(Rc<Vec<Level>>, usize, Dense),
-    /// Of the rows that the elements belong to, or elements' numbers or keys.
-    Made(Dense),
-    /// Not in the leaf: rows have to be looked at one by one.
-    Unknown(Dense),
 }
 
 impl LeafColumns {
@@ -198,5 +189,92 @@ impl Others {
             (Some(_), None) => false,
             (None, _) => true,
         }
+    }
+}
+
+/// What makes rows of the batch elements of arrays of another batch's rows.
+pub struct Elements {
+    pub parent: Rc<LeafColumns>,
+    /// From 1.
+    pub level: usize,
+    /// The row of the parent that each row here belongs to, ascending.
+    pub parents: Vec<u32>,
+    /// Its number in the leaf.
+    pub elements: Vec<u32>,
+    pub levels: Rc<Vec<Level>>,
+    arrays: Rc<Arrays>,
+}
+
+impl Elements {
+    /// The elements of arrays of these rows; for an outer join each row's are followed by one without element.
+    pub fn new(
+        parent: &Rc<LeafColumns>,
+        arrays: &Rc<Arrays>,
+        levels: Rc<Vec<Level>>,
+        rows: &[u32],
+        outer: bool,
+    ) -> Self {
+        let level = parent.level() + 1;
+        let known = &levels[level - 1].elements;
+        let (mut parents, mut elements) = (Vec::new(), Vec::new());
+        for &row in rows {
+            if let Some(place) = parent.place(row) {
+                let of = known.of(place as usize);
+                parents.resize(parents.len() + of.len(), row);
+                elements.extend(of);
+            }
+            if outer {
+                parents.push(row);
+                elements.push(NO_ELEMENT);
+            }
+        }
+        Elements {
+            parent: parent.clone(),
+            level,
+            parents,
+            elements,
+            levels,
+            arrays: arrays.clone(),
+        }
+    }
+
+    /// The element's number in the leaf, unless there is none.
+    pub fn place(&self, row: u32) -> Option<u32> {
+        Some(self.elements[row as usize]).filter(|&element| element != NO_ELEMENT)
+    }
+
+    /// The levels that a path from the elements is read of, and which it is of its level's wanted paths. The next arrays are read by
+    /// themselves: only where PostgreSQL's function unnests them.
+    pub fn levels_of(&self, leaf: &OpenLeaf, steps: &[PathStep]) -> (Rc<Vec<Level>>, usize) {
+        let arrays = &self.arrays;
+        let known = arrays.levels[self.level - 1]
+            .wanted
+            .iter()
+            .position(|w| w == steps);
+        if let Some(at) = known {
+            return (self.levels.clone(), at);
+        }
+        let mut alone: Vec<Unnest> = arrays.levels[..self.level].to_vec();
+        alone.iter_mut().for_each(|level| level.wanted.clear());
+        alone[self.level - 1].wanted.push(steps.to_vec());
+        (leaf.unnest(arrays.attribute, &alone), 0)
+    }
+
+    /// Each field's key.
+    pub fn keys(&self) -> Dense {
+        self.levels[self.level - 1]
+            .elements
+            .keys
+            .take(&self.elements)
+    }
+
+    /// Each element's number in its array.
+    pub fn ordinality(&self) -> Dense {
+        let known = &self.levels[self.level - 1].elements;
+        Dense::ints((0..self.elements.len()).map(|row| {
+            let element = self.place(row as u32)?;
+            let place = self.parent.place(self.parents[row])?;
+            Some(i64::from(element - known.of(place as usize).start) + 1)
+        }))
     }
 }

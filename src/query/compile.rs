@@ -4,7 +4,7 @@
 use super::containment;
 use super::datum::type_of;
 use super::entry::Entry;
-use super::tree::{is_a, make, nodes, rewrite, walk};
+use super::tree::{is_a, is_pure, make, nodes, rewrite, walk};
 use amax_exec::{Arithmetic, Comparison, Expr, From, Pattern, To, Type};
 use pgrx::pg_sys;
 use pgrx::pg_sys::NodeTag;
@@ -45,11 +45,6 @@ pub unsafe fn reads(node: *mut Node) -> Vec<usize> {
         true
     });
     found
-}
-
-/// Whether the expression may be evaluated for other rows, in another order or less often than written.
-pub unsafe fn is_pure(node: *mut Node) -> bool {
-    !contain_volatile_functions(node) && !contain_subplans(node)
 }
 
 impl Compiler<'_> {

@@ -1,8 +1,7 @@
 //! `doc @> constant` as conditions on the paths that the constant has, where it is a condition; elsewhere it is a question (`path`).
 
-use super::compile::is_pure;
 use super::datum;
-use super::tree::{is_a, list, nodes};
+use super::tree::{is_a, is_pure, list, nodes};
 use amax_exec::JsonScalar;
 use amax_jsonb::Value;
 use pgrx::pg_sys;

@@ -1,9 +1,9 @@
 //! Values of dense columns as PostgreSQL's, where they are handed up for row after row: without asking what they are again, and each
 //! string of a dictionary once.
 
-use super::columns::Input;
 use super::datum;
 use super::entry::Entry;
+use super::input::Input;
 use crate::columnar::storage;
 use crate::types::attribute as attribute_of;
 use amax_format::{ColumnType, Dense, Tag};

@@ -4,7 +4,7 @@ use super::guard::{guards, may_raise};
 use super::jsonpath::jsonpath_of;
 use super::path::{path_of, question_of, JsonPath};
 use super::tree::{equal, is_a, nodes, walk};
-use super::unnest::{Column, Unnesting};
+use super::unnesting::{Column, Unnesting};
 use crate::columnar::Keys;
 use amax_format::Question;
 use pgrx::pg_sys;

@@ -57,7 +57,7 @@ unsafe fn asked(path: &str, question: &Question) -> String {
 
 /// The arrays a node unnests, and the columns it reads: of its entries, those in `reads`, and those in `joined` for joins above. The arrays'
 /// names.
-unsafe fn columns(
+pub unsafe fn columns(
     rows: &Rows,
     outer_joins: &[bool],
     reads: Vec<usize>,
@@ -181,17 +181,6 @@ unsafe fn steps(
         }
     }
     pg_sys::ExplainCloseGroup(c"Steps".as_ptr(), c"Steps".as_ptr(), false, es);
-}
-
-/// What a fetch reads of the rows found below it.
-#[pg_guard]
-pub unsafe extern "C-unwind" fn fetch(
-    node: *mut pg_sys::CustomScanState,
-    _ancestors: *mut pg_sys::List,
-    es: *mut pg_sys::ExplainState,
-) {
-    let fetch = super::fetch::of(node);
-    columns(&fetch.rows, &[], fetch.reads(), Vec::new(), es);
 }
 
 /// Whether the user may look at all rows of the table by himself. To others the counts of leaves and of each condition's rows would tell of

@@ -3,6 +3,8 @@
 
 use super::compile::reads;
 use super::entry::{entry_of, expressions, Entry};
+use super::explain;
+use super::methods::ExecMethods;
 use super::rows::Rows;
 use super::tree::nodes;
 use super::tree::project;
@@ -88,7 +90,7 @@ unsafe fn next_row(below: *mut pg_sys::PlanState) -> Option<*mut pg_sys::TupleTa
     Some((*(*below).ps_ExprContext).ecxt_scantuple)
 }
 
-pub static METHODS: super::Methods = super::Methods(pg_sys::CustomExecMethods {
+pub static METHODS: ExecMethods = ExecMethods(pg_sys::CustomExecMethods {
     CustomName: c"AmaxFetch".as_ptr(),
     BeginCustomScan: Some(begin),
     ExecCustomScan: Some(exec),
@@ -101,7 +103,7 @@ pub static METHODS: super::Methods = super::Methods(pg_sys::CustomExecMethods {
     ReInitializeDSMCustomScan: None,
     InitializeWorkerCustomScan: None,
     ShutdownCustomScan: None,
-    ExplainCustomScan: Some(super::explain::fetch),
+    ExplainCustomScan: Some(explain),
 });
 
 #[pg_guard]
@@ -174,4 +176,15 @@ unsafe extern "C-unwind" fn rescan(node: *mut pg_sys::CustomScanState) {
     if (*fetch.below).chgParam.is_null() {
         pg_sys::ExecReScan(fetch.below);
     }
+}
+
+/// What it reads of the rows found below it.
+#[pg_guard]
+unsafe extern "C-unwind" fn explain(
+    node: *mut pg_sys::CustomScanState,
+    _ancestors: *mut pg_sys::List,
+    es: *mut pg_sys::ExplainState,
+) {
+    let fetch = of(node);
+    explain::columns(&fetch.rows, &[], fetch.reads(), Vec::new(), es);
 }

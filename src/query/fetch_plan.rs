@@ -3,8 +3,9 @@
 
 use super::containment::split;
 use super::entry::{collect, entry_of, target_list, Entry};
-use super::plan::{ancestry, translated, wanted_of, PathMethods, ScanMethods};
+use super::methods::{PathMethods, ScanMethods};
 use super::tree::{is_a, list, make, nodes};
+use super::wanted::{ancestry, translated, wanted_of};
 use pgrx::pg_sys;
 use pgrx::pg_sys::NodeTag;
 use pgrx::prelude::*;

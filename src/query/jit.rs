@@ -5,8 +5,8 @@
 
 use super::aggregate_plan::AGGREGATE_SCAN;
 use super::fetch_plan;
-use super::plan::is_ours;
 use super::tree::nodes;
+use super::unnest_plan::is_ours;
 use pgrx::pg_sys::NodeTag::*;
 use pgrx::pg_sys::*;
 

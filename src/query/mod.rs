@@ -2,9 +2,13 @@
 
 mod aggregate;
 mod aggregate_exchange;
+mod aggregate_functions;
 mod aggregate_parallel;
+mod aggregate_pieces;
 mod aggregate_plan;
 mod aggregate_rows;
+mod aggregate_shape;
+mod aggregate_state;
 mod aggregate_top;
 mod columns;
 mod compile;
@@ -17,9 +21,12 @@ mod explain;
 mod fetch;
 mod fetch_plan;
 mod guard;
+mod input;
 mod jit;
 mod join_filter;
+mod join_offer;
 mod jsonpath;
+mod methods;
 mod path;
 mod plan;
 mod planner;
@@ -27,21 +34,20 @@ mod pushdown;
 mod rows;
 mod run;
 mod scan;
+mod shape;
 mod source;
 mod tree;
 mod unnest;
 mod unnest_plan;
 mod unnest_select;
+mod unnesting;
 mod value;
+mod wanted;
 
 use pgrx::pg_sys;
 
-pub struct Methods(pg_sys::CustomExecMethods);
-// SAFETY: a table of function pointers, never changed.
-unsafe impl Sync for Methods {}
-
 pub fn init() {
-    join_filter::init();
+    join_offer::init();
     run::init();
     unsafe {
         pg_sys::RegisterCustomScanMethods(&plan::SCAN.0);

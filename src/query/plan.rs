@@ -2,8 +2,12 @@
 
 use super::containment::split;
 use super::entry::{collect, target_list, variables};
-use super::tree::{equal, is_a, list, make, nodes};
-use super::unnest_plan;
+use super::fetch_plan;
+use super::methods::{PathMethods, ScanMethods};
+use super::scan::node::create;
+use super::shape::ReadToEnd;
+use super::tree::{is_a, list, make, nodes};
+use super::wanted::wanted_of;
 use crate::guc;
 use crate::pg::relation::is_ours as is_amax;
 use crate::storage::manifest;
@@ -13,23 +17,15 @@ use pgrx::prelude::*;
 
 pub static mut NEXT_PATHS: pg_sys::set_rel_pathlist_hook_type = None;
 
-pub struct PathMethods(pub pg_sys::CustomPathMethods);
-// SAFETY: a table of function pointers, never changed.
-unsafe impl Sync for PathMethods {}
-
 pub static PATH: PathMethods = PathMethods(pg_sys::CustomPathMethods {
     CustomName: c"AmaxScan".as_ptr(),
     PlanCustomPath: Some(plan_path),
     ReparameterizeCustomPathByChild: None,
 });
 
-pub struct ScanMethods(pub pg_sys::CustomScanMethods);
-// SAFETY: a table of function pointers, never changed.
-unsafe impl Sync for ScanMethods {}
-
 pub static SCAN: ScanMethods = ScanMethods(pg_sys::CustomScanMethods {
     CustomName: c"AmaxScan".as_ptr(),
-    CreateCustomScanState: Some(super::scan::create),
+    CreateCustomScanState: Some(create),
 });
 
 /// set_rel_pathlist_hook.
@@ -59,7 +55,7 @@ pub unsafe extern "C-unwind" fn add_paths(
         return;
     };
     // All before one is added: that may free others.
-    let fetches = super::fetch_plan::paths(root, rel, columnar);
+    let fetches = fetch_plan::paths(root, rel, columnar);
     let sequential = nodes((*rel).pathlist)
         .into_iter()
         .map(|path| path as *mut pg_sys::Path)
@@ -159,67 +155,6 @@ unsafe fn path(
     custom
 }
 
-/// Paths and variables of `rel` that some part of the query reads.
-pub unsafe fn wanted_of(
-    root: *mut pg_sys::PlannerInfo,
-    rel: *mut pg_sys::RelOptInfo,
-    found: &mut Vec<*mut pg_sys::Node>,
-) {
-    // What must be there because the plan above refers to it; paths within what the query computes come first, as they are.
-    let parse = (*root).parse;
-    let mut sources = nodes((*root).processed_tlist);
-    sources.push((*parse).havingQual);
-    let relid = (*rel).relid;
-    let chain = ancestry(root, relid);
-    for source in &mut sources {
-        *source = translated(root, *source, &chain);
-    }
-    for source in sources {
-        collect(root, source, relid, found);
-    }
-    let mut conditions = Vec::new();
-    for restriction in nodes((*rel).baserestrictinfo) {
-        let clause = (*(restriction as *mut pg_sys::RestrictInfo)).clause;
-        split(clause as *mut pg_sys::Node, &mut conditions);
-    }
-    for &condition in &conditions {
-        collect(root, condition, relid, found);
-    }
-    // A variable counts only if the scan's own output or a condition has it by itself.
-    found.retain(|&e| !is_a(e, NodeTag::T_Var));
-    let mut plain = Vec::new();
-    for &condition in &conditions {
-        collect(root, condition, relid, &mut plain);
-    }
-    for expression in nodes((*(*rel).reltarget).exprs) {
-        collect(root, expression, relid, &mut plain);
-    }
-    for expression in plain {
-        if !found.iter().any(|&f| equal(f, expression)) {
-            found.push(expression);
-        }
-    }
-}
-
-/// From the topmost parent down to `relid`, the links of an inheritance tree.
-pub unsafe fn ancestry(
-    root: *mut pg_sys::PlannerInfo,
-    relid: pg_sys::Index,
-) -> Vec<*mut pg_sys::AppendRelInfo> {
-    let mut chain = Vec::new();
-    let mut at = relid;
-    while !(*root).append_rel_array.is_null() {
-        let info = *(*root).append_rel_array.add(at as usize);
-        if info.is_null() {
-            break;
-        }
-        chain.push(info);
-        at = (*info).parent_relid;
-    }
-    chain.reverse();
-    chain
-}
-
 #[pg_guard]
 unsafe extern "C-unwind" fn plan_path(
     root: *mut pg_sys::PlannerInfo,
@@ -254,76 +189,4 @@ unsafe extern "C-unwind" fn plan_path(
     (*scan).custom_private = list([pg_sys::makeInteger(ReadToEnd::of(root, alone) as i32)]);
     (*scan).methods = &SCAN.0;
     plan
-}
-
-/// An expression over the topmost parent as one over its descendant.
-pub unsafe fn translated(
-    root: *mut pg_sys::PlannerInfo,
-    mut node: *mut pg_sys::Node,
-    chain: &[*mut pg_sys::AppendRelInfo],
-) -> *mut pg_sys::Node {
-    for &info in chain {
-        let mut info = info;
-        node = pg_sys::adjust_appendrel_attrs(root, node, 1, &mut info);
-    }
-    node
-}
-
-/// Whether a scan is read to its end, once it is read.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum ReadToEnd {
-    Perhaps,
-    /// If the query is; see [`super::run`].
-    WithQuery,
-    Always,
-}
-
-impl ReadToEnd {
-    /// Of a scan in a query that has no other relations if it is `alone`.
-    pub unsafe fn of(root: *mut pg_sys::PlannerInfo, alone: bool) -> ReadToEnd {
-        if !alone || (*root).tuple_fraction != 0.0 || (*root).limit_tuples >= 0.0 {
-            ReadToEnd::Perhaps
-        } else if (*(*root).parse).hasAggs || !(*root).query_pathkeys.is_null() {
-            // Our scans have no order: there is a sort above, or a hash table.
-            ReadToEnd::Always
-        } else if (*root).parent_root.is_null() {
-            ReadToEnd::WithQuery
-        } else {
-            // What is above a subquery may stop early.
-            ReadToEnd::Perhaps
-        }
-    }
-
-    pub fn from_plan(number: i32) -> ReadToEnd {
-        [Self::Perhaps, Self::WithQuery, Self::Always][number as usize]
-    }
-}
-
-/// Whoever reads it reads it to its end.
-pub unsafe fn want_all_rows(plan: *mut pg_sys::CustomScan) {
-    let all = nodes((*plan).custom_private)[0] as *mut pg_sys::Integer;
-    (*all).ival = ReadToEnd::Always as i32;
-}
-
-/// Whether a plan is one of our scans.
-pub unsafe fn is_ours(plan: *mut pg_sys::Node) -> bool {
-    let methods = (*(plan as *mut pg_sys::CustomScan)).methods;
-    is_a(plan, NodeTag::T_CustomScan)
-        && (std::ptr::eq(methods, &SCAN.0) || std::ptr::eq(methods, &unnest_plan::SCAN.0))
-}
-
-/// Our scan among paths, if it needs nothing of other relations.
-pub unsafe fn scan_of(paths: *mut pg_sys::List) -> Option<*mut pg_sys::Path> {
-    nodes(paths).into_iter().find_map(|path| {
-        let path = match (*path).type_ {
-            NodeTag::T_ProjectionPath => (*(path as *mut pg_sys::ProjectionPath)).subpath,
-            _ => path as *mut pg_sys::Path,
-        };
-        if !is_a(path as *mut pg_sys::Node, NodeTag::T_CustomPath) {
-            return None;
-        }
-        let methods = (*(path as *mut pg_sys::CustomPath)).methods;
-        let ours = std::ptr::eq(methods, &PATH.0) || std::ptr::eq(methods, &unnest_plan::PATH.0);
-        (ours && (*path).param_info.is_null()).then_some(path)
-    })
 }

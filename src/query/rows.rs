@@ -1,9 +1,10 @@
 //! Rows as PostgreSQL's expressions see them: a scan's entries, each computed when something asks for it.
 
-use super::columns::{Input, LeafColumns};
+use super::columns::LeafColumns;
 use super::compile::Outside;
 use super::datum;
 use super::entry::Entry;
+use super::input::Input;
 use super::path::JsonPath;
 use super::tree::{eval, holds, reset};
 use super::unnest::Function;

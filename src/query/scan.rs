@@ -1,28 +1,28 @@
 //! The scan node: vectorized filters over leaves, then the entries of the rows that pass.
 
-mod node;
+pub mod node;
 mod parallel;
+mod shared;
 mod stage;
 
-pub use node::{create, METHODS};
 pub use stage::Counts;
 
 use super::columns::LeafColumns;
-use super::compile::{is_pure, reads, Compiler};
+use super::compile::{reads, Compiler};
 use super::entry::{entry_of, expressions, Entry};
 use super::join_filter::JoinFilters;
-use super::plan::ReadToEnd;
 use super::rows::{Constants, Postgres, Rows};
 use super::run;
+use super::shape::{ReadToEnd, Shape};
 use super::source::{Met, Position, Source, Unit};
-use super::tree::nodes;
-use super::unnest::{Arrays, Function, Unnesting};
-use super::unnest_plan::Shape;
+use super::tree::{is_pure, nodes};
+use super::unnest::{Arrays, Function};
+use super::unnesting::Unnesting;
 use crate::am::bulk;
 use crate::storage::meta::logical_blocks;
 use amax_exec::{passes_none, Batch, Expr};
-use parallel::Shared;
 use pgrx::pg_sys;
+use shared::Shared;
 use stage::{Clause, Current, Picked, Stage, UNLESS_MATCHED};
 use std::rc::Rc;
 

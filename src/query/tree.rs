@@ -140,3 +140,8 @@ pub unsafe fn reset(context: pg_sys::MemoryContext) {
         pg_sys::MemoryContextReset(context);
     }
 }
+
+/// Whether the expression may be evaluated for other rows, in another order or less often than written.
+pub unsafe fn is_pure(node: *mut pg_sys::Node) -> bool {
+    !pg_sys::contain_volatile_functions(node) && !pg_sys::contain_subplans(node)
+}

@@ -1,55 +1,10 @@
 //! Unnesting in a scan: batches whose rows are elements of arrays, or fields of objects, read from the columns below; and PostgreSQL's own function for the
 //! rows whose value at the path the columns do not hold as an array, and for those of row pages.
 
-use super::columns::LeafColumns;
 use super::entry::Entry;
-use crate::columnar::{Level, OpenLeaf};
-use amax_format::{Dense, Parts, PathStep, Unnest};
+use amax_format::{Parts, PathStep, Unnest};
 use pgrx::pg_sys;
 use std::ffi::CStr;
-use std::rc::Rc;
-
-/// In place of an element: the row of an outer join without one.
-const NO_ELEMENT: u32 = u32::MAX;
-
-/// A function in FROM that takes arrays or objects apart.
-#[derive(Clone, Copy)]
-pub struct Unnesting {
-    pub relation: pg_sys::Index,
-    function: u32,
-}
-
-/// What a column of its result is; a further one is the ordinality.
-pub enum Column {
-    Key,
-    Value,
-}
-
-impl Unnesting {
-    /// By this function; None if it does something else.
-    pub fn by(relation: pg_sys::Index, function: u32) -> Option<Unnesting> {
-        let found = Unnesting { relation, function };
-        (!found.columns().is_empty()).then_some(found)
-    }
-
-    pub fn parts(self) -> Parts {
-        match self.function {
-            pg_sys::F_JSONB_ARRAY_ELEMENTS | pg_sys::F_JSONB_ARRAY_ELEMENTS_TEXT => Parts::Elements,
-            _ => Parts::Fields,
-        }
-    }
-
-    pub fn columns(self) -> &'static [Column] {
-        match self.function {
-            pg_sys::F_JSONB_ARRAY_ELEMENTS | pg_sys::F_JSONB_ARRAY_ELEMENTS_TEXT => {
-                &[Column::Value]
-            }
-            pg_sys::F_JSONB_EACH | pg_sys::F_JSONB_EACH_TEXT => &[Column::Key, Column::Value],
-            pg_sys::F_JSONB_OBJECT_KEYS => &[Column::Key],
-            _ => &[],
-        }
-    }
-}
 
 /// The arrays that a scan unnests, each one in the elements of the one before; or objects, of whose fields the same is said.
 pub struct Arrays {
@@ -107,93 +62,6 @@ fn wanted(entries: &[Entry], level: usize, next: Option<usize>) -> Vec<Vec<PathS
         }
     }
     found
-}
-
-/// What makes rows of the batch elements of arrays of another batch's rows.
-pub struct Elements {
-    pub parent: Rc<LeafColumns>,
-    /// From 1.
-    pub level: usize,
-    /// The row of the parent that each row here belongs to, ascending.
-    pub parents: Vec<u32>,
-    /// Its number in the leaf.
-    pub elements: Vec<u32>,
-    pub levels: Rc<Vec<Level>>,
-    arrays: Rc<Arrays>,
-}
-
-impl Elements {
-    /// The elements of arrays of these rows; for an outer join each row's are followed by one without element.
-    pub fn new(
-        parent: &Rc<LeafColumns>,
-        arrays: &Rc<Arrays>,
-        levels: Rc<Vec<Level>>,
-        rows: &[u32],
-        outer: bool,
-    ) -> Self {
-        let level = parent.level() + 1;
-        let known = &levels[level - 1].elements;
-        let (mut parents, mut elements) = (Vec::new(), Vec::new());
-        for &row in rows {
-            if let Some(place) = parent.place(row) {
-                let of = known.of(place as usize);
-                parents.resize(parents.len() + of.len(), row);
-                elements.extend(of);
-            }
-            if outer {
-                parents.push(row);
-                elements.push(NO_ELEMENT);
-            }
-        }
-        Elements {
-            parent: parent.clone(),
-            level,
-            parents,
-            elements,
-            levels,
-            arrays: arrays.clone(),
-        }
-    }
-
-    /// The element's number in the leaf, unless there is none.
-    pub fn place(&self, row: u32) -> Option<u32> {
-        Some(self.elements[row as usize]).filter(|&element| element != NO_ELEMENT)
-    }
-
-    /// The levels that a path from the elements is read of, and which it is of its level's wanted paths. The next arrays are read by
-    /// themselves: only where PostgreSQL's function unnests them.
-    pub fn levels_of(&self, leaf: &OpenLeaf, steps: &[PathStep]) -> (Rc<Vec<Level>>, usize) {
-        let arrays = &self.arrays;
-        let known = arrays.levels[self.level - 1]
-            .wanted
-            .iter()
-            .position(|w| w == steps);
-        if let Some(at) = known {
-            return (self.levels.clone(), at);
-        }
-        let mut alone: Vec<Unnest> = arrays.levels[..self.level].to_vec();
-        alone.iter_mut().for_each(|level| level.wanted.clear());
-        alone[self.level - 1].wanted.push(steps.to_vec());
-        (leaf.unnest(arrays.attribute, &alone), 0)
-    }
-
-    /// Each field's key.
-    pub fn keys(&self) -> Dense {
-        self.levels[self.level - 1]
-            .elements
-            .keys
-            .take(&self.elements)
-    }
-
-    /// Each element's number in its array.
-    pub fn ordinality(&self) -> Dense {
-        let known = &self.levels[self.level - 1].elements;
-        Dense::ints((0..self.elements.len()).map(|row| {
-            let element = self.place(row as u32)?;
-            let place = self.parent.place(self.parents[row])?;
-            Some(i64::from(element - known.of(place as usize).start) + 1)
-        }))
-    }
 }
 
 /// PostgreSQL's function, called for one row at a time, and the element it is at.

@@ -3,10 +3,13 @@
 //! PostgreSQL's own nested loop of the two is planned as well, and its pieces are taken: its conditions, in its order.
 
 use super::entry::{collect, collect_elements, entry_of, target_list, variables, Entry};
+use super::methods::{PathMethods, ScanMethods};
 use super::path::{call_of, path_of};
-use super::plan::{is_ours, scan_of, PathMethods, ReadToEnd, ScanMethods};
+use super::plan;
+use super::scan::node::create;
+use super::shape::{Level, ReadToEnd, Shape};
 use super::tree::{is_a, list, make, nodes, rewrite, walk};
-use super::unnest::Unnesting;
+use super::unnesting::Unnesting;
 use crate::guc;
 use amax_format::PathStep;
 use pgrx::pg_sys::*;
@@ -22,90 +25,8 @@ pub static PATH: PathMethods = PathMethods(CustomPathMethods {
 
 pub static SCAN: ScanMethods = ScanMethods(CustomScanMethods {
     CustomName: c"AmaxUnnest".as_ptr(),
-    CreateCustomScanState: Some(super::scan::create),
+    CreateCustomScanState: Some(create),
 });
-
-/// A level of unnesting.
-pub struct Level {
-    /// The function's relation.
-    pub function: Index,
-    /// Whether rows without a matching element stay.
-    pub outer: bool,
-    /// How many conditions an element has to match, and how many come after an outer join.
-    pub matching: usize,
-    pub others: usize,
-}
-
-/// What a scan's plan is made of, apart from expressions.
-pub struct Shape {
-    pub all: ReadToEnd,
-    pub table: Index,
-    /// How many of the conditions are the table's own; those of the levels follow.
-    pub conditions: usize,
-    pub levels: Vec<Level>,
-}
-
-impl Shape {
-    pub unsafe fn of(plan: *mut CustomScan) -> Shape {
-        let words: Vec<i32> = nodes((*plan).custom_private)
-            .into_iter()
-            .map(|word| (*(word as *mut Integer)).ival)
-            .collect();
-        let &[all, ref rest @ ..] = &words[..] else {
-            unreachable!("a scan's plan says whether all rows are read");
-        };
-        let all = ReadToEnd::from_plan(all);
-        // Relations are numbered anew after planning: they are told by their order.
-        let relation = |at: i32| {
-            let mut relation = -1;
-            for _ in 0..=at {
-                relation = bms_next_member((*plan).custom_relids, relation);
-            }
-            relation as Index
-        };
-        match rest {
-            &[table, conditions, ref levels @ ..] => Shape {
-                all,
-                table: relation(table),
-                conditions: conditions as usize,
-                levels: levels
-                    .chunks_exact(4)
-                    .map(|level| Level {
-                        function: relation(level[0]),
-                        outer: level[1] != 0,
-                        matching: level[2] as usize,
-                        others: level[3] as usize,
-                    })
-                    .collect(),
-            },
-            _ => Shape {
-                all,
-                table: (*plan).scan.scanrelid,
-                conditions: nodes((*plan).scan.plan.qual).len(),
-                levels: Vec::new(),
-            },
-        }
-    }
-
-    unsafe fn words(&self, relids: Relids) -> *mut List {
-        let place = |relation: Index| bms_member_index(relids, relation as i32);
-        let mut words = vec![self.all as i32, place(self.table), self.conditions as i32];
-        for level in &self.levels {
-            let (matching, others) = (level.matching as i32, level.others as i32);
-            words.extend([
-                place(level.function),
-                i32::from(level.outer),
-                matching,
-                others,
-            ]);
-        }
-        list(words.into_iter().map(|word| makeInteger(word)))
-    }
-
-    pub fn functions(&self) -> Vec<Index> {
-        self.levels.iter().map(|level| level.function).collect()
-    }
-}
 
 /// The expression without the PlaceHolderVars in it.
 unsafe fn bare(node: *mut Node) -> *mut Node {
@@ -406,4 +327,27 @@ unsafe extern "C-unwind" fn plan_path(
     (*scan).custom_private = shape.words((*rel).relids);
     (*scan).methods = &SCAN.0;
     plan
+}
+
+/// Whether a plan is one of our scans.
+pub unsafe fn is_ours(plan: *mut Node) -> bool {
+    let methods = (*(plan as *mut CustomScan)).methods;
+    is_a(plan, NodeTag::T_CustomScan)
+        && (std::ptr::eq(methods, &plan::SCAN.0) || std::ptr::eq(methods, &SCAN.0))
+}
+
+/// Our scan among paths, if it needs nothing of other relations.
+pub unsafe fn scan_of(paths: *mut List) -> Option<*mut Path> {
+    nodes(paths).into_iter().find_map(|path| {
+        let path = match (*path).type_ {
+            NodeTag::T_ProjectionPath => (*(path as *mut ProjectionPath)).subpath,
+            _ => path as *mut Path,
+        };
+        if !is_a(path as *mut Node, NodeTag::T_CustomPath) {
+            return None;
+        }
+        let methods = (*(path as *mut CustomPath)).methods;
+        let ours = std::ptr::eq(methods, &plan::PATH.0) || std::ptr::eq(methods, &PATH.0);
+        (ours && (*path).param_info.is_null()).then_some(path)
+    })
 }

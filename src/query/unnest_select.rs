@@ -8,8 +8,8 @@
 use super::path::path_of;
 use super::plan::columnar_share;
 use super::tree::{equal, is_a, list, make, nodes, rewrite, walk};
-use super::unnest::{Column, Unnesting};
 use super::unnest_plan::unnested_by;
+use super::unnesting::{Column, Unnesting};
 use crate::guc;
 use pgrx::pg_sys;
 use pgrx::pg_sys::NodeTag;

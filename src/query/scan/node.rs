@@ -2,14 +2,14 @@
 
 use super::{of, parallel, Node, Scan};
 use crate::pg::snapshot::predicate_lock;
+use crate::query::methods::ExecMethods;
+use crate::query::shape::Shape;
 use crate::query::tree::{make, project};
-use crate::query::unnest_plan::Shape;
-use crate::query::Methods;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 use pgrx::PgMemoryContexts;
 
-pub static METHODS: Methods = Methods(pg_sys::CustomExecMethods {
+pub static METHODS: ExecMethods = ExecMethods(pg_sys::CustomExecMethods {
     CustomName: c"AmaxScan".as_ptr(),
     BeginCustomScan: Some(begin),
     ExecCustomScan: Some(exec),

@@ -1,30 +1,12 @@
 //! A scan by several processes.
 
+use super::shared::Shared;
 use super::{of, Scan};
 use crate::query::source::{is_worker, Position, Source};
 use crate::storage::meta::logical_blocks;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-
-/// What the workers of a parallel scan share; what those that are done have counted follows, see [`Shared::counted`].
-#[repr(C)]
-pub(super) struct Shared {
-    next: AtomicU32,
-    end: u32,
-    counters: usize,
-}
-
-impl Shared {
-    fn size(counters: usize) -> usize {
-        std::mem::size_of::<Shared>() + counters * std::mem::size_of::<AtomicU64>()
-    }
-
-    unsafe fn counted<'a>(shared: *mut Shared) -> &'a [AtomicU64] {
-        let first = shared.add(1) as *mut AtomicU64;
-        std::slice::from_raw_parts(first, (*shared).counters)
-    }
-}
+use std::sync::atomic::{AtomicU32, Ordering};
 
 #[pg_guard]
 pub(super) unsafe extern "C-unwind" fn estimate_dsm(
