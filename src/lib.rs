@@ -15,6 +15,7 @@ mod encoding;
 mod fault;
 mod guc;
 mod heap;
+mod hooks;
 mod inspect;
 mod maintenance;
 mod memory;
@@ -45,11 +46,9 @@ pub unsafe extern "C-unwind" fn _PG_init() {
     memory::init();
     guc::init();
     options::init();
-    storage::cache::init();
-    columnar::init();
-    am::hooks::init();
-    query::init();
     crate::arrow::init();
+    query::init();
+    hooks::init();
     // All settings are known now: a misspelt one is an error, not a setting without effect.
     pg_sys::MarkGUCPrefixReserved(c"amax".as_ptr());
 }

@@ -9,11 +9,10 @@ mod cluster;
 mod ddl;
 mod descriptor;
 pub mod fetch;
-pub mod hooks;
 mod index_feed;
 pub mod modify;
 #[cfg(not(feature = "pg18"))]
-mod prefetch;
+pub mod prefetch;
 mod rewrite;
 pub mod scan;
 pub mod slot;

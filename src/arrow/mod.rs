@@ -8,7 +8,6 @@ mod copy;
 mod encoder;
 mod error;
 mod guc;
-mod hook;
 mod options;
 mod output;
 mod query;
@@ -18,8 +17,6 @@ mod srf;
 mod tupdesc;
 mod types;
 
-/// Registers the settings and installs the utility hook. Call it once, from `_PG_init`.
-pub fn init() {
-    guc::init();
-    hook::init();
-}
+pub use copy::run as copy;
+pub use guc::init;
+pub use options::is_arrow;

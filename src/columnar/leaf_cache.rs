@@ -8,7 +8,7 @@ use crate::storage::cache::{self, file_id};
 use crate::storage::manifest::Replaced;
 use amax_format::forget_blocks;
 use amax_lsm::Component;
-use pgrx::prelude::*;
+use pgrx::pg_sys;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -118,16 +118,10 @@ pub fn has_room(bytes: usize) -> bool {
     with(|cache| cache.held()) + bytes < guc::decode_cache_bytes()
 }
 
-/// The relation changed in some way: see the same of `storage::cache`.
-#[pg_guard]
-unsafe extern "C-unwind" fn invalidate(_arg: pg_sys::Datum, relid: pg_sys::Oid) {
-    if !crate::memory::is_ending() {
-        forget(|leaf_of| relid == pg_sys::InvalidOid || leaf_of == relid);
-    }
-}
-
-pub fn init() {
-    unsafe { pg_sys::CacheRegisterRelcacheCallback(Some(invalidate), pg_sys::Datum::null()) }
+/// See [`cache::invalidate`].
+pub fn invalidate(relid: pg_sys::Oid) {
+    cache::invalidate(relid);
+    forget(|leaf_of| relid == pg_sys::InvalidOid || leaf_of == relid);
 }
 
 /// `cache::forget()`, of the leaves as well: nothing remembered of the file holds.

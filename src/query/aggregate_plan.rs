@@ -15,8 +15,6 @@ use crate::guc;
 use pgrx::pg_sys::*;
 use pgrx::prelude::*;
 
-pub static mut NEXT_UPPER: create_upper_paths_hook_type = None;
-
 static AGGREGATE_PATH: PathMethods = PathMethods(CustomPathMethods {
     CustomName: c"AmaxAggregate".as_ptr(),
     PlanCustomPath: Some(plan_path),
@@ -28,18 +26,13 @@ pub static AGGREGATE_SCAN: ScanMethods = ScanMethods(CustomScanMethods {
     CreateCustomScanState: Some(super::aggregate::create),
 });
 
-/// create_upper_paths_hook.
-#[pg_guard]
-pub unsafe extern "C-unwind" fn add_paths(
+/// Adds paths to those that the planner has for groups.
+pub unsafe fn add_paths(
     root: *mut PlannerInfo,
     stage: UpperRelationKind::Type,
     input: *mut RelOptInfo,
     output: *mut RelOptInfo,
-    extra: *mut std::ffi::c_void,
 ) {
-    if let Some(next) = NEXT_UPPER {
-        next(root, stage, input, output, extra);
-    }
     if stage != UpperRelationKind::UPPERREL_GROUP_AGG || !guc::custom_scan() {
         return;
     }

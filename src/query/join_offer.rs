@@ -16,21 +16,8 @@ unsafe fn outer(node: *mut PlanState) -> *mut PlanState {
     (*node).lefttree
 }
 
-static mut NEXT_START: ExecutorStart_hook_type = None;
-
-pub fn init() {
-    unsafe {
-        NEXT_START = ExecutorStart_hook;
-        ExecutorStart_hook = Some(executor_start);
-    }
-}
-
-#[pg_guard]
-unsafe extern "C-unwind" fn executor_start(query: *mut QueryDesc, flags: i32) {
-    match NEXT_START {
-        Some(next) => next(query, flags),
-        None => standard_ExecutorStart(query, flags),
-    }
+/// Of all hash joins of a query that begins.
+pub unsafe fn offer_keys(query: *mut QueryDesc) {
     let old = MemoryContextSwitchTo((*(*query).estate).es_query_cxt);
     visit((*query).planstate, std::ptr::null_mut());
     MemoryContextSwitchTo(old);

@@ -29,7 +29,6 @@ mod jsonpath;
 mod methods;
 mod path;
 mod plan;
-mod planner;
 mod pushdown;
 mod rows;
 mod run;
@@ -44,25 +43,23 @@ mod unnesting;
 mod value;
 mod wanted;
 
+pub use aggregate_plan::add_paths as add_group_paths;
+pub use jit::decide as decide_jit;
+pub use join_offer::offer_keys;
+pub use plan::add_paths as add_scan_paths;
+pub use pushdown::relation_info;
+pub use run::Running;
+pub use unnest_plan::add_paths as add_join_paths;
+pub use unnest_select::in_subqueries as unnest_in_subqueries;
+
 use pgrx::pg_sys;
 
+/// Tells PostgreSQL of our nodes, whose plans it may have to read.
 pub fn init() {
-    join_offer::init();
-    run::init();
     unsafe {
         pg_sys::RegisterCustomScanMethods(&plan::SCAN.0);
         pg_sys::RegisterCustomScanMethods(&fetch_plan::SCAN.0);
         pg_sys::RegisterCustomScanMethods(&aggregate_plan::AGGREGATE_SCAN.0);
         pg_sys::RegisterCustomScanMethods(&unnest_plan::SCAN.0);
-        aggregate_plan::NEXT_UPPER = pg_sys::create_upper_paths_hook;
-        pg_sys::create_upper_paths_hook = Some(aggregate_plan::add_paths);
-        pushdown::NEXT_INFO = pg_sys::get_relation_info_hook;
-        pg_sys::get_relation_info_hook = Some(pushdown::relation_info);
-        planner::NEXT = pg_sys::planner_hook;
-        pg_sys::planner_hook = Some(planner::plan);
-        unnest_plan::NEXT_JOIN = pg_sys::set_join_pathlist_hook;
-        pg_sys::set_join_pathlist_hook = Some(unnest_plan::add_paths);
-        plan::NEXT_PATHS = pg_sys::set_rel_pathlist_hook;
-        pg_sys::set_rel_pathlist_hook = Some(plan::add_paths);
     }
 }

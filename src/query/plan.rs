@@ -15,8 +15,6 @@ use pgrx::pg_sys;
 use pgrx::pg_sys::NodeTag;
 use pgrx::prelude::*;
 
-pub static mut NEXT_PATHS: pg_sys::set_rel_pathlist_hook_type = None;
-
 pub static PATH: PathMethods = PathMethods(pg_sys::CustomPathMethods {
     CustomName: c"AmaxScan".as_ptr(),
     PlanCustomPath: Some(plan_path),
@@ -28,17 +26,12 @@ pub static SCAN: ScanMethods = ScanMethods(pg_sys::CustomScanMethods {
     CreateCustomScanState: Some(create),
 });
 
-/// set_rel_pathlist_hook.
-#[pg_guard]
-pub unsafe extern "C-unwind" fn add_paths(
+/// Adds paths to those that the planner has for a relation.
+pub unsafe fn add_paths(
     root: *mut pg_sys::PlannerInfo,
     rel: *mut pg_sys::RelOptInfo,
-    rti: pg_sys::Index,
     rte: *mut pg_sys::RangeTblEntry,
 ) {
-    if let Some(next) = NEXT_PATHS {
-        next(root, rel, rti, rte);
-    }
     let scannable = guc::custom_scan()
         && (*rte).rtekind == pg_sys::RTEKind::RTE_RELATION
         && matches!(

@@ -12,21 +12,14 @@ use crate::guc;
 use amax_format::Question;
 use pgrx::pg_sys;
 use pgrx::pg_sys::NodeTag;
-use pgrx::prelude::*;
 
-pub static mut NEXT_INFO: pg_sys::get_relation_info_hook_type = None;
-
-/// get_relation_info_hook: the first place after the tree has been preprocessed, and the last before variables are handed out.
-#[pg_guard]
-pub unsafe extern "C-unwind" fn relation_info(
+/// When the planner learns of a relation: the first place after the tree has been preprocessed, and the last before variables are handed out.
+pub unsafe fn relation_info(
     root: *mut pg_sys::PlannerInfo,
     table: pg_sys::Oid,
     inhparent: bool,
     rel: *mut pg_sys::RelOptInfo,
 ) {
-    if let Some(next) = NEXT_INFO {
-        next(root, table, inhparent, rel);
-    }
     let parse = (*root).parse;
     let computes_above = nodes((*parse).rtable).len() > 1
         || (*parse).hasAggs

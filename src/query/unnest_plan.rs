@@ -15,8 +15,6 @@ use amax_format::PathStep;
 use pgrx::pg_sys::*;
 use pgrx::prelude::*;
 
-pub static mut NEXT_JOIN: set_join_pathlist_hook_type = None;
-
 pub static PATH: PathMethods = PathMethods(CustomPathMethods {
     CustomName: c"AmaxUnnest".as_ptr(),
     PlanCustomPath: Some(plan_path),
@@ -82,9 +80,8 @@ pub unsafe fn unnesting(root: *mut PlannerInfo, table: Index) -> Vec<Index> {
     found.split_off(1)
 }
 
-/// set_join_pathlist_hook.
-#[pg_guard]
-pub unsafe extern "C-unwind" fn add_paths(
+/// Adds paths to those that the planner has for a join.
+pub unsafe fn add_paths(
     root: *mut PlannerInfo,
     joinrel: *mut RelOptInfo,
     outer: *mut RelOptInfo,
@@ -92,9 +89,6 @@ pub unsafe extern "C-unwind" fn add_paths(
     jointype: JoinType::Type,
     extra: *mut JoinPathExtraData,
 ) {
-    if let Some(next) = NEXT_JOIN {
-        next(root, joinrel, outer, inner, jointype, extra);
-    }
     let candidate = guc::custom_scan()
         && matches!(jointype, JoinType::JOIN_INNER | JoinType::JOIN_LEFT)
         && (*joinrel).reloptkind == RelOptKind::RELOPT_JOINREL

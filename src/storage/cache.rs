@@ -4,7 +4,6 @@
 use amax_lsm::meta::Map;
 use amax_lsm::{Directory, Manifest};
 use pgrx::pg_sys;
-use pgrx::prelude::*;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -70,18 +69,11 @@ pub fn with<R>(rel: pg_sys::Relation, f: impl FnOnce(&mut FileCache) -> R) -> R 
     })
 }
 
-/// The relation changed in some way: VACUUM may have truncated all of its file, under a lock that made us listen before we look again.
-#[pg_guard]
-unsafe extern "C-unwind" fn invalidate(_arg: pg_sys::Datum, relid: pg_sys::Oid) {
-    if crate::memory::is_ending() {
-        return;
-    }
+/// The relation changed in some way, or any (InvalidOid): VACUUM may have truncated all of its file, under a lock that made us listen before we
+/// look again.
+pub fn invalidate(relid: pg_sys::Oid) {
     let all = relid == pg_sys::InvalidOid;
     FILES.with(|files| files.borrow_mut().retain(|_, f| !all && f.relid != relid));
-}
-
-pub fn init() {
-    unsafe { pg_sys::CacheRegisterRelcacheCallback(Some(invalidate), pg_sys::Datum::null()) }
 }
 
 /// What is remembered of the file is about to change, under an AccessExclusiveLock: every backend, here and on standbys, is to forget it before
