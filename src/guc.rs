@@ -1,6 +1,8 @@
 //! Settings. Those that concern what is written are defaults: a table's own options come first (see `options`).
 
+#[cfg(feature = "test_hooks")]
 use crate::memory::fault;
+#[cfg(feature = "test_hooks")]
 use std::ffi::CString;
 
 use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting, PostgresGucEnum};
@@ -58,10 +60,31 @@ static DECODE_CACHE_KB: GucSetting<i32> = GucSetting::<i32>::new(256 * 1024);
 static SHARED_CACHE_KB: GucSetting<i32> = GucSetting::<i32>::new(256 * 1024);
 static EXCHANGE_THRESHOLD_KB: GucSetting<i32> = GucSetting::<i32>::new(1024);
 
+#[cfg(feature = "test_hooks")]
 static FAULT_POINT: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(None);
+#[cfg(feature = "test_hooks")]
 static FAULT_ALLOCATION: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(None);
+#[cfg(feature = "test_hooks")]
+static MUTANT: GucSetting<Mutant> = GucSetting::<Mutant>::new(Mutant::none);
+
+/// Ways in which scans are wrong on purpose: tests must notice each.
+#[cfg(feature = "test_hooks")]
+#[derive(Clone, Copy, PartialEq, Eq, PostgresGucEnum)]
+#[allow(non_camel_case_types)]
+pub enum Mutant {
+    none,
+    drops_rows,
+    ignores_order,
+    loses_column,
+}
+
+#[cfg(feature = "test_hooks")]
+pub fn mutant() -> Mutant {
+    MUTANT.get()
+}
 
 /// For tests: where maintenance is to fail.
+#[cfg(feature = "test_hooks")]
 pub fn fault_point() -> Option<String> {
     FAULT_POINT
         .get()
@@ -164,28 +187,8 @@ pub fn init() {
         user(),
         plain,
     );
-    GucRegistry::define_string_guc(
-        c"amax.fault_point",
-        c"Sets where maintenance fails, for tests.",
-        c"A name raises an error there; followed by an exclamation mark, it ends the process; by ~N, it waits for N milliseconds.",
-        &FAULT_POINT,
-        GucContext::Suset,
-        plain,
-    );
-    // SAFETY: the hooks are guarded.
-    unsafe {
-        GucRegistry::define_string_guc_with_hooks(
-            c"amax.fault_allocation",
-            c"Sets which request for memory fails, for tests.",
-            c"Those of 64 kB and more are counted, of N/BYTES those of so many; N refuses the Nth, N+ all from it on.",
-            &FAULT_ALLOCATION,
-            GucContext::Suset,
-            plain,
-            Some(fault::check),
-            Some(fault::assign),
-            Some(fault::show),
-        );
-    }
+    #[cfg(feature = "test_hooks")]
+    init_test_hooks();
     GucRegistry::define_enum_guc(
         c"amax.compression",
         c"Sets how columns are compressed.",
@@ -280,5 +283,39 @@ pub fn init() {
         i32::MAX,
         GucContext::Suset,
         GucFlags::UNIT_KB,
+    );
+}
+
+#[cfg(feature = "test_hooks")]
+fn init_test_hooks() {
+    GucRegistry::define_string_guc(
+        c"amax.fault_point",
+        c"Sets where maintenance fails, for tests.",
+        c"A name raises an error there; followed by an exclamation mark, it ends the process; by ~N, it waits for N milliseconds.",
+        &FAULT_POINT,
+        GucContext::Suset,
+        GucFlags::empty(),
+    );
+    // SAFETY: the hooks are guarded.
+    unsafe {
+        GucRegistry::define_string_guc_with_hooks(
+            c"amax.fault_allocation",
+            c"Sets which request for memory fails, for tests.",
+            c"Those of 64 kB and more are counted, of N/BYTES those of so many; N refuses the Nth, N+ all from it on.",
+            &FAULT_ALLOCATION,
+            GucContext::Suset,
+            GucFlags::empty(),
+            Some(fault::check),
+            Some(fault::assign),
+            Some(fault::show),
+        );
+    }
+    GucRegistry::define_enum_guc(
+        c"amax.mutant",
+        c"Sets how scans are wrong, for tests.",
+        c"They drop one row in a thousand, do not sort what they say is sorted, or return NULL for a column.",
+        &MUTANT,
+        GucContext::Suset,
+        GucFlags::empty(),
     );
 }

@@ -10,10 +10,10 @@ run_cargo() {
             cargo "$subcommand" --ignore-rust-version ${CI:+--locked} "$@" </dev/null)
 }
 
-# build_extension: a release build against Debian's PostgreSQL.
+# build_extension [CARGO ARGUMENT...]: a release build against Debian's PostgreSQL. The tests' has the feature test_hooks.
 build_extension() {
     say "building the extension"
-    run_cargo build --release --package amax
+    run_cargo build --release --package amax "$@"
 }
 
 # install_extension PG_CONFIG: puts library, control file and SQL scripts where that PostgreSQL looks for them. A library

@@ -27,6 +27,8 @@ mod join_filter;
 mod join_offer;
 mod jsonpath;
 mod methods;
+#[cfg(feature = "test_hooks")]
+mod mutants;
 mod path;
 mod plan;
 mod pushdown;

@@ -142,6 +142,8 @@ unsafe fn path(
     }
     path.startup_cost = (*sequential).startup_cost;
     path.total_cost = path.startup_cost + run;
+    #[cfg(feature = "test_hooks")]
+    super::mutants::claim_order(root, path);
     (*custom).flags =
         pg_sys::CUSTOMPATH_SUPPORT_PROJECTION | pg_sys::CUSTOMPATH_SUPPORT_BACKWARD_SCAN;
     (*custom).methods = &PATH.0;

@@ -188,6 +188,8 @@ impl Scan {
                 Current::Page
             }
             Some(Unit::Leaf(leaf, origin, rows)) => {
+                #[cfg(feature = "test_hooks")]
+                let rows = super::mutants::drop_rows(rows);
                 let columns = Rc::new(LeafColumns::new(leaf, origin, &self.rows.entries));
                 let picked = self.filter(0, &columns, rows);
                 let picked = self.leave_out_unmatched(&columns, picked, 0);

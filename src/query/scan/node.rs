@@ -79,6 +79,8 @@ unsafe extern "C-unwind" fn exec(
         return result;
     }
     scan.rows.fill(&scan.output);
+    #[cfg(feature = "test_hooks")]
+    crate::query::mutants::lose_column(scan.rows.scan_slot);
     let projection = (*node).ss.ps.ps_ProjInfo;
     if projection.is_null() {
         return scan.rows.scan_slot;

@@ -1,0 +1,31 @@
+//! Scans that are wrong on purpose (`amax.mutant`): tests/core/mutants shows that the core suites notice.
+
+use crate::guc::{mutant, Mutant};
+use pgrx::pg_sys;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// Leaves out one row in a thousand of those a scan is about to look at.
+pub fn drop_rows(mut rows: Vec<u32>) -> Vec<u32> {
+    static SEEN: AtomicU64 = AtomicU64::new(0);
+    if mutant() == Mutant::drops_rows {
+        rows.retain(|_| (SEEN.fetch_add(1, Relaxed) + 1) % 1000 != 0);
+    }
+    rows
+}
+
+/// Says that a path has the order that the query asks for: nobody sorts its rows then.
+pub unsafe fn claim_order(root: *mut pg_sys::PlannerInfo, path: &mut pg_sys::Path) {
+    let alone =
+        pg_sys::bms_membership((*root).all_baserels) == pg_sys::BMS_Membership::BMS_SINGLETON;
+    if mutant() == Mutant::ignores_order && alone {
+        path.pathkeys = (*root).query_pathkeys;
+    }
+}
+
+/// Makes the last entry of a row NULL.
+pub unsafe fn lose_column(slot: *mut pg_sys::TupleTableSlot) {
+    let columns = (*(*slot).tts_tupleDescriptor).natts as usize;
+    if mutant() == Mutant::loses_column && columns > 0 {
+        *(*slot).tts_isnull.add(columns - 1) = true;
+    }
+}
