@@ -1,0 +1,208 @@
+#!/usr/bin/env python3
+"""Compares what PostgreSQL's own tests printed with what they are expected to, statement by statement. See README.md.
+
+    compare.py PART INPUT RESULTS DIFFS TEST...                        says "ok TEST" or "failed TEST" of each, and counts
+    compare.py --except KIND REASON PART INPUT RESULTS DIFFS TEST...   excepts every statement that differs
+
+PART may have a suffix, as in core-columns+drops_rows: it counts as the part before it.
+"""
+
+import argparse
+import difflib
+import pathlib
+import re
+import sys
+from dataclasses import dataclass
+
+import results
+import statements
+
+HERE = pathlib.Path(__file__).parent
+KINDS = ("order", "values", "rows", "lines", "output", "plan", "recorded")
+# What holds for a part holds for those that do more of the same.
+ALSO = {"core-eager": ("core",), "core-columns": ("core-eager", "core"), "core-isolation-eager": ("core-isolation",)}
+# Parts whose tables are as heap's: nothing is left out.
+EXACT = ("core", "core-isolation")
+
+
+@dataclass
+class Exceptions:
+    """Statements that may differ: (part, test, key) to what may."""
+
+    kinds: dict
+
+    @classmethod
+    def read(cls, path):
+        kinds, reason = {}, None
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            if line.startswith("## "):
+                reason = line[3:].strip()
+            elif line.strip() and not line.startswith("#"):
+                words = line.split(None, 4)
+                if not reason or len(words) < 5 or words[3] not in KINDS:
+                    raise SystemExit(f"{path}:{number}: not PART TEST KEY KIND STATEMENT below a reason: {line}")
+                kinds[tuple(words[:3])] = words[3]
+        return cls(kinds)
+
+    def of(self, part, test, key):
+        found = (self.kinds.get((name, test, key)) for name in (part, *ALSO.get(part, ())))
+        return next(filter(None, found), "")
+
+
+def read(path):
+    # Tests print bytes of any encoding.
+    return path.read_text(encoding="utf-8", errors="surrogateescape").split("\n")
+
+
+def recorded(part, test):
+    """Outputs that are recorded: by key."""
+    found = {}
+    for name in reversed((part, *ALSO.get(part, ()))):
+        path = HERE / "recorded" / name / f"{test}.out"
+        if path.exists():
+            for block in path.read_text(encoding="utf-8").split("==== ")[1:]:
+                key, _, output = block.partition("\n")
+                found[key.split()[0]] = output.split("\n")[:-1]
+    return found
+
+
+class Comparison:
+    """One test's output against one expected file."""
+
+    def __init__(self, part, test, cut, expected, actual, exceptions):
+        self.part, self.test = part, test
+        self.compared = self.excepted = 0
+        # (statement, expected output)
+        self.differ = []
+        known = recorded(part, test)
+        if expected == actual:
+            self.compared = len(cut(expected))
+            return
+        one, other = self.resolve(cut(expected)), self.resolve(cut(actual))
+        for a, b in zip(one, other):
+            self.compared += 1
+            if a.key != b.key:
+                self.differ.append((b, [f"statement: {a.text}"]))
+                break
+            if results.same(a.runs, a.output, b.output, exact=part in EXACT):
+                continue
+            kind = exceptions.of(part, test, a.key)
+            if kind == "recorded":
+                allowed = b.output in (a.output, known.get(a.key))
+            else:
+                allowed = kind and results.same(a.runs, a.output, b.output, exact=part in EXACT, free=kind)
+            if allowed:
+                self.excepted += 1
+            else:
+                self.differ.append((b, a.output))
+        else:
+            if len(one) != len(other):
+                longer, there = (one, "missing") if len(one) > len(other) else (other, "unexpected")
+                self.differ.append((longer[min(len(one), len(other))], [f"{there}: this statement"]))
+
+    @staticmethod
+    def resolve(cut):
+        """What FETCH and EXECUTE run was said by DECLARE and PREPARE."""
+        named = {}
+        for statement in cut:
+            text = re.sub(r"--[^\n]*", "", statement.runs)
+            for name in re.findall(r"\b(?:declare|prepare)\s+(\w+)\b", text, re.IGNORECASE):
+                named[name.lower()] = text
+            for line in re.findall(r"\b(?:fetch|execute)\b[^;]*", text, re.IGNORECASE):
+                for word in re.findall(r"\w+", line):
+                    if word.lower() in named:
+                        statement.runs += "\n" + named[word.lower()]
+                        break
+        return cut
+
+    def report(self):
+        for statement, expected in self.differ:
+            yield f"==== {statement.key}\n{statement.text}\n"
+            diff = difflib.unified_diff(expected, statement.output, "expected", "printed", lineterm="", n=3)
+            yield "\n".join(diff) + "\n"
+
+
+def compare(part, input_dir, results_dir, test, exceptions):
+    """With the expected file that fits best: PostgreSQL has several for some tests."""
+    actual = read(results_dir / f"{test}.out")
+    if "isolation" in part:
+        cut = statements.cut_isolation
+    else:
+        script = read(input_dir / "sql" / f"{test}.sql")
+        cut = lambda output: statements.cut_script(script, output)
+    part = part.split("+")[0]
+    best = None
+    names = [f"{test}.out"] + [f"{test}_{n}.out" for n in range(10)]
+    for path in [input_dir / "expected" / name for name in names]:
+        if path.exists():
+            comparison = Comparison(part, test, cut, read(path), actual, exceptions)
+            if best is None or len(comparison.differ) < len(best.differ):
+                best = comparison
+            if not best.differ:
+                break
+    return best
+
+
+def add_exceptions(comparison, kind, reason):
+    """Writes lines for all that differs, below the reason, and records the outputs if that is asked for."""
+    path = HERE / "exceptions.txt"
+    lines = path.read_text().split("\n")
+    heading = f"## {reason}"
+    if heading not in lines:
+        lines = [*lines[:-1], "", heading, ""]
+    at = lines.index(heading) + 1
+    new = []
+    for statement, _ in comparison.differ:
+        lines_of = [line for line in statement.text.split("\n") if not line.startswith("--")]
+        # The step is what matters, then its permutation.
+        text = " ".join(reversed(lines_of) if "isolation" in comparison.part else lines_of)
+        new.append(f"{comparison.part} {comparison.test} {statement.key} {kind} {' '.join(text.split())}"[:120])
+    while at < len(lines) and lines[at]:
+        at += 1
+    lines[at:at] = new
+    path.write_text("\n".join(lines))
+    if kind == "recorded":
+        file = HERE / "recorded" / comparison.part / f"{comparison.test}.out"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with file.open("a") as out:
+            for statement, _ in comparison.differ:
+                out.write("\n".join([f"==== {statement.key}", *statement.output, ""]))
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--except", nargs=2, metavar=("KIND", "REASON"), dest="excepts")
+    parser.add_argument("part")
+    parser.add_argument("input", type=pathlib.Path)
+    parser.add_argument("results", type=pathlib.Path)
+    parser.add_argument("diffs", type=pathlib.Path)
+    parser.add_argument("tests", nargs="*")
+    arguments = parser.parse_args()
+    exceptions = Exceptions.read(HERE / "exceptions.txt")
+    arguments.diffs.mkdir(parents=True, exist_ok=True)
+    compared = excepted = failed = 0
+    for test in arguments.tests:
+        diff = arguments.diffs / f"{test}.statements"
+        diff.unlink(missing_ok=True)
+        try:
+            comparison = compare(arguments.part, arguments.input, arguments.results, test, exceptions)
+        except (OSError, statements.Unaligned) as error:
+            print(f"failed {test}")
+            diff.write_text(f"{error}\n")
+            failed += 1
+            continue
+        compared += comparison.compared
+        excepted += comparison.excepted
+        if comparison.differ and arguments.excepts:
+            add_exceptions(comparison, *arguments.excepts)
+        elif comparison.differ:
+            failed += 1
+            with diff.open("w", encoding="utf-8", errors="surrogateescape") as out:
+                out.writelines(comparison.report())
+        print("failed" if comparison.differ else "ok", test)
+    print(f"statements {compared} compared, {excepted} excepted")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
