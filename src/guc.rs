@@ -291,7 +291,7 @@ fn init_test_hooks() {
     GucRegistry::define_string_guc(
         c"amax.fault_point",
         c"Sets where maintenance fails, for tests.",
-        c"A name raises an error there; followed by an exclamation mark, it ends the process; by ~N, it waits for N milliseconds.",
+        c"A name raises an error there; followed by an exclamation mark, it ends the process; by ~N, it waits for N milliseconds; by @N, while somebody holds advisory lock N.",
         &FAULT_POINT,
         GucContext::Suset,
         GucFlags::empty(),

@@ -265,6 +265,7 @@ unsafe fn seal(rel: pg_sys::Relation, page: &Page, oldest_xmin: pg_sys::Transact
             Some((now, _)) if now.signature == page.signature => {}
             _ => return false,
         }
+        super::fault("flush_sealing");
         let mut change = Change::begin(rel);
         let handle = change.borrowed(pin.buffer());
         rowpage::seal(change.raw(handle));

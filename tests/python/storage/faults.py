@@ -40,6 +40,8 @@ RECIPES = {
     # Changes of its own transaction go to row pages.
     "rewrite": ([FLUSH], "UPDATE {amax}t SET v = v + 1 WHERE id % 13 = 5; CLUSTER {amax}t USING t_v"),
     "verify": ([FLUSH], "SELECT * FROM amax.verify('{amax}t')"),
+    "prune": ([], "SELECT count(*) FROM {amax}t"),
+    "range": ([], "CREATE INDEX t_late ON {amax}t (v, id)"),
     "load": ([], "INSERT INTO {amax}loaded SELECT i, '{}' FROM generate_series(1, 300) i"),
 }
 

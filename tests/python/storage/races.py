@@ -1,0 +1,197 @@
+"""Two sessions at the same page at the wrong moment: each test holds them where their steps crossed once, and looks at what is left.
+
+    races.py DIRECTORY RESULTS [TEST...]
+
+A session stops at a fault point while the test holds an advisory lock (`NAME@LOCK`). The last line is "N passed, N failed".
+"""
+
+import pathlib
+import shutil
+import sys
+import threading
+import time
+import traceback
+
+import psycopg
+
+from commits import equal, filled, grow, one
+from server import Server
+from twins import Mismatch
+
+
+class Session(threading.Thread):
+    """Statements in a session of their own, which may have to wait; `join` raises what they raised."""
+
+    def __init__(self, server, points, *statements):
+        super().__init__(daemon=True)
+        self.connection = server.connect("races")
+        self.pid = one(self.connection, "SELECT pg_backend_pid()")
+        self.connection.execute(f"SET amax.fault_point = '{points}'")
+        self.statements, self.error = statements, None
+        self.start()
+
+    def run(self):
+        try:
+            for statement in self.statements:
+                self.connection.execute(statement)
+        except psycopg.Error as error:
+            self.error = error
+
+    def ended(self):
+        self.join(60)
+        if self.is_alive():
+            raise Mismatch(f"it hangs: {self.statements[-1]}")
+        self.connection.close()
+        if self.error:
+            raise self.error
+
+
+class Holder:
+    """Holds advisory locks and sees who waits."""
+
+    def __init__(self, server, *locks):
+        self.connection = server.connect("races")
+        for lock in locks:
+            self.connection.execute(f"SELECT pg_advisory_lock({lock})")
+
+    def release(self, lock):
+        self.connection.execute(f"SELECT pg_advisory_unlock({lock})")
+
+    def until(self, session, event):
+        """Waits until the session waits for such an event, any if that is %; whether it does, or has ended."""
+        deadline = time.monotonic() + 30
+        while session.is_alive() and time.monotonic() < deadline:
+            if one(self.connection, f"SELECT count(*) FROM pg_stat_activity WHERE pid = {session.pid} AND wait_event_type IN ('Lock', 'LWLock') "
+                                    f"AND wait_event LIKE '{event}'"):
+                return True
+            time.sleep(0.01)
+        if session.is_alive():
+            found = self.connection.execute(f"SELECT wait_event_type, wait_event FROM pg_stat_activity WHERE pid = {session.pid}").fetchone()
+            raise Mismatch(f"it does not come to wait for {event}, but for {found}: {session.statements[-1]}")
+        return False
+
+    def close(self):
+        self.connection.close()
+
+
+def check(connection, table, rows):
+    equal("rows", one(connection, f"SELECT count(*) FROM {table}"), rows)
+    problems = connection.execute(f"SELECT * FROM amax.verify('{table}')").fetchall()
+    equal("problems", problems, [])
+
+
+def pruned_while_sealed(server):
+    """A page is not pruned once a flush has it: whoever changes a row then waits for the flush, and the change is not lost."""
+    with server.connect("races") as control:
+        rows = filled(control, "sealed")
+        # Pages whose rows all live, and that somebody may still prune.
+        control.execute("BEGIN; DELETE FROM sealed; ROLLBACK")
+        holder = Holder(server, 1, 2, 3)
+        flush = Session(server, "flush_sealing@1 flush_sealed@3", "SET amax.flush_threshold = 16; BEGIN",
+                        *["INSERT INTO sealed SELECT -i, repeat('y', 700) FROM generate_series(1, 300) i"] * 30, "COMMIT")
+        if not holder.until(flush, "advisory"):
+            raise Mismatch("a commit was to flush")
+        # It has the first page's lock.
+        reader = Session(server, "prune_chosen@2", "SELECT a FROM sealed LIMIT 1")
+        if not holder.until(reader, "%"):
+            raise Mismatch("the reader was to meet the page that is being sealed")
+        holder.release(1)
+        holder.until(flush, "advisory")
+        # With all pages sealed, the reader goes on, if it has been held up.
+        holder.release(2)
+        reader.ended()
+        writer = Session(server, "", "UPDATE sealed SET s = 'changed' WHERE a = 1")
+        holder.until(writer, "%")
+        holder.release(3)
+        writer.ended()
+        flush.ended()
+        holder.close()
+        equal("changed rows", one(control, "SELECT count(*) FROM sealed WHERE s = 'changed'"), 5)
+        check(control, "sealed", rows + 30 * 300)
+        control.execute("VACUUM sealed")
+        equal("changed rows", one(control, "SELECT count(*) FROM sealed WHERE s = 'changed'"), 5)
+        check(control, "sealed", rows + 30 * 300)
+        control.execute("DROP TABLE sealed")
+        return f"{rows} rows"
+
+
+def unsummarized(control, table):
+    """A table of row pages that its BRIN index knows nothing of."""
+    control.execute(f"SET amax.flush_inline = off; CREATE TABLE {table} (a int, s text) USING amax WITH (autovacuum_enabled = off)")
+    control.execute(f"CREATE INDEX ON {table} USING brin (a) WITH (pages_per_range = 1)")
+    for first in (1, 901):
+        control.execute(f"INSERT INTO {table} SELECT i, repeat('x', 700) FROM generate_series({first}, {first + 899}) i")
+    control.execute("SET amax.flush_inline = on; SET amax.flush_threshold = 16")
+
+
+ADD = "INSERT INTO {table} SELECT 1000000 + i, repeat('y', 700) FROM generate_series(1, 300) i"
+
+
+def flushed(control, table, commits):
+    """Commits of which one, at least, flushes what others have left."""
+    before = one(control, f"SELECT count(*) FROM amax.components('{table}')")
+    for _ in range(commits):
+        control.execute("BEGIN")
+        for _ in range(10):
+            control.execute(ADD.format(table=table))
+        control.execute("COMMIT")
+    if one(control, f"SELECT count(*) FROM amax.components('{table}')") <= before:
+        raise Mismatch("a commit was to flush")
+
+
+def all_summarized(control, table, rows):
+    """All rows are there, and the index finds those that were there first."""
+    check(control, table, rows)
+    control.execute("SET enable_seqscan = off; SET amax.custom_scan = off")
+    plan = "".join(row[0] for row in control.execute(f"EXPLAIN SELECT count(*) FROM {table} WHERE a = 7"))
+    if "Bitmap" not in plan:
+        raise Mismatch(f"the index is not used: {plan}")
+    found = one(control, f"SELECT count(*) FROM generate_series(1, 1800) i WHERE EXISTS (SELECT FROM {table} WHERE a = i OFFSET 0)")
+    equal("rows that the index finds", found, 1800)
+    control.execute(f"DROP TABLE {table}; RESET enable_seqscan; RESET amax.custom_scan")
+    return f"{rows} rows"
+
+
+def summarized_while_reused(server):
+    """BRIN summarizes the rows of a block, not of the block that has its page by then."""
+    with server.connect("races") as control:
+        unsummarized(control, "reused")
+        holder = Holder(server, 1)
+        vacuum = Session(server, "range_located@1", "VACUUM reused")
+        if not holder.until(vacuum, "advisory"):
+            raise Mismatch("VACUUM was to summarize")
+        # A flush, a reclaim, and rows in the page that was the block's.
+        flushed(control, "reused", 4)
+        holder.release(1)
+        vacuum.ended()
+        holder.close()
+        return all_summarized(control, "reused", 1800 + 12000)
+
+
+def main():
+    directory, results, *names = sys.argv[1:]
+    server = Server(directory, "races", ["autovacuum = off", "fsync = off"])
+    server.start()
+    with server.connect() as control:
+        control.execute("CREATE DATABASE races")
+    with server.connect("races") as control:
+        control.execute("CREATE EXTENSION amax")
+    passed = failed = 0
+    for test in (pruned_while_sealed, summarized_while_reused):
+        if names and test.__name__ not in names:
+            continue
+        try:
+            print(f"ok      {test.__name__}: {test(server)}", flush=True)
+            passed += 1
+        except Exception:  # pylint: disable=broad-except
+            print(f"FAILED  {test.__name__}\n    " + traceback.format_exc().replace("\n", "\n    "), flush=True)
+            failed += 1
+    if failed:
+        shutil.copy(server.log, pathlib.Path(results) / "server.log")
+    server.stop()
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed or not passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
