@@ -65,6 +65,11 @@ class Comparing(unittest.TestCase):
         self.assertFalse(same("SELECT a FROM t;", table("a", "1", "2", "2"), table("a", "1", "1", "2")))
         self.assertFalse(same("SELECT a FROM t;", table("a", "1", "2"), table("a", "1")))
 
+    def test_order_of_cursors_and_prepared_statements(self):
+        script = ["DECLARE c CURSOR FOR SELECT a FROM t ORDER BY a;", "FETCH ALL FROM c;", "PREPARE p AS SELECT a FROM t;", "EXECUTE p;"]
+        named = compare.Comparison.resolve(cut_script(script, script))
+        self.assertEqual([orders(s.runs) for s in named], [True, True, False, False])
+
     def test_values(self):
         self.assertFalse(same("SELECT a FROM t;", table("a", "1", "2"), table("a", "1", "3")))
         self.assertFalse(same("SELECT a FROM t;", table("a", "1"), table("a", "")))
