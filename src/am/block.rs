@@ -323,7 +323,7 @@ pub unsafe fn prune(rel: pg_sys::Relation, pin: &Pin) {
         rowpage::is_sealed(pin.page())
     };
     if !sealed {
-        crate::maintenance::fault("prune_chosen");
+        crate::fault::fault("prune_chosen");
         pg_sys::heap_page_prune_opt(rel, pin.buffer());
     }
 }

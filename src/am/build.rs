@@ -190,7 +190,7 @@ fn locate_pinned(rel: pg_sys::Relation, v: u32) -> (Place, Option<Pin>) {
         let Place::Hot(p) = place else {
             return (place, None);
         };
-        crate::maintenance::fault("range_located");
+        crate::fault::fault("range_located");
         let pin = Pin::hold(rel, p);
         if map::physical(rel, v) == Some(p) {
             rowpage::check(rel, &pin);
