@@ -39,6 +39,12 @@ CREATE FUNCTION amax.columns("table" regclass)
   LANGUAGE C VOLATILE STRICT AS 'MODULE_PATHNAME', 'columns_wrapper';
 COMMENT ON FUNCTION amax.columns(regclass) IS 'columns of an amax table on disk: SQL columns and JSON paths';
 
+CREATE FUNCTION amax.schema("table" regclass)
+  RETURNS TABLE (attname text, path text, depth int, types text[], counts bigint[], "values" bigint, parents bigint, optional boolean,
+                 leaves int)
+  LANGUAGE C VOLATILE STRICT AS 'MODULE_PATHNAME', 'schema_wrapper';
+COMMENT ON FUNCTION amax.schema(regclass) IS 'paths of the documents in the columnar rows of an amax table, with the types of their values';
+
 CREATE FUNCTION amax.verify("table" regclass) RETURNS SETOF text
   LANGUAGE C VOLATILE STRICT AS 'MODULE_PATHNAME', 'verify_wrapper';
 COMMENT ON FUNCTION amax.verify(regclass) IS 'problems found in the structures of an amax table; no rows if there are none';

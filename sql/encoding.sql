@@ -10,5 +10,6 @@ SELECT "straße" ->> 'größe', count(*) FROM words WHERE "straße" @> '{"ß": [
 EXPLAIN (COSTS OFF) SELECT "straße" -> 'ß' @> '["é"]', "straße" ? 'ß' FROM words WHERE "straße" ->> 'größe' = 'Äpfel1' AND t = 'ä1';
 EXPLAIN (COSTS OFF) SELECT v FROM words, jsonb_array_elements("straße" -> 'ß') v;
 SELECT DISTINCT path, min FROM amax.columns('words') WHERE min ~ '[?]' ORDER BY 1, 2;
+SELECT attname, path FROM amax.schema('words');
 \c :here
 DROP DATABASE amax_latin1;

@@ -23,7 +23,7 @@ pub fn open(table: pg_sys::Oid) -> Opened {
     opened
 }
 
-fn components_of(table: pg_sys::Oid) -> (Opened, std::rc::Rc<amax_lsm::Manifest>) {
+pub fn components_of(table: pg_sys::Oid) -> (Opened, std::rc::Rc<amax_lsm::Manifest>) {
     let opened = open(table);
     let manifest = manifest::current(opened.0);
     (opened, manifest)
@@ -128,6 +128,23 @@ fn leaves(
     TableIterator::new(rows)
 }
 
+/// Refuses what tells of values, as pg_stats does: policies may hide the rows that they are of.
+pub fn check_row_security(table: &Opened) {
+    let own_rights = pg_sys::InvalidOid;
+    // SAFETY: the relation is open.
+    let security = unsafe { pg_sys::check_enable_rls((*table.0).rd_id, own_rights, false) };
+    if security == pg_sys::CheckEnableRlsResult::RLS_ENABLED as i32 {
+        ereport!(
+            ERROR,
+            PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
+            format!(
+                "columns of table \"{}\" are hidden by row-level security",
+                rel_name(table.0)
+            )
+        );
+    }
+}
+
 /// `amax.columns(table)`: what each leaf holds, a row per SQL column or JSON path and type.
 #[pg_extern]
 #[allow(clippy::type_complexity)]
@@ -152,19 +169,7 @@ fn columns(
     ),
 > {
     let (opened, manifest) = components_of(table);
-    // As with pg_stats: paths and values are of rows that policies may hide.
-    let own_rights = pg_sys::InvalidOid;
-    let security = unsafe { pg_sys::check_enable_rls(table, own_rights, false) };
-    if security == pg_sys::CheckEnableRlsResult::RLS_ENABLED as i32 {
-        ereport!(
-            ERROR,
-            PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
-            format!(
-                "columns of table \"{}\" are hidden by row-level security",
-                rel_name(opened.0)
-            )
-        );
-    }
+    check_row_security(&opened);
     let mut rows = Vec::new();
     for component in &manifest.components {
         for at in 0..component.leaves as usize {
@@ -194,7 +199,7 @@ fn columns(
 }
 
 /// What is no text of the database's encoding, as it may be where that is not UTF-8, with question marks.
-fn plain(text: String) -> String {
+pub fn plain(text: String) -> String {
     // SAFETY: it returns a number that the session has from its start.
     if unsafe { pg_sys::GetDatabaseEncoding() } == pg_sys::pg_enc::PG_UTF8 as i32 {
         return text;

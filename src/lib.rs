@@ -22,6 +22,7 @@ mod memory;
 mod options;
 mod pg;
 mod query;
+mod schema;
 mod storage;
 mod subtransaction;
 mod types;
