@@ -17,20 +17,25 @@ pub unsafe fn attempt<R>(
     let result = catch(codes, f);
     let left = hand::end();
     if result.is_err() && left.pages() > 0 {
-        manifest::publish(rel, |manifest| manifest.free.give_all(&left));
+        // That needs a page in its turn; without, the search for lost pages finds them.
+        let give_back = || manifest::publish(rel, |manifest| manifest.free.give_all(&left));
+        if let Err(full) = catch(&[DISK_FULL], give_back) {
+            ereport!(DEBUG1, DISK_FULL, full.message);
+        }
     }
     result
 }
 
-/// Appends what the reserve lacks, if the file can grow. The caller holds the maintenance lock.
+/// Appends what the reserve lacks, and what stubs need of the maps of free space and visibility, if files can grow. The caller holds the maintenance lock.
 pub unsafe fn fill_reserve(rel: pg_sys::Relation) {
-    let current = manifest::current(rel);
-    if current.components.is_empty() || current.free.pages() >= space::kept(&current) {
+    if manifest::current(rel).components.is_empty() {
         return;
     }
     let filled = attempt(rel, &[DISK_FULL], || {
         let appended = space::reserve_for(rel, 0);
-        manifest::publish(rel, |manifest| manifest.free.give_all(&appended));
+        if appended.pages() > 0 {
+            manifest::publish(rel, |manifest| manifest.free.give_all(&appended));
+        }
     });
     if let Err(full) = filled {
         ereport!(DEBUG1, DISK_FULL, full.message);

@@ -16,6 +16,7 @@ use crate::storage::cache::file_id;
 use crate::storage::map::{self, Grown};
 use crate::storage::space::DISK_FULL;
 use crate::storage::{manifest, meta};
+use crate::subtransaction::catch;
 use amax_lsm::Key;
 use pgrx::prelude::*;
 use std::cell::Cell;
@@ -96,7 +97,7 @@ unsafe fn try_flush(rel: pg_sys::Relation) {
         RESTS_UNTIL.set(Some(Instant::now() + REST));
         if cause.code == DISK_FULL {
             // The file was lengthened as far as it goes: that is for rows now.
-            reclaim::give_to_rows(rel, u64::MAX);
+            let _ = catch(CODES, || reclaim::give_to_rows(rel, u64::MAX));
         }
         let message = format!("rows of relation \"{}\" stay in row pages", rel_name(rel));
         ereport!(LOG, cause.code, message, cause.message);

@@ -7,8 +7,10 @@
 use crate::pg::horizon::removable;
 use crate::storage::buffer::{physical_blocks, Pin};
 use crate::storage::{census, manifest, map, meta};
+use amax_lsm::meta as layout;
 use amax_lsm::{Extent, Manifest, RangeSet, Suspects};
 use pgrx::pg_sys;
+use std::collections::HashSet;
 
 /// Blocks that nobody has rows in and nobody will have: no index entry is right to lead there.
 pub unsafe fn failed_blocks(rel: pg_sys::Relation) -> RangeSet {
@@ -41,23 +43,36 @@ pub unsafe fn collect(rel: pg_sys::Relation, voided: &RangeSet) -> u64 {
         Some(suspects) if !removable(rel, suspects.safexid) => return 0,
         suspects => suspects.as_ref(),
     };
-    let pages = physical_blocks(rel);
-    let current = manifest::current(rel);
-    let census = census::take(rel, &current, pages);
-    let is_lost = |&page: &u32| ripe.is_some_and(|s| s.pages.contains(page)) && is_ours(rel, page);
-    let (lost, left): (Vec<u32>, Vec<u32>) = census.unknown().partition(is_lost);
-    let suspects = suspects(rel, &left, voided);
-    if ripe.is_none() && suspects.is_none() && voided.is_empty() {
-        return 0;
-    }
-    manifest::publish(rel, |manifest: &mut Manifest| {
-        for &start in &lost {
-            manifest.free.give(Extent { start, len: 1 });
+    // A census is right while the manifest stays; where loads change it all the time, a later VACUUM has more luck.
+    for _ in 0..3 {
+        let sequence = meta::read(rel, layout::sequence);
+        let pages = physical_blocks(rel);
+        let census = census::take(rel, &manifest::current(rel), pages);
+        let is_lost =
+            |&page: &u32| ripe.is_some_and(|s| s.pages.contains(page)) && is_ours(rel, page);
+        let (mut lost, left): (Vec<u32>, Vec<u32>) = census.unknown().partition(is_lost);
+        if !lost.is_empty() {
+            // Or one of the stub directory by now.
+            let linked: HashSet<u32> = map::walk(rel).0.iter().map(|link| link.page).collect();
+            lost.retain(|page| !linked.contains(page));
         }
-        manifest.void.union(voided);
-        manifest.suspects = suspects;
-    });
-    lost.len() as u64
+        let suspects = suspects(rel, &left, voided);
+        if ripe.is_none() && suspects.is_none() && voided.is_empty() {
+            return 0;
+        }
+        let unchanged = |meta: &[u8]| Some(layout::sequence(meta)) == sequence;
+        let published = manifest::publish_if(rel, unchanged, |manifest: &mut Manifest| {
+            for &start in &lost {
+                manifest.free.give(Extent { start, len: 1 });
+            }
+            manifest.void.union(voided);
+            manifest.suspects = suspects;
+        });
+        if published.is_some() {
+            return lost.len() as u64;
+        }
+    }
+    0
 }
 
 unsafe fn suspects(rel: pg_sys::Relation, unknown: &[u32], voided: &RangeSet) -> Option<Suspects> {

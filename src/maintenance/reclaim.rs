@@ -101,7 +101,9 @@ pub unsafe fn reclaim(rel: pg_sys::Relation) -> u64 {
         }
         manifest.retired.retain(|r| !ripe.contains(r));
         manifest.retired.append(&mut kept);
-        manifest.set_free(&freed);
+        for &extent in &freed {
+            manifest.free.give(extent);
+        }
     });
     freed.iter().map(|e| u64::from(e.len)).sum()
 }

@@ -24,6 +24,7 @@ pub fn write(rel: pg_sys::Relation, free: &mut FreeSpace, bytes: &[u8]) -> Blob 
     let mut extents: Vec<Extent> = Vec::new();
     for group in bytes.chunks(PAYLOAD * PER_RECORD) {
         let mut change = Change::begin(rel);
+        let mut appended = FreeSpace::default();
         for chunk in group.chunks(PAYLOAD) {
             let (page, block) = match reused.next() {
                 Some(block) => {
@@ -33,7 +34,7 @@ pub fn write(rel: pg_sys::Relation, free: &mut FreeSpace, bytes: &[u8]) -> Blob 
                 }
                 None => {
                     let (page, start) = change.append(Kind::Blob);
-                    hand::take(Extent { start, len: 1 });
+                    appended.give(Extent { start, len: 1 });
                     (page, start)
                 }
             };
@@ -47,6 +48,8 @@ pub fn write(rel: pg_sys::Relation, free: &mut FreeSpace, bytes: &[u8]) -> Blob 
             }
         }
         change.commit();
+        // Not before: until then they are zeros, and hio.c may take the last of the file for a row page.
+        hand::take(&appended);
         crate::memory::check_for_interrupts();
     }
     Blob {

@@ -1,7 +1,7 @@
 //! Pages in hand: taken from the free ones or appended by maintenance under way, and in no manifest yet. When it fails they are to be free again;
-//! a crash leaves them to VACUUM's search for lost pages.
+//! a crash leaves them to VACUUM's search for lost pages. Pages are in hand once they are pages of ours, not before.
 
-use amax_lsm::{Extent, FreeSpace};
+use amax_lsm::FreeSpace;
 use std::cell::RefCell;
 
 thread_local! {
@@ -14,10 +14,10 @@ pub fn begin() {
 }
 
 /// Notes pages, if somebody has begun.
-pub fn take(extent: Extent) {
+pub fn take(more: &FreeSpace) {
     PAGES.with_borrow_mut(|pages| {
         if let Some(pages) = pages {
-            pages.give(extent);
+            pages.give_all(more);
         }
     });
 }

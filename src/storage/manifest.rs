@@ -5,7 +5,7 @@ use super::damage::corrupt;
 use super::meta::BLOCK as META;
 use super::{blob, cache, hand, meta};
 use crate::pg::relation::rel_name;
-use amax_lsm::{meta as layout, Blob, Component, Damaged, Directory, Extent, FreeSpace, Manifest};
+use amax_lsm::{meta as layout, Blob, Component, Damaged, Directory, FreeSpace, Manifest};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 use std::rc::Rc;
@@ -105,9 +105,21 @@ pub fn cancel_replaced() -> ! {
 /// Changes the manifest: `f` gets the newest one under the metapage's lock, so changes by different backends do not lose each
 /// other. The old manifest's pages are free then: it is only read under the metapage's lock.
 pub fn publish<R>(rel: pg_sys::Relation, f: impl FnOnce(&mut Manifest) -> R) -> R {
+    publish_if(rel, |_| true, f).expect("there is no condition")
+}
+
+/// The same if the metapage is as `holds` says.
+pub fn publish_if<R>(
+    rel: pg_sys::Relation,
+    holds: impl FnOnce(&[u8]) -> bool,
+    f: impl FnOnce(&mut Manifest) -> R,
+) -> Option<R> {
     meta::ensure(rel);
     let mut change = Change::begin(rel);
     let page = change.page(META, Kind::Meta);
+    if !holds(change.payload(page)) {
+        return None;
+    }
     let old = layout::manifest(change.payload(page));
     let mut manifest = load(rel, old.clone());
     manifest.stamp(unsafe { pg_sys::ReadNextFullTransactionId() }.value);
@@ -119,7 +131,10 @@ pub fn publish<R>(rel: pg_sys::Relation, f: impl FnOnce(&mut Manifest) -> R) -> 
     let mut reserved = FreeSpace::default();
     taken.into_iter().for_each(|extent| reserved.give(extent));
     let old = old.expect("loaded above").extents;
-    manifest.set_free(&old);
+    for extent in old {
+        manifest.free.give(extent);
+    }
+    manifest.trust_free();
     let mut blob = blob::write(rel, &mut reserved, &manifest.encode());
     // A page taken in vain stays with this manifest and is free when it goes.
     blob.extents.extend(reserved.take(u32::MAX));
@@ -135,7 +150,7 @@ pub fn publish<R>(rel: pg_sys::Relation, f: impl FnOnce(&mut Manifest) -> R) -> 
     }
     change.commit();
     hand::empty();
-    result
+    Some(result)
 }
 
 /// Pages that writing this manifest down may take, with the pages of the one before among the free ones.
@@ -157,10 +172,7 @@ pub fn take_free(rel: pg_sys::Relation, kept: fn(&Manifest) -> u64) -> FreeSpace
         kept.into_iter().for_each(|e| manifest.free.give(e));
         taken
     });
-    for &(start, end) in taken.ranges().ranges() {
-        let len = end - start;
-        hand::take(Extent { start, len });
-    }
+    hand::take(&taken);
     taken
 }
 

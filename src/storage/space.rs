@@ -1,4 +1,4 @@
-//! Room where the file cannot grow: the disk is full, or a quota is reached.
+//! Room where the file cannot grow: the disk is full.
 //!
 //! Heap needs no space to delete or lock a row; we need a stub, and a page of the stub directory. So a table with components has a *reserve*
 //! of free pages, which loads, flushes and merges leave alone: for stubs, and for the next manifest.
@@ -46,9 +46,10 @@ pub fn reserve_for(rel: pg_sys::Relation, pages: u64) -> FreeSpace {
     let current = manifest::current(rel);
     let mut appended = FreeSpace::default();
     for _ in current.free.pages()..kept_with(&current, pages) {
-        appended.give(append(rel));
+        let start = append(rel);
+        appended.give(Extent { start, len: 1 });
     }
-    if appended.pages() > 0 && for_stubs(current.pages() + pages) > 0 {
+    if for_stubs(current.pages() + pages) > 0 {
         // SAFETY: an open relation; we hold no page.
         unsafe { lengthen_maps(rel) };
     }
@@ -58,7 +59,8 @@ pub fn reserve_for(rel: pg_sys::Relation, pages: u64) -> FreeSpace {
 /// Heap's insertion of a stub looks at the free space map and the visibility map, and lengthens their files if need be.
 unsafe fn lengthen_maps(rel: pg_sys::Relation) {
     let last = physical_blocks(rel) - 1;
-    pg_sys::RecordPageWithFreeSpace(rel, last, 0);
+    let known = pg_sys::GetRecordedFreeSpace(rel, last);
+    pg_sys::RecordPageWithFreeSpace(rel, last, known);
     let mut buffer = pg_sys::InvalidBuffer as pg_sys::Buffer;
     pg_sys::visibilitymap_pin(rel, last, &mut buffer);
     pg_sys::ReleaseBuffer(buffer);
@@ -72,9 +74,9 @@ pub const DISK_FULL: PgSqlErrorCode = PgSqlErrorCode::ERRCODE_DISK_FULL;
 pub fn page(rel: pg_sys::Relation, kept: fn(&Manifest) -> u64) -> u32 {
     // PostgreSQL allows no subtransaction while workers read for us; who does that does not change columnar rows.
     if unsafe { pg_sys::IsInParallelMode() } {
-        return append(rel).start;
+        return append(rel);
     }
-    match unsafe { catch(&[DISK_FULL], || append(rel).start) } {
+    match unsafe { catch(&[DISK_FULL], || append(rel)) } {
         Ok(block) => block,
         Err(full) => reserved(rel, kept).unwrap_or_else(|| {
             ErrorReport::new(
@@ -191,11 +193,12 @@ unsafe fn free_space_needed(rel: pg_sys::Relation, bytes: usize) -> usize {
     (bytes + saved).min(bytes.max(nearly_empty)).min(EMPTY)
 }
 
-fn append(rel: pg_sys::Relation) -> Extent {
+fn append(rel: pg_sys::Relation) -> u32 {
     let mut change = Change::begin(rel);
     let (_, start) = change.append(Kind::Blob);
     change.commit();
-    let extent = Extent { start, len: 1 };
-    hand::take(extent);
-    extent
+    let mut appended = FreeSpace::default();
+    appended.give(Extent { start, len: 1 });
+    hand::take(&appended);
+    start
 }

@@ -208,15 +208,11 @@ impl Manifest {
         });
     }
 
-    /// Makes pages free. Whoever takes them has them in hand until he publishes; that they were suspects says nothing of them any more.
-    pub fn set_free(&mut self, extents: &[Extent]) {
-        let mut pages = RangeSet::default();
-        for extent in extents {
-            pages.insert(extent.start, extent.start + extent.len);
-            self.free.give(*extent);
-        }
+    /// Takes free pages off the suspects: whoever takes them has them in hand until he publishes, and that they were suspects says nothing of
+    /// them any more. Due with each change.
+    pub fn trust_free(&mut self) {
         if let Some(suspects) = &mut self.suspects {
-            suspects.pages = suspects.pages.difference(&pages);
+            suspects.pages = suspects.pages.difference(self.free.ranges());
         }
     }
 
@@ -315,14 +311,13 @@ mod tests {
         manifest.retire(RetiredPages::Rows(vec![(1, 2)]));
         assert!(manifest.wants_stamp());
         manifest.stamp(7);
-        manifest.retire(RetiredPages::Columnar(vec![]));
         assert!(!manifest.wants_stamp());
         manifest.retire(RetiredPages::Columnar(vec![]));
         assert!(manifest.wants_stamp());
         manifest.stamp(9);
         assert!(!manifest.wants_stamp());
         let xids: Vec<_> = manifest.retired.iter().map(|r| r.safexid).collect();
-        assert_eq!(xids, [7, 9, 9]);
+        assert_eq!(xids, [7, 9]);
     }
 
     #[test]
@@ -337,7 +332,8 @@ mod tests {
             }),
             ..Default::default()
         };
-        manifest.set_free(&[Extent { start: 5, len: 2 }]);
+        manifest.free.give(Extent { start: 5, len: 2 });
+        manifest.trust_free();
         assert_eq!(manifest.free.pages(), 2);
         let suspects = manifest.suspects.unwrap();
         assert_eq!(suspects.pages.ranges(), [(3, 5), (7, 9)]);

@@ -95,8 +95,11 @@ class Table:
         if found[0] != found[1]:
             raise Mismatch(f"by index: heap has {found[0]}, amax {found[1]}")
 
-    def rows(self):
-        return self.heap.execute("SELECT count(*) FROM heap").fetchone()[0]
+    @staticmethod
+    def kept_nothing(before, sizes):
+        """VACUUMs that failed to write something have given back what they took for it, but for manifests and the maps."""
+        if max(sizes) > before + 8 or sizes[0] != sizes[-1]:
+            raise Mismatch(f"the file had {before} pages, and after VACUUMs {sizes}")
 
     def close(self):
         self.heap.close()
@@ -123,10 +126,10 @@ def deletes(server):
             if warned and last == ROWS:
                 raise Mismatch(f"VACUUM without a row: {warned}")
         table.check()
-    if table.pages() > pages:
-        raise Mismatch(f"{table.pages()} pages, {pages} before")
     for _ in range(3):
         table.vacuum()
+    if table.pages() > pages // 10:
+        raise Mismatch(f"{table.pages()} pages without a row, {pages} before")
     table.both(f"INSERT INTO {{am}} SELECT i, row_of(i, 40) FROM generate_series(1, {ROWS // 4}) i")
     table.check()
     return f"{pages} pages, {table.pages()} in the end"
@@ -161,8 +164,7 @@ def vacuums(server):
             raise Mismatch(f"VACUUM did not warn, but said {warned}")
         table.check()
         sizes.append(table.pages())
-    if sizes[0] != sizes[2]:
-        raise Mismatch(f"the file grows with every VACUUM: {sizes}")
+    table.kept_nothing(pages, sizes)
     # Some rows go all the same, and VACUUM makes room for others.
     for part in range(4):
         table.both(f"DELETE FROM {{am}} WHERE id % 4 = {part} AND id < 2000")
@@ -182,15 +184,15 @@ def merges(server):
     """A component with dead rows stays as it is when there is no room for its remainder."""
     table = Table(server, "merges")
     table.both("DELETE FROM {am} WHERE id % 3 = 0")
-    table.limit()
+    pages = table.pages()
+    table.limit(pages // 10)
     sizes = []
     for _ in range(3):
         warned = table.vacuum()
         sizes.append(table.pages())
     if not any("merge" in line for line in warned):
         raise Mismatch(f"VACUUM did not warn, but said {warned}")
-    if sizes[0] != sizes[2]:
-        raise Mismatch(f"the file grows with every VACUUM: {sizes}")
+    table.kept_nothing(pages, sizes)
     table.check()
     table.both("DELETE FROM {am} WHERE id % 3 = 1 AND id < 2000")
     table.vacuum()
@@ -208,10 +210,11 @@ def commits(server):
     table = Table(server, "commits", rows=1000, setup="SET amax.flush_inline = off")
     table.amax.execute("SET amax.flush_threshold = 0")
     table.limit(45)
+    logged = len(server.log.read_text(errors="replace"))
     before = table.heap.execute("SELECT count(*) FROM amax.components('amax')").fetchone()[0]
     for i in range(20):
         table.both(f"INSERT INTO {{am}} SELECT i, row_of(i, 40) FROM generate_series({10000 + 10 * i}, {10009 + 10 * i}) i")
-    if "stay in row pages" not in server.log.read_text(errors="replace"):
+    if "stay in row pages" not in server.log.read_text(errors="replace")[logged:]:
         raise Mismatch("no commit tried to flush")
     if table.heap.execute("SELECT count(*) FROM amax.components('amax')").fetchone()[0] != before:
         raise Mismatch("a commit did flush")
@@ -219,7 +222,34 @@ def commits(server):
     return "20 commits"
 
 
-TESTS = [deletes, locks, vacuums, merges, commits]
+def appended(server):
+    """Pages that were appended, but never written, when a flush failed are nobody's: a row that comes to one of them stays there."""
+    for more in (1, 2, 3):
+        table = Table(server, f"appended_{more}", rows=1000, setup="SET amax.flush_inline = off")
+        table.heap.execute("ALTER TABLE amax SET (vacuum_truncate = off)")
+        table.amax.execute("SET amax.flush_threshold = 0")
+        table.limit(8 + more)
+        if not any("flush" in line for line in table.vacuum()):
+            raise Mismatch("VACUUM did not warn")
+        for i in range(200):
+            row = f"SELECT {10000 + i}, row_of({i}, 200)"
+            try:
+                table.amax.execute(f"INSERT INTO amax {row}")
+            except psycopg.errors.DiskFull:
+                break
+            table.heap.execute(f"INSERT INTO heap {row}")
+        for _ in range(2):
+            table.vacuum()
+            table.check()
+        table.lift()
+        for _ in range(2):
+            table.vacuum()
+            table.check()
+        table.close()
+    return f"{i} rows inserted"
+
+
+TESTS = [deletes, locks, vacuums, merges, commits, appended]
 
 
 def initdb(server):
