@@ -2,6 +2,7 @@
 
 import psycopg
 
+from checks import equal
 from twins import Mismatch
 
 QUIET = "WITH (autovacuum_enabled = off)"
@@ -15,11 +16,6 @@ def tests(server):
     with server.connect("commits") as control:
         control.execute("CREATE EXTENSION amax")
     return [altered, locked, prepared, first_rows, reused]
-
-
-def equal(what, got, wanted):
-    if got != wanted:
-        raise Mismatch(f"{what}: {got} instead of {wanted}")
 
 
 def one(connection, query):

@@ -11,10 +11,10 @@ import pathlib
 import shutil
 import subprocess
 import sys
-import traceback
 
 import psycopg
 
+from checks import Checks
 from server import Server, as_server_user
 from twins import Mismatch
 
@@ -262,24 +262,19 @@ def main():
     directory, results, *wanted = sys.argv[1:]
     server = Server(directory, "full", ["autovacuum = off", "fsync = off", "shared_buffers = '256MB'"], make=initdb)
     server.start()
-    passed = failed = 0
+    checks = Checks()
     for test in TESTS:
         if wanted and test.__name__ not in wanted:
             continue
-        try:
-            said = test(server)
+        with checks.check(test.__name__) as said:
+            said.append(test(server))
             crashes = server.new_crashes()
             if crashes:
                 raise Mismatch("\n".join(crashes[:3]))
-            passed += 1
-            print(f"ok      {test.__name__}: {said}", flush=True)
-        except Exception:  # pylint: disable=broad-except
-            failed += 1
-            print(f"FAILED  {test.__name__}\n{traceback.format_exc()}", flush=True)
-            shutil.copy(server.log, pathlib.Path(results) / "server.log")
+    if checks.failed:
+        shutil.copy(server.log, pathlib.Path(results) / "server.log")
     server.stop()
-    print(f"{passed} passed, {failed} failed")
-    return failed > 0
+    return checks.end()
 
 
 if __name__ == "__main__":

@@ -10,11 +10,11 @@ import shutil
 import sys
 import threading
 import time
-import traceback
 
 import psycopg
 
-from commits import equal, filled, grow, one
+from checks import Checks, equal
+from commits import filled, grow, one
 from server import Server
 from twins import Mismatch
 
@@ -176,21 +176,16 @@ def main():
         control.execute("CREATE DATABASE races")
     with server.connect("races") as control:
         control.execute("CREATE EXTENSION amax")
-    passed = failed = 0
+    checks = Checks()
     for test in (pruned_while_sealed, summarized_while_reused):
         if names and test.__name__ not in names:
             continue
-        try:
-            print(f"ok      {test.__name__}: {test(server)}", flush=True)
-            passed += 1
-        except Exception:  # pylint: disable=broad-except
-            print(f"FAILED  {test.__name__}\n    " + traceback.format_exc().replace("\n", "\n    "), flush=True)
-            failed += 1
-    if failed:
+        with checks.check(test.__name__) as said:
+            said.append(test(server))
+    if checks.failed:
         shutil.copy(server.log, pathlib.Path(results) / "server.log")
     server.stop()
-    print(f"{passed} passed, {failed} failed")
-    return 1 if failed or not passed else 0
+    return checks.end()
 
 
 if __name__ == "__main__":
