@@ -89,10 +89,7 @@ unsafe fn try_flush(rel: pg_sys::Relation) {
     let Some(_lock) = MaintenanceLock::try_take(rel) else {
         return;
     };
-    const CODES: &[PgSqlErrorCode] = &[
-        PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY,
-        PgSqlErrorCode::ERRCODE_DISK_FULL,
-    ];
+    const CODES: &[PgSqlErrorCode] = &[PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY, DISK_FULL];
     if let Err(cause) = attempt(rel, CODES, || flush_others(rel)) {
         RESTS_UNTIL.set(Some(Instant::now() + REST));
         if cause.code == DISK_FULL {
