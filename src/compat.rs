@@ -2,8 +2,8 @@
 
 use pgrx::pg_sys;
 
-/// Prunes a page whose cleanup lock the caller holds: removes what is dead by `vistest`, and what ended before `oldest_xmin` in any case,
-/// so that freezing finds none of it.
+/// Prunes a page whose cleanup lock the caller holds: removes what is dead by `vistest`, and what ended before
+/// `oldest_xmin` in any case, so that freezing finds none of it.
 pub unsafe fn prune(
     rel: pg_sys::Relation,
     buffer: pg_sys::Buffer,
@@ -52,11 +52,7 @@ pub unsafe fn clear_slot(slot: *mut pg_sys::TupleTableSlot) {
 }
 
 /// ReadRecentBuffer() on the main fork, counted like ReadBuffer().
-pub unsafe fn read_recent(
-    rel: pg_sys::Relation,
-    block: pg_sys::BlockNumber,
-    recent: pg_sys::Buffer,
-) -> bool {
+pub unsafe fn read_recent(rel: pg_sys::Relation, block: pg_sys::BlockNumber, recent: pg_sys::Buffer) -> bool {
     #[cfg(feature = "pg15")]
     let file = (*rel).rd_node;
     #[cfg(not(feature = "pg15"))]

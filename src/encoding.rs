@@ -2,7 +2,7 @@
 
 use pgrx::pg_sys;
 use std::borrow::Cow;
-use std::ffi::{c_int, CStr, CString};
+use std::ffi::{CStr, CString, c_int};
 
 const UTF8: c_int = pg_sys::pg_enc::PG_UTF8 as c_int;
 
@@ -13,8 +13,8 @@ fn differs(bytes: &[u8]) -> bool {
     server != UTF8 && server != pg_sys::pg_enc::PG_SQL_ASCII as c_int && !bytes.is_ascii()
 }
 
-/// Bytes in the database's encoding as UTF-8, converted in CurrentMemoryContext where the encoding is another. SQL_ASCII may be
-/// anything.
+/// Bytes in the database's encoding as UTF-8, converted in CurrentMemoryContext where the encoding is another.
+/// SQL_ASCII may be anything.
 ///
 /// # Safety
 /// Called in a transaction.

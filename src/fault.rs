@@ -1,21 +1,19 @@
 //! Points where tests make what we do fail.
 
 #[cfg(feature = "test_hooks")]
-extern "C" {
+unsafe extern "C" {
     fn kill(process: i32, signal: i32) -> i32;
 }
 
-/// A point where tests inject an error, a crash or a pause. amax.fault_point names some, with spaces between: `NAME` raises an error, `NAME!`
-/// is a kill -9 of the server process, `NAME~N` sleeps for N milliseconds, `NAME@N` waits while somebody holds advisory lock N. Each is
-/// visited by tests/python/storage/faults.py.
+/// A point where tests inject an error, a crash or a pause. amax.fault_point names some, with spaces between: `NAME`
+/// raises an error, `NAME!` is a kill -9 of the server process, `NAME~N` sleeps for N milliseconds, `NAME@N` waits
+/// while somebody holds advisory lock N. Each is visited by tests/python/storage/faults.py.
 #[cfg(feature = "test_hooks")]
 pub fn fault(name: &str) {
     let Some(wanted) = crate::guc::fault_point() else {
         return;
     };
-    let mut actions = wanted
-        .split_whitespace()
-        .filter_map(|w| w.strip_prefix(name));
+    let mut actions = wanted.split_whitespace().filter_map(|w| w.strip_prefix(name));
     match actions.find(|action| !action.starts_with(|c: char| c.is_alphanumeric() || c == '_')) {
         Some("") => pgrx::error!("fault injected at {name}"),
         Some("!") => unsafe {
@@ -24,8 +22,7 @@ pub fn fault(name: &str) {
         Some(pause) => unsafe {
             let of = |sign| pause.strip_prefix(sign).map(str::parse::<u32>);
             if let Some(Ok(milliseconds)) = of('~') {
-                let seconds =
-                    pgrx::pg_sys::Datum::from((f64::from(milliseconds) / 1000.0).to_bits());
+                let seconds = pgrx::pg_sys::Datum::from((f64::from(milliseconds) / 1000.0).to_bits());
                 pgrx::direct_function_call_as_datum(pgrx::pg_sys::pg_sleep, &[Some(seconds)]);
             } else if let Some(Ok(lock)) = of('@') {
                 use pgrx::pg_sys::{pg_advisory_lock_shared_int8, pg_advisory_unlock_shared_int8};

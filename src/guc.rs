@@ -26,10 +26,7 @@ impl Compression {
     ];
 
     pub fn name(self) -> &'static str {
-        Self::NAMES
-            .iter()
-            .find(|n| n.1 == self)
-            .map_or("none", |n| n.0)
+        Self::NAMES.iter().find(|n| n.1 == self).map_or("none", |n| n.0)
     }
 }
 
@@ -140,11 +137,7 @@ pub fn max_components() -> i32 {
 
 /// Rows of a statement that go to row pages before it starts to build a component.
 pub fn bulk_threshold() -> u64 {
-    if eager() {
-        0
-    } else {
-        BULK_THRESHOLD.get() as u64
-    }
+    if eager() { 0 } else { BULK_THRESHOLD.get() as u64 }
 }
 
 pub fn decode_cache_bytes() -> usize {

@@ -1,5 +1,5 @@
-//! Where PostgreSQL calls us in the midst of its own work: all of its hooks that we have, and the callbacks at the end of transactions and for
-//! changes of relations. Whoever had a hook before us is called by us.
+//! Where PostgreSQL calls us in the midst of its own work: all of its hooks that we have, and the callbacks at the end
+//! of transactions and for changes of relations. Whoever had a hook before us is called by us.
 
 use crate::am::bulk;
 use crate::maintenance::inline;
@@ -169,8 +169,7 @@ unsafe extern "C-unwind" fn executor_run(
 #[pg_guard]
 unsafe extern "C-unwind" fn executor_finish(query: *mut pg_sys::QueryDesc) {
     // A query that a function runs meanwhile only to read has no command id of its own (it says 0).
-    let writes = (*query).operation != pg_sys::CmdType::CMD_SELECT
-        || (*(*query).plannedstmt).hasModifyingCTE;
+    let writes = (*query).operation != pg_sys::CmdType::CMD_SELECT || (*(*query).plannedstmt).hasModifyingCTE;
     if writes && !bulk::idle() {
         bulk::finish_command((*(*query).estate).es_output_cid);
     }
@@ -193,9 +192,7 @@ unsafe extern "C-unwind" fn process_utility(
     completion: *mut pg_sys::QueryCompletion,
 ) {
     let statement = (*planned).utilityStmt;
-    if (*statement).type_ == pg_sys::NodeTag::T_CopyStmt
-        && arrow::is_arrow(statement.cast::<pg_sys::CopyStmt>())
-    {
+    if (*statement).type_ == pg_sys::NodeTag::T_CopyStmt && arrow::is_arrow(statement.cast::<pg_sys::CopyStmt>()) {
         let processed = arrow::copy(planned, source, environment);
         if !completion.is_null() {
             (*completion).commandTag = pg_sys::CommandTag::CMDTAG_COPY;
@@ -248,7 +245,8 @@ unsafe extern "C-unwind" fn transaction(event: pg_sys::XactEvent::Type, _arg: *m
             memory::settle();
         }
         XACT_EVENT_COMMIT | XACT_EVENT_PREPARE => memory::settle(),
-        // What has grown in a transaction that is prepared is looked at by the next one that commits here, COMMIT PREPARED perhaps.
+        // What has grown in a transaction that is prepared is looked at by the next one that commits here, COMMIT
+        // PREPARED perhaps.
         _ => {}
     }
 }

@@ -1,9 +1,9 @@
 //! SQL functions to look inside a table. They read pages only, and need the right to read the table.
 
 use crate::columnar::{open_leaf, shared};
-use crate::pg::relation::{open_for_reading, rel_name, Opened};
-use crate::storage::manifest::{self, cancel_replaced, Replaced};
-use amax_lsm::{tid, RangeSet};
+use crate::pg::relation::{Opened, open_for_reading, rel_name};
+use crate::storage::manifest::{self, Replaced, cancel_replaced};
+use amax_lsm::{RangeSet, tid};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
@@ -11,9 +11,7 @@ use pgrx::prelude::*;
 pub fn open(table: pg_sys::Oid) -> Opened {
     let opened = open_for_reading(table);
     let persistence = unsafe { (*(*opened.0).rd_rel).relpersistence };
-    if persistence != pg_sys::RELPERSISTENCE_PERMANENT as i8
-        && unsafe { pg_sys::RecoveryInProgress() }
-    {
+    if persistence != pg_sys::RELPERSISTENCE_PERMANENT as i8 && unsafe { pg_sys::RecoveryInProgress() } {
         ereport!(
             ERROR,
             PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
@@ -80,8 +78,7 @@ fn components(
 /// `amax.shared_cache()`: what sessions have decoded for each other.
 #[pg_extern]
 #[allow(clippy::type_complexity)]
-fn shared_cache(
-) -> TableIterator<'static, (name!(segments, i64), name!(bytes, i64), name!(columns, i64))> {
+fn shared_cache() -> TableIterator<'static, (name!(segments, i64), name!(bytes, i64), name!(columns, i64))> {
     let (segments, bytes, columns) = shared::state();
     TableIterator::once((segments as i64, bytes as i64, columns as i64))
 }
@@ -107,11 +104,7 @@ fn leaves(
     let (opened, manifest) = components_of(table);
     let mut rows = Vec::new();
     for component in &manifest.components {
-        for (at, leaf) in manifest::directory(opened.0, component)
-            .leaves
-            .iter()
-            .enumerate()
-        {
+        for (at, leaf) in manifest::directory(opened.0, component).leaves.iter().enumerate() {
             let text = |key| format!("({},{})", tid::block(key), tid::offset(key));
             rows.push((
                 component.id as i64,

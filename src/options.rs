@@ -1,5 +1,5 @@
-//! Options per table. They are kept as a security label of the table (provider "amax"): PostgreSQL then carries them through
-//! pg_dump, pg_upgrade, TRUNCATE and rewrites, and drops them with the table. The label is a JSON object.
+//! Options per table. They are kept as a security label of the table (provider "amax"): PostgreSQL then carries them
+//! through pg_dump, pg_upgrade, TRUNCATE and rewrites, and drops them with the table. The label is a JSON object.
 
 use crate::guc::{self, Compression};
 use crate::pg::relation::{open_for_reading, require};
@@ -60,7 +60,8 @@ fn compression_named(name: &str) -> Option<Compression> {
     Compression::NAMES.iter().find(|n| n.0 == name).map(|n| n.1)
 }
 
-/// The table whose options the relation has: the one that is being rewritten, if it is its new file (make_new_heap() in cluster.c).
+/// The table whose options the relation has: the one that is being rewritten, if it is its new file (make_new_heap() in
+/// cluster.c).
 unsafe fn labelled(rel: pg_sys::Relation) -> pg_sys::Oid {
     match (*(*rel).rd_rel).relrewrite {
         pg_sys::InvalidOid => (*rel).rd_id,
@@ -115,7 +116,8 @@ fn check(options: &Map<String, Value>) {
     }
 }
 
-/// Options as a user wrote them. Numbers beyond a double and the like, which serde_json does not take, are no options either.
+/// Options as a user wrote them. Numbers beyond a double and the like, which serde_json does not take, are no options
+/// either.
 fn parse(text: &CStr) -> Map<String, Value> {
     if let Ok(Value::Object(options)) = serde_json::from_str(&text.to_string_lossy()) {
         return options;
@@ -137,12 +139,12 @@ fn invalid(name: &str, value: &Value, wanted: &str) {
     .report(PgLogLevel::ERROR);
 }
 
-/// `amax.set_options(table regclass, options jsonb)`: adds to the table's options; a null takes one back. For the table's owner.
+/// `amax.set_options(table regclass, options jsonb)`: adds to the table's options; a null takes one back. For the
+/// table's owner.
 #[pg_extern]
 fn set_options(table: pg_sys::Oid, options: pgrx::AnyElement) {
     // Not as pgrx's JsonB, which panics at what serde_json cannot hold.
-    let text =
-        unsafe { pgrx::direct_function_call::<&CStr>(pg_sys::jsonb_out, &[Some(options.datum())]) };
+    let text = unsafe { pgrx::direct_function_call::<&CStr>(pg_sys::jsonb_out, &[Some(options.datum())]) };
     let changes = parse(text.expect("jsonb has a text"));
     unsafe { pg_sys::PreventCommandIfReadOnly(c"amax.set_options()".as_ptr()) };
     // The lock SECURITY LABEL takes.
@@ -153,8 +155,7 @@ fn set_options(table: pg_sys::Oid, options: pgrx::AnyElement) {
         #[cfg(feature = "pg15")]
         let owner = pg_sys::pg_class_ownercheck(table, pg_sys::GetUserId());
         #[cfg(not(feature = "pg15"))]
-        let owner =
-            pg_sys::object_ownercheck(pg_sys::RelationRelationId, table, pg_sys::GetUserId());
+        let owner = pg_sys::object_ownercheck(pg_sys::RelationRelationId, table, pg_sys::GetUserId());
         if !owner {
             pg_sys::aclcheck_error(
                 pg_sys::AclResult::ACLCHECK_NOT_OWNER,
@@ -190,14 +191,7 @@ fn set_options(table: pg_sys::Oid, options: pgrx::AnyElement) {
 #[pg_extern]
 fn options(
     table: pg_sys::Oid,
-) -> TableIterator<
-    'static,
-    (
-        name!(name, String),
-        name!(value, String),
-        name!(source, String),
-    ),
-> {
+) -> TableIterator<'static, (name!(name, String), name!(value, String), name!(source, String))> {
     let rel = open_for_reading(table);
     let own = label(table);
     let o = Options::of(rel.0);
@@ -211,11 +205,7 @@ fn options(
         ("max_components", o.max_components.to_string()),
     ];
     let rows = rows.map(|(name, value)| {
-        let source = if own.contains_key(name) {
-            "table"
-        } else {
-            "setting"
-        };
+        let source = if own.contains_key(name) { "table" } else { "setting" };
         (name.to_string(), value, source.to_string())
     });
     TableIterator::new(rows)
@@ -223,10 +213,7 @@ fn options(
 
 /// Checks `SECURITY LABEL FOR amax`, which is what a dump restores options with.
 #[pg_guard]
-unsafe extern "C-unwind" fn relabel(
-    object: *const pg_sys::ObjectAddress,
-    label: *const std::ffi::c_char,
-) {
+unsafe extern "C-unwind" fn relabel(object: *const pg_sys::ObjectAddress, label: *const std::ffi::c_char) {
     if (*object).classId != pg_sys::RelationRelationId || (*object).objectSubId != 0 {
         ereport!(
             ERROR,

@@ -1,9 +1,10 @@
-//! `amax.schema(table)`: what the documents of a table look like, over all leaves. It reads levels and overflow columns.
+//! `amax.schema(table)`: what the documents of a table look like, over all leaves. It reads levels and overflow
+//! columns.
 
 use crate::columnar::{open_leaf, raise, storage};
 use crate::inspect::{check_row_security, components_of, plain};
 use crate::memory::check_for_interrupts;
-use crate::storage::manifest::{cancel_replaced, Replaced};
+use crate::storage::manifest::{Replaced, cancel_replaced};
 use crate::types::attribute;
 use amax_format::{ColumnType, Line, Outline};
 use pgrx::pg_sys;
@@ -59,30 +60,23 @@ fn schema(
             }
         }
     }
-    TableIterator::new(
-        columns
-            .into_iter()
-            .flat_map(|Documents { name, outline, .. }| {
-                outline.into_lines().map(move |line| {
-                    let Line { types, .. } = line;
-                    let (types, counts) = types
-                        .iter()
-                        .map(|&(name, n)| (name.to_owned(), n as i64))
-                        .unzip();
-                    (
-                        name.clone(),
-                        plain(line.path),
-                        line.depth as i32,
-                        types,
-                        counts,
-                        line.values as i64,
-                        line.parents as i64,
-                        line.optional,
-                        line.leaves as i32,
-                    )
-                })
-            }),
-    )
+    TableIterator::new(columns.into_iter().flat_map(|Documents { name, outline, .. }| {
+        outline.into_lines().map(move |line| {
+            let Line { types, .. } = line;
+            let (types, counts) = types.iter().map(|&(name, n)| (name.to_owned(), n as i64)).unzip();
+            (
+                name.clone(),
+                plain(line.path),
+                line.depth as i32,
+                types,
+                counts,
+                line.values as i64,
+                line.parents as i64,
+                line.optional,
+                line.leaves as i32,
+            )
+        })
+    }))
 }
 
 unsafe fn document_columns(rel: pg_sys::Relation) -> Vec<Documents> {

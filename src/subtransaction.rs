@@ -4,16 +4,14 @@ use pgrx::pg_sys;
 use pgrx::pg_sys::panic::CaughtError;
 use pgrx::prelude::*;
 
-/// Runs `f` in a subtransaction, which ends whatever happens (as plpgsql's blocks with EXCEPTION do it, exec_stmt_block()). An error with one
-/// of these codes undoes it, and with it go the locks, pins, snapshots and contexts that `f` has taken; what it says is the result. Other errors go on.
-/// Nothing that `f` does may need a transaction id, or be undone by aborting: what it has written must be harmless, as after a crash.
+/// Runs `f` in a subtransaction, which ends whatever happens (as plpgsql's blocks with EXCEPTION do it,
+/// exec_stmt_block()). An error with one of these codes undoes it, and with it go the locks, pins, snapshots and
+/// contexts that `f` has taken; what it says is the result. Other errors go on. Nothing that `f` does may need a
+/// transaction id, or be undone by aborting: what it has written must be harmless, as after a crash.
 ///
-/// Fit for the time before a commit, too: PostgreSQL runs deferred triggers then, whose functions may have EXCEPTION blocks
-/// (BeginInternalSubTransaction() in xact.c), and has not ended any of its own modules when it calls us.
-pub unsafe fn catch<R>(
-    codes: &'static [PgSqlErrorCode],
-    f: impl FnOnce() -> R,
-) -> Result<R, Caught> {
+/// Fit for the time before a commit, too: PostgreSQL runs deferred triggers then, whose functions may have EXCEPTION
+/// blocks (BeginInternalSubTransaction() in xact.c), and has not ended any of its own modules when it calls us.
+pub unsafe fn catch<R>(codes: &'static [PgSqlErrorCode], f: impl FnOnce() -> R) -> Result<R, Caught> {
     let context = pg_sys::CurrentMemoryContext;
     let owner = pg_sys::CurrentResourceOwner;
     pg_sys::BeginInternalSubTransaction(std::ptr::null());
@@ -23,7 +21,8 @@ pub unsafe fn catch<R>(
         pg_sys::CurrentResourceOwner = owner;
     };
     let undo = move || {
-        // An error of our own has not been to errfinish(): it leaves what locks of pages hold off, and the abort takes the locks alone.
+        // An error of our own has not been to errfinish(): it leaves what locks of pages hold off, and the abort takes
+        // the locks alone.
         pg_sys::InterruptHoldoffCount = 0;
         pg_sys::QueryCancelHoldoffCount = 0;
         pg_sys::RollbackAndReleaseCurrentSubTransaction();
@@ -58,15 +57,8 @@ pub struct Caught {
 impl Caught {
     fn of(cause: &CaughtError) -> Caught {
         use CaughtError::*;
-        let (PostgresError(report)
-        | ErrorReport(report)
-        | RustPanic {
-            ereport: report, ..
-        }) = cause;
-        let detail = report
-            .detail()
-            .map(|d| format!(" ({d})"))
-            .unwrap_or_default();
+        let (PostgresError(report) | ErrorReport(report) | RustPanic { ereport: report, .. }) = cause;
+        let detail = report.detail().map(|d| format!(" ({d})")).unwrap_or_default();
         Caught {
             code: report.sql_error_code(),
             message: format!("{}{detail}", report.message()),

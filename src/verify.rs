@@ -3,12 +3,12 @@
 use crate::columnar::{open_leaf, read_xids, stub};
 use crate::fault::fault;
 use crate::inspect::open;
-use crate::storage::buffer::{physical_blocks, Pin};
-use crate::storage::manifest::{self, cancel_replaced, Replaced};
+use crate::storage::buffer::{Pin, physical_blocks};
+use crate::storage::manifest::{self, Replaced, cancel_replaced};
 use crate::storage::{blob, census, checked, map, meta, rowpage};
 use crate::subtransaction;
 use amax_lsm::xids::precedes;
-use amax_lsm::{tid, Component, RangeSet};
+use amax_lsm::{Component, RangeSet, tid};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 use std::cell::Cell;
@@ -30,10 +30,7 @@ fn verify(table: pg_sys::Oid) -> SetOfIterator<'static, String> {
         let name = format!("component {}", component.id);
         for &(start, end) in component.blocks.ranges() {
             if end > blocks {
-                problems.push(format!(
-                    "{name}: owns block {}, the relation has {blocks}",
-                    end - 1
-                ));
+                problems.push(format!("{name}: owns block {}, the relation has {blocks}", end - 1));
             }
             if (start..end).any(|v| owned.contains(v)) {
                 problems.push(format!(
@@ -132,11 +129,7 @@ fn check_component(rel: pg_sys::Relation, component: &Component) -> Vec<String> 
         }
         let keys = leaf.keys();
         if keys.len() != entry.rows as usize {
-            problems.push(format!(
-                "leaf {at}: {} keys, directory says {}",
-                keys.len(),
-                entry.rows
-            ));
+            problems.push(format!("leaf {at}: {} keys, directory says {}", keys.len(), entry.rows));
         }
         if keys.iter().any(|k| k < entry.first || k > entry.last) {
             problems.push(format!("leaf {at}: keys outside the directory's range"));
@@ -157,10 +150,7 @@ fn check_component(rel: pg_sys::Relation, component: &Component) -> Vec<String> 
         }
     }
     if rows != component.rows {
-        problems.push(format!(
-            "{rows} rows in its blocks, manifest says {}",
-            component.rows
-        ));
+        problems.push(format!("{rows} rows in its blocks, manifest says {}", component.rows));
     }
     problems
 }

@@ -1,13 +1,13 @@
 //! ANALYZE's sample: blocks in ascending order, all rows of each. Counts as heapam_scan_analyze_next_tuple() does.
 
-use super::block::{locate, Place};
-use super::descriptor::{state, Sample};
+use super::block::{Place, locate};
+use super::descriptor::{Sample, state};
 use super::slot;
 use crate::columnar;
 use crate::heap::tuple::{raw_xmin, update_xid};
 use crate::storage::buffer::Pin;
-use crate::storage::manifest::{cancel_replaced, Replaced};
-use crate::storage::rowpage::{self, heap_tuple, is_stub, set_tid, Item};
+use crate::storage::manifest::{Replaced, cancel_replaced};
+use crate::storage::rowpage::{self, Item, heap_tuple, is_stub, set_tid};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
@@ -21,14 +21,11 @@ pub unsafe extern "C-unwind" fn next_block(
     open(scan, v)
 }
 
-/// The next block of the sample that has rows. The stream only says which logical block that is: its own look-ahead would read the
-/// physical block of that number.
+/// The next block of the sample that has rows. The stream only says which logical block that is: its own look-ahead
+/// would read the physical block of that number.
 #[cfg(not(any(feature = "pg15", feature = "pg16")))]
 #[pg_guard]
-pub unsafe extern "C-unwind" fn next_block(
-    scan: pg_sys::TableScanDesc,
-    stream: *mut pg_sys::ReadStream,
-) -> bool {
+pub unsafe extern "C-unwind" fn next_block(scan: pg_sys::TableScanDesc, stream: *mut pg_sys::ReadStream) -> bool {
     let mut strategy = std::ptr::null_mut();
     loop {
         crate::memory::check_for_interrupts();
@@ -94,8 +91,7 @@ pub unsafe extern "C-unwind" fn next_tuple(
                 if rowpage::item(pin.page(), offset) == Item::Dead {
                     *dead += 1.0;
                 }
-                let Some(mut tuple) = heap_tuple(rel, pin, offset).filter(|t| !is_stub(t.t_data))
-                else {
+                let Some(mut tuple) = heap_tuple(rel, pin, offset).filter(|t| !is_stub(t.t_data)) else {
                     continue;
                 };
                 if counts(&mut tuple, oldest_xmin, pin, live, dead) {

@@ -1,17 +1,19 @@
 //! Bitmap scans: the rows of the blocks that a bitmap names.
 
-use super::descriptor::{state, Position};
+use super::descriptor::{Position, state};
 use crate::columnar::Pick;
 use crate::pg::snapshot::{is_serializable, predicate_lock};
 use crate::pg::stats::count_fetch;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
-/// Loads the rows of block `v` that entries with these offsets point to, or all of a lossy page's (None). False if there are none.
+/// Loads the rows of block `v` that entries with these offsets point to, or all of a lossy page's (None). False if
+/// there are none.
 unsafe fn load(scan: pg_sys::TableScanDesc, v: u32, offsets: Option<&[u16]>) -> bool {
     let s = state(scan);
     s.at = Position::In { row: -1 };
-    // Entries past the end are of rows that came later. Under SERIALIZABLE they are looked at for conflicts, as in heap.
+    // Entries past the end are of rows that came later. Under SERIALIZABLE they are looked at for conflicts, as in
+    // heap.
     if v >= s.blocks && !is_serializable() {
         s.block.clear();
         return false;
@@ -46,10 +48,7 @@ unsafe fn next_row(scan: pg_sys::TableScanDesc, slot: *mut pg_sys::TupleTableSlo
 
 #[cfg(not(feature = "pg18"))]
 #[pg_guard]
-pub unsafe extern "C-unwind" fn next_block(
-    scan: pg_sys::TableScanDesc,
-    page: *mut pg_sys::TBMIterateResult,
-) -> bool {
+pub unsafe extern "C-unwind" fn next_block(scan: pg_sys::TableScanDesc, page: *mut pg_sys::TBMIterateResult) -> bool {
     let offsets = usize::try_from((*page).ntuples)
         .ok()
         .map(|count| (*page).offsets.as_slice(count));
@@ -90,11 +89,7 @@ pub unsafe extern "C-unwind" fn next_tuple(
         } else {
             *exact_pages += 1;
             let mut offsets = [0; amax_lsm::tid::MAX_OFFSET as usize];
-            let count = pg_sys::tbm_extract_page_tuple(
-                &mut page,
-                offsets.as_mut_ptr(),
-                offsets.len() as u32,
-            );
+            let count = pg_sys::tbm_extract_page_tuple(&mut page, offsets.as_mut_ptr(), offsets.len() as u32);
             load(scan, page.blockno, Some(&offsets[..count as usize]));
         }
     }

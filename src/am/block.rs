@@ -1,7 +1,8 @@
 //! All rows of one logical block, wherever they live. Every kind of scan is a walk over these.
 //!
-//! A block is looked up in the manifest of the moment: when a flush moves it from a row page to a component while a scan runs, both
-//! copies hold the same rows for every snapshot that can be in use (only settled pages are flushed), so either is right.
+//! A block is looked up in the manifest of the moment: when a flush moves it from a row page to a component while a
+//! scan runs, both copies hold the same rows for every snapshot that can be in use (only settled pages are flushed), so
+//! either is right.
 
 use super::slot;
 use crate::columnar::{self, LeafRows, Pick};
@@ -36,8 +37,8 @@ pub fn locate(rel: pg_sys::Relation, v: u32) -> Place {
     Place::Nowhere
 }
 
-/// The same for a reader. Under SSI a block that is nowhere may be one of a load that goes on, which looks for locks on the relation when it
-/// publishes its rows.
+/// The same for a reader. Under SSI a block that is nowhere may be one of a load that goes on, which looks for locks on
+/// the relation when it publishes its rows.
 pub fn locate_to_read(rel: pg_sys::Relation, v: u32, snapshot: pg_sys::Snapshot) -> Place {
     match locate(rel, v) {
         Place::Nowhere if is_serializable() => {
@@ -83,8 +84,8 @@ enum Rows {
     Columnar(LeafRows),
 }
 
-/// A row page in use. On a standby no snapshot keeps the primary from emptying a page whose rows it has flushed, and a pin would only have
-/// replay wait: the page is copied.
+/// A row page in use. On a standby no snapshot keeps the primary from emptying a page whose rows it has flushed, and a
+/// pin would only have replay wait: the page is copied.
 enum HotPage {
     Pinned(Pin),
     Copied(u32, Box<PageImage>),
@@ -197,10 +198,7 @@ impl Block {
         };
         move |offset| {
             let alias = aliases.iter().find(|a| a.1 == offset).map(|a| a.0);
-            let root = roots
-                .get(offset as usize - 1)
-                .copied()
-                .filter(|&root| root != 0);
+            let root = roots.get(offset as usize - 1).copied().filter(|&root| root != 0);
             alias.or(root).unwrap_or(offset)
         }
     }
@@ -264,9 +262,7 @@ fn hot_rows(
                     let Some(mut tuple) = heap_tuple(rel, &pin, offset) else {
                         continue;
                     };
-                    if !is_stub(tuple.t_data)
-                        && rowpage::visible(rel, &mut tuple, &pin, &lock, snapshot)
-                    {
+                    if !is_stub(tuple.t_data) && rowpage::visible(rel, &mut tuple, &pin, &lock, snapshot) {
                         out.push(offset);
                     }
                 }
@@ -303,8 +299,8 @@ fn hot_rows(
     }
 }
 
-/// On a standby, after the row page of a block was read and its lock given back: whether it was that block's. A block that has lost its row page
-/// gets none again.
+/// On a standby, after the row page of a block was read and its lock given back: whether it was that block's. A block
+/// that has lost its row page gets none again.
 pub fn confirm_page(rel: pg_sys::Relation, v: u32, p: u32) -> Result<(), Replaced> {
     match map::physical(rel, v) {
         Some(now) if now == p => Ok(()),
@@ -312,8 +308,8 @@ pub fn confirm_page(rel: pg_sys::Relation, v: u32, p: u32) -> Result<(), Replace
     }
 }
 
-/// Prunes a row page if it is worth it (pruneheap.c). Sealed pages stay as they are: pruning would unseal them. A flush that has the cleanup
-/// lock when we pin the page seals it all the same, so the lock is waited for.
+/// Prunes a row page if it is worth it (pruneheap.c). Sealed pages stay as they are: pruning would unseal them. A flush
+/// that has the cleanup lock when we pin the page seals it all the same, so the lock is waited for.
 pub unsafe fn prune(rel: pg_sys::Relation, pin: &Pin) {
     if !rowpage::is_prunable(pin.page()) {
         return;
@@ -328,15 +324,10 @@ pub unsafe fn prune(rel: pg_sys::Relation, pin: &Pin) {
     }
 }
 
-/// For SSI. On a row page heap's code takes predicate locks on physical TIDs, which heap's writers check. A flush turns those into a
-/// lock on the relation after it has sealed the page; whoever reads a sealed page takes that lock at once, like readers of
-/// components.
-pub unsafe fn predicate_lock_if_sealed(
-    rel: pg_sys::Relation,
-    snapshot: pg_sys::Snapshot,
-    pin: &Pin,
-    _lock: &Lock,
-) {
+/// For SSI. On a row page heap's code takes predicate locks on physical TIDs, which heap's writers check. A flush turns
+/// those into a lock on the relation after it has sealed the page; whoever reads a sealed page takes that lock at once,
+/// like readers of components.
+pub unsafe fn predicate_lock_if_sealed(rel: pg_sys::Relation, snapshot: pg_sys::Snapshot, pin: &Pin, _lock: &Lock) {
     if rowpage::is_sealed(pin.page()) {
         predicate_lock(rel, snapshot);
     }

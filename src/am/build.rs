@@ -1,10 +1,11 @@
 //! Reading a table to build or validate an index.
 //!
-//! Row pages go through heap's own build scan, a page at a time, with the relation posing as a heap table; the TIDs it reports are
-//! translated. Going by logical block keeps the TIDs in order, which BRIN relies on. All that heap is asked is which tuples are to be
-//! indexed: predicates and expressions may run anything, which has the relation opened and built anew, and cannot do with stubs.
+//! Row pages go through heap's own build scan, a page at a time, with the relation posing as a heap table; the TIDs it
+//! reports are translated. Going by logical block keeps the TIDs in order, which BRIN relies on. All that heap is asked
+//! is which tuples are to be indexed: predicates and expressions may run anything, which has the relation opened and
+//! built anew, and cannot do with stubs.
 
-use super::block::{locate, Block, Place};
+use super::block::{Block, Place, locate};
 use super::bulk;
 use super::index_feed::IndexFeed;
 use super::slot;
@@ -12,7 +13,7 @@ use crate::columnar::Pick;
 use crate::pg::executor::{exec_qual, per_tuple_context};
 use crate::pg::snapshot::is_mvcc;
 use crate::storage::buffer::Pin;
-use crate::storage::rowpage::{self, heap_tuple, is_stub, set_tid, InHeap};
+use crate::storage::rowpage::{self, InHeap, heap_tuple, is_stub, set_tid};
 use crate::storage::{map, meta};
 use pgrx::pg_sys;
 use pgrx::pg_sys::ffi::pg_guard_ffi_boundary;
@@ -78,12 +79,12 @@ unsafe extern "C-unwind" fn translate(
         tid
     };
     let (own, root) = (logical(own), logical((*tid).ip_posid));
-    // What is indexed, and what the index does with it, is not heap's business. The relation may be built anew meanwhile.
+    // What is indexed, and what the index does with it, is not heap's business. The relation may be built anew
+    // meanwhile.
     let heap = (*t.rel).rd_tableam;
     (*t.rel).rd_tableam = t.routine;
     let outside = InHeap::suspend();
-    t.feed
-        .row_of_page(tuple, own, &t.pin, root, alive, t.callback, t.state);
+    t.feed.row_of_page(tuple, own, &t.pin, root, alive, t.callback, t.state);
     drop(outside);
     (*t.rel).rd_tableam = heap;
 }
@@ -103,7 +104,8 @@ pub unsafe extern "C-unwind" fn range_scan(
     scan: pg_sys::TableScanDesc,
 ) -> f64 {
     bulk::finish(rel);
-    // One snapshot for all pages: MVCC for a concurrent build, Any otherwise, as heapam_index_build_range_scan() chooses.
+    // One snapshot for all pages: MVCC for a concurrent build, Any otherwise, as heapam_index_build_range_scan()
+    // chooses.
     let concurrent = (*info).ii_Concurrent;
     let registered = scan.is_null() && concurrent;
     let snapshot = if !scan.is_null() {
@@ -118,10 +120,7 @@ pub unsafe extern "C-unwind" fn range_scan(
         count => start.saturating_add(count).min(meta::logical_blocks(rel)),
     };
     if progress {
-        pg_sys::pgstat_progress_update_param(
-            pg_sys::PROGRESS_SCAN_BLOCKS_TOTAL as i32,
-            (end - start.min(end)).into(),
-        );
+        pg_sys::pgstat_progress_update_param(pg_sys::PROGRESS_SCAN_BLOCKS_TOTAL as i32, (end - start.min(end)).into());
     }
     let mut columnar = IndexFeed::new(rel, index, info, snapshot, any_visible);
     let mut tuples = 0.0;
@@ -160,8 +159,7 @@ pub unsafe extern "C-unwind" fn range_scan(
                 )
             }
             Place::Columnar(manifest, component) => {
-                tuples +=
-                    columnar.block(&manifest.components[component], v, callback, callback_state)
+                tuples += columnar.block(&manifest.components[component], v, callback, callback_state)
             }
         }
         done += 1;
@@ -182,8 +180,8 @@ pub unsafe extern "C-unwind" fn range_scan(
     tuples
 }
 
-/// Where a block's rows are, with a pin if that is a row page. BRIN summarizes within VACUUM, which has no snapshot that counts: before the
-/// page is held it may be flushed, reclaimed and used again.
+/// Where a block's rows are, with a pin if that is a row page. BRIN summarizes within VACUUM, which has no snapshot
+/// that counts: before the page is held it may be flushed, reclaimed and used again.
 fn locate_pinned(rel: pg_sys::Relation, v: u32) -> (Place, Option<Pin>) {
     loop {
         let place = locate(rel, v);
@@ -241,14 +239,7 @@ unsafe fn row_page(
     } else {
         flags & !pg_sys::ScanOptions::SO_ALLOW_PAGEMODE
     };
-    let heap_scan = pg_sys::heap_beginscan(
-        rel,
-        snapshot,
-        0,
-        std::ptr::null_mut(),
-        std::ptr::null_mut(),
-        flags,
-    );
+    let heap_scan = pg_sys::heap_beginscan(rel, snapshot, 0, std::ptr::null_mut(), std::ptr::null_mut(), flags);
     pg_sys::heap_setscanlimits(heap_scan, p, 1);
     // A scan handed in passes for a parallel worker's, which must claim to be synchronized and to cover everything.
     let build = (*(*rel).rd_tableam)
@@ -276,7 +267,8 @@ unsafe fn row_page(
     tuples + translation.tuples
 }
 
-/// heapam_index_validate_scan(): inserts the rows that the snapshot sees and the index lacks. The index's TIDs come sorted.
+/// heapam_index_validate_scan(): inserts the rows that the snapshot sees and the index lacks. The index's TIDs come
+/// sorted.
 #[pg_guard]
 pub unsafe extern "C-unwind" fn validate_scan(
     rel: pg_sys::Relation,
@@ -360,22 +352,9 @@ impl IndexEntries {
         let mut datum = pg_sys::Datum::null();
         let mut isnull = false;
         #[cfg(feature = "pg15")]
-        let got = pg_sys::tuplesort_getdatum(
-            self.sort,
-            true,
-            &mut datum,
-            &mut isnull,
-            std::ptr::null_mut(),
-        );
+        let got = pg_sys::tuplesort_getdatum(self.sort, true, &mut datum, &mut isnull, std::ptr::null_mut());
         #[cfg(not(feature = "pg15"))]
-        let got = pg_sys::tuplesort_getdatum(
-            self.sort,
-            true,
-            false,
-            &mut datum,
-            &mut isnull,
-            std::ptr::null_mut(),
-        );
+        let got = pg_sys::tuplesort_getdatum(self.sort, true, false, &mut datum, &mut isnull, std::ptr::null_mut());
         self.done = !got;
         // itemptr_decode() (index.h): block number above 16 bits of offset.
         self.next = got.then(|| ((datum.value() as u64 >> 16) as u32, datum.value() as u16));

@@ -1,24 +1,25 @@
 //! Bulk load: a statement that inserts many rows writes them to a component of its own, not to row pages.
 //!
-//! The component carries the statement's (sub)transaction and command; it is published when the statement ends, or before when the
-//! transaction itself may look at the rows. Until then nobody can see them, not even those who should: unique and exclusion checks, BRIN's
-//! summaries. Tables with such indexes load through row pages. So do logically decoded ones: components are not in the WAL's row changes.
+//! The component carries the statement's (sub)transaction and command; it is published when the statement ends, or
+//! before when the transaction itself may look at the rows. Until then nobody can see them, not even those who should:
+//! unique and exclusion checks, BRIN's summaries. Tables with such indexes load through row pages. So do logically
+//! decoded ones: components are not in the WAL's row changes.
 
 use super::slot;
-use crate::columnar::write::ComponentWriter;
 use crate::columnar::Width;
+use crate::columnar::write::ComponentWriter;
 use crate::fault::fault;
 use crate::guc;
 use crate::options::Options;
 use crate::pg::relation::{is_logically_logged, rel_name};
 use crate::pg::snapshot::{check_readers, is_mvcc};
 use crate::pg::stats::count_inserts;
-use crate::storage::cache::{file_id, FileId};
+use crate::storage::cache::{FileId, file_id};
 use crate::storage::rowpage::set_tid;
 use crate::storage::{manifest, meta};
+use amax_lsm::Origin;
 use amax_lsm::tid::key;
 use amax_lsm::xids::FROZEN;
-use amax_lsm::Origin;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 use std::cell::RefCell;
@@ -45,7 +46,8 @@ impl Statement {
 struct Load {
     relid: pg_sys::Oid,
     of: Statement,
-    /// Of that subtransaction, as long as there is a writer: publishing may happen in one below it, which may come to nothing.
+    /// Of that subtransaction, as long as there is a writer: publishing may happen in one below it, which may come to
+    /// nothing.
     xid: pg_sys::TransactionId,
     /// Rows that went to row pages.
     rows_before: u64,
@@ -58,7 +60,8 @@ struct Load {
     next_offset: u16,
     last_reserved: u32,
     early: u32,
-    /// Rows of it were lost with an error, which a subtransaction of the statement may have caught: the statement must fail, too.
+    /// Rows of it were lost with an error, which a subtransaction of the statement may have caught: the statement must
+    /// fail, too.
     lost: bool,
 }
 
@@ -66,8 +69,8 @@ thread_local! {
     static LOADS: RefCell<Vec<Load>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Takes the rows if the statement is (now) a bulk load, and gives the slots their TIDs; false when they belong in row pages. Single rows
-/// that do are passed to `into_row_page`.
+/// Takes the rows if the statement is (now) a bulk load, and gives the slots their TIDs; false when they belong in row
+/// pages. Single rows that do are passed to `into_row_page`.
 pub unsafe fn insert(
     rel: pg_sys::Relation,
     slots: &[*mut pg_sys::TupleTableSlot],
@@ -80,7 +83,8 @@ pub unsafe fn insert(
         cid,
     };
     let mut load = take_one(|load| load.of == of).unwrap_or_else(|| {
-        // Who inserts without the executor, as logical replication does, ends no command: those that came to nothing would be many.
+        // Who inserts without the executor, as logical replication does, ends no command: those that came to nothing
+        // would be many.
         take(|load| load.of.is_beside(of) && load.is_idle());
         Load {
             relid: (*rel).rd_id,
@@ -98,10 +102,11 @@ pub unsafe fn insert(
         }
     });
     load.check(rel);
-    let taken = load.writer.is_some()
-        || load.rows_before >= guc::bulk_threshold() && load.early < MOST_EARLY && eligible(rel);
+    let taken =
+        load.writer.is_some() || load.rows_before >= guc::bulk_threshold() && load.early < MOST_EARLY && eligible(rel);
     if taken && load.writer.is_none() {
-        // Before anything is taken for the load: VACUUM tells a load in progress from one that failed by its transaction.
+        // Before anything is taken for the load: VACUUM tells a load in progress from one that failed by its
+        // transaction.
         load.xid = pg_sys::GetCurrentTransactionId();
         load.writer = Some(ComponentWriter::new(rel, Options::of(rel), None));
         load.width = Some(Width::of(rel));
@@ -120,7 +125,8 @@ pub unsafe fn insert(
     } else {
         load.rows_before += slots.len() as u64;
     }
-    // While it is being worked on the load is in nobody's hands: an error drops it, and with it the rows of a lost statement.
+    // While it is being worked on the load is in nobody's hands: an error drops it, and with it the rows of a lost
+    // statement.
     LOADS.with(|loads| loads.borrow_mut().push(load));
     taken
 }
@@ -163,10 +169,7 @@ impl Load {
 
     /// Writes the row of a slot whose attributes are valid.
     unsafe fn push(&mut self, rel: pg_sys::Relation, slot: *mut pg_sys::TupleTableSlot) {
-        let writer = self
-            .writer
-            .as_mut()
-            .expect("a load that takes rows has a writer");
+        let writer = self.writer.as_mut().expect("a load that takes rows has a writer");
         if writer.ends_block(self.next_offset - 1) {
             self.next_block += 1;
             self.next_offset = 1;
@@ -204,8 +207,7 @@ impl Load {
 
     /// Whether it has rows to publish that the snapshot may see.
     unsafe fn is_seen_by(&self, snapshot: pg_sys::Snapshot) -> bool {
-        self.writer.is_some()
-            && (snapshot.is_null() || !is_mvcc(snapshot) || (*snapshot).curcid > self.of.cid)
+        self.writer.is_some() && (snapshot.is_null() || !is_mvcc(snapshot) || (*snapshot).curcid > self.of.cid)
     }
 
     /// Raises an error if rows of it were lost.
@@ -338,9 +340,7 @@ fn take_one(wanted: impl Fn(&Load) -> bool) -> Option<Load> {
 fn take(wanted: impl Fn(&Load) -> bool) -> Vec<Load> {
     LOADS.with(|loads| {
         let mut loads = loads.borrow_mut();
-        let (taken, left) = std::mem::take(&mut *loads)
-            .into_iter()
-            .partition(|load| wanted(load));
+        let (taken, left) = std::mem::take(&mut *loads).into_iter().partition(|load| wanted(load));
         *loads = left;
         taken
     })

@@ -6,9 +6,9 @@ use crate::columnar;
 use crate::heap::tuple::{raw_xmin, update_xid};
 use crate::pg::relation::rel_name;
 use crate::storage::rowpage::set_tid;
+use pgrx::PgMemoryContexts;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
-use pgrx::PgMemoryContexts;
 
 #[pg_guard]
 pub unsafe extern "C-unwind" fn copy_for_cluster(
@@ -114,7 +114,8 @@ pub unsafe extern "C-unwind" fn copy_for_cluster(
     rewrite.finish();
 }
 
-/// The row in the slot as a heap tuple with its physical TID, which is what update chains link, and its state for VACUUM.
+/// The row in the slot as a heap tuple with its physical TID, which is what update chains link, and its state for
+/// VACUUM.
 unsafe fn row_version(
     rel: pg_sys::Relation,
     slot: *mut pg_sys::TupleTableSlot,
@@ -123,11 +124,7 @@ unsafe fn row_version(
     if let Some((tuple, buffer)) = slot::heap_tuple(slot) {
         let mut tuple = *tuple;
         let offset = tuple.t_self.ip_posid;
-        set_tid(
-            &mut tuple.t_self,
-            pg_sys::BufferGetBlockNumber(buffer),
-            offset,
-        );
+        set_tid(&mut tuple.t_self, pg_sys::BufferGetBlockNumber(buffer), offset);
         pg_sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_SHARE as i32);
         let state = pg_sys::HeapTupleSatisfiesVacuum(&mut tuple, oldest_xmin, buffer);
         pg_sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_UNLOCK as i32);
@@ -164,9 +161,6 @@ unsafe fn counts(
 
 unsafe fn warn_unless_mine(rel: pg_sys::Relation, xid: pg_sys::TransactionId, what: &str) {
     if !pg_sys::TransactionIdIsCurrentTransactionId(xid) {
-        pgrx::warning!(
-            "concurrent {what} in progress within table \"{}\"",
-            rel_name(rel)
-        );
+        pgrx::warning!("concurrent {what} in progress within table \"{}\"", rel_name(rel));
     }
 }

@@ -31,8 +31,8 @@ pub unsafe extern "C-unwind" fn copy_data(rel: pg_sys::Relation, to: *const File
     heap().relation_copy_data.expect("heap copies its files")(rel, to);
 }
 
-/// Bytes of a fork. The main fork's are those of the logical blocks (invariant T2): BRIN, ANALYZE, TABLESAMPLE and TID scans count
-/// in them. `pg_relation_size()` asks the file system instead.
+/// Bytes of a fork. The main fork's are those of the logical blocks (invariant T2): BRIN, ANALYZE, TABLESAMPLE and TID
+/// scans count in them. `pg_relation_size()` asks the file system instead.
 #[pg_guard]
 pub unsafe extern "C-unwind" fn size(rel: pg_sys::Relation, fork: pg_sys::ForkNumber::Type) -> u64 {
     if fork != pg_sys::ForkNumber::MAIN_FORKNUM {
@@ -65,21 +65,13 @@ pub unsafe extern "C-unwind" fn estimate_size(
     // heapam_handler.c's HEAP_OVERHEAD_BYTES_PER_TUPLE and HEAP_USABLE_BYTES_PER_PAGE.
     const OVERHEAD: usize = 24 + 4;
     const USABLE: usize = pg_sys::BLCKSZ as usize - 24;
-    pg_sys::table_block_relation_estimate_size(
-        rel,
-        attr_widths,
-        pages,
-        tuples,
-        allvisfrac,
-        OVERHEAD,
-        USABLE,
-    );
+    pg_sys::table_block_relation_estimate_size(rel, attr_widths, pages, tuples, allvisfrac, OVERHEAD, USABLE);
     let manifest = manifest::current(rel);
     if manifest.components.is_empty() {
         return;
     }
-    // Logical blocks say little about what reading components costs. Under the plain executor, decoding rows takes about what reading
-    // heap pages with the same rows would, so they count as so many pages.
+    // Logical blocks say little about what reading components costs. Under the plain executor, decoding rows takes
+    // about what reading heap pages with the same rows would, so they count as so many pages.
     let width = pg_sys::get_rel_data_width(rel, attr_widths) as usize;
     let per_page = (USABLE / (width + OVERHEAD)).max(1) as f64;
     let columnar_rows = manifest.rows() as f64;

@@ -32,8 +32,8 @@ pub struct State {
 }
 
 impl Drop for State {
-    /// Runs when the memory context goes. What is still held then was not let go by `scan::end`: an error ended the scan, and the resource
-    /// owner has released its pins.
+    /// Runs when the memory context goes. What is still held then was not let go by `scan::end`: an error ended the
+    /// scan, and the resource owner has released its pins.
     fn drop(&mut self) {
         self.block.abandon();
         std::mem::forget(self.sample.take());

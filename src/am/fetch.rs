@@ -1,6 +1,6 @@
 //! Fetching single rows by TID: for indexes, for the executor, for triggers.
 
-use super::block::{confirm_page, locate, predicate_lock_if_sealed, prune, read, Place};
+use super::block::{Place, confirm_page, locate, predicate_lock_if_sealed, prune, read};
 use super::bulk;
 use super::descriptor::state;
 use super::slot;
@@ -11,15 +11,15 @@ use crate::pg::snapshot::is_mvcc;
 use crate::storage::buffer::{Lock, Pin};
 use crate::storage::manifest::{self, Replaced};
 use crate::storage::map;
-use crate::storage::rowpage::{self, heap_tuple, is_stub, set_tid, tid_block, InHeap};
+use crate::storage::rowpage::{self, InHeap, heap_tuple, is_stub, set_tid, tid_block};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
 #[repr(C)]
 struct IndexFetch {
     base: pg_sys::IndexFetchTableData,
-    /// The row page of the last row: kept, because the next entry often points to it too, and for HOT chains in progress. After an error
-    /// nobody drops it: the resource owner has released its pin.
+    /// The row page of the last row: kept, because the next entry often points to it too, and for HOT chains in
+    /// progress. After an error nobody drops it: the resource owner has released its pin.
     page: Option<Pin>,
 }
 
@@ -82,9 +82,7 @@ pub unsafe extern "C-unwind" fn tuple(
                 return copied_tuple(rel, (v, &pin), tid, snapshot, slot);
             }
             let pin = state.page.insert(pin);
-            Ok(hot_tuple(
-                rel, pin, tid, snapshot, slot, call_again, all_dead,
-            ))
+            Ok(hot_tuple(rel, pin, tid, snapshot, slot, call_again, all_dead))
         }
         Place::Columnar(manifest, component) => {
             state.page = None;
@@ -145,21 +143,14 @@ unsafe fn search_chain(
     let mut physical = pg_sys::ItemPointerData::default();
     set_tid(&mut physical, pin.block(), tid.ip_posid);
     let mut found = pg_sys::HeapTupleData::default();
-    let got = pg_sys::heap_hot_search_buffer(
-        &mut physical,
-        rel,
-        pin.buffer(),
-        snapshot,
-        &mut found,
-        all_dead,
-        first,
-    );
+    let got = pg_sys::heap_hot_search_buffer(&mut physical, rel, pin.buffer(), snapshot, &mut found, all_dead, first);
     tid.ip_posid = physical.ip_posid;
     // An index entry never points to a stub, but a line pointer may have been taken by one since the entry's row died.
     (got && !is_stub(found.t_data)).then_some(found)
 }
 
-/// The same on a standby (see `block`): the tuple is copied while the page is locked. Its queries' snapshots see one member of a chain.
+/// The same on a standby (see `block`): the tuple is copied while the page is locked. Its queries' snapshots see one
+/// member of a chain.
 unsafe fn copied_tuple(
     rel: pg_sys::Relation,
     (v, pin): (u32, &Pin),
@@ -177,7 +168,8 @@ unsafe fn copied_tuple(
     Ok(stored)
 }
 
-/// Copies a tuple that was found on a row page while it is locked, and stores the copy once the page turns out to be that of block `v`.
+/// Copies a tuple that was found on a row page while it is locked, and stores the copy once the page turns out to be
+/// that of block `v`.
 unsafe fn store_confirmed(
     rel: pg_sys::Relation,
     (v, pin): (u32, &Pin),
@@ -293,11 +285,7 @@ pub unsafe extern "C-unwind" fn latest_tid(scan: pg_sys::TableScanDesc, tid: pg_
     let mut prior_xmax = pg_sys::InvalidTransactionId;
     loop {
         let v = tid_block(&next);
-        if next.ip_posid == 0
-            || v >= state(scan)
-                .blocks
-                .max(crate::storage::meta::logical_blocks(rel))
-        {
+        if next.ip_posid == 0 || v >= state(scan).blocks.max(crate::storage::meta::logical_blocks(rel)) {
             return;
         }
         let link = match locate(rel, v) {
@@ -311,9 +299,7 @@ pub unsafe extern "C-unwind" fn latest_tid(scan: pg_sys::TableScanDesc, tid: pg_
                 if is_stub(tuple.t_data) {
                     return;
                 }
-                if prior_xmax != pg_sys::InvalidTransactionId
-                    && raw_xmin(tuple.t_data) != prior_xmax
-                {
+                if prior_xmax != pg_sys::InvalidTransactionId && raw_xmin(tuple.t_data) != prior_xmax {
                     return;
                 }
                 if rowpage::visible(rel, &mut tuple, &pin, &lock, snapshot) {
@@ -341,8 +327,9 @@ pub unsafe extern "C-unwind" fn latest_tid(scan: pg_sys::TableScanDesc, tid: pg_
     }
 }
 
-/// heap_index_delete_tuples() on physical TIDs, for the entries whose rows are in row pages. Entries of columnar rows go only when
-/// the index already knows their rows are dead to everyone (invariant T6: the columnar side is asked first).
+/// heap_index_delete_tuples() on physical TIDs, for the entries whose rows are in row pages. Entries of columnar rows
+/// go only when the index already knows their rows are dead to everyone (invariant T6: the columnar side is asked
+/// first).
 #[pg_guard]
 pub unsafe extern "C-unwind" fn index_delete_tuples(
     rel: pg_sys::Relation,
@@ -385,8 +372,8 @@ pub unsafe extern "C-unwind" fn index_delete_tuples(
     if !kept.is_empty() {
         all[remaining..remaining + kept.len()].copy_from_slice(&kept);
         (*op).ndeltids += kept.len() as i32;
-        // Their rows died before the horizon; we do not know when, so a standby's snapshots older than it must go: those not past the
-        // transaction before it.
+        // Their rows died before the horizon; we do not know when, so a standby's snapshots older than it must go:
+        // those not past the transaction before it.
         let last = before(pg_sys::GetOldestNonRemovableTransactionId(rel));
         if horizon == pg_sys::InvalidTransactionId || pg_sys::TransactionIdPrecedes(horizon, last) {
             horizon = last;

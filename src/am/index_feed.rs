@@ -1,13 +1,14 @@
-//! Feeding rows to an index build: columnar ones (the columnar half of heapam_index_build_range_scan()), and those that heap's half picks.
+//! Feeding rows to an index build: columnar ones (the columnar half of heapam_index_build_range_scan()), and those that
+//! heap's half picks.
 
 use super::slot;
 use crate::columnar::stub::{self, State};
-use crate::columnar::{origin, rows_of_block, Pick, Row};
+use crate::columnar::{Pick, Row, origin, rows_of_block};
 use crate::heap::tuple::update_xid;
 use crate::pg::executor::{exec_qual, per_tuple_context};
 use crate::pg::snapshot::is_mvcc;
 use crate::storage::buffer::Pin;
-use crate::storage::manifest::{cancel_replaced, Replaced};
+use crate::storage::manifest::{Replaced, cancel_replaced};
 use crate::storage::rowpage::set_tid;
 use amax_lsm::Component;
 use pgrx::pg_sys;
@@ -93,10 +94,7 @@ impl IndexFeed {
                 tuples += 1.0;
             }
             // Entries hold the root of what was the row's HOT chain, in this index as in the others.
-            let root = aliases
-                .iter()
-                .find(|a| a.1 == offset)
-                .map_or(offset, |a| a.0);
+            let root = aliases.iter().find(|a| a.1 == offset).map_or(offset, |a| a.0);
             self.feed(rows.row(i), v, root, alive, callback, state);
         }
         self.clear();
@@ -157,7 +155,8 @@ impl IndexFeed {
         pg_guard_ffi_boundary(|| callback(self.index, &mut tid, values, isnull, alive, state));
     }
 
-    /// For a build under SnapshotAny, as heap's does for a tuple: waits for transactions whose outcome a uniqueness check needs.
+    /// For a build under SnapshotAny, as heap's does for a tuple: waits for transactions whose outcome a uniqueness
+    /// check needs.
     unsafe fn judge(&self, component: &Component, v: u32, offset: u16) -> Verdict {
         use pg_sys::HTSV_Result::*;
         if self.any_visible {
@@ -169,8 +168,7 @@ impl IndexFeed {
             match origin::vacuum_state(self.rel, &component.origin, oldest) {
                 HEAPTUPLE_DEAD => return Verdict::Skip,
                 HEAPTUPLE_INSERT_IN_PROGRESS => {
-                    let xid =
-                        pg_sys::TransactionId::from(component.origin.expect("in progress").xid);
+                    let xid = pg_sys::TransactionId::from(component.origin.expect("in progress").xid);
                     if !pg_sys::TransactionIdIsCurrentTransactionId(xid) && checks {
                         self.wait(xid, v, offset);
                         continue;
@@ -207,12 +205,7 @@ impl IndexFeed {
     unsafe fn wait(&self, xid: pg_sys::TransactionId, v: u32, offset: u16) {
         let mut tid = pg_sys::ItemPointerData::default();
         set_tid(&mut tid, v, offset);
-        pg_sys::XactLockTableWait(
-            xid,
-            self.rel,
-            &mut tid,
-            pg_sys::XLTW_Oper::XLTW_InsertIndexUnique,
-        );
+        pg_sys::XactLockTableWait(xid, self.rel, &mut tid, pg_sys::XLTW_Oper::XLTW_InsertIndexUnique);
     }
 }
 

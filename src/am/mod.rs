@@ -19,7 +19,7 @@ pub mod slot;
 mod spool;
 
 use crate::maintenance;
-use crate::pg::relation::{Routine, ROUTINE};
+use crate::pg::relation::{ROUTINE, Routine};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
@@ -85,13 +85,13 @@ pub fn routine() -> &'static pg_sys::TableAmRoutine {
 }
 
 /// `CREATE ACCESS METHOD amax TYPE TABLE HANDLER amax.handler`.
-#[no_mangle]
+#[unsafe(no_mangle)]
 #[pg_guard]
 pub unsafe extern "C-unwind" fn amax_handler(_fcinfo: pg_sys::FunctionCallInfo) -> pg_sys::Datum {
     pg_sys::Datum::from(routine() as *const _)
 }
 
-#[no_mangle]
+#[unsafe(no_mangle)]
 pub extern "C" fn pg_finfo_amax_handler() -> &'static pg_sys::Pg_finfo_record {
     const V1_API: pg_sys::Pg_finfo_record = pg_sys::Pg_finfo_record { api_version: 1 };
     &V1_API

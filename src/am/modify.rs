@@ -1,10 +1,11 @@
 //! Inserting, updating, deleting and locking rows.
 //!
-//! Rows of row pages are handled by heap's own functions at their physical TIDs. A columnar row is handled through its stub, a heap
-//! tuple too (see `columnar::stub`). Either way the writer keeps a pin from the moment it has seen that the page is not sealed until
-//! heap's function is done: a flush needs the cleanup lock to seal a page, so the page stays a row page for as long.
+//! Rows of row pages are handled by heap's own functions at their physical TIDs. A columnar row is handled through its
+//! stub, a heap tuple too (see `columnar::stub`). Either way the writer keeps a pin from the moment it has seen that
+//! the page is not sealed until heap's function is done: a flush needs the cleanup lock to seal a page, so the page
+//! stays a row page for as long.
 
-use super::block::{locate, Place};
+use super::block::{Place, locate};
 use super::bulk;
 use super::slot;
 use crate::columnar::{self, stub, stub_keys};
@@ -12,7 +13,7 @@ use crate::heap::tuple::{moved_partitions, next_version, raw_xmin};
 use crate::maintenance;
 use crate::pg::relation::{is_logically_logged, rel_name};
 use crate::storage::buffer::{Change, Pin};
-use crate::storage::rowpage::{self, heap_tuple, is_stub, set_tid, tid_block, InHeap};
+use crate::storage::rowpage::{self, InHeap, heap_tuple, is_stub, set_tid, tid_block};
 use crate::storage::{map, meta};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -107,16 +108,9 @@ unsafe fn with_heap_tuple<R>(
 }
 
 /// The logical TID of a row just put at a physical one.
-pub unsafe fn logical_tid(
-    rel: pg_sys::Relation,
-    physical: &pg_sys::ItemPointerData,
-) -> pg_sys::ItemPointerData {
+pub unsafe fn logical_tid(rel: pg_sys::Relation, physical: &pg_sys::ItemPointerData) -> pg_sys::ItemPointerData {
     let mut tid = *physical;
-    set_tid(
-        &mut tid,
-        map::adopt(rel, tid_block(physical)),
-        physical.ip_posid,
-    );
+    set_tid(&mut tid, map::adopt(rel, tid_block(physical)), physical.ip_posid);
     tid
 }
 
@@ -253,11 +247,7 @@ unsafe fn target(
         {
             continue;
         }
-        return Ok(Target {
-            pin,
-            physical,
-            stub,
-        });
+        return Ok(Target { pin, physical, stub });
     }
 }
 
@@ -295,8 +285,8 @@ unsafe fn fix_failure(
     }
 }
 
-/// SSI for columnar rows: readers lock logical TIDs (see `columnar::fetch`), which heap's code knows nothing of. Called after the change,
-/// so that a reader who saw the row before it has its lock by now.
+/// SSI for columnar rows: readers lock logical TIDs (see `columnar::fetch`), which heap's code knows nothing of. Called
+/// after the change, so that a reader who saw the row before it has its lock by now.
 unsafe fn check_readers(rel: pg_sys::Relation, tid: &pg_sys::ItemPointerData) {
     let mut tid = *tid;
     pg_sys::CheckForSerializableConflictIn(rel, &mut tid, tid_block(&tid));
@@ -312,17 +302,12 @@ unsafe fn passes_crosscheck(
         return true;
     }
     match locate(rel, tid_block(tid)) {
-        Place::Columnar(manifest, at) => {
-            columnar::origin::visible(rel, &manifest.components[at].origin, crosscheck)
-        }
+        Place::Columnar(manifest, at) => columnar::origin::visible(rel, &manifest.components[at].origin, crosscheck),
         _ => true,
     }
 }
 
-unsafe fn report_updated(
-    tid: &pg_sys::ItemPointerData,
-    tmfd: *mut pg_sys::TM_FailureData,
-) -> pg_sys::TM_Result::Type {
+unsafe fn report_updated(tid: &pg_sys::ItemPointerData, tmfd: *mut pg_sys::TM_FailureData) -> pg_sys::TM_Result::Type {
     NoTarget::Gone.report(tid, tmfd);
     pg_sys::TM_Result::TM_Updated
 }
@@ -413,16 +398,7 @@ pub unsafe extern "C-unwind" fn update(
     with_heap_tuple(rel, slot, |tuple| {
         let guard = InHeap::enter();
         #[cfg(feature = "pg15")]
-        let result = pg_sys::heap_update(
-            rel,
-            &mut target.physical,
-            tuple,
-            cid,
-            crosscheck,
-            wait,
-            tmfd,
-            lockmode,
-        );
+        let result = pg_sys::heap_update(rel, &mut target.physical, tuple, cid, crosscheck, wait, tmfd, lockmode);
         #[cfg(not(feature = "pg15"))]
         let result = pg_sys::heap_update(
             rel,
@@ -447,12 +423,7 @@ pub unsafe extern "C-unwind" fn update(
         let heap_only = (*(*tuple).t_data).t_infomask2 & pg_sys::HEAP_ONLY_TUPLE as u16 != 0;
         maintenance::fault("update_placed");
         if target.stub && heap_only {
-            unchain(
-                rel,
-                &target.pin,
-                target.physical.ip_posid,
-                physical.ip_posid,
-            );
+            unchain(rel, &target.pin, target.physical.ip_posid, physical.ip_posid);
         }
         #[cfg(feature = "pg15")]
         set_update_indexes(update_indexes, target.stub || !heap_only);
@@ -477,18 +448,16 @@ unsafe fn set_update_indexes(to: *mut UpdateIndexes, all: bool) {
     *to = if all { TU_All } else { TU_None };
 }
 
-/// heap_update() on a stub made a heap-only tuple: index entries lead to the columnar row, not to the stub, so the new version
-/// must have entries of its own. Takes the HOT marks off both tuples, before our transaction can be seen to have committed.
+/// heap_update() on a stub made a heap-only tuple: index entries lead to the columnar row, not to the stub, so the new
+/// version must have entries of its own. Takes the HOT marks off both tuples, before our transaction can be seen to
+/// have committed.
 unsafe fn unchain(rel: pg_sys::Relation, pin: &Pin, stub: u16, version: u16) {
     let mut change = Change::begin(rel);
     let page = Pin::read(rel, pin.block());
     std::mem::forget(page.exclusive());
     let handle = change.locked(page.into_buffer());
     let image = change.raw(handle);
-    for (offset, mark) in [
-        (stub, pg_sys::HEAP_HOT_UPDATED),
-        (version, pg_sys::HEAP_ONLY_TUPLE),
-    ] {
+    for (offset, mark) in [(stub, pg_sys::HEAP_HOT_UPDATED), (version, pg_sys::HEAP_ONLY_TUPLE)] {
         let (tuple, _) = rowpage::tuple_at(image, offset).expect("the tuples of our own update");
         (*tuple).t_infomask2 &= !(mark as u16);
     }
@@ -540,8 +509,7 @@ pub unsafe extern "C-unwind" fn lock(
             fix_failure(rel, &logical, &target.physical, tmfd);
         }
         if result == TM_Updated && find_last {
-            let own = (*tmfd).ctid.ip_posid == logical.ip_posid
-                && tid_block(&(*tmfd).ctid) == tid_block(&logical);
+            let own = (*tmfd).ctid.ip_posid == logical.ip_posid && tid_block(&(*tmfd).ctid) == tid_block(&logical);
             drop((pin, target));
             if own {
                 return TM_Deleted;
@@ -563,8 +531,8 @@ pub unsafe extern "C-unwind" fn lock(
     }
 }
 
-/// The chain walk of heapam_tuple_lock(): from `tid`, made by `xmin`, to a version that can be locked (None; `tid` is it) or to the
-/// result that ends the attempt.
+/// The chain walk of heapam_tuple_lock(): from `tid`, made by `xmin`, to a version that can be locked (None; `tid` is
+/// it) or to the result that ends the attempt.
 unsafe fn last_version(
     rel: pg_sys::Relation,
     tid: &mut pg_sys::ItemPointerData,
@@ -582,8 +550,8 @@ unsafe fn last_version(
                 "tuple to be locked was already moved to another partition due to concurrent update"
             );
         }
-        // A version that somebody follows a chain to is not settled, so it is in a row page. If it is gone from there, it was
-        // deleted, and all of its chain with it.
+        // A version that somebody follows a chain to is not settled, so it is in a row page. If it is gone from there,
+        // it was deleted, and all of its chain with it.
         let Place::Hot(p) = locate(rel, tid_block(tid)) else {
             return Some(TM_Deleted);
         };
@@ -660,10 +628,7 @@ unsafe fn wait_for(
     #[cfg(not(feature = "pg18"))]
     let ended = pg_sys::ConditionalXactLockTableWait(xid);
     #[cfg(feature = "pg18")]
-    let ended = pg_sys::ConditionalXactLockTableWait(
-        xid,
-        policy == LockWaitError && pg_sys::log_lock_failures,
-    );
+    let ended = pg_sys::ConditionalXactLockTableWait(xid, policy == LockWaitError && pg_sys::log_lock_failures);
     if ended {
         return None;
     }
@@ -671,10 +636,7 @@ unsafe fn wait_for(
         ereport!(
             ERROR,
             PgSqlErrorCode::ERRCODE_LOCK_NOT_AVAILABLE,
-            format!(
-                "could not obtain lock on row in relation \"{}\"",
-                rel_name(rel)
-            )
+            format!("could not obtain lock on row in relation \"{}\"", rel_name(rel))
         );
     }
     Some(pg_sys::TM_Result::TM_WouldBlock)

@@ -1,7 +1,8 @@
 //! PostgreSQL's own prefetching, turned off for our tables.
 //!
-//! Until 17 the executor prefetches the block of a bitmap's next TIDs, until 16 ANALYZE that of its sample's next block, from the main
-//! fork. With us these are logical blocks: what is prefetched is of no use, and beyond the file's last segment there is only an error.
+//! Until 17 the executor prefetches the block of a bitmap's next TIDs, until 16 ANALYZE that of its sample's next
+//! block, from the main fork. With us these are logical blocks: what is prefetched is of no use, and beyond the file's
+//! last segment there is only an error.
 
 use crate::pg::relation::is_ours;
 use pgrx::pg_sys;
@@ -14,10 +15,7 @@ pub unsafe fn of_plan(root: *mut pg_sys::PlanState) {
 
 /// Bitmap scans read no block ahead when their `prefetch_maximum` is 0 (nodeBitmapHeapscan.c).
 #[pg_guard]
-unsafe extern "C-unwind" fn bitmap_scans(
-    node: *mut pg_sys::PlanState,
-    context: *mut std::ffi::c_void,
-) -> bool {
+unsafe extern "C-unwind" fn bitmap_scans(node: *mut pg_sys::PlanState, context: *mut std::ffi::c_void) -> bool {
     if node.is_null() {
         return false;
     }
@@ -30,8 +28,9 @@ unsafe extern "C-unwind" fn bitmap_scans(
     pg_sys::planstate_tree_walker(node, Some(bitmap_scans), context)
 }
 
-/// ANALYZE asks for the relation's size, then for `maintenance_io_concurrency`, and offers no other place to say that its prefetches would
-/// fail. So the setting is 0 from here to the end of the transaction or of the ANALYZE, if the file has not as many segments.
+/// ANALYZE asks for the relation's size, then for `maintenance_io_concurrency`, and offers no other place to say that
+/// its prefetches would fail. So the setting is 0 from here to the end of the transaction or of the ANALYZE, if the
+/// file has not as many segments.
 #[cfg(any(feature = "pg15", feature = "pg16"))]
 pub unsafe fn of_analyze(rel: pg_sys::Relation, logical_blocks: u32) {
     let segment = |blocks: u32| blocks.saturating_sub(1) / pg_sys::RELSEG_SIZE;

@@ -1,18 +1,19 @@
-//! The new file of a table that CLUSTER or VACUUM FULL writes. Settled rows become a component, in the order they come; the versions that
-//! old snapshots, or our own transaction, may tell from others go along with their update chains into row pages, through heap's rewrite
-//! module (rewriteheap.c). That appends to the file by itself, so it has its turn when the component is written.
+//! The new file of a table that CLUSTER or VACUUM FULL writes. Settled rows become a component, in the order they come;
+//! the versions that old snapshots, or our own transaction, may tell from others go along with their update chains into
+//! row pages, through heap's rewrite module (rewriteheap.c). That appends to the file by itself, so it has its turn
+//! when the component is written.
 //!
 //! Rows that heap might refuse, or that hold too much for a leaf, go that way too.
 //!
-//! A row that is settled is in no chain of others: whoever replaced a version, or was replaced by one, that is still needed did so after the
-//! horizon. Dead versions are not shown to the module, which heap does to save memory: it drops the version before, also where that one
-//! lives and only its successor was rolled back.
+//! A row that is settled is in no chain of others: whoever replaced a version, or was replaced by one, that is still
+//! needed did so after the horizon. Dead versions are not shown to the module, which heap does to save memory: it drops
+//! the version before, also where that one lives and only its successor was rolled back.
 //!
 //! Nobody sees the new file before our transaction commits; an error or a crash leaves nothing but a file that goes.
 
 use super::spool::Spool;
-use crate::columnar::write::ComponentWriter;
 use crate::columnar::Width;
+use crate::columnar::write::ComponentWriter;
 use crate::fault::fault;
 use crate::guc;
 use crate::heap::settled::is_settled;
@@ -24,7 +25,7 @@ use crate::storage::rowpage::InHeap;
 use crate::storage::{manifest, map, meta};
 use crate::types::attribute;
 use amax_lsm::tid::key;
-use amax_lsm::xids::{is_normal, precedes, FROZEN};
+use amax_lsm::xids::{FROZEN, is_normal, precedes};
 use pgrx::pg_sys;
 
 /// VACUUM's limits for the table.
@@ -45,8 +46,8 @@ pub struct Rewrite {
     settled: u64,
     /// None until there are more settled rows than a bulk load puts in row pages: fewer are not worth it.
     component: Option<Component>,
-    /// What goes to row pages: first what may have replaced something, then what has been replaced. So the module keeps no version in
-    /// memory for one that comes later, but for those in the middle of longer chains.
+    /// What goes to row pages: first what may have replaced something, then what has been replaced. So the module keeps
+    /// no version in memory for one that comes later, but for those in the middle of longer chains.
     others: Spool,
     replaced: Spool,
     width: Width,
@@ -90,10 +91,7 @@ impl Rewrite {
             };
         }
         self.deform(tuple);
-        if self
-            .width
-            .is_for_heap(self.values.as_ptr(), self.isnull.as_ptr())
-        {
+        if self.width.is_for_heap(self.values.as_ptr(), self.isnull.as_ptr()) {
             return self.others.put(tuple);
         }
         if self.component.is_none() {
@@ -178,8 +176,7 @@ impl Rewrite {
         let first = physical_blocks(self.new);
         let (old, new, cutoffs) = (self.old, self.new, self.cutoffs);
         let in_heap = InHeap::enter();
-        let state =
-            pg_sys::begin_heap_rewrite(old, new, cutoffs.oldest_xmin, cutoffs.xid, cutoffs.multi);
+        let state = pg_sys::begin_heap_rewrite(old, new, cutoffs.oldest_xmin, cutoffs.xid, cutoffs.multi);
         drop(in_heap);
         let mut row = pgrx::PgMemoryContexts::new("amax rewritten row");
         let mut write = |tuple: &mut pg_sys::HeapTupleData| {

@@ -2,16 +2,16 @@
 
 use super::block::Block;
 use super::bulk;
-use super::descriptor::{state, Position, Scan, State};
+use super::descriptor::{Position, Scan, State, state};
 use super::slot;
 use crate::columnar::Pick;
 use crate::pg::snapshot::predicate_lock;
 use crate::pg::stats::{count_rows, count_scan};
 use crate::storage::meta::logical_blocks;
 use crate::storage::rowpage::tid_block;
+use pgrx::PgMemoryContexts;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
-use pgrx::PgMemoryContexts;
 
 #[pg_guard]
 pub unsafe extern "C-unwind" fn begin(
@@ -126,11 +126,7 @@ unsafe fn next_block(scan: pg_sys::TableScanDesc, forward: bool) -> Option<u32> 
     if !parallel.is_null() {
         debug_assert!(forward, "parallel scans go forward");
         if s.at == Position::Start {
-            pg_sys::table_block_parallelscan_startblock_init(
-                (*scan).rs_rd,
-                &mut s.worker,
-                parallel,
-            );
+            pg_sys::table_block_parallelscan_startblock_init((*scan).rs_rd, &mut s.worker, parallel);
         }
         let v = pg_sys::table_block_parallelscan_nextpage((*scan).rs_rd, &mut s.worker, parallel);
         return (v != pg_sys::InvalidBlockNumber).then_some(v);
@@ -168,13 +164,8 @@ unsafe fn advance(scan: pg_sys::TableScanDesc, forward: bool) -> Option<usize> {
     }
     while let Some(v) = next_block(scan, forward) {
         crate::memory::check_for_interrupts();
-        s.block
-            .load((*scan).rs_rd, (*scan).rs_snapshot, v, Pick::All);
-        let row = if forward {
-            0
-        } else {
-            s.block.len() as isize - 1
-        };
+        s.block.load((*scan).rs_rd, (*scan).rs_snapshot, v, Pick::All);
+        let row = if forward { 0 } else { s.block.len() as isize - 1 };
         s.at = Position::In { row };
         if s.block.len() > 0 {
             return Some(row as usize);
@@ -223,8 +214,7 @@ unsafe fn key_test(scan: pg_sys::TableScanDesc, slot: *mut pg_sys::TupleTableSlo
         }
         let mut function = key.sk_func;
         let value = *(*slot).tts_values.add(at);
-        pg_sys::FunctionCall2Coll(&mut function, key.sk_collation, value, key.sk_argument).value()
-            != 0
+        pg_sys::FunctionCall2Coll(&mut function, key.sk_collation, value, key.sk_argument).value() != 0
     })
 }
 
@@ -290,8 +280,7 @@ pub unsafe extern "C-unwind" fn sample_next_block(
         return false;
     }
     crate::memory::check_for_interrupts();
-    s.block
-        .load((*scan).rs_rd, (*scan).rs_snapshot, v, Pick::All);
+    s.block.load((*scan).rs_rd, (*scan).rs_snapshot, v, Pick::All);
     true
 }
 
@@ -323,16 +312,11 @@ pub unsafe extern "C-unwind" fn sample_next_tuple(
 }
 
 #[pg_guard]
-pub unsafe extern "C-unwind" fn tid_valid(
-    scan: pg_sys::TableScanDesc,
-    tid: pg_sys::ItemPointer,
-) -> bool {
+pub unsafe extern "C-unwind" fn tid_valid(scan: pg_sys::TableScanDesc, tid: pg_sys::ItemPointer) -> bool {
     (*tid).ip_posid != 0 && tid_block(&*tid) < state(scan).blocks
 }
 
 #[pg_guard]
-pub unsafe extern "C-unwind" fn slot_callbacks(
-    _rel: pg_sys::Relation,
-) -> *const pg_sys::TupleTableSlotOps {
+pub unsafe extern "C-unwind" fn slot_callbacks(_rel: pg_sys::Relation) -> *const pg_sys::TupleTableSlotOps {
     slot::ops()
 }

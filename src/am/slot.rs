@@ -1,7 +1,7 @@
-//! The slot that amax's scans fill: a buffer heap tuple slot (execTuples.c) that can also hold a columnar row, whose attributes are
-//! decoded only when somebody asks for them.
+//! The slot that amax's scans fill: a buffer heap tuple slot (execTuples.c) that can also hold a columnar row, whose
+//! attributes are decoded only when somebody asks for them.
 
-use crate::columnar::{columnar_at, Borrowed, Row, System};
+use crate::columnar::{Borrowed, Row, System, columnar_at};
 use crate::storage::buffer::Pin;
 use crate::storage::manifest::cancel_replaced;
 use crate::types::attribute;
@@ -119,8 +119,9 @@ pub unsafe fn store_pinned(
     s.base.buffer = buffer;
 }
 
-/// Puts a copy of a tuple of a row page in the slot (on a standby, see `block`). By the time somebody looks at them its values out of line
-/// may be gone, as the row has been flushed: they are fetched with the attributes asked for, or taken from the columnar row.
+/// Puts a copy of a tuple of a row page in the slot (on a standby, see `block`). By the time somebody looks at them its
+/// values out of line may be gone, as the row has been flushed: they are fetched with the attributes asked for, or
+/// taken from the columnar row.
 pub unsafe fn store_copy(
     slot: *mut pg_sys::TupleTableSlot,
     tuple: &mut pg_sys::HeapTupleData,
@@ -203,7 +204,8 @@ unsafe fn fetch_attributes(slot: *mut pg_sys::TupleTableSlot, range: std::ops::R
     pg_sys::MemoryContextSwitchTo(old);
 }
 
-/// Leaves nothing of a copied tuple out of line, for who takes all of it (toast_flatten_tuple()). What is in use of the old one stays.
+/// Leaves nothing of a copied tuple out of line, for who takes all of it (toast_flatten_tuple()). What is in use of the
+/// old one stays.
 unsafe fn settle(slot: *mut pg_sys::TupleTableSlot) {
     if !ours(slot).columnar.outside {
         return;
@@ -219,10 +221,7 @@ unsafe fn settle(slot: *mut pg_sys::TupleTableSlot) {
     let (from, to) = (&*tuple.t_data, &mut *(*flat).t_data);
     to.t_choice = from.t_choice;
     to.t_ctid = from.t_ctid;
-    const TRANSACTIONS: [u16; 2] = [
-        pg_sys::HEAP_XACT_MASK as u16,
-        pg_sys::HEAP2_XACT_MASK as u16,
-    ];
+    const TRANSACTIONS: [u16; 2] = [pg_sys::HEAP_XACT_MASK as u16, pg_sys::HEAP2_XACT_MASK as u16];
     to.t_infomask = to.t_infomask & !TRANSACTIONS[0] | from.t_infomask & TRANSACTIONS[0];
     to.t_infomask2 = to.t_infomask2 & !TRANSACTIONS[1] | from.t_infomask2 & TRANSACTIONS[1];
     ours(slot).columnar.outside = false;
@@ -247,9 +246,7 @@ pub unsafe fn store_columnar(
 }
 
 /// The pinned heap tuple in the slot, if it holds one.
-pub unsafe fn heap_tuple(
-    slot: *mut pg_sys::TupleTableSlot,
-) -> Option<(pg_sys::HeapTuple, pg_sys::Buffer)> {
+pub unsafe fn heap_tuple(slot: *mut pg_sys::TupleTableSlot) -> Option<(pg_sys::HeapTuple, pg_sys::Buffer)> {
     let s = ours(slot);
     (s.columnar.row.is_none() && s.base.buffer != 0).then_some((s.base.base.tuple, s.base.buffer))
 }
@@ -413,10 +410,7 @@ unsafe extern "C-unwind" fn materialize(slot: *mut pg_sys::TupleTableSlot) {
 }
 
 #[pg_guard]
-unsafe extern "C-unwind" fn copyslot(
-    dst: *mut pg_sys::TupleTableSlot,
-    src: *mut pg_sys::TupleTableSlot,
-) {
+unsafe extern "C-unwind" fn copyslot(dst: *mut pg_sys::TupleTableSlot, src: *mut pg_sys::TupleTableSlot) {
     if is_ours(src) && is_copy(src) {
         // Heap's function would share the tuple, for which it counts on a pin.
         materialize(src);
@@ -439,9 +433,7 @@ unsafe extern "C-unwind" fn get_heap_tuple(slot: *mut pg_sys::TupleTableSlot) ->
 }
 
 #[pg_guard]
-unsafe extern "C-unwind" fn copy_heap_tuple(
-    slot: *mut pg_sys::TupleTableSlot,
-) -> pg_sys::HeapTuple {
+unsafe extern "C-unwind" fn copy_heap_tuple(slot: *mut pg_sys::TupleTableSlot) -> pg_sys::HeapTuple {
     settle(slot);
     match row_of(slot) {
         Some(_) => form(slot),
@@ -451,19 +443,13 @@ unsafe extern "C-unwind" fn copy_heap_tuple(
 
 #[cfg(not(feature = "pg18"))]
 #[pg_guard]
-unsafe extern "C-unwind" fn copy_minimal_tuple(
-    slot: *mut pg_sys::TupleTableSlot,
-) -> pg_sys::MinimalTuple {
+unsafe extern "C-unwind" fn copy_minimal_tuple(slot: *mut pg_sys::TupleTableSlot) -> pg_sys::MinimalTuple {
     settle(slot);
     if row_of(slot).is_none() {
         return heap_ops().copy_minimal_tuple.unwrap()(slot);
     }
     all_attributes(slot);
-    pg_sys::heap_form_minimal_tuple(
-        (*slot).tts_tupleDescriptor,
-        (*slot).tts_values,
-        (*slot).tts_isnull,
-    )
+    pg_sys::heap_form_minimal_tuple((*slot).tts_tupleDescriptor, (*slot).tts_values, (*slot).tts_isnull)
 }
 
 /// `extra` bytes in front of the tuple are for the caller.

@@ -2,16 +2,16 @@
 
 use std::ffi::c_char;
 
-use pgrx::{pg_sys, PgSqlErrorCode};
+use pgrx::{PgSqlErrorCode, pg_sys};
 
 use super::encoder::{Columns, Encoder};
 use super::error::{fail, raise};
 use super::guc::Limits;
 use super::options;
 use super::output::Output;
-use super::query::{plan_copy, Execution};
+use super::query::{Execution, plan_copy};
 use super::receiver::{Receiver, RowSink, WhenFull};
-use super::relation::{table_query, TableQuery};
+use super::relation::{TableQuery, table_query};
 
 /// Executes the statement and returns the number of rows copied.
 ///
@@ -24,8 +24,7 @@ pub unsafe fn run(
 ) -> u64 {
     pg_sys::check_stack_depth();
     // Analysis scribbles on the tree, which may be a cached one.
-    let statement: *mut pg_sys::CopyStmt =
-        pg_sys::copyObjectImpl((*planned).utilityStmt.cast()).cast();
+    let statement: *mut pg_sys::CopyStmt = pg_sys::copyObjectImpl((*planned).utilityStmt.cast()).cast();
     if (*statement).is_from {
         raise(
             PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
@@ -50,13 +49,13 @@ pub unsafe fn run(
         (raw, Some(relation), 0)
     };
     let plan = plan_copy(raw, source, environment, cursor_options);
-    if let Some(relation) = relation {
-        if !pg_sys::list_member_oid((*plan).relationOids, relation) {
-            fail(
-                PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-                "relation referenced by COPY statement has changed",
-            );
-        }
+    if let Some(relation) = relation
+        && !pg_sys::list_member_oid((*plan).relationOids, relation)
+    {
+        fail(
+            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            "relation referenced by COPY statement has changed",
+        );
     }
 
     // See what this command's predecessors in the transaction did.
@@ -98,21 +97,14 @@ unsafe fn check_privileges(statement: *const pg_sys::CopyStmt) {
             "to or from an external program",
         )
     } else {
-        (
-            pg_sys::ROLE_PG_WRITE_SERVER_FILES,
-            "pg_write_server_files",
-            "to a file",
-        )
+        (pg_sys::ROLE_PG_WRITE_SERVER_FILES, "pg_write_server_files", "to a file")
     };
     if !pg_sys::has_privs_of_role(pg_sys::GetUserId(), pg_sys::Oid::from(role)) {
         raise(
             PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
             format!("must be superuser or have privileges of the {name} role to COPY {what}"),
             None,
-            Some(
-                "Anyone can COPY to stdout or from stdin. psql's \\copy command also works for anyone."
-                    .into(),
-            ),
+            Some("Anyone can COPY to stdout or from stdin. psql's \\copy command also works for anyone.".into()),
         );
     }
 }

@@ -80,11 +80,7 @@ pub struct Encoder<W: Write> {
 impl<W: Write> Encoder<W> {
     /// Starts the output: writes the schema message.
     pub fn new(columns: Columns, output: W, framing: Framing, limits: Limits) -> Self {
-        let Columns {
-            columns,
-            names,
-            schema,
-        } = columns;
+        let Columns { columns, names, schema } = columns;
         let writer = match framing {
             Framing::Stream => StreamWriter::try_new(output, &schema).map(Writer::Stream),
             Framing::File => FileWriter::try_new(output, &schema).map(Writer::File),
@@ -113,11 +109,7 @@ impl<W: Write> Encoder<W> {
             return;
         }
         crate::memory::ask(2 * self.batch_bytes, "a record batch");
-        let arrays: Vec<ArrayRef> = self
-            .columns
-            .iter_mut()
-            .map(|column| column.finish())
-            .collect();
+        let arrays: Vec<ArrayRef> = self.columns.iter_mut().map(|column| column.finish()).collect();
         // The row count is given because a result may have rows and no columns.
         let options = RecordBatchOptions::new().with_row_count(Some(self.batch_rows));
         self.batch_rows = 0;
@@ -126,11 +118,7 @@ impl<W: Write> Encoder<W> {
             .unwrap_or_else(|error| raise_arrow(error));
     }
 
-    fn try_write(
-        &mut self,
-        arrays: Vec<ArrayRef>,
-        options: &RecordBatchOptions,
-    ) -> Result<(), ArrowError> {
+    fn try_write(&mut self, arrays: Vec<ArrayRef>, options: &RecordBatchOptions) -> Result<(), ArrowError> {
         let batch = RecordBatch::try_new_with_options(self.schema.clone(), arrays, options)?;
         match &mut self.writer {
             Writer::Stream(writer) => writer.write(&batch),

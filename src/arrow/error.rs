@@ -44,12 +44,7 @@ impl Unrepresentable {
 }
 
 /// `ereport(ERROR, …)`. The error travels as a Rust panic to the nearest guard, so destructors run.
-pub fn raise(
-    code: PgSqlErrorCode,
-    message: impl Into<String>,
-    detail: Option<String>,
-    hint: Option<String>,
-) -> ! {
+pub fn raise(code: PgSqlErrorCode, message: impl Into<String>, detail: Option<String>, hint: Option<String>) -> ! {
     let mut report = ErrorReport::new(code, message.into(), "amax::arrow");
     if let Some(detail) = detail {
         report = report.set_detail(detail);

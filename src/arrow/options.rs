@@ -1,25 +1,20 @@
 //! The options of `COPY … WITH (FORMAT arrow, …)`.
 
-use std::ffi::{c_char, CStr};
+use std::ffi::{CStr, c_char};
 
-use pgrx::{pg_sys, PgSqlErrorCode};
+use pgrx::{PgSqlErrorCode, pg_sys};
 
 use super::encoder::Framing;
 use super::error::{fail, raise};
 
 /// Calls `visit` with the name and the definition of each option.
-unsafe fn each(
-    statement: *const pg_sys::CopyStmt,
-    mut visit: impl FnMut(&CStr, *mut pg_sys::DefElem),
-) {
+unsafe fn each(statement: *const pg_sys::CopyStmt, mut visit: impl FnMut(&CStr, *mut pg_sys::DefElem)) {
     let options = (*statement).options;
     if options.is_null() {
         return;
     }
     for i in 0..(*options).length as usize {
-        let option = (*(*options).elements.add(i))
-            .ptr_value
-            .cast::<pg_sys::DefElem>();
+        let option = (*(*options).elements.add(i)).ptr_value.cast::<pg_sys::DefElem>();
         visit(CStr::from_ptr((*option).defname), option);
     }
 }
@@ -101,8 +96,5 @@ unsafe fn default_framing(statement: *const pg_sys::CopyStmt) -> Framing {
 }
 
 fn conflicting() -> ! {
-    fail(
-        PgSqlErrorCode::ERRCODE_SYNTAX_ERROR,
-        "conflicting or redundant options",
-    )
+    fail(PgSqlErrorCode::ERRCODE_SYNTAX_ERROR, "conflicting or redundant options")
 }

@@ -2,20 +2,20 @@
 //!
 //! Files and pipes are opened through fd.c, which closes them when the transaction aborts.
 
-use std::ffi::{c_char, c_int, CStr};
+use std::ffi::{CStr, c_char, c_int};
 use std::fs::File;
 use std::io::{self, Write};
 use std::mem::ManuallyDrop;
 use std::os::fd::FromRawFd;
 
-use pgrx::{pg_sys, PgSqlErrorCode};
+use pgrx::{PgSqlErrorCode, pg_sys};
 
 use super::error::{fail, raise};
 
 /// A CopyData message stays far below the protocol's limit, and an interrupt is noticed between two of them.
 const CHUNK: usize = 256 * 1024;
 
-extern "C" {
+unsafe extern "C" {
     fn umask(mask: pg_sys::mode_t) -> pg_sys::mode_t;
     fn fileno(file: *mut pg_sys::FILE) -> c_int;
 }
@@ -71,18 +71,12 @@ impl Output {
             Target::Program { .. } => pg_sys::PROGRESS_COPY_TYPE_PROGRAM,
         };
         unsafe {
-            pg_sys::pgstat_progress_start_command(
-                pg_sys::ProgressCommandType::PROGRESS_COMMAND_COPY,
-                relation,
-            );
+            pg_sys::pgstat_progress_start_command(pg_sys::ProgressCommandType::PROGRESS_COMMAND_COPY, relation);
             pg_sys::pgstat_progress_update_param(
                 pg_sys::PROGRESS_COPY_COMMAND as c_int,
                 i64::from(pg_sys::PROGRESS_COPY_COMMAND_TO),
             );
-            pg_sys::pgstat_progress_update_param(
-                pg_sys::PROGRESS_COPY_TYPE as c_int,
-                i64::from(kind),
-            );
+            pg_sys::pgstat_progress_update_param(pg_sys::PROGRESS_COPY_TYPE as c_int, i64::from(kind));
         }
         if matches!(self.target, Target::Client) {
             // CopyOutResponse: overall format and each column's format are binary.
@@ -102,10 +96,7 @@ impl Output {
             Target::StandardOutput => {}
             Target::File { stream, name, .. } => {
                 if unsafe { pg_sys::FreeFile(*stream) } != 0 {
-                    raise_io(
-                        &io::Error::last_os_error(),
-                        format!("could not close file \"{name}\""),
-                    );
+                    raise_io(&io::Error::last_os_error(), format!("could not close file \"{name}\""));
                 }
             }
             Target::Program { pipe, command, .. } => close_program(*pipe, command),
@@ -148,10 +139,7 @@ impl Write for Output {
         }
         self.bytes += bytes.len() as u64;
         unsafe {
-            pg_sys::pgstat_progress_update_param(
-                pg_sys::PROGRESS_COPY_BYTES_PROCESSED as c_int,
-                self.bytes as i64,
-            );
+            pg_sys::pgstat_progress_update_param(pg_sys::PROGRESS_COPY_BYTES_PROCESSED as c_int, self.bytes as i64);
         }
         Ok(bytes.len())
     }
@@ -258,9 +246,7 @@ fn raise_io(error: &io::Error, message: String) -> ! {
     let (code, hint) = match error.kind() {
         ErrorKind::NotFound => (PgSqlErrorCode::ERRCODE_UNDEFINED_FILE, true),
         ErrorKind::PermissionDenied => (PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE, true),
-        ErrorKind::IsADirectory | ErrorKind::NotADirectory => {
-            (PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE, false)
-        }
+        ErrorKind::IsADirectory | ErrorKind::NotADirectory => (PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE, false),
         ErrorKind::StorageFull => (PgSqlErrorCode::ERRCODE_DISK_FULL, false),
         _ => (PgSqlErrorCode::ERRCODE_IO_ERROR, false),
     };

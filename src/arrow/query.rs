@@ -1,8 +1,8 @@
 //! Planning and running a query whose rows go to a [`Receiver`].
 
-use std::ffi::{c_char, c_int, c_void, CStr};
+use std::ffi::{CStr, c_char, c_int, c_void};
 
-use pgrx::{pg_guard, pg_sys, PgSqlErrorCode};
+use pgrx::{PgSqlErrorCode, pg_guard, pg_sys};
 
 use super::error::fail;
 use super::receiver::Receiver;
@@ -87,19 +87,12 @@ impl Execution {
 /// Needs an active snapshot; the plan lives in CurrentMemoryContext.
 pub unsafe fn plan_select(source: &CStr) -> *mut pg_sys::PlannedStmt {
     let statements = pg_sys::pg_parse_query(source.as_ptr());
-    let count = if statements.is_null() {
-        0
-    } else {
-        (*statements).length
-    };
+    let count = if statements.is_null() { 0 } else { (*statements).length };
     if count == 0 {
         fail(PgSqlErrorCode::ERRCODE_SYNTAX_ERROR, "query is empty");
     }
     if count > 1 {
-        fail(
-            PgSqlErrorCode::ERRCODE_SYNTAX_ERROR,
-            "query must be a single statement",
-        );
+        fail(PgSqlErrorCode::ERRCODE_SYNTAX_ERROR, "query must be a single statement");
     }
     let raw = first::<pg_sys::RawStmt>(statements);
     if (*(*raw).stmt).type_ != pg_sys::NodeTag::T_SelectStmt {
@@ -159,13 +152,8 @@ unsafe fn analyze(
     source: *const c_char,
     environment: *mut pg_sys::QueryEnvironment,
 ) -> *mut pg_sys::Query {
-    let rewritten =
-        pg_sys::pg_analyze_and_rewrite_fixedparams(raw, source, std::ptr::null(), 0, environment);
-    let count = if rewritten.is_null() {
-        0
-    } else {
-        (*rewritten).length
-    };
+    let rewritten = pg_sys::pg_analyze_and_rewrite_fixedparams(raw, source, std::ptr::null(), 0, environment);
+    let count = if rewritten.is_null() { 0 } else { (*rewritten).length };
     if count == 1 {
         return first::<pg_sys::Query>(rewritten);
     }
@@ -175,9 +163,7 @@ unsafe fn analyze(
         "multi-statement DO INSTEAD rules are not supported for COPY"
     };
     for i in 0..count as usize {
-        let query = (*(*rewritten).elements.add(i))
-            .ptr_value
-            .cast::<pg_sys::Query>();
+        let query = (*(*rewritten).elements.add(i)).ptr_value.cast::<pg_sys::Query>();
         match (*query).querySource {
             pg_sys::QuerySource::QSRC_QUAL_INSTEAD_RULE => {
                 message = "conditional DO INSTEAD rules are not supported for COPY";

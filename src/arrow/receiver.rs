@@ -72,10 +72,7 @@ impl Receiver {
 }
 
 #[pg_guard]
-unsafe extern "C-unwind" fn receive(
-    slot: *mut pg_sys::TupleTableSlot,
-    dest: *mut pg_sys::DestReceiver,
-) -> bool {
+unsafe extern "C-unwind" fn receive(slot: *mut pg_sys::TupleTableSlot, dest: *mut pg_sys::DestReceiver) -> bool {
     crate::memory::check_for_interrupts();
     let receiver = &mut *dest.cast::<Receiver>();
     let attributes = (*(*slot).tts_tupleDescriptor).natts;

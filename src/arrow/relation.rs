@@ -6,7 +6,7 @@
 
 use std::ffi::CStr;
 
-use pgrx::{pg_sys, PgSqlErrorCode};
+use pgrx::{PgSqlErrorCode, pg_sys};
 
 use super::error::raise;
 use super::tupdesc::attributes;
@@ -21,24 +21,14 @@ pub struct TableQuery {
 ///
 /// # Safety
 /// `statement` is a COPY TO with a relation; `planned` is what it came in.
-pub unsafe fn table_query(
-    statement: *const pg_sys::CopyStmt,
-    planned: *const pg_sys::PlannedStmt,
-) -> TableQuery {
-    let relation = pg_sys::table_openrv(
-        (*statement).relation,
-        pg_sys::AccessShareLock as pg_sys::LOCKMODE,
-    );
+pub unsafe fn table_query(statement: *const pg_sys::CopyStmt, planned: *const pg_sys::PlannedStmt) -> TableQuery {
+    let relation = pg_sys::table_openrv((*statement).relation, pg_sys::AccessShareLock as pg_sys::LOCKMODE);
     let class = (*relation).rd_rel;
     check_kind((*class).relkind as u8, (*class).relname.data.as_ptr());
 
     let mut targets = std::ptr::null_mut();
     let columns = pg_sys::CopyGetAttnums((*relation).rd_att, relation, (*statement).attlist);
-    let count = if columns.is_null() {
-        0
-    } else {
-        (*columns).length
-    };
+    let count = if columns.is_null() { 0 } else { (*columns).length };
     let attributes = attributes((*relation).rd_att);
     for i in 0..count as usize {
         let number = (*(*columns).elements.add(i)).int_value;
@@ -84,10 +74,7 @@ unsafe fn check_kind(kind: u8, name: *const std::ffi::c_char) {
     };
     raise(
         PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
-        format!(
-            "cannot copy from {what} \"{}\"",
-            CStr::from_ptr(name).to_string_lossy()
-        ),
+        format!("cannot copy from {what} \"{}\"", CStr::from_ptr(name).to_string_lossy()),
         None,
         has_rows.then(|| "Try the COPY (SELECT ...) TO variant.".into()),
     )

@@ -4,14 +4,14 @@
 //! functions evaluated lazily. Nothing but the current batch is held. (In FROM, PostgreSQL itself puts the rows
 //! of any function into a tuplestore, which spills to disk past work_mem.)
 
-use std::ffi::{c_void, CString};
+use std::ffi::{CString, c_void};
 
-use pgrx::{pg_guard, pg_sys, PgSqlErrorCode};
+use pgrx::{PgSqlErrorCode, pg_guard, pg_sys};
 
 use super::encoder::{Columns, Encoder, Framing};
 use super::error::raise;
 use super::guc::Limits;
-use super::query::{plan_select, with_context, Execution};
+use super::query::{Execution, plan_select, with_context};
 use super::receiver::{Receiver, RowSink, WhenFull};
 use super::types::payload;
 
@@ -33,7 +33,7 @@ enum Stage {
     Ended,
 }
 
-#[no_mangle]
+#[unsafe(no_mangle)]
 pub extern "C" fn pg_finfo_amax_arrow() -> &'static pg_sys::Pg_finfo_record {
     const V1: pg_sys::Pg_finfo_record = pg_sys::Pg_finfo_record { api_version: 1 };
     &V1
@@ -41,7 +41,7 @@ pub extern "C" fn pg_finfo_amax_arrow() -> &'static pg_sys::Pg_finfo_record {
 
 /// # Safety
 /// Called by PostgreSQL through the function manager.
-#[no_mangle]
+#[unsafe(no_mangle)]
 #[pg_guard]
 pub unsafe extern "C-unwind" fn amax_arrow(fcinfo: pg_sys::FunctionCallInfo) -> pg_sys::Datum {
     let result = (*fcinfo).resultinfo.cast::<pg_sys::ReturnSetInfo>();
@@ -92,12 +92,7 @@ unsafe fn begin(fcinfo: pg_sys::FunctionCallInfo, memory: pg_sys::MemoryContext)
             std::ptr::null_mut(),
         );
         let columns = Columns::new(execution.columns());
-        let encoder = Box::new(Encoder::new(
-            columns,
-            Vec::new(),
-            Framing::Stream,
-            Limits::current(),
-        ));
+        let encoder = Box::new(Encoder::new(columns, Vec::new(), Framing::Stream, Limits::current()));
         (execution, encoder)
     });
     pg_sys::PopActiveSnapshot();
@@ -197,7 +192,7 @@ unsafe extern "C-unwind" fn forget(call: *mut c_void) {
     }
 }
 
-#[no_mangle]
+#[unsafe(no_mangle)]
 pub extern "C" fn pg_finfo_amax_load() -> &'static pg_sys::Pg_finfo_record {
     pg_finfo_amax_arrow()
 }
@@ -206,7 +201,7 @@ pub extern "C" fn pg_finfo_amax_load() -> &'static pg_sys::Pg_finfo_record {
 ///
 /// # Safety
 /// Called by PostgreSQL through the function manager.
-#[no_mangle]
+#[unsafe(no_mangle)]
 #[pg_guard]
 pub unsafe extern "C-unwind" fn amax_load(fcinfo: pg_sys::FunctionCallInfo) -> pg_sys::Datum {
     (*fcinfo).isnull = false;

@@ -1,7 +1,7 @@
 //! Open leaves, and the columns decoded of them.
 
 use super::leaf_read::{damaged, open_image};
-use super::pages::{relation, Image, Pages};
+use super::pages::{Image, Pages, relation};
 use super::revive;
 use super::shared::{self, Found};
 use crate::pg::relation::rel_name;
@@ -10,8 +10,7 @@ use crate::storage::cache::FileId;
 use crate::storage::damage::corrupt;
 use crate::storage::manifest::{self, Replaced};
 use amax_format::{
-    Column, ColumnType, Dense, Elements, Error, Leaf, Part, PathColumn, PathStep, Question, Unnest,
-    Zone,
+    Column, ColumnType, Dense, Elements, Error, Leaf, Part, PathColumn, PathStep, Question, Unnest, Zone,
 };
 use amax_lsm::{Component, LeafEntry, Xids};
 use pgrx::pg_sys;
@@ -54,9 +53,9 @@ type Answers = HashMap<(usize, Vec<PathStep>, Question), Rc<Dense>>;
 /// Keys from a document's root to what is wanted of it, for each such part.
 pub type Keys = Vec<Vec<Vec<u8>>>;
 
-/// A leaf in use. Page 0 is read when it is needed: not by a parallel worker that finds all columns it reads in shared memory. On a standby, where
-/// the leaf's pages may be given to others while it is in use, Page 0 is read at once: with the rows' keys the leaf can be made again
-/// (`revive`).
+/// A leaf in use. Page 0 is read when it is needed: not by a parallel worker that finds all columns it reads in shared
+/// memory. On a standby, where the leaf's pages may be given to others while it is in use, Page 0 is read at once: with
+/// the rows' keys the leaf can be made again (`revive`).
 pub struct OpenLeaf {
     pub relid: pg_sys::Oid,
     pub entry: LeafEntry,
@@ -130,11 +129,7 @@ const PATH_READS: usize = 20;
 
 impl OpenLeaf {
     /// Leaf `place.2` of a component, opened anew.
-    pub fn of(
-        rel: pg_sys::Relation,
-        component: &Component,
-        place: Place,
-    ) -> Result<OpenLeaf, Replaced> {
+    pub fn of(rel: pg_sys::Relation, component: &Component, place: Place) -> Result<OpenLeaf, Replaced> {
         let at = place.2;
         let directory = manifest::read_directory(rel, component)?;
         let Some(entry) = directory.leaves.get(at) else {
@@ -211,8 +206,8 @@ impl OpenLeaf {
         }
     }
 
-    /// Makes the leaf again, now that its place has been given to others. What was decoded of it stays; what is decoded row by row has to be
-    /// asked for anew.
+    /// Makes the leaf again, now that its place has been given to others. What was decoded of it stays; what is decoded
+    /// row by row has to be asked for anew.
     pub fn revive(&self) {
         if self.revived.get().is_some() {
             return;
@@ -439,12 +434,7 @@ impl OpenLeaf {
     }
 
     /// A path of which few rows are read; see [`OpenLeaf::lazy_column`].
-    pub fn lazy_path(
-        &self,
-        at: usize,
-        steps: &[PathStep],
-        has_room: impl Fn(usize) -> bool,
-    ) -> Rc<PathColumn> {
+    pub fn lazy_path(&self, at: usize, steps: &[PathStep], has_room: impl Fn(usize) -> bool) -> Rc<PathColumn> {
         let dense = self.paths.borrow();
         let dense = dense.get(&at).and_then(|paths| paths.get(steps));
         if let Some(column) = dense.and_then(|path| path.column.get()) {
@@ -568,14 +558,11 @@ impl OpenLeaf {
         self.decoded.set(self.decoded.get() + bytes);
     }
 
-    /// A column of which few rows are read: most of its values are decoded when they are asked for, and soon forgotten. A leaf that
-    /// is asked again and again is decoded after all, if the cache has room for so many bytes more.
+    /// A column of which few rows are read: most of its values are decoded when they are asked for, and soon forgotten.
+    /// A leaf that is asked again and again is decoded after all, if the cache has room for so many bytes more.
     pub fn lazy_column(&self, at: usize, has_room: impl Fn(usize) -> bool) -> Rc<Column> {
         let Opened {
-            leaf,
-            columns,
-            lazy,
-            ..
+            leaf, columns, lazy, ..
         } = self.opened();
         if let Some(column) = columns[at].get() {
             return column.clone();

@@ -1,5 +1,5 @@
-//! The leaves that a session keeps open, for as long as the byte bound of the decode cache allows. What a slot or a scan holds stays valid when
-//! the cache lets go of it.
+//! The leaves that a session keeps open, for as long as the byte bound of the decode cache allows. What a slot or a
+//! scan holds stays valid when the cache lets go of it.
 
 use super::leaf::{OpenLeaf, Place};
 use super::shared;
@@ -49,11 +49,7 @@ impl Cache {
 }
 
 /// Leaf `at` of a component.
-pub fn open(
-    rel: pg_sys::Relation,
-    component: &Component,
-    at: usize,
-) -> Result<Rc<OpenLeaf>, Replaced> {
+pub fn open(rel: pg_sys::Relation, component: &Component, at: usize) -> Result<Rc<OpenLeaf>, Replaced> {
     let place = (file_id(rel), component.id, at);
     if let Some(leaf) = find(place) {
         return Ok(leaf);

@@ -10,26 +10,18 @@ use amax_lsm::xids::FROZEN;
 use amax_lsm::{Component, Damaged, LeafEntry, LeafXids, Xids};
 use pgrx::pg_sys;
 
-/// Bytes that a call may decode: what was written can be read, however much it is. Damage is found by checksums, before.
+/// Bytes that a call may decode: what was written can be read, however much it is. Damage is found by checksums,
+/// before.
 const MEMORY: usize = 1 << 40;
 
 /// Leaf `at` of a component, past the cache: a merge reads it once.
-pub fn read(
-    rel: pg_sys::Relation,
-    component: &Component,
-    at: usize,
-    entry: &LeafEntry,
-) -> Leaf<Image> {
+pub fn read(rel: pg_sys::Relation, component: &Component, at: usize, entry: &LeafEntry) -> Leaf<Image> {
     let leaf = try_read(rel, component, entry);
     leaf.unwrap_or_else(|e| damaged(rel, entry, component.id, at, &e))
 }
 
 /// The same for who can look again.
-pub fn try_read(
-    rel: pg_sys::Relation,
-    component: &Component,
-    entry: &LeafEntry,
-) -> Result<Leaf<Image>, Error> {
+pub fn try_read(rel: pg_sys::Relation, component: &Component, entry: &LeafEntry) -> Result<Leaf<Image>, Error> {
     let source = Image::Pages(Pages::new(rel, component.id, &entry.image));
     open_image(source, entry.image.len, entry)
 }
@@ -47,13 +39,7 @@ pub fn open_image(source: Image, len: u64, entry: &LeafEntry) -> Result<Leaf<Ima
     Ok(leaf)
 }
 
-pub fn damaged(
-    rel: pg_sys::Relation,
-    entry: &LeafEntry,
-    component: u64,
-    at: usize,
-    error: &Error,
-) -> ! {
+pub fn damaged(rel: pg_sys::Relation, entry: &LeafEntry, component: u64, at: usize, error: &Error) -> ! {
     if let Error::Replaced | Error::OutOfMemory(_) = error {
         raise(error.clone());
     }
@@ -64,11 +50,7 @@ pub fn damaged(
 }
 
 /// The transaction ids of a leaf's rows; None if they all are as visible as the component.
-pub fn xids_of(
-    rel: pg_sys::Relation,
-    component: u64,
-    entry: &LeafEntry,
-) -> Result<Option<Xids>, Replaced> {
+pub fn xids_of(rel: pg_sys::Relation, component: u64, entry: &LeafEntry) -> Result<Option<Xids>, Replaced> {
     let rows = entry.rows;
     let ids = match &entry.xids {
         LeafXids::Frozen => return Ok(None),

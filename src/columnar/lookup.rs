@@ -12,11 +12,7 @@ use pgrx::pg_sys;
 use std::rc::Rc;
 
 /// The leaf that holds block `v`.
-pub fn leaf_of(
-    rel: pg_sys::Relation,
-    component: &Component,
-    v: u32,
-) -> Result<Option<Rc<OpenLeaf>>, Replaced> {
+pub fn leaf_of(rel: pg_sys::Relation, component: &Component, v: u32) -> Result<Option<Rc<OpenLeaf>>, Replaced> {
     let directory = manifest::read_directory(rel, component)?;
     let at = directory.first_leaf_at(v);
     match directory.leaves.get(at) {
@@ -52,11 +48,7 @@ pub fn find(
 }
 
 /// The row at its own TID, seen or not; None when a merge left it out.
-pub fn row(
-    rel: pg_sys::Relation,
-    component: &Component,
-    at: &pg_sys::ItemPointerData,
-) -> Option<Row> {
+pub fn row(rel: pg_sys::Relation, component: &Component, at: &pg_sys::ItemPointerData) -> Option<Row> {
     let mut own = *at;
     let found = find(rel, component, &mut own);
     let row = found.unwrap_or_else(|Replaced| manifest::cancel_replaced());

@@ -1,16 +1,17 @@
-//! The vertical merge (AMAX paper §4.5): keys first, which gives the sequence of the inputs' rows; then one column at a time, so that
-//! one column of each input is in memory. Rows whose marks say that they are gone are left out: matter and anti-matter annihilate.
+//! The vertical merge (AMAX paper §4.5): keys first, which gives the sequence of the inputs' rows; then one column at a
+//! time, so that one column of each input is in memory. Rows whose marks say that they are gone are left out: matter
+//! and anti-matter annihilate.
 
 use super::leaf_read;
 use super::pages::Image;
 use super::source::Source;
 use super::stub::{self, State};
-use super::value::{storages, Storage};
-use super::write::{leaf_options, Leaves};
+use super::value::{Storage, storages};
+use super::write::{Leaves, leaf_options};
 use crate::options::Options;
 use crate::storage::manifest;
 use amax_format::{Leaf, VerticalBuilder};
-use amax_lsm::{tid, Component, Directory, FreeSpace, RangeSet, Xids};
+use amax_lsm::{Component, Directory, FreeSpace, RangeSet, Xids, tid};
 use pgrx::pg_sys;
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -148,10 +149,7 @@ impl<'a> Merge<'a> {
                 let state = states.as_ref().map(|s| s.get(tid::offset(keys.get(row))));
                 state == Some(State::Gone)
             };
-            let rows: Vec<u32> = (first..end)
-                .filter(|&row| !gone(row))
-                .map(|row| row as u32)
-                .collect();
+            let rows: Vec<u32> = (first..end).filter(|&row| !gone(row)).map(|row| row as u32).collect();
             self.left_out += (end - first - rows.len()) as u64;
             if !rows.is_empty() {
                 input.next = Some(BlockRows {
@@ -225,33 +223,24 @@ impl<'a> Merge<'a> {
         let mut xids = Xids::default();
         for block in &blocks {
             let of_leaf = &block.leaf.xids;
-            block
-                .rows
-                .iter()
-                .for_each(|&row| xids.push(of_leaf.get(row)));
+            block.rows.iter().for_each(|&row| xids.push(of_leaf.get(row)));
         }
         let key = |block: &BlockRows, row: u32| block.leaf.leaf.keys().get(row as usize);
         let (head, tail) = (&blocks[0], &blocks[blocks.len() - 1]);
-        let keys = (
-            key(head, head.rows[0]),
-            key(tail, tail.rows[tail.rows.len() - 1]),
-        );
+        let keys = (key(head, head.rows[0]), key(tail, tail.rows[tail.rows.len() - 1]));
         self.leaves.write(self.rel, keys, &xids, aliases, &image);
     }
 
-    /// The leaf of these blocks, and the bytes its rows took; or how many of the blocks are likely to stay within the byte bound.
+    /// The leaf of these blocks, and the bytes its rows took; or how many of the blocks are likely to stay within the
+    /// byte bound.
     unsafe fn encode(&mut self, blocks: &[BlockRows]) -> Result<(Vec<u8>, usize), usize> {
         let keys = blocks.iter().flat_map(|block| {
             let keys = block.leaf.leaf.keys();
-            block
-                .rows
-                .iter()
-                .map(|&row| (keys.get(row as usize), false))
+            block.rows.iter().map(|&row| (keys.get(row as usize), false))
         });
         let options = leaf_options(&self.options);
         let columns = self.storages.len();
-        let mut builder =
-            VerticalBuilder::new(keys, columns, options).unwrap_or_else(|e| super::error::raise(e));
+        let mut builder = VerticalBuilder::new(keys, columns, options).unwrap_or_else(|e| super::error::raise(e));
         let mut bytes = 0;
         let mut buffer = Vec::new();
         for at in 0..columns {
@@ -275,9 +264,7 @@ impl<'a> Merge<'a> {
                 let old = pg_sys::MemoryContextSwitchTo(self.values.value());
                 for &row in &block.rows {
                     let value = source.value(self.rel, at, self.storages[at], row, &mut buffer);
-                    column
-                        .push(value)
-                        .unwrap_or_else(|e| super::error::raise(e));
+                    column.push(value).unwrap_or_else(|e| super::error::raise(e));
                 }
                 pg_sys::MemoryContextSwitchTo(old);
                 self.values.reset();
@@ -289,9 +276,7 @@ impl<'a> Merge<'a> {
                 }
             }
             bytes += column.bytes();
-            builder
-                .add(column)
-                .unwrap_or_else(|e| super::error::raise(e));
+            builder.add(column).unwrap_or_else(|e| super::error::raise(e));
         }
         let image = builder.finish().unwrap_or_else(|e| super::error::raise(e));
         Ok((image, bytes))

@@ -22,17 +22,14 @@ pub mod write;
 
 pub use error::raise;
 pub use leaf::{Attribute, Keys, Level, OpenLeaf, Path};
-pub use leaf_cache::{
-    close as close_leaf, forget_file, forget_file_everywhere, invalidate, let_go, open as open_leaf,
-};
+pub use leaf_cache::{close as close_leaf, forget_file, forget_file_everywhere, invalidate, let_go, open as open_leaf};
 pub use leaf_read::read_xids;
 pub use lookup::{columnar_at, row_at};
 pub use pages::Borrowed;
 pub use row::Row;
 pub use rows::{
-    count_of_blocks, fetch, next_version, row_version, rows_for_analyze, rows_of_block,
-    rows_of_blocks, LeafRows, Pick,
+    LeafRows, Pick, count_of_blocks, fetch, next_version, row_version, rows_for_analyze, rows_of_block, rows_of_blocks,
 };
-pub use system::{row_for_rewrite, System};
+pub use system::{System, row_for_rewrite};
 pub use value::{dense_to_datum, storage};
-pub use width::{most_bytes, Width};
+pub use width::{Width, most_bytes};

@@ -7,8 +7,8 @@ use crate::storage::rowpage::set_tid;
 use amax_lsm::Origin;
 use pgrx::pg_sys;
 
-/// Runs `f` on a heap tuple that the origin's transaction inserted, with a locked page for its hint bits to be written for: the
-/// metapage. So every kind of snapshot is judged by PostgreSQL's own code.
+/// Runs `f` on a heap tuple that the origin's transaction inserted, with a locked page for its hint bits to be written
+/// for: the metapage. So every kind of snapshot is judged by PostgreSQL's own code.
 unsafe fn as_tuple<R>(
     rel: pg_sys::Relation,
     origin: &Origin,

@@ -1,6 +1,6 @@
 //! A leaf's bytes, read through the buffer manager when a column is decoded.
 
-use crate::storage::cache::{file_id, FileId};
+use crate::storage::cache::{FileId, file_id};
 use crate::storage::{blob, manifest};
 use amax_format::{Error, ReadAt};
 use amax_lsm::Blob;
@@ -8,8 +8,8 @@ use pgrx::pg_sys;
 use std::cell::Cell;
 use std::sync::Arc;
 
-/// Reads a leaf's bytes through the buffer manager. Columns are decoded long after the leaf was opened, by a slot that knows no
-/// relation, so it is looked up by OID; its users hold a lock on it.
+/// Reads a leaf's bytes through the buffer manager. Columns are decoded long after the leaf was opened, by a slot that
+/// knows no relation, so it is looked up by OID; its users hold a lock on it.
 #[derive(Clone)]
 pub struct Pages {
     relid: pg_sys::Oid,
@@ -31,20 +31,12 @@ impl Pages {
     }
 
     /// Calls `f` with the relation, if these bytes are there.
-    fn with<R>(
-        &self,
-        offset: u64,
-        len: usize,
-        f: impl FnOnce(pg_sys::Relation) -> R,
-    ) -> Result<R, Error> {
+    fn with<R>(&self, offset: u64, len: usize, f: impl FnOnce(pg_sys::Relation) -> R) -> Result<R, Error> {
         let (rel, _borrowed) = relation(self.relid);
         if file_id(rel) != self.file {
             return Err(Error::Io("the relation was rewritten".into()));
         }
-        if offset
-            .checked_add(len as u64)
-            .is_none_or(|end| end > self.image.len)
-        {
+        if offset.checked_add(len as u64).is_none_or(|end| end > self.image.len) {
             return Err(Error::Corrupt("leaf image is truncated".into()));
         }
         let result = f(rel);
@@ -90,9 +82,7 @@ impl ReadAt for Image {
 
 impl ReadAt for Pages {
     fn read_at(&self, offset: u64, len: usize) -> Result<Vec<u8>, Error> {
-        self.with(offset, len, |rel| {
-            blob::read_checked(rel, &self.image, offset, len)
-        })
+        self.with(offset, len, |rel| blob::read_checked(rel, &self.image, offset, len))
     }
 
     fn visit_at(

@@ -1,6 +1,7 @@
-//! A leaf made again. A standby's query may stay with a leaf for long (a cursor does), and has no snapshot that keeps the primary from merging the
-//! leaf's component and using its pages for something else. Its rows are in other components then, under the same keys: they are gathered
-//! from there. A row that a merge has left out is NULL: nobody who may still be here sees it, since its removal was a conflict.
+//! A leaf made again. A standby's query may stay with a leaf for long (a cursor does), and has no snapshot that keeps
+//! the primary from merging the leaf's component and using its pages for something else. Its rows are in other
+//! components then, under the same keys: they are gathered from there. A row that a merge has left out is NULL: nobody
+//! who may still be here sees it, since its removal was a conflict.
 
 use super::leaf_read::try_read;
 use super::pages::Image;
@@ -10,7 +11,7 @@ use super::write::leaf_options;
 use crate::options::Options;
 use crate::storage::manifest::{self, Replaced};
 use amax_format::{Error, Leaf, Value, VerticalBuilder};
-use amax_lsm::{tid, Key, Manifest};
+use amax_lsm::{Key, Manifest, tid};
 use pgrx::pg_sys;
 
 /// The image of a leaf with rows of these keys; [`Error::Replaced`] if they moved meanwhile.

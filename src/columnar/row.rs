@@ -51,18 +51,11 @@ impl Row {
 
     /// The same, looked up by itself: little more than what it has is decoded.
     pub fn alone(self) -> Row {
-        Row {
-            alone: true,
-            ..self
-        }
+        Row { alone: true, ..self }
     }
 
     /// Whether the snapshot sees that it was inserted, as far as the leaf knows.
-    pub fn is_seen_by(
-        &self,
-        rel: pg_sys::Relation,
-        snapshot: pg_sys::Snapshot,
-    ) -> Result<bool, Replaced> {
+    pub fn is_seen_by(&self, rel: pg_sys::Relation, snapshot: pg_sys::Snapshot) -> Result<bool, Replaced> {
         let judge = self.leaf.judge(rel, snapshot)?;
         Ok(judge.is_none_or(|judge| judge(self.index as usize)))
     }
@@ -104,14 +97,9 @@ impl Row {
         })
     }
 
-    /// Hands the value at a path of document attribute `at` (from 0) to `f`, from the columns of the path alone. None if the leaf is older
-    /// than the attribute.
-    pub fn path<R>(
-        &self,
-        at: usize,
-        steps: &[PathStep],
-        f: impl FnOnce(Option<Scalar>) -> R,
-    ) -> Option<R> {
+    /// Hands the value at a path of document attribute `at` (from 0) to `f`, from the columns of the path alone. None
+    /// if the leaf is older than the attribute.
+    pub fn path<R>(&self, at: usize, steps: &[PathStep], f: impl FnOnce(Option<Scalar>) -> R) -> Option<R> {
         (at < self.leaf.width()).then(|| {
             let row = self.index as usize;
             with_scratch(|scratch| {

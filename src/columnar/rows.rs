@@ -6,7 +6,7 @@ use super::origin;
 use super::row::Row;
 use super::stub::{self, State};
 use crate::heap::tuple;
-use crate::storage::manifest::{confirm, Replaced};
+use crate::storage::manifest::{Replaced, confirm};
 use crate::storage::rowpage::{set_tid, tid_block};
 use amax_lsm::tid::{self, key};
 use amax_lsm::{Component, Origin};
@@ -60,11 +60,7 @@ impl LeafRows {
 
     pub fn row(&self, i: usize) -> Row {
         let row = Row::new(self.leaf().clone(), self.rows[i] as usize, self.origin);
-        if self.picked {
-            row.alone()
-        } else {
-            row
-        }
+        if self.picked { row.alone() } else { row }
     }
 
     /// The largest offset in the block.
@@ -111,9 +107,7 @@ pub fn rows_of_block(
         for &offset in offsets.iter() {
             let mut tid = pg_sys::ItemPointerData::default();
             set_tid(&mut tid, v, resolve(&leaf.entry, v, offset));
-            unsafe {
-                pg_sys::PredicateLockTID(rel, &mut tid, snapshot, pg_sys::FrozenTransactionId)
-            };
+            unsafe { pg_sys::PredicateLockTID(rel, &mut tid, snapshot, pg_sys::FrozenTransactionId) };
         }
     }
     let states = stub::states_of_block(rel, v);
@@ -128,10 +122,7 @@ pub fn rows_of_block(
     };
     let picked = matches!(pick, Pick::Indexed(_));
     let rows = match pick {
-        Pick::All => (start..end)
-            .filter(|&i| seen(i))
-            .map(|i| i as u32)
-            .collect(),
+        Pick::All => (start..end).filter(|&i| seen(i)).map(|i| i as u32).collect(),
         Pick::Indexed(offsets) => {
             let mut rows: Vec<u32> = offsets
                 .iter()
@@ -144,11 +135,7 @@ pub fn rows_of_block(
             rows
         }
     };
-    let max_offset = if end > start {
-        tid::offset(keys.get(end - 1))
-    } else {
-        0
-    };
+    let max_offset = if end > start { tid::offset(keys.get(end - 1)) } else { 0 };
     let dead = end - start - rows.len();
     drop(judge);
     confirm(rel, component.id)?;
@@ -162,7 +149,8 @@ pub fn rows_of_block(
     })
 }
 
-/// The rows of a leaf in these blocks, all in the leaf, that the snapshot sees: row numbers, ascending. The component is visible.
+/// The rows of a leaf in these blocks, all in the leaf, that the snapshot sees: row numbers, ascending. The component
+/// is visible.
 pub fn rows_of_blocks(
     rel: pg_sys::Relation,
     leaf: &OpenLeaf,
@@ -224,12 +212,9 @@ fn runs_of_blocks(
 }
 
 /// ANALYZE's view: rows that are alive, or whose fate is open.
-pub fn rows_for_analyze(
-    rel: pg_sys::Relation,
-    component: &Component,
-    v: u32,
-) -> Result<LeafRows, Replaced> {
-    // A row's state changes with the transactions that hold it; their statistics reports make up for what is counted here.
+pub fn rows_for_analyze(rel: pg_sys::Relation, component: &Component, v: u32) -> Result<LeafRows, Replaced> {
+    // A row's state changes with the transactions that hold it; their statistics reports make up for what is counted
+    // here.
     let mut snapshot: pg_sys::SnapshotData = unsafe { std::mem::zeroed() };
     snapshot.snapshot_type = pg_sys::SnapshotType::SNAPSHOT_SELF;
     rows_of_block(rel, component, v, &mut snapshot, &Pick::All)
@@ -262,8 +247,8 @@ pub unsafe fn fetch(
         return Ok(None);
     };
     let (v, offset) = (tid_block(at), at.ip_posid);
-    // SSI: locked before the stub is looked at, checked by writers after they have changed it. The row's logical TID may be some other
-    // row's physical one; that can only make a transaction fail in vain.
+    // SSI: locked before the stub is looked at, checked by writers after they have changed it. The row's logical TID
+    // may be some other row's physical one; that can only make a transaction fail in vain.
     pg_sys::PredicateLockTID(rel, at, snapshot, pg_sys::FrozenTransactionId);
     let state = stub::state(rel, v, offset);
     if state.is_dead() && !all_dead.is_null() {

@@ -1,9 +1,9 @@
 //! Decoded columns that all sessions share, parallel workers among them: a session finds what another has decoded.
 //!
-//! An [`Index`] in a segment of shared memory says where they lie in others (crates/cache). A column is found by a hash of its leaf's
-//! place and content and of what it is of the leaf, so that nothing has to be forgotten when tables change. A segment that the cache
-//! has given up goes when the last session has let go of it, which a session does when it next begins a scan or opens a leaf. As
-//! long as idle sessions keep too many, nothing is added.
+//! An [`Index`] in a segment of shared memory says where they lie in others (crates/cache). A column is found by a hash
+//! of its leaf's place and content and of what it is of the leaf, so that nothing has to be forgotten when tables
+//! change. A segment that the cache has given up goes when the last session has let go of it, which a session does when
+//! it next begins a scan or opens a leaf. As long as idle sessions keep too many, nothing is added.
 
 use crate::guc;
 use crate::storage::shm::{self, Segment, Shared};
@@ -15,7 +15,8 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Bytes of a segment at least, unless the cache is smaller. PostgreSQL has room for a few hundred segments, for all uses.
+/// Bytes of a segment at least, unless the cache is smaller. PostgreSQL has room for a few hundred segments, for all
+/// uses.
 const SEGMENT: usize = 8 << 20;
 
 /// Whoever has the same finds the same index. The last number is that of the form of images and of the index.

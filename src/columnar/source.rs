@@ -2,7 +2,7 @@
 
 use super::error::raise;
 use super::pages::Image;
-use super::value::{from_datum, to_datum, Storage};
+use super::value::{Storage, from_datum, to_datum};
 use crate::types::attribute;
 use amax_format::{Column, Error, Leaf, Value};
 use pgrx::pg_sys;
@@ -16,11 +16,7 @@ pub enum Source {
 
 impl Source {
     /// Of column `at` of a leaf.
-    pub unsafe fn of(
-        rel: pg_sys::Relation,
-        leaf: &Leaf<Image>,
-        at: usize,
-    ) -> Result<Source, Error> {
+    pub unsafe fn of(rel: pg_sys::Relation, leaf: &Leaf<Image>, at: usize) -> Result<Source, Error> {
         let desc = (*rel).rd_att;
         if (*attribute(desc, at)).attisdropped {
             return Ok(Source::Missing(pg_sys::Datum::null(), true));

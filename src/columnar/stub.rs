@@ -1,12 +1,14 @@
 //! Stubs: how a columnar row is locked, updated and deleted.
 //!
-//! The first writer of a columnar row inserts a *stub*, a frozen heap tuple on a row page that holds only the row's key columns, and
-//! enters its place in the stub directory under the row's TID. From then on heap's functions on the stub are the row's locking and
-//! versioning. A row is visible iff its component is and its stub is absent or satisfies the snapshot.
+//! The first writer of a columnar row inserts a *stub*, a frozen heap tuple on a row page that holds only the row's key
+//! columns, and enters its place in the stub directory under the row's TID. From then on heap's functions on the stub
+//! are the row's locking and versioning. A row is visible iff its component is and its stub is absent or satisfies the
+//! snapshot.
 //!
-//! The directory is an array: a page for every four logical blocks, six bytes a row. An entry is empty, a stub's physical TID, or the
-//! mark that the row is dead to everyone (which VACUUM sets before it lets the stub's line pointer be used again). The mark is the row's
-//! anti-matter: once no index entry leads to the row a merge leaves it out, and once nobody reads the merge's inputs the mark goes.
+//! The directory is an array: a page for every four logical blocks, six bytes a row. An entry is empty, a stub's
+//! physical TID, or the mark that the row is dead to everyone (which VACUUM sets before it lets the stub's line pointer
+//! be used again). The mark is the row's anti-matter: once no index entry leads to the row a merge leaves it out, and
+//! once nobody reads the merge's inputs the mark goes.
 
 use super::row::Row;
 use crate::fault::fault;
@@ -14,11 +16,11 @@ use crate::heap::tuple::MOST;
 use crate::pg::relation::is_logically_logged;
 use crate::storage::buffer::{Change, Kind, Lock, Pin};
 use crate::storage::damage::corrupt;
-use crate::storage::rowpage::{self, heap_tuple, is_stub, set_tid, tid_block, InHeap, STUB};
+use crate::storage::rowpage::{self, InHeap, STUB, heap_tuple, is_stub, set_tid, tid_block};
 use crate::storage::{manifest, map, meta, space};
 use crate::types::attribute;
 use amax_lsm::meta::Map;
-use amax_lsm::tid::{self, key, Key, MAX_OFFSET};
+use amax_lsm::tid::{self, Key, MAX_OFFSET, key};
 use amax_lsm::{Component, Extent};
 use pgrx::pg_sys;
 use std::ops::Range;
@@ -99,10 +101,7 @@ pub fn states_of_block(rel: pg_sys::Relation, v: u32) -> Option<States> {
 }
 
 /// Those of the blocks that have any, ascending. The directory is asked once for all blocks of a page.
-pub fn states_of_blocks(
-    rel: pg_sys::Relation,
-    blocks: Range<u32>,
-) -> impl Iterator<Item = (u32, States)> {
+pub fn states_of_blocks(rel: pg_sys::Relation, blocks: Range<u32>) -> impl Iterator<Item = (u32, States)> {
     let mut known = None;
     blocks.filter_map(move |v| {
         let group = v / BLOCKS_PER_PAGE;
@@ -130,9 +129,7 @@ fn read_entries<R>(rel: pg_sys::Relation, v: u32, f: impl Fn(&[u8]) -> R) -> Opt
         let entries = pin.share().payload_of(rel, Kind::Stubs).map(&f);
         Some(entries.ok_or(block))
     });
-    read.map(|entries| {
-        entries.unwrap_or_else(|block| corrupt(rel, block, "expected a page of the stub directory"))
-    })
+    read.map(|entries| entries.unwrap_or_else(|block| corrupt(rel, block, "expected a page of the stub directory")))
 }
 
 fn directory_page(rel: pg_sys::Relation, v: u32) -> Option<u32> {
@@ -161,7 +158,8 @@ fn replace(rel: pg_sys::Relation, v: u32, offset: u16, from: State, to: State) -
     true
 }
 
-/// Runs `f` on the stub of row (v, offset) at `place`, under its page's share lock. None when there is no such stub any more.
+/// Runs `f` on the stub of row (v, offset) at `place`, under its page's share lock. None when there is no such stub any
+/// more.
 pub unsafe fn with_tuple<R>(
     rel: pg_sys::Relation,
     row: (u32, u16),
@@ -181,18 +179,12 @@ pub unsafe fn key_of(tuple: &pg_sys::HeapTupleData) -> Option<Key> {
     }
     let at = (*tuple.t_data).t_hoff as usize - KEY_BYTES;
     Some(std::ptr::read_unaligned(
-        (tuple.t_data as *const u8).add(at) as *const u64,
+        (tuple.t_data as *const u8).add(at) as *const u64
     ))
 }
 
 /// Whether the snapshot sees the row, as far as its stub goes.
-pub fn visible(
-    rel: pg_sys::Relation,
-    v: u32,
-    offset: u16,
-    mut seen: State,
-    snapshot: pg_sys::Snapshot,
-) -> bool {
+pub fn visible(rel: pg_sys::Relation, v: u32, offset: u16, mut seen: State, snapshot: pg_sys::Snapshot) -> bool {
     loop {
         let State::At { block, offset: at } = seen else {
             return seen == State::None;
@@ -212,8 +204,9 @@ pub fn visible(
     }
 }
 
-/// Whether the row's entry leads to this place, and the stub there has been pruned: the row is dead to everyone. While we hold the page no
-/// stub is taken off it; otherwise it might have been, and made anew at the same place, between our two looks.
+/// Whether the row's entry leads to this place, and the stub there has been pruned: the row is dead to everyone. While
+/// we hold the page no stub is taken off it; otherwise it might have been, and made anew at the same place, between our
+/// two looks.
 fn is_pruned(rel: pg_sys::Relation, row: (u32, u16), place: (u32, u16)) -> bool {
     let (block, offset) = place;
     let _pin = Pin::hold(rel, block);
@@ -240,8 +233,7 @@ pub unsafe fn get_or_create(
     cid: u32,
 ) -> Found {
     if let Some(origin) = &component.origin {
-        let mine =
-            pg_sys::TransactionIdIsCurrentTransactionId(pg_sys::TransactionId::from(origin.xid));
+        let mine = pg_sys::TransactionIdIsCurrentTransactionId(pg_sys::TransactionId::from(origin.xid));
         if mine && origin.cmin >= cid {
             return Found::Invisible;
         }
@@ -264,13 +256,9 @@ pub unsafe fn get_or_create(
     }
 }
 
-/// Inserts a stub and enters it; returns its place. Losing against another backend leaves an inert tuple that the next flush drops, as a
-/// crash does.
-unsafe fn create(
-    rel: pg_sys::Relation,
-    row: Row,
-    at: &pg_sys::ItemPointerData,
-) -> Option<(u32, u16)> {
+/// Inserts a stub and enters it; returns its place. Losing against another backend leaves an inert tuple that the next
+/// flush drops, as a crash does.
+unsafe fn create(rel: pg_sys::Relation, row: Row, at: &pg_sys::ItemPointerData) -> Option<(u32, u16)> {
     let mut context = pgrx::PgMemoryContexts::new("amax stub");
     let old = pg_sys::MemoryContextSwitchTo(context.value());
     let mut tuple = form(rel, row, at);
@@ -291,7 +279,8 @@ unsafe fn create(
     fault("stub_adopted");
     pg_sys::MemoryContextSwitchTo(old);
     context.reset();
-    // From here on our pin keeps the page from being flushed. If it was before, the stub may be gone: the caller tries again.
+    // From here on our pin keeps the page from being flushed. If it was before, the stub may be gone: the caller tries
+    // again.
     let pin = Pin::read(rel, block);
     let there = {
         let _lock = pin.share();
@@ -304,9 +293,9 @@ unsafe fn create(
     entered.then_some((block, offset))
 }
 
-/// While one of these lives, a relation poses as one of another kind. A materialized view's rows are not checked for SSI: a stub is no row
-/// that anybody has missed, and who only locks one writes nothing. Those of a TOAST table stay as they are if they are wide: moving
-/// attributes out of line would form the tuple anew, without the row's key.
+/// While one of these lives, a relation poses as one of another kind. A materialized view's rows are not checked for
+/// SSI: a stub is no row that anybody has missed, and who only locks one writes nothing. Those of a TOAST table stay as
+/// they are if they are wide: moving attributes out of line would form the tuple anew, without the row's key.
 struct Posing(pg_sys::Relation, std::ffi::c_char);
 
 impl Posing {
@@ -330,14 +319,10 @@ impl Drop for Posing {
 /// Beyond this heap would toast a tuple (heaptoast.h: TOAST_TUPLE_THRESHOLD).
 const WIDE: usize = 2032;
 
-/// A heap tuple with the row's key columns (those heap's locks and replica identities look at), all others NULL, and the row's
-/// own key in front of the attributes. What is wide is compressed: heap then takes the key for changed by every UPDATE, which may make
-/// it wait for a lock of the key in vain.
-unsafe fn form(
-    rel: pg_sys::Relation,
-    row: Row,
-    at: &pg_sys::ItemPointerData,
-) -> pg_sys::HeapTupleData {
+/// A heap tuple with the row's key columns (those heap's locks and replica identities look at), all others NULL, and
+/// the row's own key in front of the attributes. What is wide is compressed: heap then takes the key for changed by
+/// every UPDATE, which may make it wait for a lock of the key in vain.
+unsafe fn form(rel: pg_sys::Relation, row: Row, at: &pg_sys::ItemPointerData) -> pg_sys::HeapTupleData {
     let desc = (*rel).rd_att;
     let natts = (*desc).natts as usize;
     let mut values = vec![pg_sys::Datum::null(); natts];
@@ -347,8 +332,7 @@ unsafe fn form(
     let keys = [INDEX_ATTR_BITMAP_KEY, INDEX_ATTR_BITMAP_IDENTITY_KEY]
         .map(|kind| pg_sys::RelationGetIndexAttrBitmap(rel, kind));
     // The old row that logical decoding shows under REPLICA IDENTITY FULL.
-    let all = is_logically_logged(rel)
-        && (*(*rel).rd_rel).relreplident as u8 == pg_sys::REPLICA_IDENTITY_FULL;
+    let all = is_logically_logged(rel) && (*(*rel).rd_rel).relreplident as u8 == pg_sys::REPLICA_IDENTITY_FULL;
     for i in 0..natts {
         if all || keys.iter().any(|&k| pg_sys::bms_is_member(member(i), k)) {
             (values[i], isnull[i]) = row.attribute(desc, i);
@@ -363,10 +347,9 @@ unsafe fn form(
             }
         }
         plain = pg_sys::heap_form_tuple(desc, values.as_mut_ptr(), isnull.as_mut_ptr());
-        // Keys that do not fit a page together are left out, the widest first, but for those that are logged: `stub_keys` looks them up.
-        let logged = |i: usize| {
-            is_logically_logged(rel) && (all || pg_sys::bms_is_member(member(i), keys[1]))
-        };
+        // Keys that do not fit a page together are left out, the widest first, but for those that are logged:
+        // `stub_keys` looks them up.
+        let logged = |i: usize| is_logically_logged(rel) && (all || pg_sys::bms_is_member(member(i), keys[1]));
         while (*plain).t_len as usize + KEY_BYTES > MOST {
             let width = |i: usize| pg_sys::toast_datum_size(values[i]);
             let wide = |&i: &usize| !isnull[i] && (*attribute(desc, i)).attlen == -1 && !logged(i);
@@ -416,8 +399,8 @@ pub fn release(rel: pg_sys::Relation, row: Key, place: (u32, u16)) {
     );
 }
 
-/// Takes idle stubs off their page, under its cleanup lock: rows whose stubs were only locked, or whose changes were rolled back. Nobody can
-/// be about to use them: that takes a pin.
+/// Takes idle stubs off their page, under its cleanup lock: rows whose stubs were only locked, or whose changes were
+/// rolled back. Nobody can be about to use them: that takes a pin.
 pub unsafe fn take_off(rel: pg_sys::Relation, pin: &Pin, idle: &[(Key, u16)]) {
     // The row first: a stub that is gone while its entry is there means that the row is dead.
     for &(row, offset) in idle {
@@ -444,10 +427,7 @@ pub fn forget(rel: pg_sys::Relation, v: u32) {
     let page = change.page(block, Kind::Stubs);
     let start = position(v, 1);
     let entries = start..start + MAX_OFFSET as usize * ENTRY;
-    if change.payload(page)[entries.clone()]
-        .iter()
-        .any(|&b| b != 0)
-    {
+    if change.payload(page)[entries.clone()].iter().any(|&b| b != 0) {
         change.payload_mut(page)[entries].fill(0);
         change.commit();
     }
@@ -491,7 +471,8 @@ pub struct DeadRows {
     pub marked: u64,
 }
 
-/// Marks rows dead whose stubs have been pruned. VACUUM runs this after pruning and before any dead line pointer may be used again.
+/// Marks rows dead whose stubs have been pruned. VACUUM runs this after pruning and before any dead line pointer may be
+/// used again.
 pub unsafe fn mark_dead(rel: pg_sys::Relation) -> DeadRows {
     let mut dead = DeadRows::default();
     for (row, state) in entries(rel).flatten() {
@@ -501,9 +482,7 @@ pub unsafe fn mark_dead(rel: pg_sys::Relation) -> DeadRows {
             State::Gone => false,
             State::Dead => true,
             State::At { block, offset: o } => {
-                if !is_pruned(rel, (v, offset), (block, o))
-                    || !replace(rel, v, offset, state, State::Dead)
-                {
+                if !is_pruned(rel, (v, offset), (block, o)) || !replace(rel, v, offset, state, State::Dead) {
                     continue;
                 }
                 true
@@ -545,9 +524,9 @@ fn set_all(rel: pg_sys::Relation, rows: &[Key], from: State, to: State) {
 pub fn sweep(rel: pg_sys::Relation, component: &Component) {
     let mut swept = Vec::new();
     for entries in entries(rel) {
-        let gone = entries.into_iter().filter(|(row, state)| {
-            *state == State::Gone && component.blocks.contains(tid::block(*row))
-        });
+        let gone = entries
+            .into_iter()
+            .filter(|(row, state)| *state == State::Gone && component.blocks.contains(tid::block(*row)));
         swept.extend(gone.map(|(row, _)| row));
     }
     swept.retain(|&row| {
@@ -568,18 +547,13 @@ pub fn group_of(row: Key) -> u32 {
     tid::block(row) / BLOCKS_PER_PAGE
 }
 
-/// Takes pages without an entry out of the directory, of those given; who was about to read one finds it empty, who was about to write to
-/// one sees that it is no longer there. To be retired by the caller.
-pub fn take_out_empty_pages(
-    rel: pg_sys::Relation,
-    groups: impl IntoIterator<Item = u32>,
-) -> Vec<Extent> {
+/// Takes pages without an entry out of the directory, of those given; who was about to read one finds it empty, who was
+/// about to write to one sees that it is no longer there. To be retired by the caller.
+pub fn take_out_empty_pages(rel: pg_sys::Relation, groups: impl IntoIterator<Item = u32>) -> Vec<Extent> {
     let mut taken = Vec::new();
     for group in groups {
         crate::memory::check_for_interrupts();
-        if directory_page(rel, group * BLOCKS_PER_PAGE).is_none()
-            || !entries_of_group(rel, group).is_empty()
-        {
+        if directory_page(rel, group * BLOCKS_PER_PAGE).is_none() || !entries_of_group(rel, group).is_empty() {
             continue;
         }
         let page = map::take_back(rel, Map::Stubs, group, Kind::Stubs, |payload| {

@@ -1,6 +1,6 @@
-//! Stubs older than a key. A unique index or a replica identity that came when a row already had its stub makes columns keys which the stub
-//! has as NULL. Heap would take their NULLs for the row's old values: for locks it is told here what the row says; for logical decoding
-//! the stub has to be made anew.
+//! Stubs older than a key. A unique index or a replica identity that came when a row already had its stub makes columns
+//! keys which the stub has as NULL. Heap would take their NULLs for the row's old values: for locks it is told here
+//! what the row says; for logical decoding the stub has to be made anew.
 
 use super::row::Row;
 use super::stub;
@@ -31,9 +31,7 @@ pub unsafe fn pose(
     row: impl FnOnce() -> Row,
 ) -> Option<Posed> {
     let mut posed = pg_sys::RelationGetIndexAttrBitmap(rel, INDEX_ATTR_BITMAP_KEY);
-    let lacking = lacking(rel, tid, place, row, |at| {
-        pg_sys::bms_is_member(member(at), posed)
-    });
+    let lacking = lacking(rel, tid, place, row, |at| pg_sys::bms_is_member(member(at), posed));
     if lacking.is_empty() {
         pg_sys::bms_free(posed);
         return None;
@@ -47,8 +45,7 @@ pub unsafe fn pose(
         posed = pg_sys::bms_del_member(posed, member(at));
         let att = attribute((*rel).rd_att, at);
         let (value, null) = (*(*new).tts_values.add(at), *(*new).tts_isnull.add(at));
-        changed |=
-            null || !pg_sys::datum_image_eq(value, old, (*att).attbyval, (*att).attlen.into());
+        changed |= null || !pg_sys::datum_image_eq(value, old, (*att).attbyval, (*att).attlen.into());
     }
     if changed {
         // Attribute 0, the whole row, always counts as changed (HeapDetermineColumnsInfo()).
@@ -145,8 +142,7 @@ unsafe fn lacking(
     };
     let stub = |at: &pg_sys::ItemPointerData| (tid_block(at), at.ip_posid);
     let nulls: Vec<usize> =
-        stub::with_tuple(rel, stub(tid), stub(place), |tuple, _, _| null(tuple))
-            .unwrap_or_default();
+        stub::with_tuple(rel, stub(tid), stub(place), |tuple, _, _| null(tuple)).unwrap_or_default();
     if nulls.is_empty() {
         return Vec::new();
     }

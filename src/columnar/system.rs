@@ -6,7 +6,7 @@ use super::row::Row;
 use super::stub::{self, State};
 use crate::storage::rowpage;
 use amax_lsm::xids::FROZEN;
-use amax_lsm::{tid, Origin};
+use amax_lsm::{Origin, tid};
 use pgrx::pg_sys;
 
 impl Row {
@@ -87,8 +87,8 @@ impl System {
     }
 }
 
-/// The row, which the slot holds, as a heap tuple for a rewrite, and its state for VACUUM. Its TID is that of its stub, if it has one: update chains
-/// of row pages lead on from there.
+/// The row, which the slot holds, as a heap tuple for a rewrite, and its state for VACUUM. Its TID is that of its stub,
+/// if it has one: update chains of row pages lead on from there.
 pub unsafe fn row_for_rewrite(
     rel: pg_sys::Relation,
     row: Row,
@@ -104,8 +104,8 @@ pub unsafe fn row_for_rewrite(
         State::Dead | State::Gone => state = HEAPTUPLE_DEAD,
         State::At { block, offset: at } => {
             rowpage::set_tid(&mut tuple.t_self, block, at);
-            // The stub as it is once judged: an xmax that came to nothing is marked invalid by then. Without the mark the rewrite module
-            // takes the row for updated, and drops it with its rolled-back successor.
+            // The stub as it is once judged: an xmax that came to nothing is marked invalid by then. Without the mark
+            // the rewrite module takes the row for updated, and drops it with its rolled-back successor.
             let judged = stub::with_tuple(rel, (v, offset), (block, at), |stub, pin, _| {
                 let state = pg_sys::HeapTupleSatisfiesVacuum(stub, oldest_xmin, pin.buffer());
                 (state, std::ptr::read(stub.t_data))

@@ -11,7 +11,8 @@ pub struct Storage {
     len: i16,
 }
 
-/// A table's columns. Dropped attributes keep their place (and are all NULL), so that attribute numbers are column numbers.
+/// A table's columns. Dropped attributes keep their place (and are all NULL), so that attribute numbers are column
+/// numbers.
 pub unsafe fn storages(desc: pg_sys::TupleDesc) -> Vec<Storage> {
     (0..(*desc).natts as usize)
         .map(|at| storage(attribute(desc, at)))
@@ -55,9 +56,7 @@ pub unsafe fn from_datum<'a>(storage: Storage, datum: pg_sys::Datum, null: bool)
             4 => i64::from(datum.value() as i32),
             _ => datum.value() as i64,
         }),
-        ColumnType::Numeric | ColumnType::Bytes | ColumnType::Json => {
-            Value::Bytes(bytes(storage.len, datum))
-        }
+        ColumnType::Numeric | ColumnType::Bytes | ColumnType::Json => Value::Bytes(bytes(storage.len, datum)),
     }
 }
 
@@ -95,10 +94,7 @@ pub unsafe fn dense_to_datum(
 }
 
 /// A value as a Datum; by-reference ones are allocated in the current memory context.
-pub unsafe fn to_datum(
-    value: Value,
-    att: *const pg_sys::FormData_pg_attribute,
-) -> (pg_sys::Datum, bool) {
+pub unsafe fn to_datum(value: Value, att: *const pg_sys::FormData_pg_attribute) -> (pg_sys::Datum, bool) {
     let datum = match value {
         Value::Null => return (pg_sys::Datum::null(), true),
         Value::Bool(b) => pg_sys::Datum::from(b),
@@ -113,9 +109,7 @@ pub unsafe fn to_datum(
         Value::Bytes(bytes) => {
             let varlena = (*att).attlen == -1;
             let header = if varlena { 4 } else { 0 };
-            let at =
-                pg_sys::MemoryContextAllocHuge(pg_sys::CurrentMemoryContext, bytes.len() + header)
-                    as *mut u8;
+            let at = pg_sys::MemoryContextAllocHuge(pg_sys::CurrentMemoryContext, bytes.len() + header) as *mut u8;
             std::ptr::copy_nonoverlapping(bytes.as_ptr(), at.add(header), bytes.len());
             if varlena {
                 pgrx::set_varsize_4b(at as *mut pg_sys::varlena, (bytes.len() + header) as i32);

@@ -1,5 +1,5 @@
-//! Rows that a load or rewrite leaves to heap's functions, whatever their number: they say whether a page can hold such a row, once what
-//! can be is out of line; and what holds more than one leaf should, stays in row pages.
+//! Rows that a load or rewrite leaves to heap's functions, whatever their number: they say whether a page can hold such
+//! a row, once what can be is out of line; and what holds more than one leaf should, stays in row pages.
 
 use super::stub::KEY_BYTES;
 use crate::heap::tuple::MOST;
@@ -7,18 +7,19 @@ use crate::pg::relation::is_logically_logged;
 use crate::types::attribute;
 use pgrx::pg_sys;
 
-/// Attributes beyond this may be moved out of line (toast_tuple_find_biggest_attribute(): MAXALIGN(TOAST_POINTER_SIZE)).
+/// Attributes beyond this may be moved out of line (toast_tuple_find_biggest_attribute():
+/// MAXALIGN(TOAST_POINTER_SIZE)).
 const KEPT: usize = 24;
 
-/// Bytes of a page's rows, those out of line included, that go to one leaf, as the rows of a block do. More stay in the page: who reads a
-/// column of the leaf has that of all its rows in memory.
+/// Bytes of a page's rows, those out of line included, that go to one leaf, as the rows of a block do. More stay in the
+/// page: who reads a column of the leaf has that of all its rows in memory.
 const MOST_BYTES: usize = 256 << 20;
 
 /// A table's attributes, as far as the width of its rows goes.
 pub struct Width {
     attributes: Vec<Attribute>,
-    /// The widest tuple, if one may be wider: few tables have so many columns, or such that have no form out of line. All attributes then;
-    /// else those of variable length.
+    /// The widest tuple, if one may be wider: few tables have so many columns, or such that have no form out of line.
+    /// All attributes then; else those of variable length.
     most: Option<usize>,
     /// Bytes that go to one leaf.
     most_bytes: usize,
@@ -74,8 +75,8 @@ impl Width {
         Width::new(rel, MOST, true)
     }
 
-    /// Of columnar rows whose stubs have to hold all of them; None if they need not. Logical decoding shows the old row from there, under
-    /// REPLICA IDENTITY FULL.
+    /// Of columnar rows whose stubs have to hold all of them; None if they need not. Logical decoding shows the old row
+    /// from there, under REPLICA IDENTITY FULL.
     pub unsafe fn of_whole_stubs(rel: pg_sys::Relation) -> Option<Width> {
         let full = (*(*rel).rd_rel).relreplident as u8 == pg_sys::REPLICA_IDENTITY_FULL;
         (full && is_logically_logged(rel)).then(|| Width::new(rel, MOST - KEY_BYTES, false))
@@ -109,7 +110,8 @@ impl Width {
         for attribute in self.attributes.iter().filter(|a| !*isnull.add(a.at)) {
             let own = attribute.bytes(*values.add(attribute.at));
             bytes += own;
-            // At most what heap makes of it: what can be moved leaves 18 bytes, or up to 24 if it is that short when compressed.
+            // At most what heap makes of it: what can be moved leaves 18 bytes, or up to 24 if it is that short when
+            // compressed.
             let kept = if attribute.moves { own.min(KEPT) } else { own };
             tuple = usize::next_multiple_of(tuple, attribute.align) + kept;
         }

@@ -1,15 +1,12 @@
 //! Writing a component: rows in key order into mega leaves, leaves to pages, then the directory.
 
-use super::value::{from_datum, storages, Storage};
+use super::value::{Storage, from_datum, storages};
 use crate::options::Options;
 use crate::pg::relation::rel_name;
 use crate::storage::buffer::PAYLOAD;
 use crate::storage::{blob, manifest, space};
 use amax_format::{LeafBuilder, LeafOptions};
-use amax_lsm::{
-    tid, Blob, Component, Directory, Extent, FreeSpace, Key, LeafEntry, LeafXids, Origin, RangeSet,
-    Xids,
-};
+use amax_lsm::{Blob, Component, Directory, Extent, FreeSpace, Key, LeafEntry, LeafXids, Origin, RangeSet, Xids, tid};
 use pgrx::prelude::*;
 
 /// A component's leaves as they are written.
@@ -17,8 +14,8 @@ pub struct Leaves {
     directory: Directory,
     rows: u64,
     pages: u64,
-    /// Pages that may be written to before any is appended. None: as many as each write needs come out of the manifest's. (A load has
-    /// no maintenance lock, and may fail: it is not to take what others could use.)
+    /// Pages that may be written to before any is appended. None: as many as each write needs come out of the
+    /// manifest's. (A load has no maintenance lock, and may fail: it is not to take what others could use.)
     free: Option<FreeSpace>,
 }
 
@@ -81,8 +78,8 @@ impl Leaves {
         }
     }
 
-    /// Writes the directory. The component is complete but for its id, which publishing gives it; with it come free pages, those not used and
-    /// what a load adds to the reserve, and all pages of the component.
+    /// Writes the directory. The component is complete but for its id, which publishing gives it; with it come free
+    /// pages, those not used and what a load adds to the reserve, and all pages of the component.
     pub fn finish(
         mut self,
         rel: pg_sys::Relation,
@@ -141,11 +138,7 @@ pub fn leaf_options(options: &Options) -> LeafOptions {
 const GROWING: usize = 2;
 
 impl ComponentWriter {
-    pub unsafe fn new(
-        rel: pg_sys::Relation,
-        options: Options,
-        free: Option<FreeSpace>,
-    ) -> ComponentWriter {
+    pub unsafe fn new(rel: pg_sys::Relation, options: Options, free: Option<FreeSpace>) -> ComponentWriter {
         ComponentWriter {
             relid: (*rel).rd_id,
             storages: storages((*rel).rd_att),
@@ -172,18 +165,19 @@ impl ComponentWriter {
 
     /// Whether the leaf being built has reached its bound: the next row of another block starts a new one.
     fn leaf_is_full(&self) -> bool {
-        self.builder.as_ref().is_some_and(|b| {
-            b.rows() >= self.options.rows_per_leaf as usize || b.bytes() >= self.options.leaf_bytes
-        })
+        self.builder
+            .as_ref()
+            .is_some_and(|b| b.rows() >= self.options.rows_per_leaf as usize || b.bytes() >= self.options.leaf_bytes)
     }
 
-    /// Whether the row after the `rows` first ones of a block has to start another: a leaf's byte bound may be reached in the middle of a
-    /// block, whose rows stay together.
+    /// Whether the row after the `rows` first ones of a block has to start another: a leaf's byte bound may be reached
+    /// in the middle of a block, whose rows stay together.
     pub fn ends_block(&self, rows: u16) -> bool {
         rows == tid::MAX_OFFSET || rows > 0 && self.leaf_is_full()
     }
 
-    /// Whether there is memory for rows that take so much beside the leaf being built. If not, a line in the server's log says so.
+    /// Whether there is memory for rows that take so much beside the leaf being built. If not, a line in the server's
+    /// log says so.
     pub fn has_room(&self, rel: pg_sys::Relation, bytes: usize) -> bool {
         let leaf = self.builder.as_ref().map_or(0, LeafBuilder::bytes);
         if bytes < amax_memory::SMALL {
@@ -233,9 +227,7 @@ impl ComponentWriter {
             .map(|(at, &storage)| from_datum(storage, *values.add(at), *isnull.add(at)))
             .collect();
         let builder = self.builder.as_mut().expect("made above");
-        builder
-            .push(key, &row)
-            .unwrap_or_else(|e| super::error::raise(e));
+        builder.push(key, &row).unwrap_or_else(|e| super::error::raise(e));
         pg_sys::MemoryContextSwitchTo(old);
         self.values.reset();
         self.last = key;
@@ -266,11 +258,7 @@ impl ComponentWriter {
     }
 
     /// Writes what is left; see [`Leaves::finish`].
-    pub fn finish(
-        mut self,
-        rel: pg_sys::Relation,
-        origin: Option<Origin>,
-    ) -> (Component, FreeSpace, Vec<Extent>) {
+    pub fn finish(mut self, rel: pg_sys::Relation, origin: Option<Origin>) -> (Component, FreeSpace, Vec<Extent>) {
         self.finish_leaf(rel);
         self.leaves.finish(rel, self.blocks, origin)
     }

@@ -21,8 +21,7 @@ pub unsafe fn raw_xmin(tuple: pg_sys::HeapTupleHeader) -> pg_sys::TransactionId 
 pub unsafe fn update_xid(tuple: pg_sys::HeapTupleHeader) -> pg_sys::TransactionId {
     let mask = u32::from((*tuple).t_infomask);
     let is_multi = mask & pg_sys::HEAP_XMAX_IS_MULTI != 0;
-    if mask & pg_sys::HEAP_XMAX_INVALID == 0 && is_multi && mask & pg_sys::HEAP_XMAX_LOCK_ONLY == 0
-    {
+    if mask & pg_sys::HEAP_XMAX_INVALID == 0 && is_multi && mask & pg_sys::HEAP_XMAX_LOCK_ONLY == 0 {
         pg_sys::HeapTupleGetUpdateXid(tuple)
     } else {
         (*tuple).t_choice.t_heap.t_xmax

@@ -2,12 +2,12 @@
 
 use crate::storage::space::{self, DISK_FULL};
 use crate::storage::{hand, manifest};
-use crate::subtransaction::{catch, Caught};
+use crate::subtransaction::{Caught, catch};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
-/// Runs `f`. If it fails with one of these errors, pages that it has taken and not published are free again. The caller holds the maintenance
-/// lock. See [`catch`] for what `f` may do.
+/// Runs `f`. If it fails with one of these errors, pages that it has taken and not published are free again. The caller
+/// holds the maintenance lock. See [`catch`] for what `f` may do.
 pub unsafe fn attempt<R>(
     rel: pg_sys::Relation,
     codes: &'static [PgSqlErrorCode],
@@ -26,7 +26,8 @@ pub unsafe fn attempt<R>(
     result
 }
 
-/// Appends what the reserve lacks, and what stubs need of the maps of free space and visibility, if files can grow. The caller holds the maintenance lock.
+/// Appends what the reserve lacks, and what stubs need of the maps of free space and visibility, if files can grow. The
+/// caller holds the maintenance lock.
 pub unsafe fn fill_reserve(rel: pg_sys::Relation) {
     if manifest::current(rel).components.is_empty() {
         return;

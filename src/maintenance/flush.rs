@@ -1,23 +1,25 @@
 //! Flush: settled row pages become a component.
 //!
-//! A page is *settled* when everyone sees each of its rows and nobody holds or waits for one. Its rows are shredded as they are; then the
-//! page is sealed, under the cleanup lock, unless it changed meanwhile; then the component is published with the pages that could be
-//! sealed. Their row pages stay as they are until no snapshot can be reading them (`reclaim`). Nothing here has a transaction id. An
-//! error or crash at any point leaves pages that are sealed but belong to no component; the next writer or flush unseals them.
+//! A page is *settled* when everyone sees each of its rows and nobody holds or waits for one. Its rows are shredded as
+//! they are; then the page is sealed, under the cleanup lock, unless it changed meanwhile; then the component is
+//! published with the pages that could be sealed. Their row pages stay as they are until no snapshot can be reading
+//! them (`reclaim`). Nothing here has a transaction id. An error or crash at any point leaves pages that are sealed but
+//! belong to no component; the next writer or flush unseals them.
 
-use crate::columnar::{stub, write::ComponentWriter, Width};
+use crate::columnar::{Width, stub, write::ComponentWriter};
 use crate::heap::settled::settled;
 use crate::heap::tuple::raw_xmin;
 use crate::options::Options;
 use crate::storage::buffer::{Change, Pin};
-use crate::storage::rowpage::{self, heap_tuple, Item};
+use crate::storage::rowpage::{self, Item, heap_tuple};
 use crate::storage::{manifest, map, meta, space};
 use crate::types::attribute;
-use amax_lsm::{tid, Key, RetiredPages};
+use amax_lsm::{Key, RetiredPages, tid};
 use pgrx::pg_sys;
 
-/// What shredding so many bytes of rows takes beside the leaf being built: they are there as they are stored, as they are, shredded, and
-/// grown; and of a document of small pairs, each key that is new takes many times what it has in the document, up to a number of keys.
+/// What shredding so many bytes of rows takes beside the leaf being built: they are there as they are stored, as they
+/// are, shredded, and grown; and of a document of small pairs, each key that is new takes many times what it has in the
+/// document, up to a number of keys.
 fn shredding(bytes: usize) -> usize {
     5 * bytes + (20 * bytes).min(64 << 20)
 }
@@ -40,13 +42,9 @@ struct Page {
     aliases: Vec<(u16, u16)>,
 }
 
-/// Flushes the relation's settled pages whose rows are no more than `most` bytes. The caller holds the maintenance lock and has pruned
-/// what it could.
-pub unsafe fn flush(
-    rel: pg_sys::Relation,
-    oldest_xmin: pg_sys::TransactionId,
-    most: usize,
-) -> Flushed {
+/// Flushes the relation's settled pages whose rows are no more than `most` bytes. The caller holds the maintenance lock
+/// and has pruned what it could.
+pub unsafe fn flush(rel: pg_sys::Relation, oldest_xmin: pg_sys::TransactionId, most: usize) -> Flushed {
     let current = manifest::current(rel);
     let options = Options::of(rel);
     let unowned = current.unowned(meta::logical_blocks(rel));
@@ -63,8 +61,7 @@ pub unsafe fn flush(
         return Flushed::default();
     }
     super::fault("flush_chosen");
-    let mut writer =
-        ComponentWriter::new(rel, options, Some(manifest::take_free(rel, space::kept)));
+    let mut writer = ComponentWriter::new(rel, options, Some(manifest::take_free(rel, space::kept)));
     let mut context = pgrx::PgMemoryContexts::new("amax flush page");
     let mut pages = Vec::new();
     for (v, p) in candidates {
@@ -103,9 +100,7 @@ pub unsafe fn flush(
         manifest.free.give_all(&left);
         if retired.is_empty() {
             // Every page changed meanwhile: what was written for nothing was never seen by anyone.
-            return component_pages
-                .iter()
-                .for_each(|&extent| manifest.free.give(extent));
+            return component_pages.iter().for_each(|&extent| manifest.free.give(extent));
         }
         component.id = manifest.next_component;
         manifest.next_component += 1;

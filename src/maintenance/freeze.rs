@@ -23,8 +23,7 @@ pub unsafe fn limits(rel: pg_sys::Relation, params: *mut pg_sys::VacuumParams) -
     let form = &*(*rel).rd_rel;
     #[cfg(feature = "pg15")]
     {
-        let (mut oldest_xmin, mut xid) =
-            (pg_sys::InvalidTransactionId, pg_sys::InvalidTransactionId);
+        let (mut oldest_xmin, mut xid) = (pg_sys::InvalidTransactionId, pg_sys::InvalidTransactionId);
         let (mut oldest_multi, mut multi) = Default::default();
         let aggressive = pg_sys::vacuum_set_xid_limits(
             rel,
@@ -64,12 +63,11 @@ pub unsafe fn limits(rel: pg_sys::Relation, params: *mut pg_sys::VacuumParams) -
 
 /// Whether anything on the page has to be frozen.
 pub unsafe fn due(pin: &Pin, limits: &Limits) -> bool {
-    rowpage::offsets(pin.page())
-        .any(|o| rowpage::tuple_at(pin.page(), o).is_some_and(|(t, _)| is_due(t, limits)))
+    rowpage::offsets(pin.page()).any(|o| rowpage::tuple_at(pin.page(), o).is_some_and(|(t, _)| is_due(t, limits)))
 }
 
-/// Freezes what is due on a page that the caller holds the cleanup lock of and has just pruned; logged as a generic change. The
-/// caller has made sure that no standby snapshot older than the limit is left (see `conflict`).
+/// Freezes what is due on a page that the caller holds the cleanup lock of and has just pruned; logged as a generic
+/// change. The caller has made sure that no standby snapshot older than the limit is left (see `conflict`).
 pub unsafe fn page(rel: pg_sys::Relation, pin: &Pin, limits: &Limits) -> bool {
     if !due(pin, limits) {
         return false;
@@ -80,13 +78,8 @@ pub unsafe fn page(rel: pg_sys::Relation, pin: &Pin, limits: &Limits) -> bool {
     let mut changed = false;
     for offset in rowpage::offsets(image) {
         if let Some((tuple, _)) = rowpage::tuple_at(image, offset) {
-            changed |= pg_sys::heap_freeze_tuple(
-                tuple,
-                limits.relfrozenxid,
-                limits.relminmxid,
-                limits.xid,
-                limits.multi,
-            );
+            changed |=
+                pg_sys::heap_freeze_tuple(tuple, limits.relfrozenxid, limits.relminmxid, limits.xid, limits.multi);
         }
     }
     if changed {

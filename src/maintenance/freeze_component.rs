@@ -1,5 +1,5 @@
-//! Freezing a component: old transaction ids of its rows are forgotten, before relfrozenxid passes them. The leaves stay; the directory, which says
-//! where the ids are, is written anew.
+//! Freezing a component: old transaction ids of its rows are forgotten, before relfrozenxid passes them. The leaves
+//! stay; the directory, which says where the ids are, is written anew.
 
 use crate::columnar::write::Leaves;
 use crate::storage::{manifest, space};
@@ -14,15 +14,10 @@ pub fn freeze(rel: pg_sys::Relation, component: &Component, limit: u32) {
     let mut leaves = Leaves::new(Some(manifest::take_free(rel, space::for_manifests)));
     for entry in &old.leaves {
         let mut entry = entry.clone();
-        if entry
-            .xids
-            .range()
-            .is_some_and(|(oldest, _)| precedes(oldest, limit))
-        {
+        if entry.xids.range().is_some_and(|(oldest, _)| precedes(oldest, limit)) {
             let xids = crate::columnar::read_xids(rel, component, &entry);
             given_up.extend(entry.xids.blob().iter().flat_map(|blob| &blob.extents));
-            entry.xids =
-                LeafXids::store(&xids.frozen(limit), |bytes| leaves.write_bytes(rel, bytes));
+            entry.xids = LeafXids::store(&xids.frozen(limit), |bytes| leaves.write_bytes(rel, bytes));
         }
         leaves.add(entry);
     }
@@ -32,14 +27,9 @@ pub fn freeze(rel: pg_sys::Relation, component: &Component, limit: u32) {
         manifest.free.give_all(&free);
         frozen.id = manifest.next_component;
         frozen.rows = component.rows;
-        frozen.origin = component
-            .origin
-            .filter(|origin| !precedes(origin.xid, limit));
+        frozen.origin = component.origin.filter(|origin| !precedes(origin.xid, limit));
         manifest.next_component += 1;
-        let of = manifest
-            .components
-            .iter_mut()
-            .find(|c| c.id == component.id);
+        let of = manifest.components.iter_mut().find(|c| c.id == component.id);
         let of = of.expect("whoever removes components has the lock");
         frozen.unswept = of.unswept;
         *of = frozen;

@@ -1,13 +1,13 @@
-//! Inline flush: the memory component stays bounded between VACUUMs, and so does the number of components. A transaction that has added row
-//! pages flushes, when it commits, what others have settled: its own rows are not. Then it merges components that are less than a leaf,
-//! takes pages that it has emptied out of the stub directory, and makes row pages of what has become free, so that the file does not grow
-//! with the rows that pass through it.
+//! Inline flush: the memory component stays bounded between VACUUMs, and so does the number of components. A
+//! transaction that has added row pages flushes, when it commits, what others have settled: its own rows are not. Then
+//! it merges components that are less than a leaf, takes pages that it has emptied out of the stub directory, and makes
+//! row pages of what has become free, so that the file does not grow with the rows that pass through it.
 //!
-//! Nothing here waits for anybody, and nothing depends on it being done: when there is no memory or no space for it, the rows stay where they are.
-//! Temporary tables are left to VACUUM: their horizon does not know of our own cursors.
+//! Nothing here waits for anybody, and nothing depends on it being done: when there is no memory or no space for it,
+//! the rows stay where they are. Temporary tables are left to VACUUM: their horizon does not know of our own cursors.
 
 use super::attempt::{attempt, fill_reserve};
-use super::{flush, merge, reclaim, MaintenanceLock};
+use super::{MaintenanceLock, flush, merge, reclaim};
 use crate::columnar::{most_bytes, stub};
 use crate::guc;
 use crate::options::Options;
@@ -50,15 +50,16 @@ pub unsafe fn at_commit() {
     }
 }
 
-/// Not after changes to the table's columns that may yet be rolled back: others' rows would be written as if they were there.
+/// Not after changes to the table's columns that may yet be rolled back: others' rows would be written as if they were
+/// there.
 unsafe fn may_flush(rel: pg_sys::Relation) -> bool {
     let temporary = (*(*rel).rd_rel).relpersistence == pg_sys::RELPERSISTENCE_TEMP as i8;
     let changes = pg_sys::AccessExclusiveLock as i32;
     !temporary && !pg_sys::CheckRelationLockedByMe(rel, changes, true)
 }
 
-/// Whether a transaction looks at a table of so many row pages. The more there are, the fewer look, so that a snapshot which keeps them
-/// from being settled does not make everyone look at all of them again and again.
+/// Whether a transaction looks at a table of so many row pages. The more there are, the fewer look, so that a snapshot
+/// which keeps them from being settled does not make everyone look at all of them again and again.
 fn looks(grown: &Grown, row_pages: u64) -> bool {
     1 << grown.zeros >= row_pages / 8
 }
@@ -66,9 +67,7 @@ fn looks(grown: &Grown, row_pages: u64) -> bool {
 /// Whether it is worth a look: others have left many row pages.
 fn is_due(rel: pg_sys::Relation, grown: &Grown) -> bool {
     let threshold = Options::of(rel).flush_threshold.max(0) as u64;
-    let row_pages = manifest::current(rel)
-        .unowned(meta::logical_blocks(rel))
-        .len();
+    let row_pages = manifest::current(rel).unowned(meta::logical_blocks(rel)).len();
     let of_others = row_pages.saturating_sub(grown.pages.into());
     of_others >= (2 * threshold).max(LEAST) && looks(grown, row_pages)
 }
@@ -116,8 +115,8 @@ unsafe fn flush_others(rel: pg_sys::Relation) {
     pg_sys::PopActiveSnapshot();
 }
 
-/// Unless a VACUUM or the like is under way: it has components and pages of the stub directory in hand that no snapshot keeps from being
-/// given up. Returns how many pages left the directory, now that these rows have no stubs.
+/// Unless a VACUUM or the like is under way: it has components and pages of the stub directory in hand that no snapshot
+/// keeps from being given up. Returns how many pages left the directory, now that these rows have no stubs.
 unsafe fn tidy_if_alone(rel: pg_sys::Relation, released: &[Key]) -> u64 {
     let exclusive = pg_sys::ShareUpdateExclusiveLock as i32;
     if !pg_sys::ConditionalLockRelation(rel, exclusive) {

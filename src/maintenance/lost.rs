@@ -1,11 +1,12 @@
-//! What loads and flushes leave that fail before they publish: pages that nothing refers to, and logical blocks whose rows nobody will ever
-//! find though index entries lead to them.
+//! What loads and flushes leave that fail before they publish: pages that nothing refers to, and logical blocks whose
+//! rows nobody will ever find though index entries lead to them.
 //!
-//! A load in progress looks the same. So they are noted as suspects, and judged by a later VACUUM: once every transaction that was under
-//! way has ended (a load has a transaction id before it takes either), what still nothing refers to is free.
+//! A load in progress looks the same. So they are noted as suspects, and judged by a later VACUUM: once every
+//! transaction that was under way has ended (a load has a transaction id before it takes either), what still nothing
+//! refers to is free.
 
 use crate::pg::horizon::removable;
-use crate::storage::buffer::{physical_blocks, Pin};
+use crate::storage::buffer::{Pin, physical_blocks};
 use crate::storage::{census, manifest, map, meta};
 use amax_lsm::meta as layout;
 use amax_lsm::{Extent, Manifest, RangeSet, Suspects};
@@ -35,8 +36,8 @@ pub fn nowhere(rel: pg_sys::Relation, blocks: u32) -> RangeSet {
     nowhere.difference(&flushed)
 }
 
-/// Frees lost pages, notes that the blocks in `voided` have no index entries any more, and looks for new suspects. The caller holds the
-/// maintenance lock. Returns the pages freed.
+/// Frees lost pages, notes that the blocks in `voided` have no index entries any more, and looks for new suspects. The
+/// caller holds the maintenance lock. Returns the pages freed.
 pub unsafe fn collect(rel: pg_sys::Relation, voided: &RangeSet) -> u64 {
     let current = manifest::current(rel);
     let ripe = match &current.suspects {
@@ -48,8 +49,7 @@ pub unsafe fn collect(rel: pg_sys::Relation, voided: &RangeSet) -> u64 {
         let sequence = meta::read(rel, layout::sequence);
         let pages = physical_blocks(rel);
         let census = census::take(rel, &manifest::current(rel), pages);
-        let is_lost =
-            |&page: &u32| ripe.is_some_and(|s| s.pages.contains(page)) && is_ours(rel, page);
+        let is_lost = |&page: &u32| ripe.is_some_and(|s| s.pages.contains(page)) && is_ours(rel, page);
         let (mut lost, left): (Vec<u32>, Vec<u32>) = census.unknown().partition(is_lost);
         if !lost.is_empty() {
             // Or one of the stub directory by now.
@@ -95,8 +95,8 @@ unsafe fn suspects(rel: pg_sys::Relation, unknown: &[u32], voided: &RangeSet) ->
     })
 }
 
-/// Whether a page that nothing refers to was made by us. Others are new or empty row pages; after a crash the free space map may not know
-/// of them (lazy_scan_new_or_empty() in vacuumlazy.c).
+/// Whether a page that nothing refers to was made by us. Others are new or empty row pages; after a crash the free
+/// space map may not know of them (lazy_scan_new_or_empty() in vacuumlazy.c).
 unsafe fn is_ours(rel: pg_sys::Relation, page: u32) -> bool {
     let pin = Pin::read(rel, page);
     let lock = pin.share();

@@ -1,14 +1,14 @@
 //! Merge: few components out of many, without the rows that are gone. TIDs stay as they are, and no index is touched.
 //!
-//! Readers of the inputs go on: their pages are retired, and the marks of the rows left out stay in the stub directory, until no snapshot
-//! older than the flip is left (`reclaim`). Bulk loads take part once they are settled.
+//! Readers of the inputs go on: their pages are retired, and the marks of the rows left out stay in the stub directory,
+//! until no snapshot older than the flip is left (`reclaim`). Bulk loads take part once they are settled.
 
 use crate::columnar::merge::Merge;
 use crate::columnar::stub::{self, State};
 use crate::options::Options;
 use crate::storage::{manifest, space};
 use amax_lsm::merge::{Candidate, Policy};
-use amax_lsm::{tid, Component, Extent, Manifest, RetiredPages, Unswept, UNKNOWN_XID};
+use amax_lsm::{Component, Extent, Manifest, RetiredPages, UNKNOWN_XID, Unswept, tid};
 use pgrx::pg_sys;
 
 #[derive(Default)]
@@ -24,7 +24,8 @@ pub struct Merged {
 /// A component is rewritten when more than this share of its rows is gone.
 const DEAD: f64 = 0.2;
 
-/// Merges what the policy says, and adds what was done to `merged`. The caller holds the maintenance lock, and is the table's only VACUUM.
+/// Merges what the policy says, and adds what was done to `merged`. The caller holds the maintenance lock, and is the
+/// table's only VACUUM.
 pub unsafe fn merge(rel: pg_sys::Relation, merged: &mut Merged) {
     let options = Options::of(rel);
     let current = manifest::current(rel);
@@ -39,8 +40,9 @@ pub unsafe fn merge(rel: pg_sys::Relation, merged: &mut Merged) {
     }
 }
 
-/// Merges the youngest components as long as they fit one leaf together: work that is bounded, for a commit. What is dead is not looked
-/// for. The caller holds the maintenance lock, and what keeps VACUUM from running, which relies on nobody else to remove components.
+/// Merges the youngest components as long as they fit one leaf together: work that is bounded, for a commit. What is
+/// dead is not looked for. The caller holds the maintenance lock, and what keeps VACUUM from running, which relies on
+/// nobody else to remove components.
 pub unsafe fn merge_small(rel: pg_sys::Relation) {
     let options = Options::of(rel);
     let current = manifest::current(rel);
@@ -53,18 +55,9 @@ pub unsafe fn merge_small(rel: pg_sys::Relation) {
         rows <= options.rows_per_leaf as u64 && bytes <= options.leaf_bytes as u64
     });
     let small = &settled[settled.len() - of_a_leaf.count()..];
-    let candidates: Vec<Candidate> = small
-        .iter()
-        .map(|&at| candidate(&current.components[at], 0))
-        .collect();
+    let candidates: Vec<Candidate> = small.iter().map(|&at| candidate(&current.components[at], 0)).collect();
     for chosen in policy(&options).choose(&candidates) {
-        merge_components(
-            rel,
-            options,
-            &current,
-            &small[chosen],
-            &mut Merged::default(),
-        );
+        merge_components(rel, options, &current, &small[chosen], &mut Merged::default());
     }
 }
 
@@ -87,10 +80,10 @@ fn settled(manifest: &Manifest) -> Vec<usize> {
 fn gone_rows(rel: pg_sys::Relation, manifest: &Manifest) -> Vec<u64> {
     let mut gone = vec![0; manifest.components.len()];
     for (row, state) in stub::entries(rel).flatten() {
-        if state == State::Gone {
-            if let Some(at) = manifest.component_of(tid::block(row)) {
-                gone[at] += 1;
-            }
+        if state == State::Gone
+            && let Some(at) = manifest.component_of(tid::block(row))
+        {
+            gone[at] += 1;
         }
     }
     gone
@@ -135,10 +128,9 @@ unsafe fn merge_components(
             safexid: UNKNOWN_XID,
             rows: left_out,
         });
-        manifest.components.insert(
-            place.expect("whoever removes components has the lock"),
-            component,
-        );
+        manifest
+            .components
+            .insert(place.expect("whoever removes components has the lock"), component);
     });
     merged.inputs += inputs.len() as u64;
     merged.rows += rows;

@@ -19,8 +19,8 @@ use crate::storage::buffer::{Change, Pin};
 use crate::storage::rowpage;
 use pgrx::pg_sys;
 
-/// One maintenance operation per table: a page lock on block 0, which nothing else takes (as GIN does for its pending list). Released at
-/// the end of the transaction if an error intervenes.
+/// One maintenance operation per table: a page lock on block 0, which nothing else takes (as GIN does for its pending
+/// list). Released at the end of the transaction if an error intervenes.
 pub struct MaintenanceLock(pg_sys::Relation);
 
 impl MaintenanceLock {
@@ -30,8 +30,7 @@ impl MaintenanceLock {
     }
 
     pub fn try_take(rel: pg_sys::Relation) -> Option<MaintenanceLock> {
-        unsafe { pg_sys::ConditionalLockPage(rel, 0, pg_sys::ExclusiveLock as i32) }
-            .then(|| MaintenanceLock(rel))
+        unsafe { pg_sys::ConditionalLockPage(rel, 0, pg_sys::ExclusiveLock as i32) }.then(|| MaintenanceLock(rel))
     }
 }
 
@@ -53,8 +52,8 @@ pub fn wait_for_flush(rel: pg_sys::Relation, p: u32) {
     unseal(rel, p);
 }
 
-/// Unseals a page that a flush left behind: nobody is flushing now (the caller holds the maintenance lock), and the page belongs to
-/// no component.
+/// Unseals a page that a flush left behind: nobody is flushing now (the caller holds the maintenance lock), and the
+/// page belongs to no component.
 pub fn unseal(rel: pg_sys::Relation, p: u32) {
     if flushed(rel, p) {
         return;
@@ -72,9 +71,7 @@ pub fn unseal(rel: pg_sys::Relation, p: u32) {
 
 fn flushed(rel: pg_sys::Relation, p: u32) -> bool {
     match crate::storage::map::logical(rel, p) {
-        Some(v) => crate::storage::manifest::current(rel)
-            .component_of(v)
-            .is_some(),
+        Some(v) => crate::storage::manifest::current(rel).component_of(v).is_some(),
         None => true,
     }
 }

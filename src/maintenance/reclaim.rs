@@ -1,5 +1,6 @@
-//! Reclaim: pages that were given up become free when no snapshot of this server can still be reading them (invariant S5). Then the marks of
-//! rows that a merge left out go, too. A standby's snapshots are not asked: who reads there notices (`storage::manifest::confirm`).
+//! Reclaim: pages that were given up become free when no snapshot of this server can still be reading them (invariant
+//! S5). Then the marks of rows that a merge left out go, too. A standby's snapshots are not asked: who reads there
+//! notices (`storage::manifest::confirm`).
 
 use crate::columnar::stub;
 use crate::pg::horizon::removable;
@@ -8,23 +9,21 @@ use crate::storage::{manifest, map, space};
 use amax_lsm::{Component, Extent, Retired, RetiredPages};
 use pgrx::pg_sys;
 
-/// Takes pages that are of no use, of those given, out of the stub directory. The caller holds the maintenance lock, and is the table's
-/// VACUUM or keeps it from running. Returns how many.
+/// Takes pages that are of no use, of those given, out of the stub directory. The caller holds the maintenance lock,
+/// and is the table's VACUUM or keeps it from running. Returns how many.
 pub fn shrink_directory(rel: pg_sys::Relation, groups: impl IntoIterator<Item = u32>) -> u64 {
     let pages = stub::take_out_empty_pages(rel, groups);
     let count = pages.len() as u64;
     super::fault("reclaim_taken_out");
     if !pages.is_empty() {
-        manifest::publish(rel, |manifest| {
-            manifest.retire(RetiredPages::Columnar(pages))
-        });
+        manifest::publish(rel, |manifest| manifest.retire(RetiredPages::Columnar(pages)));
     }
     count
 }
 
-/// Makes row pages of so many free ones, as far as there are: as many as a flush has retired, and as left the stub directory, which takes
-/// unused row pages. So each side keeps the pages it had, and neither lengthens the file for the other's. The caller holds the maintenance
-/// lock. An error in between loses them until VACUUM.
+/// Makes row pages of so many free ones, as far as there are: as many as a flush has retired, and as left the stub
+/// directory, which takes unused row pages. So each side keeps the pages it had, and neither lengthens the file for the
+/// other's. The caller holds the maintenance lock. An error in between loses them until VACUUM.
 pub unsafe fn give_to_rows(rel: pg_sys::Relation, pages: u64) {
     let current = manifest::current(rel);
     let spare = current.free.pages().saturating_sub(space::kept(&current));
@@ -41,12 +40,7 @@ pub unsafe fn give_to_rows(rel: pg_sys::Relation, pages: u64) {
 pub unsafe fn reclaim(rel: pg_sys::Relation) -> u64 {
     let current = manifest::current(rel);
     let due = |safexid: u64| removable(rel, safexid);
-    let ripe: Vec<Retired> = current
-        .retired
-        .iter()
-        .filter(|r| due(r.safexid))
-        .cloned()
-        .collect();
+    let ripe: Vec<Retired> = current.retired.iter().filter(|r| due(r.safexid)).cloned().collect();
     let unswept: Vec<&Component> = current
         .components
         .iter()
@@ -58,8 +52,7 @@ pub unsafe fn reclaim(rel: pg_sys::Relation) -> u64 {
     // Row pages are emptied under their locks, where nobody may wait for the TOAST table's.
     let toast = (*(*rel).rd_rel).reltoastrelid;
     let lock = pg_sys::RowExclusiveLock as i32;
-    let toast_at_hand =
-        toast == pg_sys::InvalidOid || pg_sys::ConditionalLockRelationOid(toast, lock);
+    let toast_at_hand = toast == pg_sys::InvalidOid || pg_sys::ConditionalLockRelationOid(toast, lock);
     let mut freed = Vec::new();
     let mut kept = Vec::new();
     for retired in &ripe {
@@ -108,8 +101,8 @@ pub unsafe fn reclaim(rel: pg_sys::Relation) -> u64 {
     freed.iter().map(|e| u64::from(e.len)).sum()
 }
 
-/// Empties a row page that was flushed: its rows' TOAST chunks first, then its mapping, then its content. False if somebody has it
-/// pinned.
+/// Empties a row page that was flushed: its rows' TOAST chunks first, then its mapping, then its content. False if
+/// somebody has it pinned.
 unsafe fn row_page(rel: pg_sys::Relation, v: u32, p: u32) -> bool {
     let pin = Pin::read(rel, p);
     let Some(lock) = pin.try_cleanup() else {

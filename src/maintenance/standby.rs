@@ -5,8 +5,8 @@ use pgrx::pg_sys;
 /// A VACUUM so long ago (milliseconds) is not one of a series.
 const LONG: i32 = 60_000;
 
-/// Whether a table that has not grown since its last VACUUM may be taken for one that does not grow: at once where no standby is connected,
-/// else after a minute without VACUUM.
+/// Whether a table that has not grown since its last VACUUM may be taken for one that does not grow: at once where no
+/// standby is connected, else after a minute without VACUUM.
 pub unsafe fn may_call_idle(rel: pg_sys::Relation) -> bool {
     !are_connected() || !vacuumed_lately(rel)
 }
@@ -29,8 +29,7 @@ unsafe fn vacuumed_lately(rel: pg_sys::Relation) -> bool {
         pgrx::direct_function_call_as_datum(pg_sys::pg_stat_get_last_autovacuum_time, &table),
     ];
     let now = pg_sys::GetCurrentTimestamp();
-    let lately = |time: pg_sys::Datum| {
-        !pg_sys::TimestampDifferenceExceeds(time.value() as pg_sys::TimestampTz, now, LONG)
-    };
+    let lately =
+        |time: pg_sys::Datum| !pg_sys::TimestampDifferenceExceeds(time.value() as pg_sys::TimestampTz, now, LONG);
     times.into_iter().flatten().any(lately)
 }

@@ -1,8 +1,10 @@
-//! TOAST chunks of rows that were flushed: the component holds the values now, and no snapshot reads the row page any more.
+//! TOAST chunks of rows that were flushed: the component holds the values now, and no snapshot reads the row page any
+//! more.
 //!
-//! They are not deleted by a transaction (maintenance has none) but marked as inserted by one that failed, with a stock generic
-//! change; the TOAST table's own VACUUM, which follows ours, removes them and their index entries. It passes over pages that the
-//! visibility map vouches for, so the map is changed too, and logged as an image of its page, before the chunks are.
+//! They are not deleted by a transaction (maintenance has none) but marked as inserted by one that failed, with a stock
+//! generic change; the TOAST table's own VACUUM, which follows ours, removes them and their index entries. It passes
+//! over pages that the visibility map vouches for, so the map is changed too, and logged as an image of its page,
+//! before the chunks are.
 
 use crate::storage::buffer::{Change, Pin};
 use crate::storage::rowpage::{self, heap_tuple, tid_block};
@@ -17,10 +19,10 @@ pub unsafe fn kill_chunks(rel: pg_sys::Relation, pin: &Pin) {
     }
     let mut values = Vec::new();
     for offset in rowpage::offsets(pin.page()) {
-        if let Some(mut tuple) = heap_tuple(rel, pin, offset) {
-            if (*tuple.t_data).t_infomask & pg_sys::HEAP_HASEXTERNAL as u16 != 0 {
-                external_values(&mut tuple, (*rel).rd_att, toast, &mut values);
-            }
+        if let Some(mut tuple) = heap_tuple(rel, pin, offset)
+            && (*tuple.t_data).t_infomask & pg_sys::HEAP_HASEXTERNAL as u16 != 0
+        {
+            external_values(&mut tuple, (*rel).rd_att, toast, &mut values);
         }
     }
     if values.is_empty() {
@@ -62,10 +64,10 @@ unsafe fn external_values(
             continue;
         }
         let varlena = values[at].cast_mut_ptr::<u8>();
-        // VARATT_IS_EXTERNAL_ONDISK (postgres.h): a one-byte header of 1, the tag VARTAG_ONDISK (18), then varatt_external.
+        // VARATT_IS_EXTERNAL_ONDISK (postgres.h): a one-byte header of 1, the tag VARTAG_ONDISK (18), then
+        // varatt_external.
         if *varlena == 1 && *varlena.add(1) == 18 {
-            let pointer =
-                std::ptr::read_unaligned(varlena.add(2) as *const pg_sys::varatt_external);
+            let pointer = std::ptr::read_unaligned(varlena.add(2) as *const pg_sys::varatt_external);
             if pointer.va_toastrelid == toast {
                 out.push(pointer.va_valueid);
             }
@@ -74,12 +76,7 @@ unsafe fn external_values(
 }
 
 /// The places of a value's chunks.
-unsafe fn chunks(
-    table: pg_sys::Relation,
-    index: pg_sys::Relation,
-    value: pg_sys::Oid,
-    out: &mut Vec<(u32, u16)>,
-) {
+unsafe fn chunks(table: pg_sys::Relation, index: pg_sys::Relation, value: pg_sys::Oid, out: &mut Vec<(u32, u16)>) {
     let mut key: pg_sys::ScanKeyData = std::mem::zeroed();
     pg_sys::ScanKeyInit(
         &mut key,
@@ -92,8 +89,7 @@ unsafe fn chunks(
     snapshot.snapshot_type = pg_sys::SnapshotType::SNAPSHOT_TOAST;
     let scan = pg_sys::systable_beginscan_ordered(table, index, &mut snapshot, 1, &mut key);
     loop {
-        let chunk =
-            pg_sys::systable_getnext_ordered(scan, pg_sys::ScanDirection::ForwardScanDirection);
+        let chunk = pg_sys::systable_getnext_ordered(scan, pg_sys::ScanDirection::ForwardScanDirection);
         if chunk.is_null() {
             break;
         }

@@ -1,11 +1,11 @@
 //! Gives pages at the end of the file back to the file system, as lazy_truncate_heap() does (vacuumlazy.c): under an
-//! AccessExclusiveLock, if that can be had. Pages of the maps and of the stub directory move out of the way. A table that holds nothing
-//! loses all of its file, metapage included: it is as new then. What other backends remember of the file is invalidated before they get
-//! the lock, and also if we fail.
+//! AccessExclusiveLock, if that can be had. Pages of the maps and of the stub directory move out of the way. A table
+//! that holds nothing loses all of its file, metapage included: it is as new then. What other backends remember of the
+//! file is invalidated before they get the lock, and also if we fail.
 
 use super::lost;
 use crate::columnar::{forget_file, forget_file_everywhere};
-use crate::storage::buffer::{physical_blocks, Pin};
+use crate::storage::buffer::{Pin, physical_blocks};
 use crate::storage::rowpage::is_empty;
 use crate::storage::{manifest, map, meta, space};
 use amax_lsm::{Manifest, RangeSet, RetiredPages};
@@ -18,8 +18,8 @@ const MANY: u32 = 1000;
 const LOCK_TIMEOUT: i64 = 5000;
 const LOCK_INTERVAL: i64 = 50;
 
-/// Truncates the file if it is worth it. The caller holds the maintenance lock; the relation's lock is kept to the transaction's end.
-/// Returns the pages given back.
+/// Truncates the file if it is worth it. The caller holds the maintenance lock; the relation's lock is kept to the
+/// transaction's end. Returns the pages given back.
 pub unsafe fn truncate(rel: pg_sys::Relation, indexed: bool) -> u32 {
     let pages = physical_blocks(rel);
     let end = new_end(rel, pages, indexed);
@@ -45,7 +45,8 @@ pub unsafe fn truncate(rel: pg_sys::Relation, indexed: bool) -> u32 {
     pages - end
 }
 
-/// Small tables are not worth waiting for: most of their VACUUMs find something to give back, and those of busy ones would all wait.
+/// Small tables are not worth waiting for: most of their VACUUMs find something to give back, and those of busy ones
+/// would all wait.
 unsafe fn lock(rel: pg_sys::Relation, wait: bool) -> bool {
     for _ in 0..LOCK_TIMEOUT / LOCK_INTERVAL {
         if pg_sys::ConditionalLockRelation(rel, pg_sys::AccessExclusiveLock as i32) {
@@ -116,8 +117,8 @@ unsafe fn is_empty_row_page(rel: pg_sys::Relation, p: u32) -> bool {
     !lock.is_ours() && is_empty(pin.page())
 }
 
-/// Takes the pages from `end` on out of the free pages and the page maps, and moves what is to be kept of them. False when there was no
-/// room for the manifest below `end`: pages are as free as before then.
+/// Takes the pages from `end` on out of the free pages and the page maps, and moves what is to be kept of them. False
+/// when there was no room for the manifest below `end`: pages are as free as before then.
 unsafe fn give_up(rel: pg_sys::Relation, end: u32, pages: u32) -> bool {
     let (links, row_pages) = map::walk(rel);
     let mut voided = RangeSet::default();
@@ -138,10 +139,7 @@ unsafe fn give_up(rel: pg_sys::Relation, end: u32, pages: u32) -> bool {
         room.into_iter().for_each(|e| manifest.free.give(e));
         targets
     });
-    let targets: Vec<u32> = targets
-        .iter()
-        .flat_map(|e| e.start..e.start + e.len)
-        .collect();
+    let targets: Vec<u32> = targets.iter().flat_map(|e| e.start..e.start + e.len).collect();
     if targets.len() < moving.len() || physical_blocks(rel) > pages {
         // Rare, and for a later VACUUM to find: what was free is lost.
         return false;

@@ -1,20 +1,20 @@
-//! VACUUM of a table: prunes and freezes row pages, removes the index entries of dead rows, then the dead line pointers.
-//! The structure is lazy vacuum's (vacuumlazy.c); going by logical block is ours.
+//! VACUUM of a table: prunes and freezes row pages, removes the index entries of dead rows, then the dead line
+//! pointers. The structure is lazy vacuum's (vacuumlazy.c); going by logical block is ours.
 
 mod components;
 
 use super::flush;
 use super::freeze::{self, Limits};
-use super::{lost, merge, reclaim, standby, truncate, MaintenanceLock};
+use super::{MaintenanceLock, lost, merge, reclaim, standby, truncate};
 use crate::columnar::stub;
 use crate::heap::settled::settled;
 use crate::heap::tuple::raw_xmin;
 use crate::pg::horizon::conflict_older;
 use crate::pg::relation::rel_name;
-use crate::storage::buffer::{physical_blocks, Change, Pin};
-use crate::storage::rowpage::{self, heap_tuple, is_stub, tid_block, Item};
+use crate::storage::buffer::{Change, Pin, physical_blocks};
+use crate::storage::rowpage::{self, Item, heap_tuple, is_stub, tid_block};
 use crate::storage::{manifest, map, meta};
-use amax_lsm::{tid, Key, RangeSet};
+use amax_lsm::{Key, RangeSet, tid};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
@@ -27,8 +27,8 @@ struct Report {
     recently_dead: f64,
     removed: u64,
     frozen_pages: u64,
-    /// Logical blocks all of whose rows everyone sees: the planner's hint of how cheap an index-only scan is. (There is no visibility
-    /// map: it would be keyed by physical page, and be asked by logical block.)
+    /// Logical blocks all of whose rows everyone sees: the planner's hint of how cheap an index-only scan is. (There is
+    /// no visibility map: it would be keyed by physical page, and be asked by logical block.)
     all_visible: u32,
     /// Rows of components that are dead to everyone.
     columnar_dead: u64,
@@ -91,13 +91,8 @@ pub unsafe extern "C-unwind" fn relation_vacuum(
     strategy: pg_sys::BufferAccessStrategy,
 ) {
     let verbose = (*params).options & pg_sys::VACOPT_VERBOSE != 0;
-    pg_sys::pgstat_progress_start_command(
-        pg_sys::ProgressCommandType::PROGRESS_COMMAND_VACUUM,
-        (*rel).rd_id,
-    );
-    if (*params).nworkers > 0
-        && (*(*rel).rd_rel).relpersistence == pg_sys::RELPERSISTENCE_TEMP as i8
-    {
+    pg_sys::pgstat_progress_start_command(pg_sys::ProgressCommandType::PROGRESS_COMMAND_VACUUM, (*rel).rd_id);
+    if (*params).nworkers > 0 && (*(*rel).rd_rel).relpersistence == pg_sys::RELPERSISTENCE_TEMP as i8 {
         pgrx::warning!(
             "disabling parallel option of vacuum on \"{}\" --- cannot vacuum temporary tables in parallel",
             rel_name(rel)
@@ -147,10 +142,7 @@ pub unsafe extern "C-unwind" fn relation_vacuum(
         if (*params).truncate != pg_sys::VacOptValue::VACOPTVALUE_DISABLED && vacuum.may_shrink() {
             vacuum.report.truncated = truncate::truncate(rel, count > 0);
         }
-        reclaim::give_to_rows(
-            rel,
-            vacuum.report.flushed.pages + vacuum.report.left_directory,
-        );
+        reclaim::give_to_rows(rel, vacuum.report.flushed.pages + vacuum.report.left_directory);
     }
     vacuum.finish(all_frozen, verbose);
     pg_sys::vac_close_indexes(count, list, pg_sys::NoLock as i32);
@@ -158,8 +150,8 @@ pub unsafe extern "C-unwind" fn relation_vacuum(
 }
 
 impl Vacuum {
-    /// Gives row pages a logical block whose inserter died before he could: what he left on them has to be frozen like all else. A sealed
-    /// page has had one: its rows are in a component, and it waits for reclaim.
+    /// Gives row pages a logical block whose inserter died before he could: what he left on them has to be frozen like
+    /// all else. A sealed page has had one: its rows are in a component, and it waits for reclaim.
     unsafe fn adopt_strays(&self) {
         for p in 1..physical_blocks(self.rel) {
             pg_sys::vacuum_delay_point(
@@ -241,12 +233,7 @@ impl Vacuum {
             // Published meanwhile: its rows' transaction ids are the component's to freeze.
             return manifest::current(self.rel).component_of(v).is_some();
         }
-        crate::compat::prune(
-            self.rel,
-            pin.buffer(),
-            self.limits.oldest_xmin,
-            self.vistest,
-        );
+        crate::compat::prune(self.rel, pin.buffer(), self.limits.oldest_xmin, self.vistest);
         if !self.conflicted && freeze::due(&pin, &self.limits) {
             conflict_older(self.rel, self.limits.xid);
             self.conflicted = true;
@@ -256,8 +243,7 @@ impl Vacuum {
         }
         self.drop_idle_stubs(&pin);
         self.count(&pin);
-        let offsets =
-            rowpage::offsets(pin.page()).filter(|&o| rowpage::item(pin.page(), o) == Item::Dead);
+        let offsets = rowpage::offsets(pin.page()).filter(|&o| rowpage::item(pin.page(), o) == Item::Dead);
         self.dead.extend(offsets.map(|o| tid::key(v, o)));
         let space = pg_sys::PageGetHeapFreeSpace(pin.page());
         drop(lock);
@@ -265,8 +251,8 @@ impl Vacuum {
         true
     }
 
-    /// Takes stubs off a page, under its cleanup lock, whose rows were only locked, or whose changes were rolled back; and inert ones.
-    /// Nobody can be about to use them: that takes a pin.
+    /// Takes stubs off a page, under its cleanup lock, whose rows were only locked, or whose changes were rolled back;
+    /// and inert ones. Nobody can be about to use them: that takes a pin.
     unsafe fn drop_idle_stubs(&mut self, pin: &Pin) {
         let mut idle = Vec::new();
         for offset in rowpage::offsets(pin.page()) {
@@ -291,8 +277,7 @@ impl Vacuum {
             let Some(mut tuple) = heap_tuple(self.rel, pin, offset) else {
                 continue;
             };
-            let state =
-                pg_sys::HeapTupleSatisfiesVacuum(&mut tuple, self.limits.oldest_xmin, pin.buffer());
+            let state = pg_sys::HeapTupleSatisfiesVacuum(&mut tuple, self.limits.oldest_xmin, pin.buffer());
             if is_stub(tuple.t_data) {
                 // Its row is counted with its component.
                 if state == pg_sys::HTSV_Result::HEAPTUPLE_RECENTLY_DEAD {
@@ -325,8 +310,8 @@ impl Vacuum {
 
     /// Removes the index entries of the dead rows collected, then their line pointers.
     unsafe fn remove_dead(&mut self) {
-        // Stubs among the line pointers to be reused are dead to everyone: the directory must say so before. A flush at somebody's commit
-        // must not release stubs meanwhile: their places may be taken again.
+        // Stubs among the line pointers to be reused are dead to everyone: the directory must say so before. A flush at
+        // somebody's commit must not release stubs meanwhile: their places may be taken again.
         let lock = MaintenanceLock::take(self.rel);
         let columnar = stub::mark_dead(self.rel);
         drop(lock);
@@ -336,11 +321,7 @@ impl Vacuum {
         let left_out = left_out.map(|u| u.rows).sum();
         self.report.columnar_dead = columnar.marked.saturating_sub(left_out);
         let aborted = self.aborted_components();
-        if self.dead.is_empty()
-            && columnar.indexed.is_empty()
-            && aborted.is_empty()
-            && self.failed.is_empty()
-        {
+        if self.dead.is_empty() && columnar.indexed.is_empty() && aborted.is_empty() && self.failed.is_empty() {
             return;
         }
         let dead = Dead {
@@ -445,8 +426,9 @@ impl Vacuum {
         }
     }
 
-    /// Whether the file may give its end back. That takes a lock which cancels a standby's queries. Heap does so only when rows have gone; what
-    /// flushes and merges of a table leave that only grows is for its next rows, as long as there are any.
+    /// Whether the file may give its end back. That takes a lock which cancels a standby's queries. Heap does so only
+    /// when rows have gone; what flushes and merges of a table leave that only grows is for its next rows, as long as
+    /// there are any.
     unsafe fn may_shrink(&self) -> bool {
         let r = &self.report;
         let blocks = meta::logical_blocks(self.rel);
@@ -471,11 +453,7 @@ impl Vacuum {
         let manifest = manifest::current(self.rel);
         let rows = self.rows();
         let all_visible = self.report.all_visible
-            + manifest
-                .components
-                .iter()
-                .map(|c| c.blocks.len())
-                .sum::<u64>() as u32
+            + manifest.components.iter().map(|c| c.blocks.len()).sum::<u64>() as u32
             - self.report.flushed.pages as u32;
         let cutoffs = if all_frozen && !self.unfrozen {
             let xid = match self.oldest_origin {
@@ -556,10 +534,7 @@ unsafe fn update_stats(
 }
 
 #[pg_guard]
-unsafe extern "C-unwind" fn is_dead(
-    item: pg_sys::ItemPointer,
-    state: *mut std::ffi::c_void,
-) -> bool {
+unsafe extern "C-unwind" fn is_dead(item: pg_sys::ItemPointer, state: *mut std::ffi::c_void) -> bool {
     let dead = &*(state as *const Dead);
     let key = tid::key(tid_block(&*item), (*item).ip_posid);
     if dead.hot.binary_search(&key).is_ok() || dead.columnar.binary_search(&key).is_ok() {

@@ -1,5 +1,5 @@
-//! The allocator: the system's, which asks the kernel for huge pages where they fit (transparent_hugepage = madvise, as it mostly is), with a
-//! reserve behind it. See README.md.
+//! The allocator: the system's, which asks the kernel for huge pages where they fit (transparent_hugepage = madvise, as
+//! it mostly is), with a reserve behind it. See README.md.
 
 use super::ending::end_session;
 use super::reserve::HUGE;
@@ -24,7 +24,7 @@ fn aligned(layout: Layout) -> Layout {
 fn advise(start: *mut u8, layout: Layout) -> *mut u8 {
     #[cfg(target_os = "linux")]
     if layout.size() >= HUGE && !start.is_null() {
-        use rustix::mm::{madvise, Advice};
+        use rustix::mm::{Advice, madvise};
         let whole = layout.size() / HUGE * HUGE;
         // SAFETY: it is memory of ours, and stays as it is. Without such pages it does as well.
         let _ = unsafe { madvise(start.cast(), whole, Advice::LinuxHugepage) };
@@ -37,8 +37,9 @@ unsafe fn system(layout: Layout) -> *mut u8 {
     advise(System.alloc(aligned(layout)), layout)
 }
 
-/// Who asks for memory to see whether it is there gets no for an answer. All others cannot be told: they are served from the reserve, once
-/// for each time that the work is then ended with an error; when that is used up, the session ends.
+/// Who asks for memory to see whether it is there gets no for an answer. All others cannot be told: they are served
+/// from the reserve, once for each time that the work is then ended with an error; when that is used up, the session
+/// ends.
 #[cold]
 unsafe fn refused(layout: Layout) -> *mut u8 {
     if amax_memory::is_asking() {
@@ -60,8 +61,8 @@ unsafe fn refused(layout: Layout) -> *mut u8 {
     end_session(layout.size())
 }
 
-// SAFETY: the system's allocator does all of it; what is large is given back with the alignment it was asked for with. Nothing here
-// unwinds, nor uses this allocator before it fails for good.
+// SAFETY: the system's allocator does all of it; what is large is given back with the alignment it was asked for with.
+// Nothing here unwinds, nor uses this allocator before it fails for good.
 unsafe impl GlobalAlloc for Allocator {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {

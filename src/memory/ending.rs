@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 static ENDING: AtomicBool = AtomicBool::new(false);
 
-/// Whether the session ends in the midst of anything: what Rust has in hand may be half done, and is not to be looked at.
+/// Whether the session ends in the midst of anything: what Rust has in hand may be half done, and is not to be looked
+/// at.
 pub fn is_ending() -> bool {
     ENDING.load(Relaxed)
 }
@@ -15,7 +16,7 @@ pub fn is_ending() -> bool {
 /// ereport(FATAL): this never returns, so nothing unwinds.
 #[cold]
 pub unsafe fn end_session(bytes: usize) -> ! {
-    extern "C-unwind" {
+    unsafe extern "C-unwind" {
         fn errstart(level: c_int, domain: *const c_char) -> bool;
         fn errcode(code: c_int) -> c_int;
         fn errmsg(format: *const c_char, ...) -> c_int;
@@ -34,11 +35,7 @@ pub unsafe fn end_session(bytes: usize) -> ! {
             bytes,
         );
         errhint(c"The session ends, so that others are not touched.".as_ptr());
-        errfinish(
-            c"memory/ending.rs".as_ptr(),
-            line!() as c_int,
-            c"end_session".as_ptr(),
-        );
+        errfinish(c"memory/ending.rs".as_ptr(), line!() as c_int, c"end_session".as_ptr());
     }
     pg_sys::proc_exit(1)
 }

@@ -1,6 +1,7 @@
-//! For tests: memory that is refused (`amax.fault_allocation`). Counted are requests of 64 kB and more, from when the setting is set.
-//! `N` refuses the Nth, `N+` all from it on: what is served then comes out of the reserve, to which what is given back goes. `/BYTES`
-//! behind it counts smaller ones, too. Without the feature test_hooks there is no setting, and nothing is refused.
+//! For tests: memory that is refused (`amax.fault_allocation`). Counted are requests of 64 kB and more, from when the
+//! setting is set. `N` refuses the Nth, `N+` all from it on: what is served then comes out of the reserve, to which
+//! what is given back goes. `/BYTES` behind it counts smaller ones, too. Without the feature test_hooks there is no
+//! setting, and nothing is refused.
 
 use super::reserve;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};

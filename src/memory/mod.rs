@@ -7,18 +7,19 @@ mod reserve;
 
 pub use ending::is_ending;
 
-use pgrx::prelude::*;
 use pgrx::PgMemoryContexts;
+use pgrx::prelude::*;
 
-/// Sets the reserve aside, and has a session keep up to 64 MB of free memory at the end of its heap: a leaf's columns and what is computed
-/// of them are some hundred kilobytes each, allocated and freed for every leaf; by default malloc gives such memory back to the system at
-/// once, and touching it anew costs up to a third of a query. Hash tables are larger, and looked at all over: with pages of 4 kB each look
-/// takes a walk of the page tables beside the cache miss, hence `allocator`.
+/// Sets the reserve aside, and has a session keep up to 64 MB of free memory at the end of its heap: a leaf's columns
+/// and what is computed of them are some hundred kilobytes each, allocated and freed for every leaf; by default malloc
+/// gives such memory back to the system at once, and touching it anew costs up to a third of a query. Hash tables are
+/// larger, and looked at all over: with pages of 4 kB each look takes a walk of the page tables beside the cache miss,
+/// hence `allocator`.
 pub fn init() {
     #[cfg(target_env = "gnu")]
     {
         use std::ffi::c_int;
-        extern "C" {
+        unsafe extern "C" {
             fn mallopt(parameter: c_int, value: c_int) -> c_int;
         }
         // malloc.h
@@ -33,7 +34,8 @@ pub fn init() {
     reserve::fill();
 }
 
-/// CHECK_FOR_INTERRUPTS(), and an error if memory was refused a while ago: where the one may be raised, so may the other.
+/// CHECK_FOR_INTERRUPTS(), and an error if memory was refused a while ago: where the one may be raised, so may the
+/// other.
 #[inline]
 pub fn check_for_interrupts() {
     pgrx::check_for_interrupts!();
@@ -58,10 +60,7 @@ pub fn raise(error: amax_memory::OutOfMemory) -> ! {
         ERROR,
         PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY,
         "out of memory",
-        format!(
-            "Failed on request of {} bytes for {}.",
-            error.bytes, error.what
-        )
+        format!("Failed on request of {} bytes for {}.", error.bytes, error.what)
     );
 }
 

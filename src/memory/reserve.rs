@@ -1,7 +1,7 @@
-//! Address space that is set aside, so that there is some to be had when the system refuses more: limits on a process (ulimit -v) and on
-//! all of them (vm.overcommit_memory = 2) count what is mapped. No page of it is ever touched.
+//! Address space that is set aside, so that there is some to be had when the system refuses more: limits on a process
+//! (ulimit -v) and on all of them (vm.overcommit_memory = 2) count what is mapped. No page of it is ever touched.
 
-use rustix::mm::{mmap_anonymous, munmap, MapFlags, ProtFlags};
+use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// Bytes of a huge page.

@@ -12,10 +12,7 @@ pub unsafe fn per_tuple_context(estate: *mut pg_sys::EState) -> *mut pg_sys::Exp
 }
 
 /// ExecQual() (executor.h).
-pub unsafe fn exec_qual(
-    predicate: *mut pg_sys::ExprState,
-    econtext: *mut pg_sys::ExprContext,
-) -> bool {
+pub unsafe fn exec_qual(predicate: *mut pg_sys::ExprState, econtext: *mut pg_sys::ExprContext) -> bool {
     let mut isnull = false;
     let evaluate = (*predicate).evalfunc.expect("a prepared expression");
     let old = pg_sys::MemoryContextSwitchTo((*econtext).ecxt_per_tuple_memory);

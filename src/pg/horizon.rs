@@ -2,8 +2,8 @@
 
 use pgrx::pg_sys;
 
-/// Has standbys cancel queries whose snapshots may need what is about to go: all those not past `xid`. nbtree's record for reused
-/// pages says just that (nbtpage.c), and needs no code of ours on the standby.
+/// Has standbys cancel queries whose snapshots may need what is about to go: all those not past `xid`. nbtree's record
+/// for reused pages says just that (nbtpage.c), and needs no code of ours on the standby.
 unsafe fn conflict(rel: pg_sys::Relation, full_xid: u64) {
     let permanent = (*(*rel).rd_rel).relpersistence == pg_sys::RELPERSISTENCE_PERMANENT as i8;
     if !permanent || pg_sys::wal_level < pg_sys::WalLevel::WAL_LEVEL_REPLICA as i32 {
@@ -29,16 +29,14 @@ unsafe fn conflict(rel: pg_sys::Relation, full_xid: u64) {
     let size = std::mem::size_of_val(&record);
     #[cfg(not(feature = "pg15"))]
     let size = std::mem::offset_of!(pg_sys::xl_btree_reuse_page, isCatalogRel) + 1;
-    pg_sys::XLogRegisterData(
-        &raw mut record as *mut _,
-        size.try_into().expect("a small record"),
-    );
+    pg_sys::XLogRegisterData(&raw mut record as *mut _, size.try_into().expect("a small record"));
     const XLOG_BTREE_REUSE_PAGE: u8 = 0xD0;
     pg_sys::XLogInsert(pg_sys::RmgrIds::RM_BTREE_ID as u8, XLOG_BTREE_REUSE_PAGE);
 }
 
-/// [`conflict`] with the snapshots whose xmin is older than `xmin`. The one that is as old has no conflict: with hot_standby_feedback it
-/// is often the standby's own that our horizon waits for (heap_xlog_freeze_page() steps back by one as well).
+/// [`conflict`] with the snapshots whose xmin is older than `xmin`. The one that is as old has no conflict: with
+/// hot_standby_feedback it is often the standby's own that our horizon waits for (heap_xlog_freeze_page() steps back by
+/// one as well).
 pub unsafe fn conflict_older(rel: pg_sys::Relation, xmin: pg_sys::TransactionId) {
     conflict(rel, full_xid(before(xmin)));
 }
@@ -63,9 +61,5 @@ unsafe fn full_xid(xid: pg_sys::TransactionId) -> u64 {
     let next = pg_sys::ReadNextFullTransactionId().value;
     let low = u64::from(xid.into_inner());
     let full = next & !0xffff_ffff | low;
-    if full > next {
-        full.wrapping_sub(1 << 32)
-    } else {
-        full
-    }
+    if full > next { full.wrapping_sub(1 << 32) } else { full }
 }

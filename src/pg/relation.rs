@@ -16,9 +16,7 @@ pub static ROUTINE: OnceLock<Routine> = OnceLock::new();
 /// Whether the relation is an amax table.
 pub fn is_ours(rel: pg_sys::Relation) -> bool {
     let routine = unsafe { (*rel).rd_tableam };
-    ROUTINE
-        .get()
-        .is_some_and(|ours| std::ptr::eq(routine, &ours.0))
+    ROUTINE.get().is_some_and(|ours| std::ptr::eq(routine, &ours.0))
 }
 
 /// Raises an error unless the relation is an amax table.
@@ -53,11 +51,7 @@ pub fn open_for_reading(table: pg_sys::Oid) -> Opened {
     unsafe {
         let opened = Opened(pg_sys::relation_open(table, pg_sys::AccessShareLock as i32));
         require(opened.0);
-        let allowed = pg_sys::pg_class_aclcheck(
-            table,
-            pg_sys::GetUserId(),
-            pg_sys::ACL_SELECT as pg_sys::AclMode,
-        );
+        let allowed = pg_sys::pg_class_aclcheck(table, pg_sys::GetUserId(), pg_sys::ACL_SELECT as pg_sys::AclMode);
         if allowed != pg_sys::AclResult::ACLCHECK_OK {
             let name = (*(*opened.0).rd_rel).relname.data.as_ptr();
             pg_sys::aclcheck_error(allowed, pg_sys::ObjectType::OBJECT_TABLE, name);

@@ -5,16 +5,12 @@ use pgrx::pg_sys;
 
 pub unsafe fn is_mvcc(snapshot: pg_sys::Snapshot) -> bool {
     use pg_sys::SnapshotType::*;
-    matches!(
-        (*snapshot).snapshot_type,
-        SNAPSHOT_MVCC | SNAPSHOT_HISTORIC_MVCC
-    )
+    matches!((*snapshot).snapshot_type, SNAPSHOT_MVCC | SNAPSHOT_HISTORIC_MVCC)
 }
 
 /// Whether the snapshot may be too old to see what a committed transaction did.
 pub unsafe fn may_hide(snapshot: pg_sys::Snapshot, xid: u32) -> bool {
-    (*snapshot).snapshot_type == pg_sys::SnapshotType::SNAPSHOT_MVCC
-        && !precedes(xid, (*snapshot).xmin.into_inner())
+    (*snapshot).snapshot_type == pg_sys::SnapshotType::SNAPSHOT_MVCC && !precedes(xid, (*snapshot).xmin.into_inner())
 }
 
 /// IsolationIsSerializable() (xact.h).
@@ -29,8 +25,8 @@ pub unsafe fn predicate_lock(rel: pg_sys::Relation, snapshot: pg_sys::Snapshot) 
     }
 }
 
-/// For SSI: whoever has put rows where readers of the table did not find them calls this once they do. Those who have looked before have a lock
-/// on the relation.
+/// For SSI: whoever has put rows where readers of the table did not find them calls this once they do. Those who have
+/// looked before have a lock on the relation.
 pub unsafe fn check_readers(rel: pg_sys::Relation) {
     pg_sys::CheckForSerializableConflictIn(rel, std::ptr::null_mut(), pg_sys::InvalidBlockNumber);
 }

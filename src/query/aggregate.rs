@@ -2,9 +2,9 @@
 
 use super::aggregate_parallel;
 use super::aggregate_pieces::{Inbox, Outbox};
-use super::aggregate_rows::{raise, Inputs, Wanted};
-use super::aggregate_shape::{number_of_keys, top_of, Part};
-use super::aggregate_state::{child, of, part, Node, State};
+use super::aggregate_rows::{Inputs, Wanted, raise};
+use super::aggregate_shape::{Part, number_of_keys, top_of};
+use super::aggregate_state::{Node, State, child, of, part};
 use super::datum;
 use super::entry::expressions;
 use super::methods::ExecMethods;
@@ -12,9 +12,9 @@ use super::scan;
 use super::source::is_worker;
 use super::tree::{list, nodes, project};
 use amax_exec::Output;
+use pgrx::PgMemoryContexts;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
-use pgrx::PgMemoryContexts;
 
 static METHODS: ExecMethods = ExecMethods(pg_sys::CustomExecMethods {
     CustomName: c"AmaxAggregate".as_ptr(),
@@ -40,17 +40,9 @@ pub unsafe extern "C-unwind" fn create(_plan: *mut pg_sys::CustomScan) -> *mut p
 }
 
 #[pg_guard]
-unsafe extern "C-unwind" fn begin(
-    node: *mut pg_sys::CustomScanState,
-    estate: *mut pg_sys::EState,
-    eflags: i32,
-) {
+unsafe extern "C-unwind" fn begin(node: *mut pg_sys::CustomScanState, estate: *mut pg_sys::EState, eflags: i32) {
     let plan = (*node).ss.ps.plan as *mut pg_sys::CustomScan;
-    let below = pg_sys::ExecInitNode(
-        nodes((*plan).custom_plans)[0] as *mut pg_sys::Plan,
-        estate,
-        eflags,
-    );
+    let below = pg_sys::ExecInitNode(nodes((*plan).custom_plans)[0] as *mut pg_sys::Plan, estate, eflags);
     (*node).custom_ps = list([below]);
     if part(node) == Part::Upper {
         let lower = (*below).lefttree as *mut pg_sys::CustomScanState;
@@ -99,10 +91,7 @@ impl State {
             set(i, datum::of_scalar(value, key.sql));
         }
         for (i, aggregate) in self.inputs.aggregates.iter().enumerate() {
-            let output = self
-                .aggregator
-                .output(i, group)
-                .unwrap_or_else(|e| raise(e));
+            let output = self.aggregator.output(i, group).unwrap_or_else(|e| raise(e));
             set(self.inputs.keys.len() + i, finish(output, aggregate));
         }
         pg_sys::ExecStoreVirtualTuple(slot);
@@ -112,10 +101,7 @@ impl State {
 /// An aggregate's result, as its final function gives it (numeric.c, int8.c, float.c).
 unsafe fn finish(output: Output, aggregate: &Wanted) -> (pg_sys::Datum, bool) {
     use pg_sys::{F_AVG_INT2, F_AVG_INT4, F_AVG_INT8, F_AVG_NUMERIC, F_SUM_INT8};
-    let average = matches!(
-        aggregate.function,
-        F_AVG_INT2 | F_AVG_INT4 | F_AVG_INT8 | F_AVG_NUMERIC
-    );
+    let average = matches!(aggregate.function, F_AVG_INT2 | F_AVG_INT4 | F_AVG_INT8 | F_AVG_NUMERIC);
     let value = match output {
         Output::Null => return (pg_sys::Datum::null(), true),
         Output::Count(n) => pg_sys::Datum::from(n),
@@ -128,9 +114,7 @@ unsafe fn finish(output: Output, aggregate: &Wanted) -> (pg_sys::Datum, bool) {
         Output::IntSum { sum, .. } if aggregate.function == F_SUM_INT8 => datum::of_integer(sum),
         // int8.c adds without a look at overflow.
         Output::IntSum { sum, .. } => pg_sys::Datum::from(sum as i64),
-        Output::NumericSum { sum, count } if average && datum::is_finite(&sum) => {
-            divide(datum::of_bytes(&sum), count)
-        }
+        Output::NumericSum { sum, count } if average && datum::is_finite(&sum) => divide(datum::of_bytes(&sum), count),
         Output::NumericSum { sum, .. } => datum::of_bytes(&sum),
         Output::Accumulated { count, sum, .. } => pg_sys::Datum::from((sum / count).to_bits()),
     };
@@ -196,9 +180,7 @@ unsafe fn next_group(node: *mut pg_sys::CustomScanState) -> Option<usize> {
 }
 
 #[pg_guard]
-unsafe extern "C-unwind" fn exec(
-    node: *mut pg_sys::CustomScanState,
-) -> *mut pg_sys::TupleTableSlot {
+unsafe extern "C-unwind" fn exec(node: *mut pg_sys::CustomScanState) -> *mut pg_sys::TupleTableSlot {
     if part(node) == Part::Lower {
         return aggregate_parallel::send(node);
     }

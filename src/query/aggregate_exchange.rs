@@ -1,17 +1,17 @@
-//! Rows sent between the processes of a parallel aggregate, so that each group, or each of the distinct values that are counted, is known to
-//! one of them only.
+//! Rows sent between the processes of a parallel aggregate, so that each group, or each of the distinct values that are
+//! counted, is known to one of them only.
 //!
-//! Where groups are few, each process has all of them, and the leader merges them at the end. When one of the processes finds that they
-//! are many, which would be to merge as much as was aggregated, it turns the *exchange* on, for all: each divides what it has, and from
-//! then on sends the rows that belong to others. A queue (shm_mq.c) leads from each process to each other one. Nobody ends before it
-//! has all that the others have sent; whoever waits reads what comes meanwhile. No process waits for another in any other way
-//! until then, or none could be sure that it goes on.
+//! Where groups are few, each process has all of them, and the leader merges them at the end. When one of the processes
+//! finds that they are many, which would be to merge as much as was aggregated, it turns the *exchange* on, for all:
+//! each divides what it has, and from then on sends the rows that belong to others. A queue (shm_mq.c) leads from each
+//! process to each other one. Nobody ends before it has all that the others have sent; whoever waits reads what comes
+//! meanwhile. No process waits for another in any other way until then, or none could be sure that it goes on.
 
-use super::aggregate_rows::{merge, raise, Inputs};
+use super::aggregate_rows::{Inputs, merge, raise};
 use super::source::is_worker;
 use crate::guc;
 use crate::storage::shm;
-use amax_exec::{rows, Aggregator, By, Rows};
+use amax_exec::{Aggregator, By, Rows, rows};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 use std::collections::VecDeque;
@@ -19,7 +19,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 /// Bytes of all queues that lead to one process.
 const QUEUES: usize = 1 << 20;
-/// Rows of a message: few enough that it mostly is far shorter than a queue, and so is neither cut into pieces nor put together again.
+/// Rows of a message: few enough that it mostly is far shorter than a queue, and so is neither cut into pieces nor put
+/// together again.
 const ROWS: usize = 1024;
 /// Bytes that may wait for a process that has no room for them; one that is only starting gets that far behind.
 const WAITING: usize = 8 << 20;
@@ -49,12 +50,7 @@ const BY_VALUES: u32 = 3;
 pub unsafe fn size(workers: usize) -> usize {
     let places = workers + 1;
     let queues = places * (places - 1) * queue_size(places);
-    size_of::<Room>()
-        + if shm::there_is_room(queues) {
-            queues
-        } else {
-            0
-        }
+    size_of::<Room>() + if shm::there_is_room(queues) { queues } else { 0 }
 }
 
 fn queue_size(places: usize) -> usize {
@@ -143,13 +139,9 @@ pub struct Exchange {
 }
 
 impl Exchange {
-    /// Takes the place of this process, which may lead others; None if there is room for no other. The query's memory context
-    /// has to be the current one.
-    pub unsafe fn join(
-        room: *mut Room,
-        leads: *mut pg_sys::ParallelContext,
-        limit: usize,
-    ) -> Option<Exchange> {
+    /// Takes the place of this process, which may lead others; None if there is room for no other. The query's memory
+    /// context has to be the current one.
+    pub unsafe fn join(room: *mut Room, leads: *mut pg_sys::ParallelContext, limit: usize) -> Option<Exchange> {
         let me = (pg_sys::ParallelWorkerNumber + 1) as usize;
         let places = (*room).places as usize;
         if places < 2 {
@@ -160,9 +152,7 @@ impl Exchange {
                 let (to, from) = (Room::queue(room, me, other), Room::queue(room, other, me));
                 pg_sys::shm_mq_set_sender(to, pg_sys::MyProc);
                 pg_sys::shm_mq_set_receiver(from, pg_sys::MyProc);
-                let attach = |queue| {
-                    pg_sys::shm_mq_attach(queue, std::ptr::null_mut(), std::ptr::null_mut())
-                };
+                let attach = |queue| pg_sys::shm_mq_attach(queue, std::ptr::null_mut(), std::ptr::null_mut());
                 Lane {
                     to: attach(to),
                     from: attach(from),
@@ -215,8 +205,8 @@ impl Exchange {
         self.by
     }
 
-    /// After the last row: whether what this process has of its groups is all there is. What the leader leaves out of a pass it leaves out
-    /// before it divides it, too.
+    /// After the last row: whether what this process has of its groups is all there is. What the leader leaves out of a
+    /// pass it leaves out before it divides it, too.
     pub unsafe fn groups_are_complete(&self) -> bool {
         self.by == Some(By::Keys) && !(*self.room).narrowed.load(Ordering::Acquire)
     }
@@ -297,37 +287,23 @@ impl Exchange {
         let parts = (*self.room).parts.load(Ordering::Acquire) as usize;
         let mut others: Vec<usize> = (0..parts).filter(|&part| part as u32 != self.me).collect();
         // What comes now may be too much for a worker's memory: the leader is told last.
-        let last = if is_worker() {
-            Some(others.remove(0))
-        } else {
-            None
-        };
+        let last = if is_worker() { Some(others.remove(0)) } else { None };
         for part in others {
             self.send(part, vec![Kind::End as u8]);
         }
-        while self
-            .lanes
-            .iter()
-            .take(parts)
-            .flatten()
-            .any(|lane| !lane.ended)
-        {
+        while self.lanes.iter().take(parts).flatten().any(|lane| !lane.ended) {
             self.step(inputs, aggregator);
         }
         if let Some(leader) = last {
             self.send(leader, vec![Kind::End as u8]);
         }
-        while self
-            .lanes
-            .iter()
-            .flatten()
-            .any(|lane| !lane.waiting.is_empty())
-        {
+        while self.lanes.iter().flatten().any(|lane| !lane.waiting.is_empty()) {
             self.step(inputs, aggregator);
         }
     }
 
-    /// Before this process waits for another in any other way. False if the exchange is off for good; otherwise this one takes part.
+    /// Before this process waits for another in any other way. False if the exchange is off for good; otherwise this
+    /// one takes part.
     pub unsafe fn stay_out(&mut self, aggregator: &mut Aggregator) -> bool {
         let state = &(*self.room).state;
         let _ = state.compare_exchange(OPEN, OFF, Ordering::AcqRel, Ordering::Acquire);
@@ -353,11 +329,7 @@ impl Exchange {
         let pieces = message[1..].chunks(most - 1);
         let last = pieces.len() - 1;
         for (i, piece) in pieces.enumerate() {
-            let kind = if i < last {
-                Kind::Part as u8
-            } else {
-                message[0]
-            };
+            let kind = if i < last { Kind::Part as u8 } else { message[0] };
             lane.waiting.push_back([&[kind], piece].concat());
         }
         lane.bytes += last;
@@ -366,10 +338,7 @@ impl Exchange {
     /// Waits until not too much waits for a process.
     unsafe fn make_room(&mut self, part: usize, inputs: &Inputs, aggregator: &mut Aggregator) {
         self.push();
-        while self.lanes[part]
-            .as_ref()
-            .is_some_and(|lane| lane.bytes > WAITING)
-        {
+        while self.lanes[part].as_ref().is_some_and(|lane| lane.bytes > WAITING) {
             self.step(inputs, aggregator);
         }
     }
@@ -382,12 +351,7 @@ impl Exchange {
             return;
         }
         let events = pg_sys::WL_LATCH_SET | pg_sys::WL_EXIT_ON_PM_DEATH;
-        pg_sys::WaitLatch(
-            pg_sys::MyLatch,
-            events as i32,
-            -1,
-            pg_sys::PG_WAIT_EXTENSION,
-        );
+        pg_sys::WaitLatch(pg_sys::MyLatch, events as i32, -1, pg_sys::PG_WAIT_EXTENSION);
         pg_sys::ResetLatch(pg_sys::MyLatch);
     }
 
@@ -396,13 +360,7 @@ impl Exchange {
         let mut any = false;
         for lane in self.lanes.iter_mut().flatten() {
             while let Some(message) = lane.waiting.front() {
-                let sent = pg_sys::shm_mq_send(
-                    lane.to,
-                    message.len(),
-                    message.as_ptr().cast(),
-                    true,
-                    true,
-                );
+                let sent = pg_sys::shm_mq_send(lane.to, message.len(), message.as_ptr().cast(), true, true);
                 match sent {
                     pg_sys::shm_mq_result::SHM_MQ_SUCCESS => {}
                     pg_sys::shm_mq_result::SHM_MQ_WOULD_BLOCK => break,
@@ -449,12 +407,8 @@ impl Exchange {
     /// The next message from another process, with its kind; there until the next one is asked for.
     unsafe fn next_message<'a>(&mut self, from: usize) -> Option<(Kind, &'a [u8])> {
         // A worker that has given up groups waits until the leader has taken them.
-        let behind = self.lanes[0]
-            .as_ref()
-            .is_some_and(|lane| lane.bytes > WAITING);
-        let lane = self.lanes[from]
-            .as_ref()
-            .filter(|lane| !lane.ended && !behind)?;
+        let behind = self.lanes[0].as_ref().is_some_and(|lane| lane.bytes > WAITING);
+        let lane = self.lanes[from].as_ref().filter(|lane| !lane.ended && !behind)?;
         let (mut len, mut data) = (0, std::ptr::null_mut());
         match pg_sys::shm_mq_receive(lane.from, &mut len, &mut data, true) {
             pg_sys::shm_mq_result::SHM_MQ_SUCCESS => {}

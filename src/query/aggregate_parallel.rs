@@ -1,16 +1,18 @@
 //! A parallel aggregate: the node in two parts, one below a Gather node and one above it.
 //!
-//! In the leader both parts have one state: the lower part adds the rows that the leader reads itself to the aggregator that the upper
-//! part merges the workers' groups into. So it takes passes when memory gets short as without workers, and without any worker it is
-//! the same. A worker has no passes: when memory gets short it sends its groups, and goes on with none.
+//! In the leader both parts have one state: the lower part adds the rows that the leader reads itself to the aggregator
+//! that the upper part merges the workers' groups into. So it takes passes when memory gets short as without workers,
+//! and without any worker it is the same. A worker has no passes: when memory gets short it sends its groups, and goes
+//! on with none.
 //!
-//! Groups that are many, or the distinct values that are counted, are known to one process each: see [`super::aggregate_exchange`].
+//! Groups that are many, or the distinct values that are counted, are known to one process each: see
+//! [`super::aggregate_exchange`].
 
 use super::aggregate_exchange::{self, Exchange, Room};
 use super::aggregate_pieces::{Header, PIECE};
 use super::aggregate_rows::raise;
 use super::aggregate_shape::top_of;
-use super::aggregate_state::{child, of, State};
+use super::aggregate_state::{State, child, of};
 use super::datum;
 use super::source::is_worker;
 use super::tree::{next_row, project};
@@ -32,8 +34,8 @@ pub unsafe fn explain(state: &State, es: *mut pg_sys::ExplainState) {
     super::explain::number(c"Received kB", received.div_ceil(1024), es);
 }
 
-/// The next piece of the lower part's groups. In the leader pieces are empty: it returns after each unit of rows, so that workers that
-/// have to send do not wait for it.
+/// The next piece of the lower part's groups. In the leader pieces are empty: it returns after each unit of rows, so
+/// that workers that have to send do not wait for it.
 pub unsafe fn send(node: *mut pg_sys::CustomScanState) -> *mut pg_sys::TupleTableSlot {
     crate::memory::check_for_interrupts();
     let econtext = (*node).ss.ps.ps_ExprContext;
@@ -86,11 +88,11 @@ unsafe fn next_piece(node: *mut pg_sys::CustomScanState) -> Option<Vec<u8>> {
         while !state.outbox.done && state.aggregator.bytes_used() + state.outbox.bytes() <= limit {
             state.outbox.done = !state.next_unit(child(node));
         }
-        if let Some(exchange) = state.exchange.as_mut().filter(|_| !state.outbox.done) {
-            if exchange.stay_out(&mut state.aggregator) {
-                exchange.give_up_groups(&state.inputs, &mut state.aggregator);
-                continue;
-            }
+        if let Some(exchange) = state.exchange.as_mut().filter(|_| !state.outbox.done)
+            && exchange.stay_out(&mut state.aggregator)
+        {
+            exchange.give_up_groups(&state.inputs, &mut state.aggregator);
+            continue;
         }
         let counted = state.outbox.done && state.finish();
         if counted {
@@ -121,18 +123,12 @@ impl State {
 
     /// In a worker that has all of its groups: leaves out those that cannot be among the query's best.
     unsafe fn keep_best(&mut self, node: *mut pg_sys::CustomScanState) {
-        let complete = self
-            .exchange
-            .as_ref()
-            .is_some_and(|e| e.groups_are_complete());
+        let complete = self.exchange.as_ref().is_some_and(|e| e.groups_are_complete());
         let top = top_of((*node).ss.ps.plan as *mut pg_sys::CustomScan);
-        let best = top
-            .filter(|_| complete)
-            .and_then(|top| top.best(&self.aggregator));
+        let best = top.filter(|_| complete).and_then(|top| top.best(&self.aggregator));
         if let Some(best) = best {
             let mut keep = vec![false; self.aggregator.grouping().len()];
-            best.into_iter()
-                .for_each(|group| keep[group as usize] = true);
+            best.into_iter().for_each(|group| keep[group as usize] = true);
             self.aggregator.retain(&keep).unwrap_or_else(|e| raise(e));
         }
     }
@@ -181,11 +177,7 @@ pub unsafe extern "C-unwind" fn initialize_worker(
     join(node, coordinate as *mut Room, std::ptr::null_mut());
 }
 
-unsafe fn join(
-    node: *mut pg_sys::CustomScanState,
-    room: *mut Room,
-    leads: *mut pg_sys::ParallelContext,
-) {
+unsafe fn join(node: *mut pg_sys::CustomScanState, room: *mut Room, leads: *mut pg_sys::ParallelContext) {
     let state = of(node);
     let old = pg_sys::MemoryContextSwitchTo((*(*node).ss.ps.state).es_query_cxt);
     state.exchange = Exchange::join(room, leads, state.inputs.limit() / 2);

@@ -6,7 +6,8 @@ use pgrx::pg_sys;
 use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
 
-/// Bytes of a piece of a worker's groups: well below the size of the queue between two processes (PARALLEL_TUPLE_QUEUE_SIZE).
+/// Bytes of a piece of a worker's groups: well below the size of the queue between two processes
+/// (PARALLEL_TUPLE_QUEUE_SIZE).
 pub const PIECE: usize = 16 << 10;
 
 /// What a piece begins with.

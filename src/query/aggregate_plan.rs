@@ -2,7 +2,7 @@
 
 use super::aggregate_functions::function_of;
 use super::aggregate_pieces::PIECE;
-use super::aggregate_shape::{for_plan, Part};
+use super::aggregate_shape::{Part, for_plan};
 use super::aggregate_top::Top;
 use super::datum::type_of;
 use super::entry::target_list;
@@ -51,10 +51,11 @@ pub unsafe fn add_paths(
     if let Some(child) = scan_of((*input).pathlist) {
         paths.extend(path(root, output, child, &wanted));
     }
-    if let Some(child) = scan_of((*input).partial_pathlist) {
-        if (*output).consider_parallel && wanted.is_parallel_safe(root) {
-            paths.extend(parallel_path(root, output, child, &wanted));
-        }
+    if let Some(child) = scan_of((*input).partial_pathlist)
+        && (*output).consider_parallel
+        && wanted.is_parallel_safe(root)
+    {
+        paths.extend(parallel_path(root, output, child, &wanted));
     }
     for path in paths {
         add_path(output, path as *mut Path);
@@ -83,11 +84,7 @@ unsafe fn wanted_of(root: *mut PlannerInfo, output: *mut RelOptInfo) -> Option<W
         aggregates: Vec::new(),
     };
     for clause in nodes(parse.groupClause) {
-        let key = (*get_sortgroupclause_tle(
-            clause as *mut SortGroupClause,
-            (*root).processed_tlist,
-        ))
-        .expr as *mut Node;
+        let key = (*get_sortgroupclause_tle(clause as *mut SortGroupClause, (*root).processed_tlist)).expr as *mut Node;
         if type_of(exprType(key), exprCollation(key)).is_none() || !is_pure(key) {
             return None;
         }
@@ -163,7 +160,8 @@ impl Wanted {
         32.0 * self.computed() + 32.0
     }
 
-    /// No row is handed up: what that takes is most of what a scan of columns costs, however few rows the planner expects.
+    /// No row is handed up: what that takes is most of what a scan of columns costs, however few rows the planner
+    /// expects.
     unsafe fn cost_of_rows(&self, child: *mut Path) -> f64 {
         0.7 * (*child).total_cost + 0.1 * cpu_operator_cost * self.computed() * (*child).rows
     }
@@ -216,8 +214,7 @@ unsafe fn parallel_path(
     path.total_cost = path.startup_cost + sent * cpu_operator_cost;
     let workers = f64::from((*child).parallel_workers);
     let mut rows = pieces * workers;
-    let gather = create_gather_path(root, output, path, target, std::ptr::null_mut(), &mut rows)
-        as *mut Path;
+    let gather = create_gather_path(root, output, path, target, std::ptr::null_mut(), &mut rows) as *mut Path;
     let all = groups(root, rel, (*rel).rows, &wanted.keys);
     let target = (*output).reltarget;
     let upper = node(output, gather, wanted, Part::Upper, target, all);
@@ -228,8 +225,8 @@ unsafe fn parallel_path(
     wanted.fits(all).then_some(upper)
 }
 
-/// The lower part's output, in plans: bytes, as an expression that PostgreSQL finds again in both nodes' target lists (a constant or a
-/// variable it would not).
+/// The lower part's output, in plans: bytes, as an expression that PostgreSQL finds again in both nodes' target lists
+/// (a constant or a variable it would not).
 unsafe fn piece() -> *mut Expr {
     let null = makeConst(BYTEAOID, -1, InvalidOid, -1, Datum::null(), true, false);
     makeRelabelType(
@@ -269,8 +266,8 @@ unsafe extern "C-unwind" fn plan_path(
         entries.push(piece() as *mut Node);
     }
     (*scan).custom_scan_tlist = target_list(&entries);
-    // The planner looks here for parameters (finalize_plan() of subselect.c): workers get the values of those found, and a node is told
-    // when they change.
+    // The planner looks here for parameters (finalize_plan() of subselect.c): workers get the values of those found,
+    // and a node is told when they change.
     (*scan).custom_exprs = list(keys.iter().chain(&aggregates).copied());
     let top = Top::of_query(root, &keys, &aggregates);
     (*scan).custom_private = for_plan(keys.len(), part, top);

@@ -7,9 +7,7 @@ use super::entry::{expressions, over_entries};
 use super::rows::{Postgres, Rows};
 use super::scan::{self, Run};
 use super::tree::equal;
-use amax_exec::{
-    Aggregator, Batch, By, Error, Evaluated, Expr, Function, Input, Type, Vector, VectorBuilder,
-};
+use amax_exec::{Aggregator, Batch, By, Error, Evaluated, Expr, Function, Input, Type, Vector, VectorBuilder};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 use std::borrow::Cow;
@@ -51,14 +49,10 @@ pub struct Inputs {
 }
 
 /// Expressions over the table's row as [`Computed`] ones over the child's entries.
-unsafe fn compute(
-    child: *mut pg_sys::CustomScanState,
-    wanted: &[*mut pg_sys::Node],
-) -> Vec<Computed> {
+unsafe fn compute(child: *mut pg_sys::CustomScanState, wanted: &[*mut pg_sys::Node]) -> Vec<Computed> {
     let plan = (*child).ss.ps.plan as *mut pg_sys::CustomScan;
     let entries = expressions((*plan).custom_scan_tlist);
-    let wanted: Vec<*mut pg_sys::Node> =
-        wanted.iter().map(|&e| over_entries(e, &entries)).collect();
+    let wanted: Vec<*mut pg_sys::Node> = wanted.iter().map(|&e| over_entries(e, &entries)).collect();
     let vectors = scan::of(child).compile(child, &wanted);
     wanted
         .into_iter()
@@ -71,8 +65,7 @@ unsafe fn compute(
                 state: pg_sys::ExecInitExpr(node as *mut pg_sys::Expr, &mut (*child).ss.ps),
                 reads: super::compile::reads(node),
                 sql,
-                ty: datum::type_of(sql, pg_sys::exprCollation(node))
-                    .expect("the planner chose what has vectors"),
+                ty: datum::type_of(sql, pg_sys::exprCollation(node)).expect("the planner chose what has vectors"),
             }
         })
         .collect()
@@ -82,9 +75,7 @@ unsafe fn compute(
 pub fn raise(error: Error) -> ! {
     let code = match error {
         Error::OutOfMemory(error) => crate::memory::raise(error),
-        Error::FloatOverflow | Error::NumericOverflow => {
-            PgSqlErrorCode::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE
-        }
+        Error::FloatOverflow | Error::NumericOverflow => PgSqlErrorCode::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
         Error::Limit(_) => PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
         _ => PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
     };
@@ -132,9 +123,7 @@ impl Inputs {
             })
             .collect();
         let computed = aggregates.iter().flat_map(|a| &a.filter);
-        let computed = computed
-            .chain(arguments.iter().map(|a| &a.computed))
-            .chain(&keys);
+        let computed = computed.chain(arguments.iter().map(|a| &a.computed)).chain(&keys);
         scan::of(child).output = computed.flat_map(|c| c.reads.iter().copied()).collect();
         Inputs {
             keys,
@@ -161,12 +150,9 @@ impl Inputs {
         Aggregator::new(&types, &self.functions, limit).expect("the planner chose what we have")
     }
 
-    /// Has `add` add the scan's next rows; false at its end. The scan's time and rows are its own in EXPLAIN, with what we compute of them.
-    pub unsafe fn next_unit(
-        &self,
-        child: *mut pg_sys::CustomScanState,
-        add: &mut dyn FnMut(&amax_exec::Rows),
-    ) -> bool {
+    /// Has `add` add the scan's next rows; false at its end. The scan's time and rows are its own in EXPLAIN, with what
+    /// we compute of them.
+    pub unsafe fn next_unit(&self, child: *mut pg_sys::CustomScanState, add: &mut dyn FnMut(&amax_exec::Rows)) -> bool {
         let scan = scan::of(child);
         let instrument = (*child).ss.ps.instrument;
         if !instrument.is_null() {
@@ -200,17 +186,8 @@ impl Inputs {
         found
     }
 
-    unsafe fn leaf<'a>(
-        &self,
-        scan: &mut Rows,
-        columns: &'a Rc<LeafColumns>,
-        rows: &[u32],
-    ) -> amax_exec::Rows<'a> {
-        let keys: Vec<Vector> = self
-            .keys
-            .iter()
-            .map(|key| vector(scan, columns, rows, key))
-            .collect();
+    unsafe fn leaf<'a>(&self, scan: &mut Rows, columns: &'a Rc<LeafColumns>, rows: &[u32]) -> amax_exec::Rows<'a> {
+        let keys: Vec<Vector> = self.keys.iter().map(|key| vector(scan, columns, rows, key)).collect();
         let filters: Vec<Option<Cow<[bool]>>> = self
             .aggregates
             .iter()
@@ -230,7 +207,7 @@ impl Inputs {
                 let kept: Vec<u32> = rows
                     .iter()
                     .zip(&filter[..])
-                    .filter(|(_, &keep)| keep)
+                    .filter(|&(_, &keep)| keep)
                     .map(|(&row, _)| row)
                     .collect();
                 vector(scan, columns, &kept, &argument.computed).spread(filter)
@@ -255,9 +232,7 @@ impl Inputs {
                 filter: filter.as_deref(),
             })
             .collect();
-        aggregator
-            .update(rows.len, keys, &inputs)
-            .unwrap_or_else(|e| raise(e));
+        aggregator.update(rows.len, keys, &inputs).unwrap_or_else(|e| raise(e));
     }
 
     /// Such rows as another process wrote them.
@@ -269,12 +244,7 @@ impl Inputs {
     }
 
     /// The columns that say which process such rows belong to.
-    pub fn shared<'a>(
-        &self,
-        by: By,
-        aggregator: &Aggregator,
-        rows: &'a amax_exec::Rows,
-    ) -> Vec<&'a Vector<'a>> {
+    pub fn shared<'a>(&self, by: By, aggregator: &Aggregator, rows: &'a amax_exec::Rows) -> Vec<&'a Vector<'a>> {
         let (keys, arguments) = rows.columns.split_at(self.keys.len());
         let argument = || self.aggregates[aggregator.shared_values()?].argument;
         match by {
@@ -345,12 +315,7 @@ impl Single {
 }
 
 /// The values of an expression for rows of a leaf; PostgreSQL evaluates those that vectors are unsure of.
-unsafe fn vector<'a>(
-    scan: &mut Rows,
-    columns: &'a Rc<LeafColumns>,
-    rows: &[u32],
-    wanted: &Computed,
-) -> Vector<'a> {
+unsafe fn vector<'a>(scan: &mut Rows, columns: &'a Rc<LeafColumns>, rows: &[u32], wanted: &Computed) -> Vector<'a> {
     let mut external = Postgres {
         rows: scan,
         columns: columns.clone(),

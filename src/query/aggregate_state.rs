@@ -2,8 +2,8 @@
 
 use super::aggregate_exchange::Exchange;
 use super::aggregate_pieces::{Inbox, Outbox};
-use super::aggregate_rows::{merge, Inputs};
-use super::aggregate_shape::{part_of, Part};
+use super::aggregate_rows::{Inputs, merge};
+use super::aggregate_shape::{Part, part_of};
 use super::tree::nodes;
 use amax_exec::{Aggregator, Rows};
 use pgrx::pg_sys;

@@ -1,5 +1,5 @@
-//! ORDER BY … LIMIT over groups: only the best of them are handed up, as the first sort key has it, with all that are equal to the last.
-//! PostgreSQL's sort and limit stay above; they have less to do.
+//! ORDER BY … LIMIT over groups: only the best of them are handed up, as the first sort key has it, with all that are
+//! equal to the last. PostgreSQL's sort and limit stay above; they have less to do.
 
 use super::aggregate_functions::function_of;
 use super::tree::{equal, is_a, list, nodes};
@@ -27,11 +27,7 @@ pub struct Top {
 
 impl Top {
     /// Of a query whose groups go nowhere but to a sort and a limit; None if all of them are needed.
-    pub unsafe fn of_query(
-        root: *mut PlannerInfo,
-        keys: &[*mut Node],
-        aggregates: &[*mut Node],
-    ) -> Option<Top> {
+    pub unsafe fn of_query(root: *mut PlannerInfo, keys: &[*mut Node], aggregates: &[*mut Node]) -> Option<Top> {
         let parse = &*(*root).parse;
         if !parse.havingQual.is_null()
             || !parse.distinctClause.is_null()
@@ -55,10 +51,7 @@ impl Top {
             let node = (*(entry as *mut TargetEntry)).expr as *mut Node;
             equal(node, sorted) || groups.is_plain(node)
         });
-        let order = lookup_type_cache(
-            exprType(sorted),
-            (TYPECACHE_LT_OPR | TYPECACHE_GT_OPR) as i32,
-        );
+        let order = lookup_type_cache(exprType(sorted), (TYPECACHE_LT_OPR | TYPECACHE_GT_OPR) as i32);
         let descending = match (*first).sortop {
             op if op == (*order).lt_opr => false,
             op if op == (*order).gt_opr => true,
@@ -145,9 +138,7 @@ impl Top {
         };
         // The greatest and the least are infinite times, which have no difference.
         let time = |aggregate| {
-            let finite = |&value: &i128| {
-                value < i128::from(i64::MAX >> 1) && value > i128::from(i64::MIN >> 1)
-            };
+            let finite = |&value: &i128| value < i128::from(i64::MAX >> 1) && value > i128::from(i64::MIN >> 1);
             match number(aggregate)? {
                 Some(value) => Some(value).filter(finite).map(Some),
                 None => Some(None),
@@ -223,10 +214,7 @@ impl Groups<'_> {
             || is_a(node, NodeTag::T_Aggref)
                 && function_of(&*(node as *mut Aggref)).is_some_and(|(function, _)| {
                     use Function::*;
-                    matches!(
-                        function,
-                        Count | CountDistinct | Min | Max | BoolAnd | BoolOr
-                    )
+                    matches!(function, Count | CountDistinct | Min | Max | BoolAnd | BoolOr)
                 })
     }
 }

@@ -15,7 +15,8 @@ use std::rc::Rc;
 /// In place of an element: the row of an outer join without one.
 const NO_ELEMENT: u32 = u32::MAX;
 
-/// The entries of a scan as columns of one leaf, decoded when they are first asked for. Rows are the leaf's, or elements of arrays.
+/// The entries of a scan as columns of one leaf, decoded when they are first asked for. Rows are the leaf's, or
+/// elements of arrays.
 pub struct LeafColumns {
     pub leaf: Rc<OpenLeaf>,
     pub origin: Option<Origin>,
@@ -53,8 +54,7 @@ impl LeafColumns {
     fn levels(&self, arrays: &Arrays) -> Option<Rc<Vec<Level>>> {
         let levels = self.levels.get_or_init(|| match &self.elements {
             Some(elements) => Some(elements.levels.clone()),
-            None => (arrays.attribute < self.leaf.width())
-                .then(|| self.leaf.unnest(arrays.attribute, &arrays.levels)),
+            None => (arrays.attribute < self.leaf.width()).then(|| self.leaf.unnest(arrays.attribute, &arrays.levels)),
         });
         levels.clone()
     }
@@ -108,15 +108,14 @@ impl LeafColumns {
                 let dense = levels[path.level - 1].dense(at).take(&elements.elements);
                 Input::Element(levels, at, dense)
             }
-            Entry::Ordinality(level) if *level == elements.level => {
-                Input::Made(elements.ordinality())
-            }
+            Entry::Ordinality(level) if *level == elements.level => Input::Made(elements.ordinality()),
             Entry::Key(level) if *level == elements.level => Input::Made(elements.keys()),
             _ => unreachable!("elements of later arrays are in no column here"),
         }
     }
 
-    /// An entry's value in a row, if it can be had quickly; numbers are made in the given context. `desc` is the table's.
+    /// An entry's value in a row, if it can be had quickly; numbers are made in the given context. `desc` is the
+    /// table's.
     #[inline]
     pub unsafe fn datum(
         &self,
@@ -243,14 +242,11 @@ impl Elements {
         Some(self.elements[row as usize]).filter(|&element| element != NO_ELEMENT)
     }
 
-    /// The levels that a path from the elements is read of, and which it is of its level's wanted paths. The next arrays are read by
-    /// themselves: only where PostgreSQL's function unnests them.
+    /// The levels that a path from the elements is read of, and which it is of its level's wanted paths. The next
+    /// arrays are read by themselves: only where PostgreSQL's function unnests them.
     pub fn levels_of(&self, leaf: &OpenLeaf, steps: &[PathStep]) -> (Rc<Vec<Level>>, usize) {
         let arrays = &self.arrays;
-        let known = arrays.levels[self.level - 1]
-            .wanted
-            .iter()
-            .position(|w| w == steps);
+        let known = arrays.levels[self.level - 1].wanted.iter().position(|w| w == steps);
         if let Some(at) = known {
             return (self.levels.clone(), at);
         }
@@ -262,10 +258,7 @@ impl Elements {
 
     /// Each field's key.
     pub fn keys(&self) -> Dense {
-        self.levels[self.level - 1]
-            .elements
-            .keys
-            .take(&self.elements)
+        self.levels[self.level - 1].elements.keys.take(&self.elements)
     }
 
     /// Each element's number in its array.

@@ -1,5 +1,5 @@
-//! From PostgreSQL's expressions over a scan's entries to vectorized ones. What has no fast form stays PostgreSQL's, as an external
-//! expression; so every expression of a type that vectors hold has a form.
+//! From PostgreSQL's expressions over a scan's entries to vectorized ones. What has no fast form stays PostgreSQL's, as
+//! an external expression; so every expression of a type that vectors hold has a form.
 
 use super::containment;
 use super::datum::type_of;
@@ -85,18 +85,12 @@ impl Compiler<'_> {
                     None => matches!((*node).type_, NodeTag::T_Const | NodeTag::T_Param),
                 },
             },
-            [input] if !matches!(self.entries[input], Entry::Expression | Entry::Part(..)) => {
-                Expr::External {
-                    id,
-                    input: Some(input),
-                    ty,
-                }
-            }
-            _ => Expr::External {
+            [input] if !matches!(self.entries[input], Entry::Expression | Entry::Part(..)) => Expr::External {
                 id,
-                input: None,
+                input: Some(input),
                 ty,
             },
+            _ => Expr::External { id, input: None, ty },
         }
     }
 
@@ -163,13 +157,8 @@ impl Compiler<'_> {
                         input,
                         or_null: path.text,
                     },
-                    Some((input, Entry::Attribute(_))) => Expr::IsMissing {
-                        input,
-                        or_null: false,
-                    },
-                    Some((_, Entry::Answer(..))) | None => {
-                        Expr::IsNull(Box::new(self.compile(arg)?))
-                    }
+                    Some((input, Entry::Attribute(_))) => Expr::IsMissing { input, or_null: false },
+                    Some((_, Entry::Answer(..))) | None => Expr::IsNull(Box::new(self.compile(arg)?)),
                     Some(_) => return None,
                 };
                 Some(match test.nulltesttype {
@@ -259,11 +248,7 @@ impl Compiler<'_> {
         }
         let arg = Box::new(self.typed(arg, ty)?);
         let any = Expr::Any(arg, elements);
-        Some(if op.useOr {
-            any
-        } else {
-            Expr::Not(Box::new(any))
-        })
+        Some(if op.useOr { any } else { Expr::Not(Box::new(any)) })
     }
 
     /// An operand, if vectors hold it as `ty`.
@@ -297,10 +282,7 @@ impl Compiler<'_> {
             });
         }
         match (id, &args[..]) {
-            (
-                F_TEXTLIKE | F_TEXTNLIKE | F_TEXTICLIKE | F_TEXTICNLIKE | F_STARTS_WITH,
-                &[arg, pattern],
-            ) => {
+            (F_TEXTLIKE | F_TEXTNLIKE | F_TEXTICLIKE | F_TEXTICNLIKE | F_STARTS_WITH, &[arg, pattern]) => {
                 let pattern = pattern_of(id, collation, pattern)?;
                 let mut like = Expr::Like(Box::new(self.typed(arg, Type::Text)?), pattern);
                 if let F_TEXTNLIKE | F_TEXTICNLIKE = id {
@@ -314,14 +296,9 @@ impl Compiler<'_> {
             (F_JSONB_EQ, &[arg, value]) => {
                 let (input, entry) = self.entry(arg)?;
                 let scalar = containment::scalar_of(containment::constant(value)?)?;
-                matches!(entry, Entry::Path(path) if !path.text)
-                    .then_some(Expr::JsonEquals(input, scalar))
+                matches!(entry, Entry::Path(path) if !path.text).then_some(Expr::JsonEquals(input, scalar))
             }
-            (
-                F_BOOL_JSONB | F_NUMERIC_JSONB | F_INT2_JSONB | F_INT4_JSONB | F_INT8_JSONB
-                | F_FLOAT8_JSONB,
-                &[arg],
-            ) => {
+            (F_BOOL_JSONB | F_NUMERIC_JSONB | F_INT2_JSONB | F_INT4_JSONB | F_INT8_JSONB | F_FLOAT8_JSONB, &[arg]) => {
                 let (input, entry) = self.entry(arg)?;
                 let to = number(exprType(node))?;
                 matches!(entry, Entry::Path(path) if !path.text).then_some(Expr::Cast {
@@ -331,18 +308,15 @@ impl Compiler<'_> {
                 })
             }
             (
-                F_INT8_INT4 | F_INT8_INT2 | F_INT4_INT2 | F_INT4_INT8 | F_INT2_INT4 | F_INT2_INT8
-                | F_FLOAT8_INT4 | F_FLOAT8_INT8 | F_FLOAT8_INT2 | F_FLOAT8_NUMERIC | F_INT4_FLOAT8
-                | F_INT8_FLOAT8 | F_INT2_FLOAT8 | F_NUMERIC_INT4 | F_NUMERIC_INT8 | F_NUMERIC_INT2
-                | F_INT4_NUMERIC | F_INT8_NUMERIC | F_INT2_NUMERIC,
+                F_INT8_INT4 | F_INT8_INT2 | F_INT4_INT2 | F_INT4_INT8 | F_INT2_INT4 | F_INT2_INT8 | F_FLOAT8_INT4
+                | F_FLOAT8_INT8 | F_FLOAT8_INT2 | F_FLOAT8_NUMERIC | F_INT4_FLOAT8 | F_INT8_FLOAT8 | F_INT2_FLOAT8
+                | F_NUMERIC_INT4 | F_NUMERIC_INT8 | F_NUMERIC_INT2 | F_INT4_NUMERIC | F_INT8_NUMERIC | F_INT2_NUMERIC,
                 &[arg],
             ) => Some(Expr::Convert {
                 arg: Box::new(self.compile(arg)?),
                 to: number(exprType(node))?,
             }),
-            (F_TO_TIMESTAMP_FLOAT8, &[arg]) => {
-                Some(Expr::ToTimestamp(Box::new(self.typed(arg, Type::Float)?)))
-            }
+            (F_TO_TIMESTAMP_FLOAT8, &[arg]) => Some(Expr::ToTimestamp(Box::new(self.typed(arg, Type::Float)?))),
             (F_TIMESTAMPTZ_PL_INTERVAL, &[base, interval]) => self.add_interval(base, interval),
             (
                 F_EXTRACT_TEXT_TIMESTAMPTZ
@@ -380,13 +354,7 @@ impl Compiler<'_> {
     }
 
     /// A strict function of one integer-like argument beside constants.
-    unsafe fn single(
-        &mut self,
-        node: *mut Node,
-        function: Oid,
-        args: &[*mut Node],
-        ty: Type,
-    ) -> Option<Expr> {
+    unsafe fn single(&mut self, node: *mut Node, function: Oid, args: &[*mut Node], ty: Type) -> Option<Expr> {
         let mut varying = args.iter().filter(|&&arg| !reads(arg).is_empty());
         let (&arg, None) = (varying.next()?, varying.next()) else {
             return None;
@@ -395,21 +363,12 @@ impl Compiler<'_> {
             .iter()
             .filter(|&&other| other != arg)
             .all(|&other| constant(other).is_some());
-        (constants
-            && func_strict(function)
-            && type_of(exprType(arg), InvalidOid) == Some(Type::Int))
-        .then_some(())?;
+        (constants && func_strict(function) && type_of(exprType(arg), InvalidOid) == Some(Type::Int)).then_some(())?;
         self.memo(node, arg, 1, ty)
     }
 
     /// The call `node` as a function of its argument `arg`, remembered by value.
-    unsafe fn memo(
-        &mut self,
-        node: *mut Node,
-        arg: *mut Node,
-        step: i64,
-        ty: Type,
-    ) -> Option<Expr> {
+    unsafe fn memo(&mut self, node: *mut Node, arg: *mut Node, step: i64, ty: Type) -> Option<Expr> {
         let compiled = self.compile(arg)?;
         // An argument that PostgreSQL evaluates may as well stay in the whole.
         if matches!(compiled, Expr::External { .. } | Expr::Once { .. }) {
@@ -452,11 +411,7 @@ unsafe fn pattern_of(function: u32, collation: Oid, pattern: *mut Node) -> Optio
 /// Whether lower() changes ASCII letters to their counterparts and nothing else of ASCII, unlike Turkish.
 unsafe fn lowers_ascii(collation: Oid) -> bool {
     let ascii: Vec<u8> = (1..128).collect();
-    let lower = OidFunctionCall1Coll(
-        F_LOWER_TEXT.into(),
-        collation,
-        super::datum::of_bytes(&ascii),
-    );
+    let lower = OidFunctionCall1Coll(F_LOWER_TEXT.into(), collation, super::datum::of_bytes(&ascii));
     super::datum::varlena(lower) == ascii.to_ascii_lowercase()
 }
 
@@ -465,8 +420,8 @@ unsafe fn constant(node: *mut Node) -> Option<Datum> {
     (is_a(node, NodeTag::T_Const) && !(*c).constisnull).then(|| (*c).constvalue)
 }
 
-/// Microseconds in which a field of a timestamp changes once at most: clocks of all time zones in use agree on quarters of an hour,
-/// and where one does not, the function is not the same at both ends of the step.
+/// Microseconds in which a field of a timestamp changes once at most: clocks of all time zones in use agree on quarters
+/// of an hour, and where one does not, the function is not the same at both ends of the step.
 unsafe fn step_of(field: *mut Node) -> i64 {
     const SECOND: i64 = 1_000_000;
     let Some(field) = constant(field) else {
@@ -476,8 +431,8 @@ unsafe fn step_of(field: *mut Node) -> i64 {
     match name.to_ascii_lowercase().as_slice() {
         b"second" | b"milliseconds" | b"microseconds" | b"epoch" | b"julian" => 1,
         b"minute" => 60 * SECOND,
-        b"hour" | b"day" | b"week" | b"month" | b"quarter" | b"year" | b"decade" | b"century"
-        | b"millennium" | b"dow" | b"doy" | b"isodow" | b"isoyear" => 15 * 60 * SECOND,
+        b"hour" | b"day" | b"week" | b"month" | b"quarter" | b"year" | b"decade" | b"century" | b"millennium"
+        | b"dow" | b"doy" | b"isodow" | b"isoyear" => 15 * 60 * SECOND,
         _ => 1,
     }
 }
@@ -552,14 +507,14 @@ pub unsafe fn comparison(function: u32, collation: Oid) -> Option<(Comparison, T
 
 fn arithmetic(function: u32) -> Option<Arithmetic> {
     Some(match function {
-        F_INT2PL | F_INT4PL | F_INT8PL | F_INT24PL | F_INT42PL | F_INT28PL | F_INT82PL
-        | F_INT48PL | F_INT84PL | F_FLOAT8PL | F_NUMERIC_ADD => Arithmetic::Add,
-        F_INT2MI | F_INT4MI | F_INT8MI | F_INT24MI | F_INT42MI | F_INT28MI | F_INT82MI
-        | F_INT48MI | F_INT84MI | F_FLOAT8MI | F_NUMERIC_SUB => Arithmetic::Subtract,
-        F_INT2MUL | F_INT4MUL | F_INT8MUL | F_INT24MUL | F_INT42MUL | F_INT28MUL | F_INT82MUL
-        | F_INT48MUL | F_INT84MUL | F_FLOAT8MUL | F_NUMERIC_MUL => Arithmetic::Multiply,
-        F_INT2DIV | F_INT4DIV | F_INT8DIV | F_INT24DIV | F_INT42DIV | F_INT28DIV | F_INT82DIV
-        | F_INT48DIV | F_INT84DIV | F_FLOAT8DIV | F_NUMERIC_DIV => Arithmetic::Divide,
+        F_INT2PL | F_INT4PL | F_INT8PL | F_INT24PL | F_INT42PL | F_INT28PL | F_INT82PL | F_INT48PL | F_INT84PL
+        | F_FLOAT8PL | F_NUMERIC_ADD => Arithmetic::Add,
+        F_INT2MI | F_INT4MI | F_INT8MI | F_INT24MI | F_INT42MI | F_INT28MI | F_INT82MI | F_INT48MI | F_INT84MI
+        | F_FLOAT8MI | F_NUMERIC_SUB => Arithmetic::Subtract,
+        F_INT2MUL | F_INT4MUL | F_INT8MUL | F_INT24MUL | F_INT42MUL | F_INT28MUL | F_INT82MUL | F_INT48MUL
+        | F_INT84MUL | F_FLOAT8MUL | F_NUMERIC_MUL => Arithmetic::Multiply,
+        F_INT2DIV | F_INT4DIV | F_INT8DIV | F_INT24DIV | F_INT42DIV | F_INT28DIV | F_INT82DIV | F_INT48DIV
+        | F_INT84DIV | F_FLOAT8DIV | F_NUMERIC_DIV => Arithmetic::Divide,
         F_INT2MOD | F_INT4MOD | F_INT8MOD => Arithmetic::Modulo,
         _ => return None,
     })

@@ -1,4 +1,5 @@
-//! `doc @> constant` as conditions on the paths that the constant has, where it is a condition; elsewhere it is a question (`path`).
+//! `doc @> constant` as conditions on the paths that the constant has, where it is a condition; elsewhere it is a
+//! question (`path`).
 
 use super::datum;
 use super::tree::{is_a, is_pure, list, nodes};
@@ -29,8 +30,9 @@ pub fn scalar_of(payload: &[u8]) -> Option<JsonScalar> {
     })
 }
 
-/// A condition of a scan; containment of an object as a condition for each of its fields, also below AND and OR. As the scan's conditions
-/// must all be true, it does not matter there that a missing path makes one NULL, where containment is false.
+/// A condition of a scan; containment of an object as a condition for each of its fields, also below AND and OR. As the
+/// scan's conditions must all be true, it does not matter there that a missing path makes one NULL, where containment
+/// is false.
 pub unsafe fn split(condition: *mut pg_sys::Node, out: &mut Vec<*mut pg_sys::Node>) {
     match by_field(condition) {
         Some(fields) => out.extend(fields),
@@ -46,21 +48,18 @@ unsafe fn below(condition: *mut pg_sys::Node) -> *mut pg_sys::Node {
         return condition;
     }
     let connect = |op, args| pg_sys::makeBoolExpr(op, list(args), -1) as *mut pg_sys::Node;
-    let args = nodes((*op).args)
-        .into_iter()
-        .map(|arg| match by_field(arg) {
-            Some(fields) if fields.len() == 1 => fields[0],
-            Some(fields) => connect(AND_EXPR, fields),
-            None => below(arg),
-        });
+    let args = nodes((*op).args).into_iter().map(|arg| match by_field(arg) {
+        Some(fields) if fields.len() == 1 => fields[0],
+        Some(fields) => connect(AND_EXPR, fields),
+        None => below(arg),
+    });
     connect((*op).boolop, args.collect())
 }
 
 /// Containment of an object, by something that may be computed for each field; None if it is something else.
 unsafe fn by_field(condition: *mut pg_sys::Node) -> Option<Vec<*mut pg_sys::Node>> {
     let op = condition as *mut pg_sys::OpExpr;
-    let contains =
-        is_a(condition, NodeTag::T_OpExpr) && (*op).opfuncid.to_u32() == pg_sys::F_JSONB_CONTAINS;
+    let contains = is_a(condition, NodeTag::T_OpExpr) && (*op).opfuncid.to_u32() == pg_sys::F_JSONB_CONTAINS;
     let args = if contains {
         nodes((*op).args)
     } else {
@@ -77,8 +76,8 @@ unsafe fn by_field(condition: *mut pg_sys::Node) -> Option<Vec<*mut pg_sys::Node
     (!found.is_empty()).then_some(found)
 }
 
-/// The fields of an object that `base` contains (JsonbDeepContains() of jsonb_util.c): objects field by field, scalars by equality, arrays
-/// as a whole.
+/// The fields of an object that `base` contains (JsonbDeepContains() of jsonb_util.c): objects field by field, scalars
+/// by equality, arrays as a whole.
 unsafe fn fields(
     base: *mut pg_sys::Node,
     object: amax_jsonb::Container,
@@ -87,18 +86,8 @@ unsafe fn fields(
 ) -> Option<()> {
     for pair in object.pairs() {
         let (key, value) = pair.ok()?;
-        let key = constant_of(
-            pg_sys::TEXTOID,
-            pg_sys::DEFAULT_COLLATION_OID,
-            datum::of_bytes(key),
-        );
-        let field = call(
-            pg_sys::F_JSONB_OBJECT_FIELD,
-            FIELD,
-            pg_sys::JSONBOID,
-            base,
-            key,
-        );
+        let key = constant_of(pg_sys::TEXTOID, pg_sys::DEFAULT_COLLATION_OID, datum::of_bytes(key));
+        let field = call(pg_sys::F_JSONB_OBJECT_FIELD, FIELD, pg_sys::JSONBOID, base, key);
         match value {
             Value::Object(inner) if !inner.is_empty() => fields(field, inner, contains, out)?,
             Value::Array(_) | Value::Object(_) => {
@@ -113,13 +102,7 @@ unsafe fn fields(
             }
             scalar => {
                 let scalar = json(scalar)?;
-                out.push(call(
-                    pg_sys::F_JSONB_EQ,
-                    EQUAL,
-                    pg_sys::BOOLOID,
-                    field,
-                    scalar,
-                ));
+                out.push(call(pg_sys::F_JSONB_EQ, EQUAL, pg_sys::BOOLOID, field, scalar));
             }
         }
     }
@@ -161,10 +144,6 @@ unsafe fn json(value: Value) -> Option<*mut pg_sys::Node> {
     ))
 }
 
-unsafe fn constant_of(
-    ty: pg_sys::Oid,
-    collation: pg_sys::Oid,
-    value: pg_sys::Datum,
-) -> *mut pg_sys::Node {
+unsafe fn constant_of(ty: pg_sys::Oid, collation: pg_sys::Oid, value: pg_sys::Datum) -> *mut pg_sys::Node {
     pg_sys::makeConst(ty, -1, collation, -1, value, false, false) as *mut pg_sys::Node
 }

@@ -4,7 +4,8 @@ use amax_exec::{Scalar, Type, VectorBuilder};
 use pgrx::pg_sys;
 use std::cell::RefCell;
 
-/// The vectors that hold values of an SQL type; None if none do. Text is compared bytewise, so its collation must be deterministic.
+/// The vectors that hold values of an SQL type; None if none do. Text is compared bytewise, so its collation must be
+/// deterministic.
 pub unsafe fn type_of(ty: pg_sys::Oid, collation: pg_sys::Oid) -> Option<Type> {
     Some(match ty {
         pg_sys::BOOLOID => Type::Bool,
@@ -18,8 +19,7 @@ pub unsafe fn type_of(ty: pg_sys::Oid, collation: pg_sys::Oid) -> Option<Type> {
         pg_sys::FLOAT4OID | pg_sys::FLOAT8OID => Type::Float,
         pg_sys::NUMERICOID => Type::Numeric,
         pg_sys::TEXTOID | pg_sys::VARCHAROID
-            if collation == pg_sys::InvalidOid
-                || pg_sys::get_collation_isdeterministic(collation) =>
+            if collation == pg_sys::InvalidOid || pg_sys::get_collation_isdeterministic(collation) =>
         {
             Type::Text
         }
@@ -36,9 +36,7 @@ pub unsafe fn push(out: &mut VectorBuilder, ty: pg_sys::Oid, value: pg_sys::Datu
         pg_sys::BOOLOID => out.push_word(i64::from(value.value() & 0xff != 0)),
         pg_sys::INT2OID => out.push_word(i64::from(value.value() as i16)),
         pg_sys::INT4OID | pg_sys::DATEOID => out.push_word(i64::from(value.value() as i32)),
-        pg_sys::FLOAT4OID => {
-            out.push_word(f64::from(f32::from_bits(value.value() as u32)).to_bits() as i64)
-        }
+        pg_sys::FLOAT4OID => out.push_word(f64::from(f32::from_bits(value.value() as u32)).to_bits() as i64),
         pg_sys::NUMERICOID => out.push_numeric(varlena(value)),
         pg_sys::TEXTOID | pg_sys::VARCHAROID => out.push_text(varlena(value)),
         _ => out.push_word(value.value() as i64),
@@ -96,8 +94,7 @@ pub unsafe fn of_decimal(mantissa: i64, scale: u16) -> pg_sys::Datum {
         payload.clear();
         match scale {
             0 => amax_jsonb::numeric::encode_int(mantissa, payload),
-            _ => amax_jsonb::numeric::encode_decimal(mantissa, scale, payload)
-                .expect("scales in use are numeric's"),
+            _ => amax_jsonb::numeric::encode_decimal(mantissa, scale, payload).expect("scales in use are numeric's"),
         }
         of_bytes(payload)
     })
@@ -107,9 +104,7 @@ pub unsafe fn of_decimal(mantissa: i64, scale: u16) -> pg_sys::Datum {
 pub unsafe fn of_integer(value: i128) -> pg_sys::Datum {
     match i64::try_from(value) {
         Ok(value) => of_decimal(value, 0),
-        Err(_) => of_bytes(
-            &amax_jsonb::numeric::from_text(&value.to_string()).expect("an integer is a number"),
-        ),
+        Err(_) => of_bytes(&amax_jsonb::numeric::from_text(&value.to_string()).expect("an integer is a number")),
     }
 }
 

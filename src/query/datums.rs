@@ -1,5 +1,5 @@
-//! Values of dense columns as PostgreSQL's, where they are handed up for row after row: without asking what they are again, and each
-//! string of a dictionary once.
+//! Values of dense columns as PostgreSQL's, where they are handed up for row after row: without asking what they are
+//! again, and each string of a dictionary once.
 
 use super::datum;
 use super::entry::Entry;
@@ -27,12 +27,7 @@ pub enum Datums {
 }
 
 impl Datums {
-    pub unsafe fn new(
-        entry: &Entry,
-        input: &Input,
-        dense: &Dense,
-        desc: pg_sys::TupleDesc,
-    ) -> Self {
+    pub unsafe fn new(entry: &Entry, input: &Input, dense: &Dense, desc: pg_sys::TupleDesc) -> Self {
         let strings = |varlena: bool| {
             let strings = dense.strings().len();
             if strings == 0 || !dense.is_dictionary() {

@@ -2,7 +2,7 @@
 
 use super::guard::{guards, may_raise};
 use super::jsonpath::jsonpath_of;
-use super::path::{path_of, question_of, JsonPath};
+use super::path::{JsonPath, path_of, question_of};
 use super::tree::{equal, is_a, nodes, walk};
 use super::unnesting::{Column, Unnesting};
 use crate::columnar::Keys;
@@ -43,9 +43,7 @@ impl Entry {
 /// The entry that an expression is, given the functions that unnest.
 pub unsafe fn entry_of(expression: *mut pg_sys::Node, functions: &[Unnesting]) -> Entry {
     let level_of = |var: &pg_sys::Var| {
-        let at = functions
-            .iter()
-            .position(|f| f.relation == var.varno as pg_sys::Index);
+        let at = functions.iter().position(|f| f.relation == var.varno as pg_sys::Index);
         at.map_or(0, |at| at + 1)
     };
     let level = Cell::new(0);
@@ -83,7 +81,8 @@ pub unsafe fn entry_of(expression: *mut pg_sys::Node, functions: &[Unnesting]) -
     Entry::Expression
 }
 
-/// Adds the longest paths, what is asked about paths and the other variables of relation `relid` in `node` to `found`, each once.
+/// Adds the longest paths, what is asked about paths and the other variables of relation `relid` in `node` to `found`,
+/// each once.
 pub unsafe fn collect(
     root: *mut pg_sys::PlannerInfo,
     node: *mut pg_sys::Node,
@@ -100,11 +99,7 @@ pub unsafe fn collect(
 }
 
 /// The same of elements' relations, about whose paths nothing can be asked.
-pub unsafe fn collect_elements(
-    node: *mut pg_sys::Node,
-    relid: pg_sys::Index,
-    found: &mut Vec<*mut pg_sys::Node>,
-) {
+pub unsafe fn collect_elements(node: *mut pg_sys::Node, relid: pg_sys::Index, found: &mut Vec<*mut pg_sys::Node>) {
     collect_of(node, relid, &|_| false, found);
 }
 
@@ -130,11 +125,7 @@ unsafe fn collect_of(
 }
 
 /// Adds all variables of relation `relid` in `node` to `found`, each once.
-pub unsafe fn variables(
-    node: *mut pg_sys::Node,
-    relid: pg_sys::Index,
-    found: &mut Vec<*mut pg_sys::Node>,
-) {
+pub unsafe fn variables(node: *mut pg_sys::Node, relid: pg_sys::Index, found: &mut Vec<*mut pg_sys::Node>) {
     walk(node, &mut |node| {
         let var = node as *mut pg_sys::Var;
         if is_a(node, NodeTag::T_Var)
@@ -164,11 +155,9 @@ pub unsafe fn expressions(target_list: *mut pg_sys::List) -> Vec<*mut pg_sys::No
         .collect()
 }
 
-/// The tree with the entries' expressions replaced by references to them, as setrefs.c does for a scan's own expressions.
-pub unsafe fn over_entries(
-    node: *mut pg_sys::Node,
-    entries: &[*mut pg_sys::Node],
-) -> *mut pg_sys::Node {
+/// The tree with the entries' expressions replaced by references to them, as setrefs.c does for a scan's own
+/// expressions.
+pub unsafe fn over_entries(node: *mut pg_sys::Node, entries: &[*mut pg_sys::Node]) -> *mut pg_sys::Node {
     super::tree::rewrite(node, &mut |node| {
         let at = entries.iter().position(|&entry| equal(entry, node))?;
         let entry = entries[at];

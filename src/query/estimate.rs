@@ -1,6 +1,6 @@
 //! How many groups there are: PostgreSQL has no statistics on paths, but a leaf's column is a sample.
 
-use super::entry::{collect, entry_of, Entry};
+use super::entry::{Entry, collect, entry_of};
 use super::tree::{equal, is_a, list, nodes};
 use crate::columnar;
 use crate::storage::manifest;
@@ -18,14 +18,9 @@ struct Sample {
     once: f64,
 }
 
-/// Groups by `keys` among `rows` rows that a scan of `rel` hands up; as estimate_num_groups() of selfuncs.c, which is asked for what is
-/// not made of paths, and of elements of arrays.
-pub unsafe fn groups(
-    root: *mut PlannerInfo,
-    rel: *mut RelOptInfo,
-    rows: f64,
-    keys: &[*mut Node],
-) -> f64 {
+/// Groups by `keys` among `rows` rows that a scan of `rel` hands up; as estimate_num_groups() of selfuncs.c, which is
+/// asked for what is not made of paths, and of elements of arrays.
+pub unsafe fn groups(root: *mut PlannerInfo, rel: *mut RelOptInfo, rows: f64, keys: &[*mut Node]) -> f64 {
     if (*rel).reloptkind != RelOptKind::RELOPT_BASEREL {
         let (keys, none) = (list(keys.iter().copied()), std::ptr::null_mut());
         return estimate_num_groups(root, keys, rows, none, std::ptr::null_mut()).max(1.0);
@@ -96,10 +91,7 @@ unsafe fn domain(key: *mut Node) -> f64 {
     if !is_a(key, NodeTag::T_FuncExpr) {
         return f64::INFINITY;
     }
-    let field = nodes_of(call)
-        .first()
-        .copied()
-        .unwrap_or(std::ptr::null_mut()) as *mut Const;
+    let field = nodes_of(call).first().copied().unwrap_or(std::ptr::null_mut()) as *mut Const;
     let is_extract = matches!(
         call.funcid.to_u32(),
         F_EXTRACT_TEXT_DATE
@@ -164,10 +156,7 @@ unsafe fn sample(root: *mut PlannerInfo, rel: *mut RelOptInfo, path: *mut Node) 
         .iter()
         .max_by_key(|component| component.rows)
         .and_then(|component| {
-            let leaves = manifest::read_directory(table, component)
-                .ok()?
-                .leaves
-                .len();
+            let leaves = manifest::read_directory(table, component).ok()?.leaves.len();
             let leaf = columnar::open_leaf(table, component, leaves / 2).ok()?;
             let attribute = path.attribute as usize - 1;
             match &entry {

@@ -55,8 +55,8 @@ unsafe fn asked(path: &str, question: &Question) -> String {
     }
 }
 
-/// The arrays a node unnests, and the columns it reads: of its entries, those in `reads`, and those in `joined` for joins above. The arrays'
-/// names.
+/// The arrays a node unnests, and the columns it reads: of its entries, those in `reads`, and those in `joined` for
+/// joins above. The arrays' names.
 pub unsafe fn columns(
     rows: &Rows,
     outer_joins: &[bool],
@@ -72,9 +72,7 @@ pub unsafe fn columns(
     // The name of what each level unnests, after that of the level before.
     let mut arrays: Vec<String> = Vec::new();
     let named = |entry: &Entry, arrays: &[String]| match entry {
-        Entry::Path(path) if path.level > 0 => {
-            Some(arrays[path.level - 1].clone() + &path_name(&path.steps))
-        }
+        Entry::Path(path) if path.level > 0 => Some(arrays[path.level - 1].clone() + &path_name(&path.steps)),
         Entry::Path(path) => Some(name(path.attribute) + &path_name(&path.steps)),
         Entry::Attribute(attribute) => Some(name(*attribute)),
         Entry::Answer(path, question) => {
@@ -170,11 +168,7 @@ unsafe fn steps(
             }
             let condition = conditions.next().expect("each is somewhere");
             let condition = pg_sys::deparse_expression(condition, context, (*es).verbose, false);
-            step(
-                "Passed",
-                &shown(CStr::from_ptr(condition).to_bytes()),
-                passed,
-            );
+            step("Passed", &shown(CStr::from_ptr(condition).to_bytes()), passed);
         }
         if counts.passed.len() == matching && counts.unmatched > 0 {
             step("Without Match", "", counts.unmatched);
@@ -183,16 +177,16 @@ unsafe fn steps(
     pg_sys::ExplainCloseGroup(c"Steps".as_ptr(), c"Steps".as_ptr(), false, es);
 }
 
-/// Whether the user may look at all rows of the table by himself. To others the counts of leaves and of each condition's rows would tell of
-/// values that row-level security or a view hides from them: with conditions of their own they find the least and the greatest. Heap's
-/// counts, which they get, are all rows less those that pass all conditions.
+/// Whether the user may look at all rows of the table by himself. To others the counts of leaves and of each
+/// condition's rows would tell of values that row-level security or a view hides from them: with conditions of their
+/// own they find the least and the greatest. Heap's counts, which they get, are all rows less those that pass all
+/// conditions.
 unsafe fn may_read_all_rows(rel: pg_sys::Relation) -> bool {
     let (table, own_rights) = ((*rel).rd_id, pg_sys::InvalidOid);
     let read = pg_sys::ACL_SELECT as pg_sys::AclMode;
     let allowed = pg_sys::pg_class_aclcheck(table, pg_sys::GetUserId(), read);
     let security = pg_sys::check_enable_rls(table, own_rights, true);
-    allowed == pg_sys::AclResult::ACLCHECK_OK
-        && security != pg_sys::CheckEnableRlsResult::RLS_ENABLED as i32
+    allowed == pg_sys::AclResult::ACLCHECK_OK && security != pg_sys::CheckEnableRlsResult::RLS_ENABLED as i32
 }
 
 /// The columns a scan reads, and what became of its leaves.

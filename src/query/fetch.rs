@@ -1,16 +1,16 @@
-//! The node above an index or bitmap scan: the entries of the rows it finds, paths from their own columns. The scan below does all that
-//! has to do with finding rows, EvalPlanQual included.
+//! The node above an index or bitmap scan: the entries of the rows it finds, paths from their own columns. The scan
+//! below does all that has to do with finding rows, EvalPlanQual included.
 
 use super::compile::reads;
-use super::entry::{entry_of, expressions, Entry};
+use super::entry::{Entry, entry_of, expressions};
 use super::explain;
 use super::methods::ExecMethods;
 use super::rows::Rows;
 use super::tree::nodes;
 use super::tree::project;
+use pgrx::PgMemoryContexts;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
-use pgrx::PgMemoryContexts;
 use std::rc::Rc;
 
 /// The node's state, begun as PostgreSQL's.
@@ -44,26 +44,16 @@ impl Fetch {
             (state, reads(clause))
         };
         Fetch {
-            rows: Rows::new(
-                &mut (*node).ss,
-                (*node).ss.ss_currentRelation,
-                &tlist,
-                entries,
-            ),
+            rows: Rows::new(&mut (*node).ss, (*node).ss.ss_currentRelation, &tlist, entries),
             below,
-            conditions: nodes((*plan).scan.plan.qual)
-                .iter()
-                .map(condition)
-                .collect(),
+            conditions: nodes((*plan).scan.plan.qual).iter().map(condition).collect(),
             output: reads((*plan).scan.plan.targetlist as *mut pg_sys::Node),
         }
     }
 
     unsafe fn passes(&mut self) -> bool {
         let rows = &mut self.rows;
-        self.conditions
-            .iter()
-            .all(|(state, reads)| rows.holds(*state, reads))
+        self.conditions.iter().all(|(state, reads)| rows.holds(*state, reads))
     }
 
     /// Entries that are read.
@@ -114,11 +104,7 @@ pub unsafe extern "C-unwind" fn create(_plan: *mut pg_sys::CustomScan) -> *mut p
 }
 
 #[pg_guard]
-unsafe extern "C-unwind" fn begin(
-    node: *mut pg_sys::CustomScanState,
-    estate: *mut pg_sys::EState,
-    eflags: i32,
-) {
+unsafe extern "C-unwind" fn begin(node: *mut pg_sys::CustomScanState, estate: *mut pg_sys::EState, eflags: i32) {
     let plan = (*node).ss.ps.plan as *mut pg_sys::CustomScan;
     // We look at the conditions ourselves.
     (*node).ss.ps.qual = std::ptr::null_mut();
@@ -131,9 +117,7 @@ unsafe extern "C-unwind" fn begin(
 }
 
 #[pg_guard]
-unsafe extern "C-unwind" fn exec(
-    node: *mut pg_sys::CustomScanState,
-) -> *mut pg_sys::TupleTableSlot {
+unsafe extern "C-unwind" fn exec(node: *mut pg_sys::CustomScanState) -> *mut pg_sys::TupleTableSlot {
     let fetch = of(node);
     loop {
         let Some(slot) = next_row(fetch.below) else {

@@ -1,8 +1,9 @@
-//! Planning fetches: a custom path above every index and bitmap scan of an amax table from whose documents the query reads paths only.
-//! The scan below finds the rows and hands them up undecoded; its conditions beyond the index's are ours.
+//! Planning fetches: a custom path above every index and bitmap scan of an amax table from whose documents the query
+//! reads paths only. The scan below finds the rows and hands them up undecoded; its conditions beyond the index's are
+//! ours.
 
 use super::containment::split;
-use super::entry::{collect, entry_of, target_list, Entry};
+use super::entry::{Entry, collect, entry_of, target_list};
 use super::methods::{PathMethods, ScanMethods};
 use super::tree::{is_a, list, make, nodes};
 use super::wanted::{ancestry, translated, wanted_of};
@@ -57,19 +58,13 @@ unsafe fn below(scan: *mut pg_sys::Node) -> Option<*mut pg_sys::Path> {
 }
 
 /// Paths and variables that are read of the rows a scan of `rel` hands up.
-unsafe fn output(
-    root: *mut pg_sys::PlannerInfo,
-    rel: *mut pg_sys::RelOptInfo,
-) -> Vec<*mut pg_sys::Node> {
+unsafe fn output(root: *mut pg_sys::PlannerInfo, rel: *mut pg_sys::RelOptInfo) -> Vec<*mut pg_sys::Node> {
     let parse = (*root).parse;
     let chain = ancestry(root, (*rel).relid);
-    let topmost = chain
-        .first()
-        .map_or((*rel).relid, |&info| (*info).parent_relid);
+    let topmost = chain.first().map_or((*rel).relid, |&info| (*info).parent_relid);
     let mut found = Vec::new();
     // Then the scan computes the query's target list itself; else see `pushdown`.
-    let computes_all = pg_sys::bms_membership((*root).all_baserels)
-        == pg_sys::BMS_Membership::BMS_SINGLETON
+    let computes_all = pg_sys::bms_membership((*root).all_baserels) == pg_sys::BMS_Membership::BMS_SINGLETON
         && pg_sys::bms_is_member(topmost as i32, (*root).all_baserels)
         && !(*parse).hasAggs
         && !(*parse).hasWindowFuncs
@@ -110,10 +105,7 @@ unsafe fn saves(
         .param_info
         .as_ref()
         .map_or(std::ptr::null_mut(), |info| info.ppi_clauses);
-    for condition in nodes((*rel).baserestrictinfo)
-        .into_iter()
-        .chain(nodes(joins))
-    {
+    for condition in nodes((*rel).baserestrictinfo).into_iter().chain(nodes(joins)) {
         if !is_decided(condition) {
             let clause = (*(condition as *mut pg_sys::RestrictInfo)).clause;
             let mut parts = Vec::new();
@@ -132,11 +124,7 @@ unsafe fn saves(
     })
 }
 
-unsafe fn path(
-    rel: *mut pg_sys::RelOptInfo,
-    scan: *mut pg_sys::Path,
-    columnar: f64,
-) -> *mut pg_sys::CustomPath {
+unsafe fn path(rel: *mut pg_sys::RelOptInfo, scan: *mut pg_sys::Path, columnar: f64) -> *mut pg_sys::CustomPath {
     let custom = make::<pg_sys::CustomPath>(NodeTag::T_CustomPath);
     let path = &mut (*custom).path;
     path.pathtype = NodeTag::T_CustomScan;

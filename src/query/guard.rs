@@ -1,7 +1,7 @@
 //! Errors that a query guards against: CASE WHEN jsonb_typeof(x) = 'array' THEN jsonb_array_length(x) END.
 //!
-//! A scan computes its entries before the expression that reads them is evaluated, all of them. So what may raise an error is an entry only
-//! in queries that always evaluate it.
+//! A scan computes its entries before the expression that reads them is evaluated, all of them. So what may raise an
+//! error is an entry only in queries that always evaluate it.
 
 use super::path::call_of;
 use super::tree::{nodes, walk};
@@ -82,11 +82,7 @@ unsafe fn guarded(node: *mut Node) -> Vec<*mut Node> {
         // Of what is NULL no element is looked up.
         NodeTag::T_SubscriptingRef => {
             let subscripting = &*(node as *mut SubscriptingRef);
-            [
-                nodes(subscripting.refupperindexpr),
-                nodes(subscripting.reflowerindexpr),
-            ]
-            .concat()
+            [nodes(subscripting.refupperindexpr), nodes(subscripting.reflowerindexpr)].concat()
         }
         _ => Vec::new(),
     }

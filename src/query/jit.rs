@@ -1,7 +1,9 @@
-//! Whether PostgreSQL compiles a query's expressions (JIT), judged by the part of its plan that has any to evaluate row by row.
+//! Whether PostgreSQL compiles a query's expressions (JIT), judged by the part of its plan that has any to evaluate row
+//! by row.
 //!
-//! planner() decides by the whole plan's cost. That of our nodes is work on vectors, which nothing is compiled for; compiling for the
-//! few rows they hand up costs more than it can save, and a session that has loaded LLVM has every later parallel worker load it.
+//! planner() decides by the whole plan's cost. That of our nodes is work on vectors, which nothing is compiled for;
+//! compiling for the few rows they hand up costs more than it can save, and a session that has loaded LLVM has every
+//! later parallel worker load it.
 
 use super::aggregate_plan::AGGREGATE_SCAN;
 use super::fetch_plan;

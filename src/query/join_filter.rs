@@ -1,8 +1,8 @@
 //! Join filters: a hash join above a scan tells it which rows can have a match, so that others are not handed up.
 //!
-//! PostgreSQL's hash join builds its table from the inner side before it asks for more than one row of the outer side. When the scan runs
-//! and the join's table is there, the scan takes the table's keys, and leaves out rows whose key is not among them. The join still looks at
-//! the rows that are left.
+//! PostgreSQL's hash join builds its table from the inner side before it asks for more than one row of the outer side.
+//! When the scan runs and the join's table is there, the scan takes the table's keys, and leaves out rows whose key is
+//! not among them. The join still looks at the rows that are left.
 
 use super::columns::LeafColumns;
 use super::datum;
@@ -80,12 +80,7 @@ impl JoinFilters {
     }
 
     /// Of these rows those that can have a match, as far as is known.
-    pub unsafe fn select(
-        &mut self,
-        rows: &mut Rows,
-        columns: &Rc<LeafColumns>,
-        mut picked: Vec<u32>,
-    ) -> Vec<u32> {
+    pub unsafe fn select(&mut self, rows: &mut Rows, columns: &Rc<LeafColumns>, mut picked: Vec<u32>) -> Vec<u32> {
         let mut external = Postgres {
             rows,
             columns: columns.clone(),
@@ -111,8 +106,8 @@ impl JoinFilters {
 }
 
 impl JoinFilter {
-    /// Of a join: the outer key, over the scan's entries, with those that it reads; the inner key with its types, over a tuple that is in the
-    /// slot; and how many rows the planner expects of the scan.
+    /// Of a join: the outer key, over the scan's entries, with those that it reads; the inner key with its types, over
+    /// a tuple that is in the slot; and how many rows the planner expects of the scan.
     pub fn new(
         join: *mut HashJoinState,
         (key, reads): (Expr, Vec<usize>),
@@ -136,15 +131,15 @@ impl JoinFilter {
         }
     }
 
-    /// Takes the keys if the join's table is complete, which it is if it is there: the join runs nothing of its outer side meanwhile.
+    /// Takes the keys if the join's table is complete, which it is if it is there: the join runs nothing of its outer
+    /// side meanwhile.
     unsafe fn look(&mut self) {
         let Some(table) = (*self.join).hj_HashTable.as_ref() else {
             return;
         };
         // Tuples of later batches are in files, and reading the table must not cost more than it saves.
-        let readable = table.parallel_state.is_null()
-            && table.nbatch == 1
-            && table.totalTuples <= self.scanned.max(1000.0);
+        let readable =
+            table.parallel_state.is_null() && table.nbatch == 1 && table.totalTuples <= self.scanned.max(1000.0);
         let keys = readable.then(|| self.keys(table)).flatten();
         self.state = keys.map_or(State::Useless, State::Ready);
     }

@@ -52,11 +52,7 @@ unsafe fn offer(join: *mut HashJoinState) {
             continue;
         };
         if is_pure(inner) && datum::type_of(exprType(inner), collation) == Some(ty) {
-            push(
-                outer(join as *mut PlanState),
-                key,
-                &Offer { join, inner, ty },
-            );
+            push(outer(join as *mut PlanState), key, &Offer { join, inner, ty });
         }
     }
 }
@@ -71,10 +67,7 @@ fn drops_unmatched(join: JoinType::Type) -> bool {
     if join == JoinType::JOIN_RIGHT_SEMI {
         return true;
     }
-    matches!(
-        join,
-        JoinType::JOIN_INNER | JoinType::JOIN_SEMI | JoinType::JOIN_RIGHT
-    )
+    matches!(join, JoinType::JOIN_INNER | JoinType::JOIN_SEMI | JoinType::JOIN_RIGHT)
 }
 
 /// Whether what a join returns are rows of its outer side, each some number of times, whatever other rows there are.
@@ -91,7 +84,8 @@ struct Offer {
     ty: Type,
 }
 
-/// Takes a key over the rows of `node` down to the scan that it comes from. Rows that are missing there must be missed by nothing between.
+/// Takes a key over the rows of `node` down to the scan that it comes from. Rows that are missing there must be missed
+/// by nothing between.
 unsafe fn push(node: *mut PlanState, key: *mut Node, offer: &Offer) {
     let plan = (*node).plan;
     let columns = nodes((*plan).targetlist);
@@ -136,9 +130,7 @@ unsafe fn is_quiet(plan: *mut Plan) -> bool {
 }
 
 unsafe fn is_quiet_join(join: *mut Join) -> bool {
-    is_quiet(&mut (*join).plan)
-        && is_pure((*join).joinqual as *mut Node)
-        && is_quiet_tree((*join).plan.righttree)
+    is_quiet(&mut (*join).plan) && is_pure((*join).joinqual as *mut Node) && is_quiet_tree((*join).plan.righttree)
 }
 
 /// Of plans that only scan.

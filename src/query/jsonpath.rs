@@ -5,8 +5,8 @@ use amax_jsonb::jsonpath::looked_at;
 use pgrx::pg_sys;
 use pgrx::pg_sys::NodeTag;
 
-/// A call of an SQL/JSON path function on a document, with a constant path: the document's attribute, and the keys that lead to what the
-/// path looks at. Only lax paths: strict ones raise errors about what is missing.
+/// A call of an SQL/JSON path function on a document, with a constant path: the document's attribute, and the keys that
+/// lead to what the path looks at. Only lax paths: strict ones raise errors about what is missing.
 pub unsafe fn jsonpath_of(
     node: *mut pg_sys::Node,
     is_base: &dyn Fn(&pg_sys::Var) -> bool,
@@ -23,13 +23,9 @@ pub unsafe fn jsonpath_of(
     );
     let (&base, rest) = args.split_first().filter(|_| known)?;
     let var = base as *mut pg_sys::Var;
-    let ours = is_a(base, NodeTag::T_Var)
-        && (*var).varattno > 0
-        && (*var).varlevelsup == 0
-        && is_base(&*var);
-    let constant = |&node: &*mut pg_sys::Node| {
-        is_a(node, NodeTag::T_Const) && !(*(node as *mut pg_sys::Const)).constisnull
-    };
+    let ours = is_a(base, NodeTag::T_Var) && (*var).varattno > 0 && (*var).varlevelsup == 0 && is_base(&*var);
+    let constant =
+        |&node: &*mut pg_sys::Node| is_a(node, NodeTag::T_Const) && !(*(node as *mut pg_sys::Const)).constisnull;
     if !ours || !rest.iter().all(constant) {
         return None;
     }

@@ -1,6 +1,6 @@
 //! Scans that are wrong on purpose (`amax.mutant`): tests/core/mutants shows that the core suites notice.
 
-use crate::guc::{mutant, Mutant};
+use crate::guc::{Mutant, mutant};
 use pgrx::pg_sys;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -15,8 +15,7 @@ pub fn drop_rows(mut rows: Vec<u32>) -> Vec<u32> {
 
 /// Says that a path has the order that the query asks for: nobody sorts its rows then.
 pub unsafe fn claim_order(root: *mut pg_sys::PlannerInfo, path: &mut pg_sys::Path) {
-    let alone =
-        pg_sys::bms_membership((*root).all_baserels) == pg_sys::BMS_Membership::BMS_SINGLETON;
+    let alone = pg_sys::bms_membership((*root).all_baserels) == pg_sys::BMS_Membership::BMS_SINGLETON;
     if mutant() == Mutant::ignores_order && alone {
         path.pathkeys = (*root).query_pathkeys;
     }

@@ -26,14 +26,9 @@ impl JsonPath {
     };
 
     /// The path with the variable it starts from.
-    unsafe fn from(
-        mut self,
-        base: *mut pg_sys::Node,
-        is_base: &dyn Fn(&pg_sys::Var) -> bool,
-    ) -> Option<JsonPath> {
+    unsafe fn from(mut self, base: *mut pg_sys::Node, is_base: &dyn Fn(&pg_sys::Var) -> bool) -> Option<JsonPath> {
         let var = &*(base as *mut pg_sys::Var);
-        let ours =
-            is_a(base, NodeTag::T_Var) && var.varattno > 0 && var.varlevelsup == 0 && is_base(var);
+        let ours = is_a(base, NodeTag::T_Var) && var.varattno > 0 && var.varlevelsup == 0 && is_base(var);
         ours.then(|| {
             self.attribute = var.varattno;
             self
@@ -41,20 +36,16 @@ impl JsonPath {
     }
 }
 
-/// The path that an expression over a jsonb attribute is, if it is one: chains of `->`, `->>`, `#>`, `#>>` and subscripts with
-/// constant keys.
-pub unsafe fn path_of(
-    node: *mut pg_sys::Node,
-    is_base: &dyn Fn(&pg_sys::Var) -> bool,
-) -> Option<JsonPath> {
+/// The path that an expression over a jsonb attribute is, if it is one: chains of `->`, `->>`, `#>`, `#>>` and
+/// subscripts with constant keys.
+pub unsafe fn path_of(node: *mut pg_sys::Node, is_base: &dyn Fn(&pg_sys::Var) -> bool) -> Option<JsonPath> {
     let mut path = JsonPath::EMPTY;
     let base = follow(node, &mut path, true)?;
-    path.from(base, is_base)
-        .filter(|path| !path.steps.is_empty())
+    path.from(base, is_base).filter(|path| !path.steps.is_empty())
 }
 
-/// The question about a path, or about a whole document, that an expression is, if it is one: jsonb_typeof, jsonb_array_length, `?`,
-/// `?|` and `?&` with constant keys, `@>` and `<@` with a constant that is contained.
+/// The question about a path, or about a whole document, that an expression is, if it is one: jsonb_typeof,
+/// jsonb_array_length, `?`, `?|` and `?&` with constant keys, `@>` and `<@` with a constant that is contained.
 pub unsafe fn question_of(
     node: *mut pg_sys::Node,
     is_base: &dyn Fn(&pg_sys::Var) -> bool,
@@ -106,20 +97,13 @@ pub unsafe fn call_of(node: *mut pg_sys::Node) -> Option<(u32, Vec<*mut pg_sys::
 }
 
 /// Appends the steps of `node`, first those below it; what they start from.
-unsafe fn follow(
-    node: *mut pg_sys::Node,
-    path: &mut JsonPath,
-    outermost: bool,
-) -> Option<*mut pg_sys::Node> {
+unsafe fn follow(node: *mut pg_sys::Node, path: &mut JsonPath, outermost: bool) -> Option<*mut pg_sys::Node> {
     if node.is_null() {
         return None;
     }
     if is_a(node, NodeTag::T_SubscriptingRef) {
         let r = &*(node as *mut pg_sys::SubscriptingRef);
-        if r.refcontainertype != pg_sys::JSONBOID
-            || !r.refassgnexpr.is_null()
-            || !r.reflowerindexpr.is_null()
-        {
+        if r.refcontainertype != pg_sys::JSONBOID || !r.refassgnexpr.is_null() || !r.reflowerindexpr.is_null() {
             return None;
         }
         let base = follow(r.refexpr as *mut pg_sys::Node, path, false)?;
@@ -140,31 +124,23 @@ unsafe fn follow(
     };
     let is_text = matches!(
         function,
-        pg_sys::F_JSONB_OBJECT_FIELD_TEXT
-            | pg_sys::F_JSONB_ARRAY_ELEMENT_TEXT
-            | pg_sys::F_JSONB_EXTRACT_PATH_TEXT
+        pg_sys::F_JSONB_OBJECT_FIELD_TEXT | pg_sys::F_JSONB_ARRAY_ELEMENT_TEXT | pg_sys::F_JSONB_EXTRACT_PATH_TEXT
     );
     match function {
-        pg_sys::F_JSONB_OBJECT_FIELD | pg_sys::F_JSONB_OBJECT_FIELD_TEXT
-            if outermost || !is_text =>
-        {
+        pg_sys::F_JSONB_OBJECT_FIELD | pg_sys::F_JSONB_OBJECT_FIELD_TEXT if outermost || !is_text => {
             let base = follow(from, path, false)?;
             path.steps.push(PathStep::Key(text_constant(key)?));
             path.text = is_text;
             Some(base)
         }
-        pg_sys::F_JSONB_ARRAY_ELEMENT | pg_sys::F_JSONB_ARRAY_ELEMENT_TEXT
-            if outermost || !is_text =>
-        {
+        pg_sys::F_JSONB_ARRAY_ELEMENT | pg_sys::F_JSONB_ARRAY_ELEMENT_TEXT if outermost || !is_text => {
             let base = follow(from, path, false)?;
             let index = constant(key, pg_sys::INT4OID)?;
             path.steps.push(PathStep::Item(index.value() as i32));
             path.text = is_text;
             Some(base)
         }
-        pg_sys::F_JSONB_EXTRACT_PATH | pg_sys::F_JSONB_EXTRACT_PATH_TEXT
-            if outermost || !is_text =>
-        {
+        pg_sys::F_JSONB_EXTRACT_PATH | pg_sys::F_JSONB_EXTRACT_PATH_TEXT if outermost || !is_text => {
             let base = follow(from, path, false)?;
             for key in text_array_constant(key)? {
                 path.steps.push(key_of_path(key?));

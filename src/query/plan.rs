@@ -27,17 +27,10 @@ pub static SCAN: ScanMethods = ScanMethods(pg_sys::CustomScanMethods {
 });
 
 /// Adds paths to those that the planner has for a relation.
-pub unsafe fn add_paths(
-    root: *mut pg_sys::PlannerInfo,
-    rel: *mut pg_sys::RelOptInfo,
-    rte: *mut pg_sys::RangeTblEntry,
-) {
+pub unsafe fn add_paths(root: *mut pg_sys::PlannerInfo, rel: *mut pg_sys::RelOptInfo, rte: *mut pg_sys::RangeTblEntry) {
     let scannable = guc::custom_scan()
         && (*rte).rtekind == pg_sys::RTEKind::RTE_RELATION
-        && matches!(
-            (*rte).relkind as u8,
-            pg_sys::RELKIND_RELATION | pg_sys::RELKIND_MATVIEW
-        )
+        && matches!((*rte).relkind as u8, pg_sys::RELKIND_RELATION | pg_sys::RELKIND_MATVIEW)
         && !(*rte).inh
         && (*rte).tablesample.is_null()
         && (*rel).lateral_relids.is_null();
@@ -87,8 +80,8 @@ pub unsafe fn columnar_share(table: pg_sys::Oid) -> Option<f64> {
     share.filter(|&share| share > 0.0)
 }
 
-/// A path with no more than a part of the costs of a sequential scan, which decodes the same rows one by one: reading what is asked for
-/// of them, and a vector's share of each condition.
+/// A path with no more than a part of the costs of a sequential scan, which decodes the same rows one by one: reading
+/// what is asked for of them, and a vector's share of each condition.
 unsafe fn path(
     root: *mut pg_sys::PlannerInfo,
     rel: *mut pg_sys::RelOptInfo,
@@ -122,11 +115,9 @@ unsafe fn path(
     } else {
         pg_sys::cpu_operator_cost * wanted.len() as f64
     };
-    let conditions = 0.1
-        * pg_sys::cpu_operator_cost
-        * (1 + (*rel).baserestrictinfo.as_ref().map_or(0, |l| l.length)) as f64;
-    let vectors =
-        pages + conditions * (*rel).tuples + (pg_sys::cpu_tuple_cost + decode) * (*rel).rows;
+    let conditions =
+        0.1 * pg_sys::cpu_operator_cost * (1 + (*rel).baserestrictinfo.as_ref().map_or(0, |l| l.length)) as f64;
+    let vectors = pages + conditions * (*rel).tuples + (pg_sys::cpu_tuple_cost + decode) * (*rel).rows;
     let one_by_one = (*sequential).total_cost - (*sequential).startup_cost;
     let mut run = columnar * vectors.min(0.9 * one_by_one) + (1.0 - columnar) * one_by_one;
     if workers > 0 {
@@ -144,8 +135,7 @@ unsafe fn path(
     path.total_cost = path.startup_cost + run;
     #[cfg(feature = "test_hooks")]
     super::mutants::claim_order(root, path);
-    (*custom).flags =
-        pg_sys::CUSTOMPATH_SUPPORT_PROJECTION | pg_sys::CUSTOMPATH_SUPPORT_BACKWARD_SCAN;
+    (*custom).flags = pg_sys::CUSTOMPATH_SUPPORT_PROJECTION | pg_sys::CUSTOMPATH_SUPPORT_BACKWARD_SCAN;
     (*custom).methods = &PATH.0;
     custom
 }
@@ -179,8 +169,7 @@ unsafe extern "C-unwind" fn plan_path(
     (*scan).scan.scanrelid = (*rel).relid;
     (*scan).flags = (*best).flags;
     (*scan).custom_scan_tlist = target_list(&wanted);
-    let alone =
-        pg_sys::bms_membership((*root).all_baserels) == pg_sys::BMS_Membership::BMS_SINGLETON;
+    let alone = pg_sys::bms_membership((*root).all_baserels) == pg_sys::BMS_Membership::BMS_SINGLETON;
     (*scan).custom_private = list([pg_sys::makeInteger(ReadToEnd::of(root, alone) as i32)]);
     (*scan).methods = &SCAN.0;
     plan

@@ -1,9 +1,9 @@
-//! Paths instead of documents above the scan: PostgreSQL's scans and joins hand up plain variables only, and whatever is above them
-//! computes its expressions from those. A path wrapped in a PlaceHolderVar is computed at the bottom, and only its value goes up, through
-//! joins, sorts, windows, set-returning functions and aggregates. Paths are strict, so it does not matter on which side of an outer
-//! join they are computed.
+//! Paths instead of documents above the scan: PostgreSQL's scans and joins hand up plain variables only, and whatever
+//! is above them computes its expressions from those. A path wrapped in a PlaceHolderVar is computed at the bottom, and
+//! only its value goes up, through joins, sorts, windows, set-returning functions and aggregates. Paths are strict, so
+//! it does not matter on which side of an outer join they are computed.
 
-use super::path::{path_of, question_of, JsonPath};
+use super::path::{JsonPath, path_of, question_of};
 use super::plan::columnar_share;
 use super::tree::{equal, is_a, make, nodes, rewrite, walk};
 use super::unnest_plan::unnesting;
@@ -13,7 +13,8 @@ use amax_format::Question;
 use pgrx::pg_sys;
 use pgrx::pg_sys::NodeTag;
 
-/// When the planner learns of a relation: the first place after the tree has been preprocessed, and the last before variables are handed out.
+/// When the planner learns of a relation: the first place after the tree has been preprocessed, and the last before
+/// variables are handed out.
 pub unsafe fn relation_info(
     root: *mut pg_sys::PlannerInfo,
     table: pg_sys::Oid,
@@ -26,10 +27,8 @@ pub unsafe fn relation_info(
         || (*parse).hasWindowFuncs
         || (*parse).hasTargetSRFs
         || !(*parse).groupClause.is_null();
-    let scanned = guc::custom_scan()
-        && !inhparent
-        && (*rel).reloptkind == pg_sys::RelOptKind::RELOPT_BASEREL
-        && computes_above;
+    let scanned =
+        guc::custom_scan() && !inhparent && (*rel).reloptkind == pg_sys::RelOptKind::RELOPT_BASEREL && computes_above;
     if !scanned || columnar_share(table).is_none() {
         return;
     }
@@ -60,11 +59,7 @@ struct Wrapper {
 }
 
 impl Wrapper {
-    fn new(
-        root: *mut pg_sys::PlannerInfo,
-        relid: pg_sys::Index,
-        indexed: Vec<JsonPath>,
-    ) -> Wrapper {
+    fn new(root: *mut pg_sys::PlannerInfo, relid: pg_sys::Index, indexed: Vec<JsonPath>) -> Wrapper {
         Wrapper {
             root,
             relid,
@@ -78,8 +73,7 @@ impl Wrapper {
     unsafe fn wrap_query(&mut self) {
         let (root, parse) = (self.root, (*self.root).parse);
         self.keys = keys_of_sets(root);
-        (*root).processed_tlist =
-            self.wrap((*root).processed_tlist as *mut pg_sys::Node) as *mut pg_sys::List;
+        (*root).processed_tlist = self.wrap((*root).processed_tlist as *mut pg_sys::Node) as *mut pg_sys::List;
         (*parse).havingQual = self.wrap((*parse).havingQual);
         self.keys = None;
         self.wrap_joins((*parse).jointree as *mut pg_sys::Node);
@@ -121,8 +115,7 @@ impl Wrapper {
                 // In place: the planner has made its lists of them (find_window_functions).
                 let call = &mut *(node as *mut pg_sys::WindowFunc);
                 call.args = self.wrap(call.args as *mut pg_sys::Node) as *mut pg_sys::List;
-                call.aggfilter =
-                    self.wrap(call.aggfilter as *mut pg_sys::Node) as *mut pg_sys::Expr;
+                call.aggfilter = self.wrap(call.aggfilter as *mut pg_sys::Node) as *mut pg_sys::Expr;
                 return Some(node);
             }
             if let Some(keys) = self.keys.take() {
@@ -186,9 +179,7 @@ impl Wrapper {
     unsafe fn wrap_joins(&mut self, node: *mut pg_sys::Node) {
         if is_a(node, NodeTag::T_FromExpr) {
             let from = &mut *(node as *mut pg_sys::FromExpr);
-            nodes(from.fromlist)
-                .into_iter()
-                .for_each(|item| self.wrap_joins(item));
+            nodes(from.fromlist).into_iter().for_each(|item| self.wrap_joins(item));
             from.quals = self.wrap_conditions(from.quals);
         } else if is_a(node, NodeTag::T_JoinExpr) {
             let join = &mut *(node as *mut pg_sys::JoinExpr);
@@ -199,16 +190,14 @@ impl Wrapper {
     }
 
     unsafe fn wrap_conditions(&mut self, quals: *mut pg_sys::Node) -> *mut pg_sys::Node {
-        let conditions = nodes(quals as *mut pg_sys::List)
-            .into_iter()
-            .map(|condition| {
-                let relids = pg_sys::pull_varnos(self.root, condition);
-                if pg_sys::bms_membership(relids) == pg_sys::BMS_Membership::BMS_MULTIPLE {
-                    self.wrap(condition)
-                } else {
-                    condition
-                }
-            });
+        let conditions = nodes(quals as *mut pg_sys::List).into_iter().map(|condition| {
+            let relids = pg_sys::pull_varnos(self.root, condition);
+            if pg_sys::bms_membership(relids) == pg_sys::BMS_Membership::BMS_MULTIPLE {
+                self.wrap(condition)
+            } else {
+                condition
+            }
+        });
         super::tree::list(conditions.collect::<Vec<_>>()) as *mut pg_sys::Node
     }
 }

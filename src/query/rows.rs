@@ -208,10 +208,10 @@ impl Rows {
             };
         }
         if let At::Leaf(columns, row) = &self.at {
-            if level == in_columns {
-                if let Some(found) = self.column_value(columns, *row, entry) {
-                    return found;
-                }
+            if level == in_columns
+                && let Some(found) = self.column_value(columns, *row, entry)
+            {
+                return found;
             }
             // The batch that has the entry's rows.
             let (mut columns, mut row) = (columns.clone(), *row);
@@ -231,10 +231,10 @@ impl Rows {
                     return eval(self.parts[entry], self.econtext);
                 }
             }
-            if columns.level() < in_columns {
-                if let Some(found) = self.column_value(&columns, row, entry) {
-                    return found;
-                }
+            if columns.level() < in_columns
+                && let Some(found) = self.column_value(&columns, row, entry)
+            {
+                return found;
             }
             if (*self.row_slot).tts_flags & pg_sys::TTS_FLAG_EMPTY as u16 != 0 {
                 let own = own_tid(&columns, row);
@@ -256,13 +256,11 @@ impl Rows {
             let found = match &self.entries[entry] {
                 Entry::Path(json) => path(json),
                 // Of a whole document PostgreSQL finds the answer.
-                Entry::Answer(json, _) if !json.steps.is_empty() => {
-                    path(json).map(|(value, null)| {
-                        (*self.econtext).caseValue_datum = value;
-                        (*self.econtext).caseValue_isNull = null;
-                        eval(self.parts[entry], self.econtext)
-                    })
-                }
+                Entry::Answer(json, _) if !json.steps.is_empty() => path(json).map(|(value, null)| {
+                    (*self.econtext).caseValue_datum = value;
+                    (*self.econtext).caseValue_isNull = null;
+                    eval(self.parts[entry], self.econtext)
+                }),
                 // By itself: the slot decodes those before it, too.
                 Entry::Attribute(at) => Some(row.attribute((*self.rel).rd_att, *at as usize - 1)),
                 _ => None,
@@ -277,12 +275,7 @@ impl Rows {
     }
 
     /// An entry of the rows of `columns`, if it is in a column.
-    unsafe fn column_value(
-        &self,
-        columns: &LeafColumns,
-        row: u32,
-        entry: usize,
-    ) -> Option<(pg_sys::Datum, bool)> {
+    unsafe fn column_value(&self, columns: &LeafColumns, row: u32, entry: usize) -> Option<(pg_sys::Datum, bool)> {
         let old = pg_sys::MemoryContextSwitchTo((*self.econtext).ecxt_per_tuple_memory);
         let at = row as usize;
         let found = match (&self.entries[entry], columns.input(entry)) {
@@ -296,24 +289,21 @@ impl Rows {
                 let place = columns.place(row).unwrap_or(0) as usize;
                 Some(path_value(dense, at, || column, place, json.text))
             }
-            (Entry::Ordinality(_), Input::Made(dense)) => Some((
-                pg_sys::Datum::from(dense.word(at)),
-                dense.tag(at) == Tag::Missing,
-            )),
+            (Entry::Ordinality(_), Input::Made(dense)) => {
+                Some((pg_sys::Datum::from(dense.word(at)), dense.tag(at) == Tag::Missing))
+            }
             (Entry::Key(_), Input::Made(dense)) => answer(dense, at),
             (Entry::Answer(..), Input::Column(answers)) => answer(answers, at),
             (Entry::Attribute(attribute), input @ (Input::Column(_) | Input::Documents(_))) => {
                 let number = *attribute as usize - 1;
                 let desc = (*self.rel).rd_att;
                 let plain = match input {
-                    Input::Column(dense) => {
-                        columnar::dense_to_datum(dense, at, attribute_of(desc, number))
-                    }
+                    Input::Column(dense) => columnar::dense_to_datum(dense, at, attribute_of(desc, number)),
                     _ => None,
                 };
-                Some(plain.unwrap_or_else(|| {
-                    Row::new(columns.leaf.clone(), at, columns.origin).attribute(desc, number)
-                }))
+                Some(
+                    plain.unwrap_or_else(|| Row::new(columns.leaf.clone(), at, columns.origin).attribute(desc, number)),
+                )
             }
             _ => None,
         };
@@ -328,11 +318,7 @@ impl Rows {
     }
 
     /// Evaluates an expression over the entries in `reads`.
-    pub unsafe fn eval(
-        &mut self,
-        state: *mut pg_sys::ExprState,
-        reads: &[usize],
-    ) -> (pg_sys::Datum, bool) {
+    pub unsafe fn eval(&mut self, state: *mut pg_sys::ExprState, reads: &[usize]) -> (pg_sys::Datum, bool) {
         self.fill(reads);
         eval(state, self.econtext)
     }

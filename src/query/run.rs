@@ -1,4 +1,5 @@
-//! Whether the query that runs is read to its end in one go: not through a cursor, nor by a function that takes its first rows.
+//! Whether the query that runs is read to its end in one go: not through a cursor, nor by a function that takes its
+//! first rows.
 
 use std::cell::Cell;
 

@@ -8,8 +8,8 @@ mod stage;
 pub use stage::Counts;
 
 use super::columns::LeafColumns;
-use super::compile::{reads, Compiler};
-use super::entry::{entry_of, expressions, Entry};
+use super::compile::{Compiler, reads};
+use super::entry::{Entry, entry_of, expressions};
 use super::join_filter::JoinFilters;
 use super::rows::{Constants, Postgres, Rows};
 use super::run;
@@ -20,7 +20,7 @@ use super::unnest::{Arrays, Function};
 use super::unnesting::Unnesting;
 use crate::am::bulk;
 use crate::storage::meta::logical_blocks;
-use amax_exec::{passes_none, Batch, Expr};
+use amax_exec::{Batch, Expr, passes_none};
 use pgrx::pg_sys;
 use shared::Shared;
 use stage::{Clause, Current, Picked, Stage, UNLESS_MATCHED};
@@ -57,8 +57,8 @@ pub struct Scan {
 }
 
 impl Drop for Scan {
-    /// Runs when the memory context goes. What is still held then was not let go by `end`: an error ended the query, and the resource
-    /// owner has released the pins.
+    /// Runs when the memory context goes. What is still held then was not let go by `end`: an error ended the query,
+    /// and the resource owner has released the pins.
     fn drop(&mut self) {
         self.source.block.abandon();
     }
@@ -129,12 +129,7 @@ impl Scan {
         output.sort_unstable();
         Scan {
             rows,
-            source: Source::new(
-                rel,
-                (*estate).es_snapshot,
-                logical_blocks(rel),
-                Position::Own(0..0),
-            ),
+            source: Source::new(rel, (*estate).es_snapshot, logical_blocks(rel), Position::Own(0..0)),
             stages,
             arrays: arrays.map(Rc::new),
             removed: 0,
@@ -161,13 +156,7 @@ impl Scan {
         };
         let found = wanted
             .iter()
-            .map(|&e| {
-                if is_pure(e) {
-                    compiler.compile(e)
-                } else {
-                    None
-                }
-            })
+            .map(|&e| if is_pure(e) { compiler.compile(e) } else { None })
             .collect();
         self.rows.outside = compiler.outside;
         found
@@ -198,14 +187,9 @@ impl Scan {
         }
     }
 
-    /// Leaves out those rows, from the `from`-th on, that have no match in a join above. Conditions that are still open come first: they may
-    /// raise an error.
-    unsafe fn leave_out_unmatched(
-        &mut self,
-        columns: &Rc<LeafColumns>,
-        mut picked: Picked,
-        from: usize,
-    ) -> Picked {
+    /// Leaves out those rows, from the `from`-th on, that have no match in a join above. Conditions that are still open
+    /// come first: they may raise an error.
+    unsafe fn leave_out_unmatched(&mut self, columns: &Rc<LeafColumns>, mut picked: Picked, from: usize) -> Picked {
         if self.joins.filters.is_empty() {
             return picked;
         }
@@ -258,12 +242,7 @@ impl Scan {
     }
 
     /// Rows that may pass a stage's conditions.
-    unsafe fn filter(
-        &mut self,
-        stage: usize,
-        columns: &Rc<LeafColumns>,
-        mut rows: Vec<u32>,
-    ) -> Picked {
+    unsafe fn filter(&mut self, stage: usize, columns: &Rc<LeafColumns>, mut rows: Vec<u32>) -> Picked {
         let to_end = match self.all {
             ReadToEnd::Perhaps => false,
             ReadToEnd::WithQuery => run::is_whole(),
@@ -305,16 +284,9 @@ impl Scan {
     }
 
     /// The elements of the arrays of some rows of the stage before.
-    unsafe fn elements(
-        &mut self,
-        stage: usize,
-        columns: &Rc<LeafColumns>,
-        rows: &[u32],
-    ) -> Current {
+    unsafe fn elements(&mut self, stage: usize, columns: &Rc<LeafColumns>, rows: &[u32]) -> Current {
         let arrays = self.arrays.clone().expect("a stage unnests something");
-        let Stage {
-            outer, matching, ..
-        } = self.stages[stage];
+        let Stage { outer, matching, .. } = self.stages[stage];
         let batch = Rc::new(columns.unnest(&arrays, rows, outer));
         let (elements, without): (Vec<u32>, Vec<u32>) =
             (0..batch.len() as u32).partition(|&row| batch.place(row).is_some());
@@ -327,8 +299,7 @@ impl Scan {
             for row in without {
                 // Those of the same row of the stage before come before it.
                 let (mut sure, mut open) = (false, false);
-                while let Some((element, first)) = picked.get(at, conditions).filter(|p| p.0 < row)
-                {
+                while let Some((element, first)) = picked.get(at, conditions).filter(|p| p.0 < row) {
                     if parent(element) == parent(row) {
                         sure |= first == matching;
                         open = true;
@@ -376,8 +347,7 @@ impl Scan {
 
     /// InstrCountFiltered1() of instrument.h.
     pub unsafe fn note_removed(&mut self, instrument: *mut pg_sys::Instrumentation) {
-        let removed =
-            std::mem::take(&mut self.removed) + std::mem::take(&mut self.source.passed_over);
+        let removed = std::mem::take(&mut self.removed) + std::mem::take(&mut self.source.passed_over);
         if let Some(instrument) = instrument.as_mut() {
             instrument.nfiltered1 += removed as f64;
         }
@@ -444,8 +414,8 @@ impl Scan {
         true
     }
 
-    /// Whether a row of a stage's batch passes the conditions that are left. It becomes the row we are at, unless none is left and only its
-    /// number matters.
+    /// Whether a row of a stage's batch passes the conditions that are left. It becomes the row we are at, unless none
+    /// is left and only its number matters.
     unsafe fn looks_good(
         &mut self,
         stage: usize,
@@ -521,7 +491,8 @@ impl Scan {
         }
     }
 
-    /// The next rows of a stage that pass. All of a batch if `eager`: then rows are looked at before they are asked for.
+    /// The next rows of a stage that pass. All of a batch if `eager`: then rows are looked at before they are asked
+    /// for.
     unsafe fn run(&mut self, stage: usize, eager: bool) -> Option<Run> {
         if !self.advance_stage(stage, true, eager) {
             return None;
@@ -542,11 +513,11 @@ impl Scan {
             others.is_some_and(|others| others.has(columns.place(row)))
         };
         let at = found.at as usize;
-        if let (Picked::Decided(rows), 0) = (&mut *picked, at) {
-            if !rows.iter().any(|&row| is_other(row)) {
-                let rows = std::mem::take(rows);
-                return Some(Run::Leaf(columns, rows));
-            }
+        if let (Picked::Decided(rows), 0) = (&mut *picked, at)
+            && !rows.iter().any(|&row| is_other(row))
+        {
+            let rows = std::mem::take(rows);
+            return Some(Run::Leaf(columns, rows));
         }
         let (row, _) = picked.get(at, conditions).expect("the row it is at");
         if is_other(row) {

@@ -70,12 +70,7 @@ impl Shape {
         let mut words = vec![self.all as i32, place(self.table), self.conditions as i32];
         for level in &self.levels {
             let (matching, others) = (level.matching as i32, level.others as i32);
-            words.extend([
-                place(level.function),
-                i32::from(level.outer),
-                matching,
-                others,
-            ]);
+            words.extend([place(level.function), i32::from(level.outer), matching, others]);
         }
         list(words.into_iter().map(|word| makeInteger(word)))
     }

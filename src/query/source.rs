@@ -1,10 +1,10 @@
 //! Walking a table in units: the rows of a leaf that a snapshot sees, or those of a row page.
 
-use crate::am::block::{locate, Block, Place};
+use crate::am::block::{Block, Place, locate};
 use crate::columnar::{self, OpenLeaf, Pick};
 use crate::pg::stats::{count_rows, count_scan};
 use crate::storage::manifest;
-use amax_lsm::{tid, Origin};
+use amax_lsm::{Origin, tid};
 use pgrx::pg_sys;
 use std::ops::Range;
 use std::rc::Rc;
@@ -71,12 +71,7 @@ pub struct Source {
 }
 
 impl Source {
-    pub fn new(
-        rel: pg_sys::Relation,
-        snapshot: pg_sys::Snapshot,
-        end: u32,
-        position: Position,
-    ) -> Source {
+    pub fn new(rel: pg_sys::Relation, snapshot: pg_sys::Snapshot, end: u32, position: Position) -> Source {
         columnar::let_go();
         Source {
             rel,
@@ -187,8 +182,7 @@ impl Source {
                     if skip(&leaf) {
                         self.met.skipped += 1;
                         // For the statistics, which have them as heap's do, they are read.
-                        let read =
-                            columnar::count_of_blocks(rel, &leaf, blocks.clone(), self.snapshot);
+                        let read = columnar::count_of_blocks(rel, &leaf, blocks.clone(), self.snapshot);
                         let Ok(rows) = read else {
                             self.take_again(blocks, forward);
                             continue;
@@ -245,7 +239,8 @@ struct Run {
     leaf: usize,
 }
 
-/// The leaf that block `v` is in, and the blocks around it that are as well; None if it is not columnar, or has no rows.
+/// The leaf that block `v` is in, and the blocks around it that are as well; None if it is not columnar, or has no
+/// rows.
 fn run_around(rel: pg_sys::Relation, v: u32) -> Option<(Range<u32>, Run)> {
     let (manifest, component, directory) = loop {
         let Place::Columnar(manifest, component) = locate(rel, v) else {

@@ -4,10 +4,7 @@ use pgrx::pg_sys;
 
 /// Calls `visit` for a node and those below, in order; where it says false, what is below is left out.
 pub unsafe fn walk(node: *mut pg_sys::Node, visit: &mut dyn FnMut(*mut pg_sys::Node) -> bool) {
-    unsafe extern "C-unwind" fn step(
-        node: *mut pg_sys::Node,
-        context: *mut std::ffi::c_void,
-    ) -> bool {
+    unsafe extern "C-unwind" fn step(node: *mut pg_sys::Node, context: *mut std::ffi::c_void) -> bool {
         if node.is_null() {
             return false;
         }
@@ -27,10 +24,7 @@ pub unsafe fn rewrite(
     change: &mut dyn FnMut(*mut pg_sys::Node) -> Option<*mut pg_sys::Node>,
 ) -> *mut pg_sys::Node {
     type Change<'a> = &'a mut dyn FnMut(*mut pg_sys::Node) -> Option<*mut pg_sys::Node>;
-    unsafe extern "C-unwind" fn step(
-        node: *mut pg_sys::Node,
-        context: *mut std::ffi::c_void,
-    ) -> *mut pg_sys::Node {
+    unsafe extern "C-unwind" fn step(node: *mut pg_sys::Node, context: *mut std::ffi::c_void) -> *mut pg_sys::Node {
         if node.is_null() {
             return node;
         }
@@ -41,14 +35,9 @@ pub unsafe fn rewrite(
     step(node, &mut change as *mut _ as *mut std::ffi::c_void)
 }
 
-type Mutator =
-    unsafe extern "C-unwind" fn(*mut pg_sys::Node, *mut std::ffi::c_void) -> *mut pg_sys::Node;
+type Mutator = unsafe extern "C-unwind" fn(*mut pg_sys::Node, *mut std::ffi::c_void) -> *mut pg_sys::Node;
 
-unsafe fn mutate(
-    node: *mut pg_sys::Node,
-    step: Mutator,
-    context: *mut std::ffi::c_void,
-) -> *mut pg_sys::Node {
+unsafe fn mutate(node: *mut pg_sys::Node, step: Mutator, context: *mut std::ffi::c_void) -> *mut pg_sys::Node {
     #[cfg(feature = "pg15")]
     {
         // Declared without arguments in nodeFuncs.h.
@@ -92,10 +81,7 @@ pub unsafe fn make<T>(tag: pg_sys::NodeTag) -> *mut T {
 }
 
 /// ExecEvalExpr() in the expression context's memory for one row. PostgreSQL's errors must not jump over our frames.
-pub unsafe fn eval(
-    state: *mut pg_sys::ExprState,
-    econtext: *mut pg_sys::ExprContext,
-) -> (pg_sys::Datum, bool) {
+pub unsafe fn eval(state: *mut pg_sys::ExprState, econtext: *mut pg_sys::ExprContext) -> (pg_sys::Datum, bool) {
     let old = pg_sys::MemoryContextSwitchTo((*econtext).ecxt_per_tuple_memory);
     let mut null = false;
     let function = (*state)

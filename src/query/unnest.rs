@@ -1,12 +1,14 @@
-//! Unnesting in a scan: batches whose rows are elements of arrays, or fields of objects, read from the columns below; and PostgreSQL's own function for the
-//! rows whose value at the path the columns do not hold as an array, and for those of row pages.
+//! Unnesting in a scan: batches whose rows are elements of arrays, or fields of objects, read from the columns below;
+//! and PostgreSQL's own function for the rows whose value at the path the columns do not hold as an array, and for
+//! those of row pages.
 
 use super::entry::Entry;
 use amax_format::{Parts, PathStep, Unnest};
 use pgrx::pg_sys;
 use std::ffi::CStr;
 
-/// The arrays that a scan unnests, each one in the elements of the one before; or objects, of whose fields the same is said.
+/// The arrays that a scan unnests, each one in the elements of the one before; or objects, of whose fields the same is
+/// said.
 pub struct Arrays {
     /// The document, from 0.
     pub attribute: usize,
@@ -55,10 +57,12 @@ fn key(step: PathStep) -> Vec<u8> {
 fn wanted(entries: &[Entry], level: usize, next: Option<usize>) -> Vec<Vec<PathStep>> {
     let mut found: Vec<Vec<PathStep>> = Vec::new();
     for (i, entry) in entries.iter().enumerate() {
-        if let Entry::Path(path) = entry {
-            if path.level == level && Some(i) != next && !found.contains(&path.steps) {
-                found.push(path.steps.clone());
-            }
+        if let Entry::Path(path) = entry
+            && path.level == level
+            && Some(i) != next
+            && !found.contains(&path.steps)
+        {
+            found.push(path.steps.clone());
         }
     }
     found
@@ -103,11 +107,7 @@ impl Function {
         Function {
             array,
             parts,
-            call: pg_sys::ExecInitTableFunctionResult(
-                call as *mut pg_sys::Expr,
-                econtext,
-                &mut (*node).ps,
-            ),
+            call: pg_sys::ExecInitTableFunctionResult(call as *mut pg_sys::Expr, econtext, &mut (*node).ps),
             econtext,
             argument_context: context((*estate).es_query_cxt, c"amax unnest arguments"),
             desc,
@@ -122,13 +122,8 @@ impl Function {
     pub unsafe fn call(&mut self) {
         self.clear();
         pg_sys::MemoryContextReset((*self.econtext).ecxt_per_tuple_memory);
-        self.results = pg_sys::ExecMakeTableFunctionResult(
-            self.call,
-            self.econtext,
-            self.argument_context,
-            self.desc,
-            false,
-        );
+        self.results =
+            pg_sys::ExecMakeTableFunctionResult(self.call, self.econtext, self.argument_context, self.desc, false);
         self.ordinality = Some(0);
     }
 

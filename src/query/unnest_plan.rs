@@ -1,8 +1,9 @@
-//! Planning scans that unnest: a join of our scan and a function in FROM that takes an array of its documents apart, as one node.
+//! Planning scans that unnest: a join of our scan and a function in FROM that takes an array of its documents apart, as
+//! one node.
 //!
 //! PostgreSQL's own nested loop of the two is planned as well, and its pieces are taken: its conditions, in its order.
 
-use super::entry::{collect, collect_elements, entry_of, target_list, variables, Entry};
+use super::entry::{Entry, collect, collect_elements, entry_of, target_list, variables};
 use super::methods::{PathMethods, ScanMethods};
 use super::path::{call_of, path_of};
 use super::plan;
@@ -29,8 +30,7 @@ pub static SCAN: ScanMethods = ScanMethods(CustomScanMethods {
 /// The expression without the PlaceHolderVars in it.
 unsafe fn bare(node: *mut Node) -> *mut Node {
     rewrite(node, &mut |node| {
-        is_a(node, NodeTag::T_PlaceHolderVar)
-            .then(|| bare((*(node as *mut PlaceHolderVar)).phexpr as *mut Node))
+        is_a(node, NodeTag::T_PlaceHolderVar).then(|| bare((*(node as *mut PlaceHolderVar)).phexpr as *mut Node))
     })
 }
 
@@ -44,8 +44,8 @@ unsafe fn unnests(function: Index, rte: *mut RangeTblEntry) -> Option<(Index, Un
     }
 }
 
-/// The relation of the documents that a call takes apart: jsonb_array_elements[_text], jsonb_each[_text] or jsonb_object_keys of a path by
-/// keys, or of a whole document or element.
+/// The relation of the documents that a call takes apart: jsonb_array_elements[_text], jsonb_each[_text] or
+/// jsonb_object_keys of a path by keys, or of a whole document or element.
 pub unsafe fn unnested_by(call: *mut Node, relation: Index) -> Option<(Index, Unnesting)> {
     let (function, args) = call_of(call)?;
     let by = Unnesting::by(relation, function)?;
@@ -60,14 +60,12 @@ pub unsafe fn unnested_by(call: *mut Node, relation: Index) -> Option<(Index, Un
         return (keys && !path.text).then(|| (base.get(), by));
     }
     let var = array as *mut Var;
-    (is_a(array, NodeTag::T_Var)
-        && (*var).varattno > 0
-        && (*var).varlevelsup == 0
-        && (*var).vartype == JSONBOID)
+    (is_a(array, NodeTag::T_Var) && (*var).varattno > 0 && (*var).varlevelsup == 0 && (*var).vartype == JSONBOID)
         .then(|| ((*var).varno as Index, by))
 }
 
-/// The relations whose functions take arrays of relation `table` apart, and those that take apart arrays in their elements.
+/// The relations whose functions take arrays of relation `table` apart, and those that take apart arrays in their
+/// elements.
 pub unsafe fn unnesting(root: *mut PlannerInfo, table: Index) -> Vec<Index> {
     let mut found = vec![table];
     for (i, rte) in nodes((*(*root).parse).rtable).into_iter().enumerate() {
@@ -135,13 +133,9 @@ pub unsafe fn add_paths(
     }
 }
 
-/// Whether something is computed of elements below the outer join that our node, which computes it above, would not find NULL there.
-/// Paths are strict.
-unsafe fn computes_before_join(
-    joinrel: *mut RelOptInfo,
-    by: Unnesting,
-    extra: *mut JoinPathExtraData,
-) -> bool {
+/// Whether something is computed of elements below the outer join that our node, which computes it above, would not
+/// find NULL there. Paths are strict.
+unsafe fn computes_before_join(joinrel: *mut RelOptInfo, by: Unnesting, extra: *mut JoinPathExtraData) -> bool {
     let mut found = false;
     let mut look = |node: *mut Node| {
         walk(node, &mut |node| {
@@ -154,9 +148,7 @@ unsafe fn computes_before_join(
             true
         });
     };
-    nodes((*(*joinrel).reltarget).exprs)
-        .into_iter()
-        .for_each(&mut look);
+    nodes((*(*joinrel).reltarget).exprs).into_iter().for_each(&mut look);
     for restriction in nodes((*extra).restrictlist) {
         look((*(restriction as *mut RestrictInfo)).clause as *mut Node);
     }
@@ -326,8 +318,7 @@ unsafe extern "C-unwind" fn plan_path(
 /// Whether a plan is one of our scans.
 pub unsafe fn is_ours(plan: *mut Node) -> bool {
     let methods = (*(plan as *mut CustomScan)).methods;
-    is_a(plan, NodeTag::T_CustomScan)
-        && (std::ptr::eq(methods, &plan::SCAN.0) || std::ptr::eq(methods, &SCAN.0))
+    is_a(plan, NodeTag::T_CustomScan) && (std::ptr::eq(methods, &plan::SCAN.0) || std::ptr::eq(methods, &SCAN.0))
 }
 
 /// Our scan among paths, if it needs nothing of other relations.

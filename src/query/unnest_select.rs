@@ -1,9 +1,10 @@
-//! A set-returning function in the select list as one in FROM, where the two are the same to the letter: then a scan unnests
-//! (unnest_plan), and what the planner does with a join's rows it does with elements.
+//! A set-returning function in the select list as one in FROM, where the two are the same to the letter: then a scan
+//! unnests (unnest_plan), and what the planner does with a join's rows it does with elements.
 //!
-//! PostgreSQL calls such a function for each row that FROM and WHERE give (ProjectSet), before it groups and sorts if keys are made of its
-//! results, else after. This is done when subqueries have been pulled up and conditions pushed down, so that the function stays as much
-//! of a barrier to them as it was; but before, in a subquery that computes nothing else: then nobody can tell, and it is pulled up.
+//! PostgreSQL calls such a function for each row that FROM and WHERE give (ProjectSet), before it groups and sorts if
+//! keys are made of its results, else after. This is done when subqueries have been pulled up and conditions pushed
+//! down, so that the function stays as much of a barrier to them as it was; but before, in a subquery that computes
+//! nothing else: then nobody can tell, and it is pulled up.
 
 use super::path::path_of;
 use super::plan::columnar_share;
@@ -125,12 +126,12 @@ pub unsafe fn move_to_from(root: *mut pg_sys::PlannerInfo, relid: pg_sys::Index)
         // make_sort_input_target() of planner.c.
         parse.sortClause.is_null() || entries().any(|(old, _)| old.key != 0 && returns_set(&old))
     };
-    // What is computed of elements before the sort may be put off until after it where it is no function's result itself.
+    // What is computed of elements before the sort may be put off until after it where it is no function's result
+    // itself.
     let put_off = !parse.sortClause.is_null()
-        && entries()
-            .any(|(old, new)| old.key == 0 && returns_set(&old) && !is_safe(new.expression));
-    // What is beside the last function is computed for rows without elements as well, unless something is computed of its result
-    // (split_pathtarget_at_srfs() of tlist.c).
+        && entries().any(|(old, new)| old.key == 0 && returns_set(&old) && !is_safe(new.expression));
+    // What is beside the last function is computed for rows without elements as well, unless something is computed of
+    // its result (split_pathtarget_at_srfs() of tlist.c).
     let beside = || entries().filter(|(old, _)| !groups || grouped.contains(&old.key));
     let computed_after = moved.selects || beside().any(|(_, new)| moved.is_in(new.expression));
     let harmless = computed_after || beside().all(|(_, new)| is_safe(new.expression));
@@ -189,11 +190,7 @@ struct Moved {
 
 impl Moved {
     /// None if there is a function that is not for us, or if two are called side by side.
-    unsafe fn of(
-        target_list: *mut pg_sys::List,
-        relid: pg_sys::Index,
-        before: usize,
-    ) -> Option<Moved> {
+    unsafe fn of(target_list: *mut pg_sys::List, relid: pg_sys::Index, before: usize) -> Option<Moved> {
         let mut moved = Moved {
             calls: Vec::new(),
             target_list,
@@ -229,9 +226,7 @@ impl Moved {
         let mut found = false;
         walk(expression, &mut |node| {
             let var = node as *mut pg_sys::Var;
-            found |= node != expression
-                && is_a(node, NodeTag::T_Var)
-                && (*var).varno as pg_sys::Index == last;
+            found |= node != expression && is_a(node, NodeTag::T_Var) && (*var).varno as pg_sys::Index == last;
             true
         });
         found
@@ -239,11 +234,7 @@ impl Moved {
 }
 
 /// Puts a function into FROM.
-unsafe fn add(
-    parse: &mut pg_sys::Query,
-    call: *mut pg_sys::FuncExpr,
-    by: Unnesting,
-) -> *mut pg_sys::RangeTblEntry {
+unsafe fn add(parse: &mut pg_sys::Query, call: *mut pg_sys::FuncExpr, by: Unnesting) -> *mut pg_sys::RangeTblEntry {
     let function = make::<pg_sys::RangeTblFunction>(NodeTag::T_RangeTblFunction);
     (*function).funcexpr = call as *mut pg_sys::Node;
     (*function).funccolcount = by.columns().len() as i32;
@@ -314,12 +305,8 @@ unsafe fn is_safe(expression: *mut pg_sys::Node) -> bool {
             return false;
         }
         safe &= match (*node).type_ {
-            NodeTag::T_FuncExpr => {
-                pg_sys::get_func_leakproof((*(node as *mut pg_sys::FuncExpr)).funcid)
-            }
-            NodeTag::T_OpExpr => {
-                pg_sys::get_func_leakproof((*(node as *mut pg_sys::OpExpr)).opfuncid)
-            }
+            NodeTag::T_FuncExpr => pg_sys::get_func_leakproof((*(node as *mut pg_sys::FuncExpr)).funcid),
+            NodeTag::T_OpExpr => pg_sys::get_func_leakproof((*(node as *mut pg_sys::OpExpr)).opfuncid),
             NodeTag::T_Var
             | NodeTag::T_Const
             | NodeTag::T_RelabelType

@@ -32,9 +32,7 @@ impl Unnesting {
 
     pub fn columns(self) -> &'static [Column] {
         match self.function {
-            pg_sys::F_JSONB_ARRAY_ELEMENTS | pg_sys::F_JSONB_ARRAY_ELEMENTS_TEXT => {
-                &[Column::Value]
-            }
+            pg_sys::F_JSONB_ARRAY_ELEMENTS | pg_sys::F_JSONB_ARRAY_ELEMENTS_TEXT => &[Column::Value],
             pg_sys::F_JSONB_EACH | pg_sys::F_JSONB_EACH_TEXT => &[Column::Key, Column::Value],
             pg_sys::F_JSONB_OBJECT_KEYS => &[Column::Key],
             _ => &[],

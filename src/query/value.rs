@@ -30,9 +30,7 @@ pub unsafe fn over_json(expression: *mut pg_sys::Node) -> *mut pg_sys::ExprState
 pub unsafe fn part(leaf: &OpenLeaf, at: usize, keys: &Keys, row: usize) -> (pg_sys::Datum, bool) {
     let part = leaf.part(at, keys);
     let mut buffer = Vec::new();
-    let found = part
-        .get(row, &mut buffer)
-        .unwrap_or_else(|e| crate::columnar::raise(e));
+    let found = part.get(row, &mut buffer).unwrap_or_else(|e| crate::columnar::raise(e));
     if found.is_some() {
         return datum_of(found, false);
     }
@@ -41,9 +39,7 @@ pub unsafe fn part(leaf: &OpenLeaf, at: usize, keys: &Keys, row: usize) -> (pg_s
     let mut empty = amax_jsonb::Builder::new();
     empty.begin_object();
     empty.end_object();
-    let empty = empty
-        .finish()
-        .unwrap_or_else(|e| crate::columnar::raise(e.into()));
+    let empty = empty.finish().unwrap_or_else(|e| crate::columnar::raise(e.into()));
     (datum::of_bytes(&empty), missing)
 }
 
@@ -60,7 +56,8 @@ pub unsafe fn answer(answers: &Dense, row: usize) -> Option<(pg_sys::Datum, bool
     Some((value, false))
 }
 
-/// The value at a path in a row, as jsonb or as text, in the current memory context; `place` is the row's place in the path's column.
+/// The value at a path in a row, as jsonb or as text, in the current memory context; `place` is the row's place in the
+/// path's column.
 pub unsafe fn path_value<'a>(
     dense: &Dense,
     row: usize,
@@ -104,9 +101,7 @@ pub unsafe fn datum_of(found: Option<Scalar<'_>>, text: bool) -> (pg_sys::Datum,
     let value = match found {
         None => None,
         Some(Scalar::Null) if text => None,
-        Some(Scalar::Int(v)) if text => {
-            Some(datum::of_bytes(itoa::Buffer::new().format(v).as_bytes()))
-        }
+        Some(Scalar::Int(v)) if text => Some(datum::of_bytes(itoa::Buffer::new().format(v).as_bytes())),
         Some(Scalar::String(string)) if text => Some(datum::of_bytes(string)),
         Some(Scalar::Payload(payload)) => {
             let json = datum::of_bytes(payload);
@@ -120,9 +115,8 @@ pub unsafe fn datum_of(found: Option<Scalar<'_>>, text: bool) -> (pg_sys::Datum,
 
 /// A boolean, or a number that is no integer, as `->>` shows it.
 fn text_of(scalar: Scalar<'_>) -> String {
-    let number = |payload: &[u8]| {
-        amax_jsonb::numeric::to_text(payload).unwrap_or_else(|e| crate::columnar::raise(e.into()))
-    };
+    let number =
+        |payload: &[u8]| amax_jsonb::numeric::to_text(payload).unwrap_or_else(|e| crate::columnar::raise(e.into()));
     match scalar {
         Scalar::Bool(b) => b.to_string(),
         Scalar::Decimal { mantissa, scale } => {
@@ -141,8 +135,7 @@ fn text_of(scalar: Scalar<'_>) -> String {
 
 /// jsonb as text.
 unsafe fn text_of_json(json: pg_sys::Datum) -> pg_sys::Datum {
-    let text: &std::ffi::CStr =
-        pgrx::direct_function_call(pg_sys::jsonb_out, &[Some(json)]).expect("jsonb has a text");
+    let text: &std::ffi::CStr = pgrx::direct_function_call(pg_sys::jsonb_out, &[Some(json)]).expect("jsonb has a text");
     datum::of_bytes(text.to_bytes())
 }
 
@@ -157,7 +150,5 @@ fn payload_of(scalar: Scalar<'_>) -> Vec<u8> {
         Scalar::Numeric(payload) => builder.numeric(payload),
         Scalar::String(s) => builder.string(s),
     }
-    builder
-        .finish()
-        .unwrap_or_else(|e| crate::columnar::raise(e.into()))
+    builder.finish().unwrap_or_else(|e| crate::columnar::raise(e.into()))
 }

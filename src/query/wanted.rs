@@ -12,7 +12,8 @@ pub unsafe fn wanted_of(
     rel: *mut pg_sys::RelOptInfo,
     found: &mut Vec<*mut pg_sys::Node>,
 ) {
-    // What must be there because the plan above refers to it; paths within what the query computes come first, as they are.
+    // What must be there because the plan above refers to it; paths within what the query computes come first, as they
+    // are.
     let parse = (*root).parse;
     let mut sources = nodes((*root).processed_tlist);
     sources.push((*parse).havingQual);
@@ -49,10 +50,7 @@ pub unsafe fn wanted_of(
 }
 
 /// From the topmost parent down to `relid`, the links of an inheritance tree.
-pub unsafe fn ancestry(
-    root: *mut pg_sys::PlannerInfo,
-    relid: pg_sys::Index,
-) -> Vec<*mut pg_sys::AppendRelInfo> {
+pub unsafe fn ancestry(root: *mut pg_sys::PlannerInfo, relid: pg_sys::Index) -> Vec<*mut pg_sys::AppendRelInfo> {
     let mut chain = Vec::new();
     let mut at = relid;
     while !(*root).append_rel_array.is_null() {

@@ -1,6 +1,6 @@
 //! Byte strings across pages: manifests, directories, leaf images.
 
-use super::buffer::{Change, Kind, Pin, PAYLOAD};
+use super::buffer::{Change, Kind, PAYLOAD, Pin};
 use super::damage::corrupt;
 use super::hand;
 use crate::memory;
@@ -13,14 +13,11 @@ use std::sync::atomic::{AtomicI32, AtomicU32, Ordering::Relaxed};
 /// Pages logged by one generic WAL record.
 const PER_RECORD: usize = 4;
 
-/// Writes `bytes` to free pages, then appended ones. Nothing refers to them until the caller publishes the blob; a crash
-/// before that leaks them until VACUUM finds them.
+/// Writes `bytes` to free pages, then appended ones. Nothing refers to them until the caller publishes the blob; a
+/// crash before that leaks them until VACUUM finds them.
 pub fn write(rel: pg_sys::Relation, free: &mut FreeSpace, bytes: &[u8]) -> Blob {
     let pages = bytes.len().div_ceil(PAYLOAD) as u32;
-    let mut reused = free
-        .take(pages)
-        .into_iter()
-        .flat_map(|e| e.start..e.start + e.len);
+    let mut reused = free.take(pages).into_iter().flat_map(|e| e.start..e.start + e.len);
     let mut extents: Vec<Extent> = Vec::new();
     for group in bytes.chunks(PAYLOAD * PER_RECORD) {
         let mut change = Change::begin(rel);
@@ -41,10 +38,7 @@ pub fn write(rel: pg_sys::Relation, free: &mut FreeSpace, bytes: &[u8]) -> Blob 
             change.payload_mut(page)[..chunk.len()].copy_from_slice(chunk);
             match extents.last_mut() {
                 Some(last) if last.start + last.len == block => last.len += 1,
-                _ => extents.push(Extent {
-                    start: block,
-                    len: 1,
-                }),
+                _ => extents.push(Extent { start: block, len: 1 }),
             }
         }
         change.commit();
@@ -65,7 +59,8 @@ pub fn read(rel: pg_sys::Relation, blob: &Blob, offset: u64, len: usize) -> Vec<
     })
 }
 
-/// The same for bytes that have a checksum of their own: they do not change while anybody may read them, so a pin is enough.
+/// The same for bytes that have a checksum of their own: they do not change while anybody may read them, so a pin is
+/// enough.
 pub fn read_checked(rel: pg_sys::Relation, blob: &Blob, offset: u64, len: usize) -> Vec<u8> {
     pieces(rel, blob, offset, len, |pin, part, bytes| {
         // SAFETY: nobody changes the page (above).
@@ -79,8 +74,8 @@ pub struct Buffers {
     reads: AtomicU32,
 }
 
-/// One read in so many looks its page up anew (see [`Pin::read_recent`]), and a step between numbers of reads that spreads these over
-/// all pages, however regular the order is in which they are read.
+/// One read in so many looks its page up anew (see [`Pin::read_recent`]), and a step between numbers of reads that
+/// spreads these over all pages, however regular the order is in which they are read.
 const LOOK_UP: u32 = 8;
 const STEP: u32 = 0x9E37_79B9;
 
@@ -124,8 +119,9 @@ thread_local! {
     static TWO_PAGES: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Passes the bytes that [`read_checked`] reads to `f`, without a copy if they are in one page, and a number for the buffers they are in:
-/// pages are checked when they come into a buffer, not again while they stay, or come back to the same one. It is 0 for more than two pages.
+/// Passes the bytes that [`read_checked`] reads to `f`, without a copy if they are in one page, and a number for the
+/// buffers they are in: pages are checked when they come into a buffer, not again while they stay, or come back to the
+/// same one. It is 0 for more than two pages.
 pub fn visit_checked<R>(
     rel: pg_sys::Relation,
     blob: &Blob,
@@ -182,8 +178,8 @@ fn past_end(rel: pg_sys::Relation, blob: &Blob, at: u64) -> ! {
     corrupt(rel, 0, &detail)
 }
 
-/// Checks every page that a blob was written to, also where nothing is read. (A manifest may have more, taken in vain: what is on those nobody
-/// knows after a crash.)
+/// Checks every page that a blob was written to, also where nothing is read. (A manifest may have more, taken in vain:
+/// what is on those nobody knows after a crash.)
 pub fn check(rel: pg_sys::Relation, blob: &Blob) {
     let pages = blob.extents.iter().flat_map(|e| e.start..e.start + e.len);
     for page in pages.take(blob.len.div_ceil(PAYLOAD as u64) as usize) {

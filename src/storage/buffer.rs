@@ -1,8 +1,8 @@
 //! Pins, locks and logged changes of pages in a relation's main fork.
 //!
-//! Every page that is not a row page looks *full and empty* to PostgreSQL (`pd_lower = pd_upper =` end of the header), so
-//! that hio.c never puts a tuple there and a sequential reader of line pointers finds none. What is ours starts behind
-//! the header: a tag (magic and kind), a checksum, then the payload (crates/lsm `page`).
+//! Every page that is not a row page looks *full and empty* to PostgreSQL (`pd_lower = pd_upper =` end of the header),
+//! so that hio.c never puts a tuple there and a sequential reader of line pointers finds none. What is ours starts
+//! behind the header: a tag (magic and kind), a checksum, then the payload (crates/lsm `page`).
 
 use super::damage::corrupt;
 use super::{checked, wal};
@@ -24,8 +24,8 @@ pub enum Kind {
     Blob = 4,
 }
 
-/// True when an error is on its way through us. PostgreSQL's abort then releases locks and pins (and has already reset the
-/// interrupt holdoff count that a release would decrement), so destructors keep out of its way.
+/// True when an error is on its way through us. PostgreSQL's abort then releases locks and pins (and has already reset
+/// the interrupt holdoff count that a release would decrement), so destructors keep out of its way.
 fn aborting() -> bool {
     std::thread::panicking()
 }
@@ -47,15 +47,16 @@ impl Pin {
         })
     }
 
-    /// The same; from here on nobody has the page's cleanup lock. A pin alone keeps others from getting it, not who has it already.
+    /// The same; from here on nobody has the page's cleanup lock. A pin alone keeps others from getting it, not who has
+    /// it already.
     pub fn hold(rel: pg_sys::Relation, block: u32) -> Pin {
         let pin = Pin::read(rel, block);
         drop(pin.share());
         pin
     }
 
-    /// The block if it is still in this buffer, without looking it up. PostgreSQL does not count that as a use of the buffer, so who does it
-    /// again and again looks the block up now and then, or the page is evicted.
+    /// The block if it is still in this buffer, without looking it up. PostgreSQL does not count that as a use of the
+    /// buffer, so who does it again and again looks the block up now and then, or the page is evicted.
     pub fn read_recent(rel: pg_sys::Relation, block: u32, recent: pg_sys::Buffer) -> Option<Pin> {
         // SAFETY: a buffer number that a pin had.
         unsafe { crate::compat::read_recent(rel, block, recent) }.then(|| Pin(recent))
@@ -84,7 +85,8 @@ impl Pin {
         std::slice::from_raw_parts(start, PAYLOAD)
     }
 
-    /// Whether the page is one of ours, of any kind; as of now, if it is not locked. A row page does not look full and empty.
+    /// Whether the page is one of ours, of any kind; as of now, if it is not locked. A row page does not look full and
+    /// empty.
     pub fn seems_ours(&self) -> bool {
         // SAFETY: the page is pinned.
         unsafe {
@@ -139,7 +141,7 @@ impl Drop for Pin {
 pub fn prefetch(buffer: pg_sys::Buffer, at: usize) {
     #[cfg(target_arch = "x86_64")]
     if let Ok(buffer) = usize::try_from(buffer - 1) {
-        use std::arch::x86_64::{_mm_prefetch, _MM_HINT_T0};
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         // SAFETY: addresses of shared memory, of a buffer that was pinned before; a prefetch reads nothing.
         unsafe {
             _mm_prefetch::<_MM_HINT_T0>(pg_sys::BufferDescriptors.add(buffer) as *const i8);
@@ -190,7 +192,7 @@ impl Lock<'_> {
 impl Drop for Lock<'_> {
     fn drop(&mut self) {
         if !aborting() {
-            unsafe { pg_sys::LockBuffer(self.0 .0, pg_sys::BUFFER_LOCK_UNLOCK as i32) }
+            unsafe { pg_sys::LockBuffer(self.0.0, pg_sys::BUFFER_LOCK_UNLOCK as i32) }
         }
     }
 }
@@ -211,11 +213,7 @@ fn check_tag(rel: pg_sys::Relation, block: u32, page: &[u8], kind: Kind) {
         corrupt(rel, block, &detail);
     }
     if tag != MAGIC | kind as u32 {
-        corrupt(
-            rel,
-            block,
-            &format!("expected a {kind:?} page, found tag {tag:#010x}"),
-        );
+        corrupt(rel, block, &format!("expected a {kind:?} page, found tag {tag:#010x}"));
     }
 }
 
@@ -278,8 +276,8 @@ impl Change {
         self.add(buffer, true, wal::Image::empty())
     }
 
-    /// Makes a row page, which the caller has locked exclusively and keeps, one of ours. What else was on it stays behind the tag: the
-    /// record is short.
+    /// Makes a row page, which the caller has locked exclusively and keeps, one of ours. What else was on it stays
+    /// behind the tag: the record is short.
     pub fn give_up(&mut self, buffer: pg_sys::Buffer, kind: Kind) {
         let handle = self.borrowed(buffer);
         self.make_ours(handle, kind);
@@ -359,15 +357,16 @@ impl Drop for Change {
     }
 }
 
-/// Whether changes of row pages are logged as whole pages. Hint bits are not in the WAL, so the page on a standby may have others;
-/// wal_consistency_checking takes that for damage (generic_mask() lets no bit differ), unless it is told the whole page.
+/// Whether changes of row pages are logged as whole pages. Hint bits are not in the WAL, so the page on a standby may
+/// have others; wal_consistency_checking takes that for damage (generic_mask() lets no bit differ), unless it is told
+/// the whole page.
 fn log_rows_whole() -> bool {
     // SAFETY: PostgreSQL's array of a flag for each resource manager.
     unsafe { *pg_sys::wal_consistency_checking.add(pg_sys::RmgrIds::RM_GENERIC_ID as usize) }
 }
 
-/// Appends a zeroed block; returns it pinned and locked. The lock is taken before anyone can see the block (RBM_ZERO_AND_LOCK):
-/// hio.c tries a relation's last block, without the extension lock, and adopts a zeroed one.
+/// Appends a zeroed block; returns it pinned and locked. The lock is taken before anyone can see the block
+/// (RBM_ZERO_AND_LOCK): hio.c tries a relation's last block, without the extension lock, and adopts a zeroed one.
 fn extend(rel: pg_sys::Relation) -> (pg_sys::Buffer, u32) {
     unsafe {
         let lock = ExtensionLock::take(rel);

@@ -1,5 +1,5 @@
-//! What a backend remembers of a relation's file, keyed by its relfilenode: things that never change while it exists (where map
-//! pages are), and things checked against the metapage at every use (the manifest).
+//! What a backend remembers of a relation's file, keyed by its relfilenode: things that never change while it exists
+//! (where map pages are), and things checked against the metapage at every use (the manifest).
 
 use amax_lsm::meta::Map;
 use amax_lsm::{Directory, Manifest};
@@ -69,15 +69,16 @@ pub fn with<R>(rel: pg_sys::Relation, f: impl FnOnce(&mut FileCache) -> R) -> R 
     })
 }
 
-/// The relation changed in some way, or any (InvalidOid): VACUUM may have truncated all of its file, under a lock that made us listen before we
-/// look again.
+/// The relation changed in some way, or any (InvalidOid): VACUUM may have truncated all of its file, under a lock that
+/// made us listen before we look again.
 pub fn invalidate(relid: pg_sys::Oid) {
     let all = relid == pg_sys::InvalidOid;
     FILES.with(|files| files.borrow_mut().retain(|_, f| !all && f.relid != relid));
 }
 
-/// What is remembered of the file is about to change, under an AccessExclusiveLock: every backend, here and on standbys, is to forget it before
-/// it gets the lock. At once, not when our transaction commits: it may fail after the change.
+/// What is remembered of the file is about to change, under an AccessExclusiveLock: every backend, here and on
+/// standbys, is to forget it before it gets the lock. At once, not when our transaction commits: it may fail after the
+/// change.
 pub unsafe fn forget_everywhere(rel: pg_sys::Relation) {
     let message = pg_sys::SharedInvalidationMessage {
         rc: pg_sys::SharedInvalRelcacheMsg {

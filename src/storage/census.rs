@@ -12,7 +12,8 @@ pub struct Census {
     pub twice: Vec<u32>,
 }
 
-/// Takes the census of the first `pages` pages by this manifest. Right for as long as nobody can take free pages or retire any.
+/// Takes the census of the first `pages` pages by this manifest. Right for as long as nobody can take free pages or
+/// retire any.
 pub fn take(rel: pg_sys::Relation, manifest: &Manifest, pages: u32) -> Census {
     let mut census = Census {
         known: vec![false; pages as usize],
@@ -43,10 +44,10 @@ pub fn take(rel: pg_sys::Relation, manifest: &Manifest, pages: u32) -> Census {
 
 impl Census {
     fn page(&mut self, page: u32) {
-        if let Some(known) = self.known.get_mut(page as usize) {
-            if std::mem::replace(known, true) {
-                self.twice.push(page);
-            }
+        if let Some(known) = self.known.get_mut(page as usize)
+            && std::mem::replace(known, true)
+        {
+            self.twice.push(page);
         }
     }
 

@@ -1,5 +1,5 @@
-//! Which pages a backend has found sound, so that a page's checksum is computed when somebody has changed the page or it has come into
-//! another buffer, not at each look.
+//! Which pages a backend has found sound, so that a page's checksum is computed when somebody has changed the page or
+//! it has come into another buffer, not at each look.
 
 use super::damage::corrupt;
 use amax_lsm::page;
@@ -9,8 +9,8 @@ use std::cell::Cell;
 /// Buffers remembered.
 const PLACES: usize = 256;
 
-/// A page as it was: its relation's file, its block, its buffer and its LSN. (Pages that are not logged keep theirs: they are looked at
-/// once.)
+/// A page as it was: its relation's file, its block, its buffer and its LSN. (Pages that are not logged keep theirs:
+/// they are looked at once.)
 type Seen = (u32, u32, pg_sys::Buffer, u64);
 
 thread_local! {

@@ -9,10 +9,7 @@ pub fn corrupt(rel: pg_sys::Relation, block: u32, detail: &str) -> ! {
     ereport!(
         ERROR,
         PgSqlErrorCode::ERRCODE_DATA_CORRUPTED,
-        format!(
-            "damaged page in block {block} of relation \"{}\"",
-            rel_name(rel)
-        ),
+        format!("damaged page in block {block} of relation \"{}\"", rel_name(rel)),
         detail.to_string()
     );
 }

@@ -1,5 +1,6 @@
-//! Pages in hand: taken from the free ones or appended by maintenance under way, and in no manifest yet. When it fails they are to be free again;
-//! a crash leaves them to VACUUM's search for lost pages. Pages are in hand once they are pages of ours, not before.
+//! Pages in hand: taken from the free ones or appended by maintenance under way, and in no manifest yet. When it fails
+//! they are to be free again; a crash leaves them to VACUUM's search for lost pages. Pages are in hand once they are
+//! pages of ours, not before.
 
 use amax_lsm::FreeSpace;
 use std::cell::RefCell;

@@ -5,14 +5,15 @@ use super::damage::corrupt;
 use super::meta::BLOCK as META;
 use super::{blob, cache, hand, meta};
 use crate::pg::relation::rel_name;
-use amax_lsm::{meta as layout, Blob, Component, Damaged, Directory, FreeSpace, Manifest};
+use amax_lsm::{Blob, Component, Damaged, Directory, FreeSpace, Manifest, meta as layout};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 use std::rc::Rc;
 
 /// The current manifest.
 pub fn current(rel: pg_sys::Relation) -> Rc<Manifest> {
-    // The metapage's lock keeps the manifest from being replaced while it is read: VACUUM has no snapshot that would hold its pages.
+    // The metapage's lock keeps the manifest from being replaced while it is read: VACUUM has no snapshot that would
+    // hold its pages.
     meta::read(rel, |page| {
         let sequence = layout::sequence(page);
         if sequence == 0 {
@@ -47,26 +48,23 @@ fn load(rel: pg_sys::Relation, pointer: Result<Blob, Damaged>) -> Manifest {
         .unwrap_or_else(|damage| corrupt(rel, META, &format!("manifest: {damage}")))
 }
 
-/// What was being read of a component may be something else by now: the component has been replaced, and its pages given to others. So it
-/// is on a standby only, whose snapshots keep no page of the primary's from being used again; see [`confirm`].
+/// What was being read of a component may be something else by now: the component has been replaced, and its pages
+/// given to others. So it is on a standby only, whose snapshots keep no page of the primary's from being used again;
+/// see [`confirm`].
 #[derive(Debug)]
 pub struct Replaced;
 
-/// Whether our transaction began on a standby. It may be none any more, but what the transaction holds was read when it was.
+/// Whether our transaction began on a standby. It may be none any more, but what the transaction holds was read when it
+/// was.
 pub fn on_standby() -> bool {
     // SAFETY: looks at the state of our transaction.
     unsafe { pg_sys::TransactionStartedDuringRecovery() }
 }
 
-/// Called after something was read of a component: it was right if the component is still there, since its pages are given up by the very
-/// change that replaces it, and replay makes changes one after the other.
+/// Called after something was read of a component: it was right if the component is still there, since its pages are
+/// given up by the very change that replaces it, and replay makes changes one after the other.
 pub fn confirm(rel: pg_sys::Relation, component: u64) -> Result<(), Replaced> {
-    let there = || {
-        current(rel)
-            .components
-            .iter()
-            .any(|known| known.id == component)
-    };
+    let there = || current(rel).components.iter().any(|known| known.id == component);
     if !on_standby() || there() {
         Ok(())
     } else {
@@ -74,9 +72,9 @@ pub fn confirm(rel: pg_sys::Relation, component: u64) -> Result<(), Replaced> {
     }
 }
 
-/// Reads a page that a map leads to, and that may be given up for something else: on a standby that can happen between the look at the map
-/// and the look at the page. Giving a page to others takes several changes of the manifest, so what was read without one in between is right;
-/// `f` says None of a page that is not what it should be.
+/// Reads a page that a map leads to, and that may be given up for something else: on a standby that can happen between
+/// the look at the map and the look at the page. Giving a page to others takes several changes of the manifest, so what
+/// was read without one in between is right; `f` says None of a page that is not what it should be.
 pub fn read_stable<R>(rel: pg_sys::Relation, f: impl Fn() -> Option<R>) -> Option<R> {
     if !on_standby() {
         return f();
@@ -102,8 +100,8 @@ pub fn cancel_replaced() -> ! {
     );
 }
 
-/// Changes the manifest: `f` gets the newest one under the metapage's lock, so changes by different backends do not lose each
-/// other. The old manifest's pages are free then: it is only read under the metapage's lock.
+/// Changes the manifest: `f` gets the newest one under the metapage's lock, so changes by different backends do not
+/// lose each other. The old manifest's pages are free then: it is only read under the metapage's lock.
 pub fn publish<R>(rel: pg_sys::Relation, f: impl FnOnce(&mut Manifest) -> R) -> R {
     publish_if(rel, |_| true, f).expect("there is no condition")
 }
@@ -124,8 +122,9 @@ pub fn publish_if<R>(
     let mut manifest = load(rel, old.clone());
     manifest.stamp(unsafe { pg_sys::ReadNextFullTransactionId() }.value);
     let result = f(&mut manifest);
-    // Pages for the new one come out of its own free space, but not those of the old one, which is to be found after a crash: take them
-    // before writing down what is left. If they are scattered, the metapage has no room for all of their places: those appended lie in a row.
+    // Pages for the new one come out of its own free space, but not those of the old one, which is to be found after a
+    // crash: take them before writing down what is left. If they are scattered, the metapage has no room for all of
+    // their places: those appended lie in a row.
     let pages = pages_needed(&manifest);
     let taken = manifest.free.take_few(pages, layout::MAX_EXTENTS / 2);
     let mut reserved = FreeSpace::default();
@@ -159,8 +158,9 @@ pub fn pages_needed(manifest: &Manifest) -> u32 {
     (manifest.encode().len() + old).div_ceil(super::buffer::PAYLOAD) as u32
 }
 
-/// Takes the free pages, but for those that `kept` says, for somebody under the maintenance lock to write to; what is left is given back when
-/// that is published. An error in between leaves them to VACUUM's search for lost pages (but see `hand`).
+/// Takes the free pages, but for those that `kept` says, for somebody under the maintenance lock to write to; what is
+/// left is given back when that is published. An error in between leaves them to VACUUM's search for lost pages (but
+/// see `hand`).
 pub fn take_free(rel: pg_sys::Relation, kept: fn(&Manifest) -> u64) -> FreeSpace {
     let manifest = current(rel);
     if manifest.free.pages() <= kept(&manifest) {
@@ -189,19 +189,14 @@ pub fn directory(rel: pg_sys::Relation, component: &Component) -> Rc<Directory> 
 }
 
 /// The same for who can look again.
-pub fn read_directory(
-    rel: pg_sys::Relation,
-    component: &Component,
-) -> Result<Rc<Directory>, Replaced> {
+pub fn read_directory(rel: pg_sys::Relation, component: &Component) -> Result<Rc<Directory>, Replaced> {
     if let Some(known) = cache::with(rel, |c| c.directories.get(&component.id).cloned()) {
         return Ok(known);
     }
     let blob = &component.directory;
     let directory = read_blob(rel, component.id, blob, "directory", Directory::decode)?;
     let directory = Rc::new(directory);
-    cache::with(rel, |c| {
-        c.directories.insert(component.id, directory.clone())
-    });
+    cache::with(rel, |c| c.directories.insert(component.id, directory.clone()));
     Ok(directory)
 }
 
@@ -217,10 +212,6 @@ pub fn read_blob<R>(
     confirm(rel, component)?;
     Ok(decoded.unwrap_or_else(|damage| {
         let block = blob.page(0).unwrap_or(0);
-        corrupt(
-            rel,
-            block,
-            &format!("{what} of component {component}: {damage}"),
-        )
+        corrupt(rel, block, &format!("{what} of component {component}: {damage}"))
     }))
 }

@@ -1,12 +1,12 @@
 //! The page maps (crates/lsm `meta::Map`): logical block to row page, row page to logical block, stub directory.
 
-use super::buffer::{physical_blocks, Change, Kind, Pin};
-use super::cache::{file_id, FileId};
+use super::buffer::{Change, Kind, Pin, physical_blocks};
+use super::cache::{FileId, file_id};
 use super::meta::BLOCK as META;
 use super::rowpage::InHeap;
 use super::{cache, meta, rowpage, space};
 use crate::pg::snapshot::check_readers;
-use amax_lsm::meta::{self as layout, get_u32, put_u32, Map, Slot};
+use amax_lsm::meta::{self as layout, Map, Slot, get_u32, put_u32};
 use pgrx::pg_sys;
 use std::cell::RefCell;
 
@@ -33,8 +33,8 @@ pub fn logical(rel: pg_sys::Relation, p: u32) -> Option<u32> {
     get(rel, Map::Reverse, p).checked_sub(1)
 }
 
-/// The logical block of row page `p`; gives it the next one if it has none. Called by whoever put a row there, before anyone else
-/// can know of the row. Pages that hio.c added and nobody used stay without.
+/// The logical block of row page `p`; gives it the next one if it has none. Called by whoever put a row there, before
+/// anyone else can know of the row. Pages that hio.c added and nobody used stay without.
 pub fn adopt(rel: pg_sys::Relation, p: u32) -> u32 {
     if let Some(v) = logical(rel, p) {
         return v;
@@ -83,8 +83,8 @@ thread_local! {
 
 fn note_growth(rel: pg_sys::Relation, v: u32) {
     if unsafe { (*(*rel).rd_rel).relrewrite } != pg_sys::InvalidOid {
-        // A table's new file: the relation ends with the statement. PostgreSQL forgets that it has if a savepoint is rolled back later, and
-        // fails to look it up.
+        // A table's new file: the relation ends with the statement. PostgreSQL forgets that it has if a savepoint is
+        // rolled back later, and fails to look it up.
         return;
     }
     let (file, zeros) = (file_id(rel), v.trailing_zeros().min(31));
@@ -158,8 +158,8 @@ pub fn get_or_make(rel: pg_sys::Relation, map: Map, index: u32, kind: Kind) -> u
 /// Pages of the free space map that are looked at.
 const CANDIDATES: u32 = 16;
 
-/// A row page without a row and without a logical block, locked for the caller, who makes something else of it: whoever finds it in
-/// the free space map looks again under its lock. We wait for none, as the caller holds other pages.
+/// A row page without a row and without a logical block, locked for the caller, who makes something else of it: whoever
+/// finds it in the free space map looks again under its lock. We wait for none, as the caller holds other pages.
 fn unused_row_page(rel: pg_sys::Relation) -> Option<Pin> {
     let guard = InHeap::enter();
     for _ in 0..CANDIDATES {
@@ -188,8 +188,8 @@ fn unused_row_page(rel: pg_sys::Relation) -> Option<Pin> {
     None
 }
 
-/// Whether row page `p`, which the caller has locked and found empty, has a logical block: it gets one only when a row is on it. The
-/// caller may hold the metapage.
+/// Whether row page `p`, which the caller has locked and found empty, has a logical block: it gets one only when a row
+/// is on it. The caller may hold the metapage.
 fn is_mapped(rel: pg_sys::Relation, p: u32) -> bool {
     let v = match slot(rel, Map::Reverse, p) {
         Slot::Inline(at) => word(rel, META, at),
@@ -208,7 +208,8 @@ fn locked(rel: pg_sys::Relation, block: u32) -> pg_sys::Buffer {
     pin.into_buffer()
 }
 
-/// Takes back an entry that leads to a page of kind `kind`, if `f` agrees, which may note that on the page; returns the page.
+/// Takes back an entry that leads to a page of kind `kind`, if `f` agrees, which may note that on the page; returns the
+/// page.
 pub fn take_back(
     rel: pg_sys::Relation,
     map: Map,
@@ -243,13 +244,7 @@ struct Entry {
 
 impl Entry {
     /// The entry's map page must exist.
-    fn open(
-        change: &mut Change,
-        rel: pg_sys::Relation,
-        metapage: usize,
-        map: Map,
-        index: u32,
-    ) -> Entry {
+    fn open(change: &mut Change, rel: pg_sys::Relation, metapage: usize, map: Map, index: u32) -> Entry {
         match slot(rel, map, index) {
             Slot::Inline(at) => Entry { page: metapage, at },
             Slot::Tree { low, .. } => {
@@ -272,8 +267,8 @@ fn slot(rel: pg_sys::Relation, map: Map, index: u32) -> Slot {
     map.slot(index).unwrap_or_else(|| meta::out_of_blocks(rel))
 }
 
-/// The lower map page for `index`, 0 when it does not exist. Map pages never move while a relation keeps its relfilenode, so
-/// they are remembered.
+/// The lower map page for `index`, 0 when it does not exist. Map pages never move while a relation keeps its
+/// relfilenode, so they are remembered.
 fn leaf(rel: pg_sys::Relation, map: Map, index: u32) -> u32 {
     let Slot::Tree { table, mid, .. } = slot(rel, map, index) else {
         return 0;
@@ -282,14 +277,10 @@ fn leaf(rel: pg_sys::Relation, map: Map, index: u32) -> u32 {
     if let Some(block) = cache::with(rel, |c| c.map_pages.get(&key).copied()) {
         return block;
     }
-    // A reader that holds the metapage (see `Change`) must not lock it again: it is read without a lock, which is sound for one aligned word
-    // that only ever goes from 0 to its final value.
+    // A reader that holds the metapage (see `Change`) must not lock it again: it is read without a lock, which is sound
+    // for one aligned word that only ever goes from 0 to its final value.
     let upper = word(rel, META, table);
-    let block = if upper == 0 {
-        0
-    } else {
-        read_map(rel, upper, mid)
-    };
+    let block = if upper == 0 { 0 } else { read_map(rel, upper, mid) };
     if block != 0 {
         cache::with(rel, |c| c.map_pages.insert(key, block));
     }
@@ -299,7 +290,8 @@ fn leaf(rel: pg_sys::Relation, map: Map, index: u32) -> u32 {
 /// One aligned word of a page's payload, read without its content lock.
 fn word(rel: pg_sys::Relation, block: u32, at: usize) -> u32 {
     let pin = Pin::read(rel, block);
-    // SAFETY: the page is pinned, the word is aligned and written by whole-page copies of the same bytes or a single change.
+    // SAFETY: the page is pinned, the word is aligned and written by whole-page copies of the same bytes or a single
+    // change.
     unsafe {
         let start = (pin.page() as *const u8).add(super::buffer::PAGE_HEADER + 8 + at);
         u32::from_le(std::ptr::read_volatile(start as *const u32))
@@ -350,12 +342,7 @@ pub struct Link {
 pub fn walk(rel: pg_sys::Relation) -> (Vec<Link>, Vec<u32>) {
     let (mut upper, mut lower, mut stubs) = (Vec::new(), Vec::new(), Vec::new());
     let mut row_pages = Vec::new();
-    let link = |page, kind, from, at| Link {
-        page,
-        kind,
-        from,
-        at,
-    };
+    let link = |page, kind, from, at| Link { page, kind, from, at };
     let fanout = layout::MAP_FANOUT;
     for map in [Map::Forward, Map::Reverse, Map::Stubs] {
         let (table, inline) = meta::read(rel, |meta| {
@@ -371,7 +358,7 @@ pub fn walk(rel: pg_sys::Relation) -> (Vec<Link>, Vec<u32>) {
         if map == Map::Reverse {
             row_pages.extend(inline);
         }
-        for (top, (at, page)) in table.into_iter().enumerate().filter(|t| t.1 .1 != 0) {
+        for (top, (at, page)) in table.into_iter().enumerate().filter(|t| t.1.1 != 0) {
             upper.push(link(page, Kind::Map, (META, Kind::Meta), at));
             for (mid, leaf) in entries_of(rel, page) {
                 crate::memory::check_for_interrupts();
@@ -404,12 +391,10 @@ fn entries_of(rel: pg_sys::Relation, block: u32) -> Vec<(u32, u32)> {
     entries.filter(|e| e.1 != 0).collect()
 }
 
-/// Moves the page of a link to a free page. Nobody else may be using the relation, and what backends remember of it is void.
+/// Moves the page of a link to a free page. Nobody else may be using the relation, and what backends remember of it is
+/// void.
 pub fn relocate(rel: pg_sys::Relation, link: &Link, to: u32) {
-    let content = Pin::read(rel, link.page)
-        .share()
-        .payload(rel, link.kind)
-        .to_vec();
+    let content = Pin::read(rel, link.page).share().payload(rel, link.kind).to_vec();
     let mut change = Change::begin(rel);
     let from = change.page(link.from.0, link.from.1);
     let page = change.format(locked(rel, to), link.kind);

@@ -1,6 +1,6 @@
 //! Block 0. An empty main fork is a valid empty table: the metapage comes with the first row.
 
-use super::buffer::{physical_blocks, Change, ExtensionLock, Kind, Pin};
+use super::buffer::{Change, ExtensionLock, Kind, Pin, physical_blocks};
 use super::cache;
 use super::damage::corrupt;
 use super::rowpage::{is_new, was_written};
@@ -30,24 +30,26 @@ pub fn logical_blocks(rel: pg_sys::Relation) -> u32 {
     read(rel, meta::blocks).unwrap_or(0)
 }
 
-/// Whether there is a metapage. Once there, it stays as long as the file. A crash may leave its block, but not what was to be on it; then
-/// there is nothing on any other block either, since what is written to the file was logged after the metapage.
+/// Whether there is a metapage. Once there, it stays as long as the file. A crash may leave its block, but not what was
+/// to be on it; then there is nothing on any other block either, since what is written to the file was logged after the
+/// metapage.
 fn exists(rel: pg_sys::Relation) -> bool {
     if cache::with(rel, |c| c.has_metapage) {
         return true;
     }
-    // Without the page's lock: who has that may be waiting for the extension lock, which our caller may have. A page that is no longer new
-    // is complete once it can be locked.
+    // Without the page's lock: who has that may be waiting for the extension lock, which our caller may have. A page
+    // that is no longer new is complete once it can be locked.
     let is_there = || !is_new(Pin::read(rel, BLOCK).page());
     let blocks = physical_blocks(rel);
     let exists = blocks > 0 && is_there();
-    if blocks > 1 && !exists {
-        if let Some(used) = first_used(rel, blocks) {
-            // Or made meanwhile.
-            if !is_there() {
-                let detail = format!("The metapage is empty, but block {used} is in use.");
-                corrupt(rel, BLOCK, &detail);
-            }
+    if blocks > 1
+        && !exists
+        && let Some(used) = first_used(rel, blocks)
+    {
+        // Or made meanwhile.
+        if !is_there() {
+            let detail = format!("The metapage is empty, but block {used} is in use.");
+            corrupt(rel, BLOCK, &detail);
         }
     }
     cache::with(rel, |c| c.has_metapage = exists);
@@ -94,10 +96,7 @@ pub fn reserve(rel: pg_sys::Relation, count: u32) -> u32 {
     let mut change = Change::begin(rel);
     let page = change.page(BLOCK, Kind::Meta);
     let first = meta::blocks(change.payload(page));
-    let Some(next) = first
-        .checked_add(count)
-        .filter(|&n| n < pg_sys::InvalidBlockNumber)
-    else {
+    let Some(next) = first.checked_add(count).filter(|&n| n < pg_sys::InvalidBlockNumber) else {
         out_of_blocks(rel)
     };
     meta::set_blocks(change.payload_mut(page), next);

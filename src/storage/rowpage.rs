@@ -8,8 +8,8 @@ use std::cell::Cell;
 /// Set in t_infomask2 of a stub, a bit that heap does not use (htup_details.h).
 pub const STUB: u16 = 0x0800;
 
-/// `pd_prune_xid` of a page that is being flushed or has been: no writer may touch it any more. PageSetPrunable() never stores it,
-/// and everything that prunes row pages is ours.
+/// `pd_prune_xid` of a page that is being flushed or has been: no writer may touch it any more. PageSetPrunable() never
+/// stores it, and everything that prunes row pages is ours.
 const SEALED: u32 = 2; // FrozenTransactionId
 
 /// The free space of a page without a row, as far as the free space map tells (freespace.c: MaxFSMRequestSize).
@@ -19,8 +19,9 @@ thread_local! {
     static IN_HEAP: Cell<u32> = const { Cell::new(0) };
 }
 
-/// While one of these lives, the relation's size is what the storage manager says: hio.c must see physical blocks. Otherwise
-/// it is the number of logical blocks, which is what TIDs, BRIN, ANALYZE and TABLESAMPLE count in (invariant T2).
+/// While one of these lives, the relation's size is what the storage manager says: hio.c must see physical blocks.
+/// Otherwise it is the number of logical blocks, which is what TIDs, BRIN, ANALYZE and TABLESAMPLE count in (invariant
+/// T2).
 pub struct InHeap(());
 
 impl InHeap {
@@ -59,7 +60,8 @@ fn header(page: pg_sys::Page) -> *mut pg_sys::PageHeaderData {
     page as *mut pg_sys::PageHeaderData
 }
 
-/// Whether the page is sealed. The caller holds its content lock, or a pin on a page known to have been open under that pin.
+/// Whether the page is sealed. The caller holds its content lock, or a pin on a page known to have been open under that
+/// pin.
 pub fn is_sealed(page: pg_sys::Page) -> bool {
     u32::from(unsafe { (*header(page)).pd_prune_xid }) == SEALED
 }
@@ -69,8 +71,8 @@ pub fn is_prunable(page: pg_sys::Page) -> bool {
     pg_sys::TransactionIdIsNormal(unsafe { (*header(page)).pd_prune_xid })
 }
 
-/// Hides the page's free space and marks it. Pruning resets `pd_prune_xid` without a record, so what a replay finds there may differ from
-/// ours: the record holds all of the field, being in one word (see `wal`).
+/// Hides the page's free space and marks it. Pruning resets `pd_prune_xid` without a record, so what a replay finds
+/// there may differ from ours: the record holds all of the field, being in one word (see `wal`).
 pub fn seal(page: pg_sys::Page) {
     unsafe {
         let h = header(page);
@@ -85,8 +87,9 @@ pub fn unseal(page: pg_sys::Page) {
     free_space_to_lowest(page);
 }
 
-/// Makes the page's free space what lies below its lowest tuple, without moving any: on a standby somebody may be looking at them. Heap
-/// counts on this for an empty page: it logs the insertion of the first tuple as that into a new page, which is what a replay makes.
+/// Makes the page's free space what lies below its lowest tuple, without moving any: on a standby somebody may be
+/// looking at them. Heap counts on this for an empty page: it logs the insertion of the first tuple as that into a new
+/// page, which is what a replay makes.
 pub fn free_space_to_lowest(page: pg_sys::Page) {
     unsafe {
         let h = header(page);
@@ -108,12 +111,12 @@ pub fn is_new(page: pg_sys::Page) -> bool {
     unsafe { (*header(page)).pd_upper == 0 }
 }
 
-/// Whether a change of the page was ever logged, or anything was put on it. (hio.c formats a page before it logs a tuple on it.)
+/// Whether a change of the page was ever logged, or anything was put on it. (hio.c formats a page before it logs a
+/// tuple on it.)
 pub fn was_written(pin: &Pin) -> bool {
     let page = pin.page();
     let logged = unsafe { (*header(page)).pd_lsn };
-    !is_new(page)
-        && ((logged.xlogid, logged.xrecoff) != (0, 0) || max_offset(page) > 0 || pin.seems_ours())
+    !is_new(page) && ((logged.xlogid, logged.xrecoff) != (0, 0) || max_offset(page) > 0 || pin.seems_ours())
 }
 
 /// Pins the row page of a logical block.
@@ -123,15 +126,16 @@ pub fn read(rel: pg_sys::Relation, p: u32) -> Pin {
     pin
 }
 
-/// Raises an error if a page that a logical block was mapped to has nothing on it: to heap it would be an empty page. A row was on it
-/// before it was mapped.
+/// Raises an error if a page that a logical block was mapped to has nothing on it: to heap it would be an empty page. A
+/// row was on it before it was mapped.
 pub fn check(rel: pg_sys::Relation, pin: &Pin) {
     if is_new(pin.page()) {
         corrupt(rel, pin.block(), "A row page is empty.");
     }
 }
 
-/// What is wrong with the page of a logical block, as far as can be told without its rows' columns. The caller has locked it.
+/// What is wrong with the page of a logical block, as far as can be told without its rows' columns. The caller has
+/// locked it.
 pub fn problem(pin: &Pin) -> Option<String> {
     let page = pin.page();
     if is_new(page) {
@@ -169,10 +173,7 @@ pub enum Item {
 
 /// PageGetItemId() (bufpage.h).
 unsafe fn item_id(page: pg_sys::Page, offset: u16) -> *mut pg_sys::ItemIdData {
-    (*header(page))
-        .pd_linp
-        .as_mut_ptr()
-        .add(offset as usize - 1)
+    (*header(page)).pd_linp.as_mut_ptr().add(offset as usize - 1)
 }
 
 pub fn item(page: pg_sys::Page, offset: u16) -> Item {
@@ -194,10 +195,7 @@ pub fn item(page: pg_sys::Page, offset: u16) -> Item {
 /// The tuple at a normal line pointer: header and length.
 pub fn tuple_at(page: pg_sys::Page, offset: u16) -> Option<(pg_sys::HeapTupleHeader, u32)> {
     match item(page, offset) {
-        Item::Normal { at, len } => Some((
-            unsafe { page.add(at as usize) } as pg_sys::HeapTupleHeader,
-            len.into(),
-        )),
+        Item::Normal { at, len } => Some((unsafe { page.add(at as usize) } as pg_sys::HeapTupleHeader, len.into())),
         _ => None,
     }
 }

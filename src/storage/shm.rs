@@ -1,4 +1,5 @@
-//! Shared memory that comes and goes while the server runs (dsm.c), and a word in the server's own, which all processes find.
+//! Shared memory that comes and goes while the server runs (dsm.c), and a word in the server's own, which all processes
+//! find.
 
 use arrow_buffer::Buffer;
 use pgrx::pg_sys;
@@ -45,9 +46,8 @@ impl Segment {
         if !there_is_room(bytes) {
             return None;
         }
-        let create = AssertUnwindSafe(|| unsafe {
-            pg_sys::dsm_create(bytes, pg_sys::DSM_CREATE_NULL_IF_MAXSEGMENTS as i32)
-        });
+        let create =
+            AssertUnwindSafe(|| unsafe { pg_sys::dsm_create(bytes, pg_sys::DSM_CREATE_NULL_IF_MAXSEGMENTS as i32) });
         let segment = without_owner(|| {
             PgTryBuilder::new(create)
                 // It has been undone but for a few bytes, and there are no locks held.
@@ -117,8 +117,8 @@ pub fn unpin(handle: u32) {
     unsafe { pg_sys::dsm_unpin_segment(handle) }
 }
 
-/// Whether so much may be taken of the file system that segments are files of, without making it tight for others: containers
-/// have little of it.
+/// Whether so much may be taken of the file system that segments are files of, without making it tight for others:
+/// containers have little of it.
 pub fn there_is_room(bytes: usize) -> bool {
     // DSM_IMPL_POSIX
     if unsafe { pg_sys::dynamic_shared_memory_type } != pg_sys::DSM_IMPL_POSIX as i32 {
@@ -189,9 +189,7 @@ impl Shared {
 
     /// The same, while nobody reads.
     pub fn write<R>(&self, f: impl FnOnce(&mut u32) -> R) -> R {
-        self.locked(pg_sys::LWLockMode::LW_EXCLUSIVE, |word| {
-            f(unsafe { &mut *word })
-        })
+        self.locked(pg_sys::LWLockMode::LW_EXCLUSIVE, |word| f(unsafe { &mut *word }))
     }
 
     fn locked<R>(&self, mode: pg_sys::LWLockMode::Type, f: impl FnOnce(*mut u32) -> R) -> R {

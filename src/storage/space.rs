@@ -1,10 +1,11 @@
 //! Room where the file cannot grow: the disk is full.
 //!
-//! Heap needs no space to delete or lock a row; we need a stub, and a page of the stub directory. So a table with components has a *reserve*
-//! of free pages, which loads, flushes and merges leave alone: for stubs, and for the next manifest.
+//! Heap needs no space to delete or lock a row; we need a stub, and a page of the stub directory. So a table with
+//! components has a *reserve* of free pages, which loads, flushes and merges leave alone: for stubs, and for the next
+//! manifest.
 
-use super::buffer::{physical_blocks, Change, Kind, Pin};
-use super::rowpage::{is_new, InHeap, EMPTY};
+use super::buffer::{Change, Kind, Pin, physical_blocks};
+use super::rowpage::{EMPTY, InHeap, is_new};
 use super::{hand, manifest};
 use crate::pg::relation::rel_name;
 use crate::subtransaction::catch;
@@ -35,8 +36,8 @@ fn for_stubs(pages: u64) -> u64 {
     (pages / SHARE).min(MOST)
 }
 
-/// The part of the reserve that stubs leave for their directory: VACUUM makes room for other stubs where some have been, but the directory's
-/// pages stay until a merge has left out the rows.
+/// The part of the reserve that stubs leave for their directory: VACUUM makes room for other stubs where some have
+/// been, but the directory's pages stay until a merge has left out the rows.
 fn for_directory(manifest: &Manifest) -> u64 {
     for_manifests(manifest) + for_stubs(manifest.pages()) / 2
 }
@@ -69,8 +70,9 @@ unsafe fn lengthen_maps(rel: pg_sys::Relation) {
 /// What it means that a file cannot grow.
 pub const DISK_FULL: PgSqlErrorCode = PgSqlErrorCode::ERRCODE_DISK_FULL;
 
-/// A page of ours that nothing refers to, for the caller to make something of it: at the end of the file or, when that cannot grow, one of
-/// the reserve, of which `kept` pages stay. The caller has no page locked. Whoever fails with it in hand leaves it to VACUUM's search for lost pages.
+/// A page of ours that nothing refers to, for the caller to make something of it: at the end of the file or, when that
+/// cannot grow, one of the reserve, of which `kept` pages stay. The caller has no page locked. Whoever fails with it in
+/// hand leaves it to VACUUM's search for lost pages.
 pub fn page(rel: pg_sys::Relation, kept: fn(&Manifest) -> u64) -> u32 {
     // PostgreSQL allows no subtransaction while workers read for us; who does that does not change columnar rows.
     if unsafe { pg_sys::IsInParallelMode() } {
@@ -88,9 +90,7 @@ pub fn page(rel: pg_sys::Relation, kept: fn(&Manifest) -> u64) -> u32 {
                 "",
             )
             .set_detail(full.message)
-            .set_hint(
-                "Free some disk space, or change fewer rows at a time and run VACUUM in between.",
-            )
+            .set_hint("Free some disk space, or change fewer rows at a time and run VACUUM in between.")
             .report(PgLogLevel::ERROR);
             unreachable!("an error was raised")
         }),
@@ -111,10 +111,7 @@ fn reserved(rel: pg_sys::Relation, kept: fn(&Manifest) -> u64) -> Option<u32> {
 
 /// Takes back a page that was not needed after all.
 pub fn give_back(rel: pg_sys::Relation, block: u32) {
-    let extent = Extent {
-        start: block,
-        len: 1,
-    };
+    let extent = Extent { start: block, len: 1 };
     manifest::publish(rel, |manifest| manifest.free.give(extent));
 }
 

@@ -1,5 +1,5 @@
-//! Generic WAL records, which PostgreSQL replays, made by us. Its own functions (generic_xlog.c) find what has changed by comparing pages byte
-//! by byte: 4 µs a page, most of what a small change took.
+//! Generic WAL records, which PostgreSQL replays, made by us. Its own functions (generic_xlog.c) find what has changed
+//! by comparing pages byte by byte: 4 µs a page, most of what a small change took.
 
 use amax_lsm::delta;
 use pgrx::pg_sys;

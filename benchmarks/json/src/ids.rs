@@ -65,20 +65,13 @@ mod tests {
         assert_eq!(did(1, 7), did(1, 7));
         assert_ne!(did(1, 7), did(1, 8));
         assert_ne!(did(1, 7), did(2, 7));
-        assert_eq!(
-            (did(1, 7).len(), cid(1, 7).len(), blob(1, 7).len()),
-            (32, 59, 59)
-        );
+        assert_eq!((did(1, 7).len(), cid(1, 7).len(), blob(1, 7).len()), (32, 59, 59));
         assert_ne!(cid(1, 7)[7..], blob(1, 7)[7..]);
     }
 
     #[test]
     fn keys_sort_like_times() {
-        let (a, b, c) = (
-            tid(1_000_000, 1023),
-            tid(1_000_001, 0),
-            tid(1_772_000_000_000_000, 5),
-        );
+        let (a, b, c) = (tid(1_000_000, 1023), tid(1_000_001, 0), tid(1_772_000_000_000_000, 5));
         assert!(a < b && b < c, "{a} {b} {c}");
         assert_eq!(c.len(), 13);
     }

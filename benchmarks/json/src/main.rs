@@ -32,10 +32,7 @@ fn main() -> Result<()> {
         events: cli.events,
     };
     let result = if cli.out.as_os_str() == "-" {
-        stream.write(
-            cli.kind,
-            &mut BufWriter::with_capacity(1 << 18, io::stdout().lock()),
-        )
+        stream.write(cli.kind, &mut BufWriter::with_capacity(1 << 18, io::stdout().lock()))
     } else {
         let file = File::create(&cli.out).with_context(|| cli.out.display().to_string())?;
         stream.write(cli.kind, &mut BufWriter::with_capacity(1 << 18, file))

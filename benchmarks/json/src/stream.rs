@@ -166,13 +166,7 @@ impl Stream {
         }
     }
 
-    fn record(
-        self,
-        rng: &mut RowRng,
-        number: u64,
-        time_us: u64,
-        collection: &'static str,
-    ) -> Record {
+    fn record(self, rng: &mut RowRng, number: u64, time_us: u64, collection: &'static str) -> Record {
         let body = match collection {
             POST => Body::Post(Box::new(self.post(rng, number))),
             LIKE | REPOST => Body::About {
@@ -184,11 +178,7 @@ impl Stream {
                 post: self.reference(rng).uri,
             },
             ITEM => Body::Item {
-                list: format!(
-                    "at://{}/social.graph.list/{}",
-                    self.someone(rng),
-                    self.key(rng)
-                ),
+                list: format!("at://{}/social.graph.list/{}", self.someone(rng), self.key(rng)),
                 subject: Subject::User(self.someone(rng)),
             },
             _ => Body::About {
@@ -196,8 +186,7 @@ impl Stream {
             },
         };
         // Clocks of clients are a little late; few profiles say when they were made.
-        let created_at = (collection != PROFILE || happens(rng, 300))
-            .then(|| time(time_us - rng.below(5_000_000)));
+        let created_at = (collection != PROFILE || happens(rng, 300)).then(|| time(time_us - rng.below(5_000_000)));
         Record {
             collection,
             created_at,
@@ -290,17 +279,12 @@ impl Stream {
                         let name = text::single(rng);
                         text.push('@');
                         text.push_str(&name);
-                        Feature::Mention {
-                            did: self.someone(rng),
-                        }
+                        Feature::Mention { did: self.someone(rng) }
                     }
                 };
                 Facet {
                     features: vec![feature],
-                    index: Span {
-                        end: text.len(),
-                        start,
-                    },
+                    index: Span { end: text.len(), start },
                 }
             })
             .collect()
@@ -387,13 +371,7 @@ fn address(rng: &mut RowRng) -> String {
 }
 
 fn ratio(rng: &mut RowRng) -> Ratio {
-    let (height, width) = rng.pick(&[
-        (1080, 1920),
-        (2000, 1500),
-        (1500, 2000),
-        (1000, 1000),
-        (0, 0),
-    ]);
+    let (height, width) = rng.pick(&[(1080, 1920), (2000, 1500), (1500, 2000), (1000, 1000), (0, 0)]);
     if height > 0 {
         return Ratio { height, width };
     }
@@ -423,13 +401,9 @@ mod tests {
 
     fn events(seed: u64, events: u64) -> Vec<Value> {
         let mut out = Vec::new();
-        Stream { seed, events }
-            .write(Kind::Events, &mut out)
-            .unwrap();
+        Stream { seed, events }.write(Kind::Events, &mut out).unwrap();
         let lines = std::str::from_utf8(&out).unwrap().lines();
-        lines
-            .map(|line| serde_json::from_str(line).unwrap())
-            .collect()
+        lines.map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
     #[test]
@@ -447,10 +421,7 @@ mod tests {
         assert_eq!(times.iter().collect::<BTreeSet<_>>().len(), times.len());
         assert!(!times.is_sorted());
         assert!(times.windows(17).all(|w| w[0] < w[16] + 16 * DAY_US / 4000));
-        let hours: BTreeSet<u64> = times
-            .iter()
-            .map(|t| (t - START_US) / 3_600_000_000)
-            .collect();
+        let hours: BTreeSet<u64> = times.iter().map(|t| (t - START_US) / 3_600_000_000).collect();
         assert_eq!(hours.len(), 24);
     }
 
@@ -468,9 +439,7 @@ mod tests {
         for event in &events {
             *kinds.entry(event["kind"].as_str().unwrap()).or_insert(0) += 1;
             let subject = &event["commit"]["record"]["subject"];
-            *subjects
-                .entry((subject.is_string(), subject.is_object()))
-                .or_insert(0) += 1;
+            *subjects.entry((subject.is_string(), subject.is_object())).or_insert(0) += 1;
         }
         assert_eq!(kinds.len(), 3);
         assert!(

@@ -2,7 +2,7 @@
 
 use crate::event::Post;
 use crate::ids::{self, streams};
-use crate::stream::{happens, skewed, time, Stream, START_US};
+use crate::stream::{START_US, Stream, happens, skewed, time};
 use crate::text;
 use amax_ssb::rng::RowRng;
 use serde::Serialize;
@@ -76,9 +76,7 @@ impl Stream {
         let rng = &mut RowRng::new(self.seed, streams::VIEW, number);
         let at = START_US + number * 1000;
         let did = self.someone(rng);
-        let replies = (0..skewed(rng, 6))
-            .map(|_| self.answer(rng, at))
-            .collect::<Vec<_>>();
+        let replies = (0..skewed(rng, 6)).map(|_| self.answer(rng, at)).collect::<Vec<_>>();
         View {
             id: number + 1,
             uri: format!("at://{did}/social.feed.post/{}", self.key(rng)),
@@ -86,10 +84,7 @@ impl Stream {
             author: Author {
                 handle: format!("{}{}.example.org", text::single(rng), rng.below(1000)),
                 display_name: happens(rng, 900).then(|| text::words(rng, 2)),
-                avatar: format!(
-                    "https://cdn.example.com/avatar/{did}/{}",
-                    ids::blob(self.seed, number)
-                ),
+                avatar: format!("https://cdn.example.com/avatar/{did}/{}", ids::blob(self.seed, number)),
                 created_at: time(at - rng.below(900 * 86_400_000_000)),
                 counts: Counts {
                     followers: skewed(rng, 100_000),
@@ -134,17 +129,10 @@ mod tests {
 
     #[test]
     fn views_are_of_one_to_two_kilobytes() {
-        let stream = Stream {
-            seed: 42,
-            events: 5000,
-        };
+        let stream = Stream { seed: 42, events: 5000 };
         let bytes: usize = (0..5000)
             .map(|n| serde_json::to_string(&stream.view(n)).unwrap().len())
             .sum();
-        assert!(
-            (1_000..2_000).contains(&(bytes / 5000)),
-            "{} bytes",
-            bytes / 5000
-        );
+        assert!((1_000..2_000).contains(&(bytes / 5000)), "{} bytes", bytes / 5000);
     }
 }

@@ -81,16 +81,12 @@ pub fn selling_season(date: NaiveDate) -> &'static str {
 
 /// d_holidayfl: the American holidays with a fixed date.
 pub fn is_holiday(date: NaiveDate) -> bool {
-    matches!(
-        (date.month(), date.day()),
-        (1, 1) | (7, 4) | (11, 11) | (12, 25)
-    )
+    matches!((date.month(), date.day()), (1, 1) | (7, 4) | (11, 11) | (12, 25))
 }
 
 /// d_lastdayinmonthfl.
 pub fn ends_month(date: NaiveDate) -> bool {
-    date.succ_opt()
-        .is_none_or(|next| next.month() != date.month())
+    date.succ_opt().is_none_or(|next| next.month() != date.month())
 }
 
 #[cfg(test)]

@@ -78,9 +78,7 @@ pub fn retail_price(key: u64) -> u64 {
 fn address(rng: &mut RowRng) -> String {
     const ALPHABET: &[u8] = b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
     let length = rng.between(10, 25);
-    (0..length)
-        .map(|_| char::from(rng.pick(ALPHABET)))
-        .collect()
+    (0..length).map(|_| char::from(rng.pick(ALPHABET))).collect()
 }
 
 /// The nation's code plus ten, then ten digits (TPC-H 4.2.2.9).
@@ -136,26 +134,15 @@ pub fn part(seed: u64, key: u64, out: &mut impl RowSink) {
     let category = format!("{manufacturer}{}", make.category);
     let brand = format!("{category}{}", make.brand);
     out.int("p_partkey", key);
-    out.text(
-        "p_name",
-        &format!("{} {}", rng.pick(colors), rng.pick(colors)),
-    );
+    out.text("p_name", &format!("{} {}", rng.pick(colors), rng.pick(colors)));
     out.text("p_mfgr", &manufacturer);
     out.text("p_category", &category);
     out.text("p_brand1", &brand);
     out.text("p_color", rng.pick(colors));
-    let kind = format!(
-        "{} {} {}",
-        rng.pick(size),
-        rng.pick(finish),
-        rng.pick(metal)
-    );
+    let kind = format!("{} {} {}", rng.pick(size), rng.pick(finish), rng.pick(metal));
     out.text("p_type", &kind);
     out.int("p_size", rng.between(1, 50));
-    out.text(
-        "p_container",
-        &format!("{} {}", rng.pick(package), rng.pick(container)),
-    );
+    out.text("p_container", &format!("{} {}", rng.pick(package), rng.pick(container)));
     out.end_row();
 }
 

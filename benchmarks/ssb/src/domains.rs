@@ -42,13 +42,7 @@ pub fn city(nation: &str, digit: u64) -> String {
 }
 
 /// c_mktsegment.
-pub const SEGMENTS: [&str; 5] = [
-    "AUTOMOBILE",
-    "BUILDING",
-    "FURNITURE",
-    "HOUSEHOLD",
-    "MACHINERY",
-];
+pub const SEGMENTS: [&str; 5] = ["AUTOMOBILE", "BUILDING", "FURNITURE", "HOUSEHOLD", "MACHINERY"];
 
 /// lo_orderpriority.
 pub const PRIORITIES: [&str; 5] = ["1-URGENT", "2-HIGH", "3-MEDIUM", "4-NOT SPECIFIED", "5-LOW"];

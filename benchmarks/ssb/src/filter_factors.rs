@@ -153,10 +153,7 @@ pub const QUERIES: [Query; 13] = [
         },
         order_days: 31,
         line: THREE_DISCOUNTS * 10.0 / 50.0,
-        matches: |r| {
-            (r.date.year(), r.date.month()) == (1994, 1)
-                && discount_and_quantity(r.line, 4..=6, 26..=35)
-        },
+        matches: |r| (r.date.year(), r.date.month()) == (1994, 1) && discount_and_quantity(r.line, 4..=6, 26..=35),
     },
     Query {
         name: "Q1.3",
@@ -192,11 +189,7 @@ pub const QUERIES: [Query; 13] = [
         },
         order_days: ORDER_DAYS,
         line: 1.0,
-        matches: |r| {
-            category(r.part) == (2, 2)
-                && (21..=28).contains(&r.part.brand)
-                && in_region(r.supplier, "ASIA")
-        },
+        matches: |r| category(r.part) == (2, 2) && (21..=28).contains(&r.part.brand) && in_region(r.supplier, "ASIA"),
     },
     Query {
         name: "Q2.3",
@@ -207,9 +200,7 @@ pub const QUERIES: [Query; 13] = [
         },
         order_days: ORDER_DAYS,
         line: 1.0,
-        matches: |r| {
-            category(r.part) == (2, 2) && r.part.brand == 39 && in_region(r.supplier, "EUROPE")
-        },
+        matches: |r| category(r.part) == (2, 2) && r.part.brand == 39 && in_region(r.supplier, "EUROPE"),
     },
     Query {
         name: "Q3.1",
@@ -221,9 +212,7 @@ pub const QUERIES: [Query; 13] = [
         },
         order_days: SIX_YEARS,
         line: 1.0,
-        matches: |r| {
-            r.date.year() <= 1997 && in_region(r.customer, "ASIA") && in_region(r.supplier, "ASIA")
-        },
+        matches: |r| r.date.year() <= 1997 && in_region(r.customer, "ASIA") && in_region(r.supplier, "ASIA"),
     },
     Query {
         name: "Q3.2",
@@ -236,9 +225,7 @@ pub const QUERIES: [Query; 13] = [
         order_days: SIX_YEARS,
         line: 1.0,
         matches: |r| {
-            r.date.year() <= 1997
-                && in_nation(r.customer, "UNITED STATES")
-                && in_nation(r.supplier, "UNITED STATES")
+            r.date.year() <= 1997 && in_nation(r.customer, "UNITED STATES") && in_nation(r.supplier, "UNITED STATES")
         },
     },
     Query {
@@ -251,9 +238,7 @@ pub const QUERIES: [Query; 13] = [
         },
         order_days: SIX_YEARS,
         line: 1.0,
-        matches: |r| {
-            r.date.year() <= 1997 && in_two_cities(r.customer) && in_two_cities(r.supplier)
-        },
+        matches: |r| r.date.year() <= 1997 && in_two_cities(r.customer) && in_two_cities(r.supplier),
     },
     Query {
         name: "Q3.4",
@@ -266,9 +251,7 @@ pub const QUERIES: [Query; 13] = [
         order_days: 31,
         line: 1.0,
         matches: |r| {
-            (r.date.year(), r.date.month()) == (1997, 12)
-                && in_two_cities(r.customer)
-                && in_two_cities(r.supplier)
+            (r.date.year(), r.date.month()) == (1997, 12) && in_two_cities(r.customer) && in_two_cities(r.supplier)
         },
     },
     Query {
@@ -281,11 +264,7 @@ pub const QUERIES: [Query; 13] = [
         },
         order_days: ORDER_DAYS,
         line: 1.0,
-        matches: |r| {
-            in_region(r.customer, "AMERICA")
-                && in_region(r.supplier, "AMERICA")
-                && r.part.manufacturer <= 2
-        },
+        matches: |r| in_region(r.customer, "AMERICA") && in_region(r.supplier, "AMERICA") && r.part.manufacturer <= 2,
     },
     Query {
         name: "Q4.2",

@@ -88,11 +88,7 @@ impl Lineorder {
         let date_keys = (0..calendar::DATE_ROWS)
             .map(|index| u64::from(calendar::date_key(calendar::day(index))))
             .collect();
-        Self {
-            seed,
-            scale,
-            date_keys,
-        }
+        Self { seed, scale, date_keys }
     }
 
     /// Order `number`, from 1 to [`Scale::orders`].
@@ -166,9 +162,7 @@ mod tests {
     #[test]
     fn a_third_of_the_customers_never_orders_and_all_others_can() {
         for customers in [2, 3, 4, 5, 6, 300] {
-            let keys: Vec<_> = (0..ordering_customers(customers))
-                .map(ordering_customer)
-                .collect();
+            let keys: Vec<_> = (0..ordering_customers(customers)).map(ordering_customer).collect();
             let expected: Vec<_> = (1..=customers).filter(|key| key % 3 != 0).collect();
             assert_eq!(keys, expected);
         }

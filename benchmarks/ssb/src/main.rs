@@ -1,10 +1,10 @@
 //! `amax-ssb`: writes Star Schema Benchmark tables and checks their filter
 //! factors.
 
-use amax_ssb::filter_factors::{measure, QUERIES};
+use amax_ssb::filter_factors::{QUERIES, measure};
 use amax_ssb::scale::Scale;
 use amax_ssb::sink::Format;
-use amax_ssb::table::{generate, Table, Written};
+use amax_ssb::table::{Table, Written, generate};
 use anyhow::{Context, Result};
 use clap::{Args, Parser, Subcommand};
 use std::collections::BTreeMap;
@@ -78,13 +78,7 @@ fn main() -> Result<()> {
             out,
         } => {
             let result = if out.as_os_str() == "-" {
-                generate(
-                    table,
-                    common.sf,
-                    common.seed,
-                    format,
-                    &mut io::stdout().lock(),
-                )
+                generate(table, common.sf, common.seed, format, &mut io::stdout().lock())
             } else {
                 let mut file = File::create(&out).with_context(|| out.display().to_string())?;
                 generate(table, common.sf, common.seed, format, &mut file)
@@ -95,11 +89,7 @@ fn main() -> Result<()> {
                 other => other.map(drop).context("could not write the table"),
             }
         }
-        Command::All {
-            common,
-            format,
-            out,
-        } => write_all(&common, format, &out),
+        Command::All { common, format, out } => write_all(&common, format, &out),
         Command::Check { common, json } => check(&common, json),
     }
 }
@@ -130,8 +120,8 @@ fn write_all(common: &Common, format: Format, out: &PathBuf) -> Result<()> {
         let path = out.join(format!("{}.{extension}", table.name()));
         let started = Instant::now();
         let mut file = File::create(&path).with_context(|| path.display().to_string())?;
-        let Written { rows, bytes } = generate(table, common.sf, common.seed, format, &mut file)
-            .with_context(|| path.display().to_string())?;
+        let Written { rows, bytes } =
+            generate(table, common.sf, common.seed, format, &mut file).with_context(|| path.display().to_string())?;
         let seconds = started.elapsed().as_secs_f64();
         eprintln!(
             "{:<10}{rows:>12} rows{:>10.1} MB{seconds:>8.2} s{:>8.0} MB/s",
@@ -139,14 +129,7 @@ fn write_all(common: &Common, format: Format, out: &PathBuf) -> Result<()> {
             bytes as f64 / 1e6,
             bytes as f64 / 1e6 / seconds
         );
-        tables.insert(
-            table.name(),
-            TableEntry {
-                rows,
-                bytes,
-                seconds,
-            },
-        );
+        tables.insert(table.name(), TableEntry { rows, bytes, seconds });
     }
     // Written last: its presence says that the tables are complete.
     let manifest = Manifest {
@@ -165,18 +148,10 @@ fn check(common: &Common, json: bool) -> Result<()> {
     let seconds = started.elapsed().as_secs_f64();
     let mut out = io::stdout().lock();
     if json {
-        let rows: BTreeMap<_, _> = QUERIES
-            .iter()
-            .map(|query| query.name)
-            .zip(counts.selected)
-            .collect();
+        let rows: BTreeMap<_, _> = QUERIES.iter().map(|query| query.name).zip(counts.selected).collect();
         return Ok(writeln!(out, "{}", serde_json::to_string(&rows)?)?);
     }
-    writeln!(
-        out,
-        "lineorder: {} rows, evaluated in {seconds:.1} s\n",
-        counts.lines
-    )?;
+    writeln!(out, "lineorder: {} rows, evaluated in {seconds:.1} s\n", counts.lines)?;
     writeln!(
         out,
         "| query | paper | expected here | measured | measured / paper | rows |"

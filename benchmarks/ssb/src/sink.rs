@@ -52,8 +52,7 @@ impl Encoder {
             Format::Csv if self.first => {}
             Format::Csv => self.buffer.push(b','),
             Format::Jsonl => {
-                self.buffer
-                    .extend_from_slice(if self.first { b"{\"" } else { b",\"" });
+                self.buffer.extend_from_slice(if self.first { b"{\"" } else { b",\"" });
                 self.buffer.extend_from_slice(name.as_bytes());
                 self.buffer.extend_from_slice(b"\":");
             }
@@ -72,14 +71,9 @@ impl RowSink for Encoder {
     fn text(&mut self, name: &'static str, value: &str) {
         self.field(name);
         match self.format {
-            Format::Csv
-                if value
-                    .bytes()
-                    .any(|b| matches!(b, b',' | b'"' | b'\n' | b'\r')) =>
-            {
+            Format::Csv if value.bytes().any(|b| matches!(b, b',' | b'"' | b'\n' | b'\r')) => {
                 self.buffer.push(b'"');
-                self.buffer
-                    .extend_from_slice(value.replace('"', "\"\"").as_bytes());
+                self.buffer.extend_from_slice(value.replace('"', "\"\"").as_bytes());
                 self.buffer.push(b'"');
             }
             Format::Csv => self.buffer.extend_from_slice(value.as_bytes()),

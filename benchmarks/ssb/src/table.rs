@@ -65,13 +65,7 @@ pub struct Written {
 }
 
 /// Writes a whole table in bounded memory. Errors are those of `out`.
-pub fn generate(
-    table: Table,
-    scale: Scale,
-    seed: u64,
-    format: Format,
-    out: &mut impl Write,
-) -> io::Result<Written> {
+pub fn generate(table: Table, scale: Scale, seed: u64, format: Format, out: &mut impl Write) -> io::Result<Written> {
     let lineorder = Lineorder::new(seed, scale);
     let mut encoder = Encoder::new(format);
     let mut written = Written::default();

@@ -1,10 +1,10 @@
 //! The generated data against the SSB paper: row counts, value domains and
 //! the filter factors of the 13 queries.
 
-use amax_ssb::filter_factors::{measure, QUERIES};
+use amax_ssb::filter_factors::{QUERIES, measure};
 use amax_ssb::scale::Scale;
 use amax_ssb::sink::Format;
-use amax_ssb::table::{generate, Table, Written};
+use amax_ssb::table::{Table, Written, generate};
 use std::collections::{BTreeMap, HashSet};
 
 const SEED: u64 = 42;
@@ -48,11 +48,7 @@ fn filter_factors_match_the_paper() {
     let counts = measure(scale, SEED);
     // 1.5 million orders, lines uniform in 1..=7 (variance 4): standard
     // deviation 2,449; the paper says 6,000,000, TPC-H's own 6,001,215.
-    assert!(
-        counts.lines.abs_diff(6_000_000) < 4 * 2_449,
-        "{}",
-        counts.lines
-    );
+    assert!(counts.lines.abs_diff(6_000_000) < 4 * 2_449, "{}", counts.lines);
     for (query, selected) in QUERIES.iter().zip(counts.selected) {
         let (paper, design) = (query.paper.product(), query.design().product());
         let measured = selected as f64 / counts.lines as f64;
@@ -100,20 +96,15 @@ fn distinct(table: Table, sf: f64) -> BTreeMap<String, HashSet<String>> {
         (csv.len() as u64, jsonl.len() as u64)
     );
     let mut columns: BTreeMap<String, HashSet<String>> = BTreeMap::new();
-    let mut reader = csv::ReaderBuilder::new()
-        .has_headers(false)
-        .from_reader(csv.as_slice());
+    let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(csv.as_slice());
     let mut lines = std::str::from_utf8(&jsonl).unwrap().lines();
     let mut rows = 0;
     for record in reader.records() {
         let record = record.unwrap();
-        let document: serde_json::Map<String, serde_json::Value> =
-            serde_json::from_str(lines.next().unwrap()).unwrap();
+        let document: serde_json::Map<String, serde_json::Value> = serde_json::from_str(lines.next().unwrap()).unwrap();
         assert_eq!(document.len(), record.len());
         for (name, value) in &document {
-            let text = value
-                .as_str()
-                .map_or_else(|| value.to_string(), str::to_owned);
+            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
             assert!(
                 record.iter().any(|field| field == text),
                 "{name}: {text} not in {record:?}"
@@ -146,23 +137,10 @@ fn columns_have_the_paper_s_cardinalities() {
         ("p_container", 40),
     ];
     let columns = expect(Table::Part, 0.1, &part);
-    for (name, width) in [
-        ("p_name", 22),
-        ("p_color", 11),
-        ("p_type", 25),
-        ("p_brand1", 9),
-    ] {
-        assert!(
-            columns[name].iter().all(|value| value.len() <= width),
-            "{name}"
-        );
+    for (name, width) in [("p_name", 22), ("p_color", 11), ("p_type", 25), ("p_brand1", 9)] {
+        assert!(columns[name].iter().all(|value| value.len() <= width), "{name}");
     }
-    let customer = [
-        ("c_city", 250),
-        ("c_nation", 25),
-        ("c_region", 5),
-        ("c_mktsegment", 5),
-    ];
+    let customer = [("c_city", 250), ("c_nation", 25), ("c_region", 5), ("c_mktsegment", 5)];
     expect(Table::Customer, 0.2, &customer);
     expect(
         Table::Supplier,
@@ -201,12 +179,7 @@ fn columns_have_the_paper_s_cardinalities() {
 
 #[test]
 fn the_same_seed_writes_the_same_bytes_and_another_does_not() {
-    for table in [
-        Table::Lineorder,
-        Table::Customer,
-        Table::Supplier,
-        Table::Part,
-    ] {
+    for table in [Table::Lineorder, Table::Customer, Table::Supplier, Table::Part] {
         let bytes = |seed| write(table, 0.01, seed, Format::Csv).1;
         assert_eq!(bytes(1), bytes(1));
         assert_ne!(bytes(1), bytes(2));

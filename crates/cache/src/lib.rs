@@ -1,8 +1,9 @@
-//! Where things lie in memory that processes share: the index of a cache that is filled front to back, segment by segment, and gives up
-//! its oldest segment when it is full.
+//! Where things lie in memory that processes share: the index of a cache that is filled front to back, segment by
+//! segment, and gives up its oldest segment when it is full.
 //!
-//! It knows no memory: who uses it places an [`Index`] where all processes see it, holds a lock around each call, and makes, maps and
-//! drops the segments. A segment that is given up takes its things along; whoever has it mapped may go on reading it.
+//! It knows no memory: who uses it places an [`Index`] where all processes see it, holds a lock around each call, and
+//! makes, maps and drops the segments. A segment that is given up takes its things along; whoever has it mapped may go
+//! on reading it.
 
 /// Segments there may be at a time.
 pub const SEGMENTS: usize = 64;
@@ -41,7 +42,8 @@ pub struct Index {
     bytes: u64,
     /// By number, modulo.
     segments: [Segment; SEGMENTS],
-    /// Handles and bytes of segments that have been given up while somebody may still have had them mapped; 0 bytes: none.
+    /// Handles and bytes of segments that have been given up while somebody may still have had them mapped; 0 bytes:
+    /// none.
     ghosts: [(u32, u64); SEGMENTS],
     buckets: [[Entry; WAYS]; BUCKETS],
 }
@@ -153,15 +155,15 @@ impl Index {
         found.for_each(|ghost| *ghost = (0, 0));
     }
 
-    /// Whether a segment may be added: those given up that are still mapped take no more than `limit` bytes, nor do they number as
-    /// many as there may be.
+    /// Whether a segment may be added: those given up that are still mapped take no more than `limit` bytes, nor do
+    /// they number as many as there may be.
     pub fn may_append(&self, limit: usize) -> bool {
         let bytes: u64 = self.ghosts.iter().map(|ghost| ghost.1).sum();
         bytes <= limit as u64 && self.ghosts().len() < SEGMENTS / 2
     }
 
-    /// Adds a segment, and gives up old ones so that together they have no more than `limit` bytes, unless it is larger by itself. The
-    /// handles of those given up.
+    /// Adds a segment, and gives up old ones so that together they have no more than `limit` bytes, unless it is larger
+    /// by itself. The handles of those given up.
     pub fn append(&mut self, handle: u32, size: usize, limit: usize) -> Vec<u32> {
         let mut given_up = Vec::new();
         let most = (limit as u64).saturating_sub(size as u64);
@@ -273,7 +275,8 @@ mod tests {
     }
 
     proptest! {
-        /// Against a model that forgets nothing: what is found is where it was put, in a segment that is there, and overlaps nothing.
+        /// Against a model that forgets nothing: what is found is where it was put, in a segment that is there, and
+        /// overlaps nothing.
         #[test]
         fn things_are_found_where_they_were_put(steps in prop::collection::vec((0u64..40, 1usize..400), 1..300)) {
             let mut index = empty();

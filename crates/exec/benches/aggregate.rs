@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use amax_exec::{Aggregator, Function, Input, StringTable, Type, Vector};
 use criterion::measurement::WallTime;
-use criterion::{criterion_group, criterion_main, BenchmarkGroup, Criterion, Throughput};
+use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main};
 
 const BATCH: usize = 1 << 15;
 const BATCHES: usize = 32;
@@ -42,10 +42,7 @@ fn run(
 
 fn scan(function: Function, batches: &[Batch], rounds: usize) -> Aggregator {
     let keys: Vec<Type> = batches[0].keys.iter().map(|key| key.ty).collect();
-    let functions = [(
-        function,
-        batches[0].argument.as_ref().map(|vector| vector.ty),
-    )];
+    let functions = [(function, batches[0].argument.as_ref().map(|vector| vector.ty))];
     let mut aggregator = Aggregator::new(&keys, &functions, usize::MAX).expect("function");
     for batch in (0..rounds).flat_map(|_| batches) {
         let input = Input {
@@ -66,9 +63,7 @@ fn cpu_time() -> Duration {
 }
 
 fn codes(rng: &mut fastrand::Rng, distinct: usize) -> Vector<'static> {
-    let strings: StringTable = (0..distinct)
-        .map(|i| format!("app.bsky.feed.{i}"))
-        .collect();
+    let strings: StringTable = (0..distinct).map(|i| format!("app.bsky.feed.{i}")).collect();
     let codes: Vec<i64> = (0..BATCH).map(|_| rng.i64(0..distinct as i64)).collect();
     Vector::of_codes(codes, strings)
 }
@@ -126,13 +121,9 @@ fn aggregate(c: &mut Criterion) {
     run(group, "count by 1M strings", F::Count, 8, |rng| {
         batch(vec![strings(rng, million)], None)
     });
-    run(
-        group,
-        "count by 1M strings, mostly new",
-        F::Count,
-        1,
-        |rng| batch(vec![strings(rng, million)], None),
-    );
+    run(group, "count by 1M strings, mostly new", F::Count, 1, |rng| {
+        batch(vec![strings(rng, million)], None)
+    });
     run(group, "count by 100k strings", F::Count, 1, |rng| {
         batch(vec![strings(rng, 100_000)], None)
     });
@@ -140,13 +131,9 @@ fn aggregate(c: &mut Criterion) {
         batch(vec![ints(rng, 0..1 << 40)], None)
     });
     let distinct = F::CountDistinct;
-    run(
-        group,
-        "count distinct 1M strings, mostly new",
-        distinct,
-        1,
-        |rng| batch(vec![], Some(strings(rng, million))),
-    );
+    run(group, "count distinct 1M strings, mostly new", distinct, 1, |rng| {
+        batch(vec![], Some(strings(rng, million)))
+    });
     run(
         group,
         "count distinct 1M strings by code, mostly new",

@@ -6,8 +6,8 @@ use crate::distinct::Distinct;
 use crate::error::{Error, Result};
 use crate::range::Range;
 use crate::state::{
-    Accumulated, BoolFold, Count, FloatExtreme, FloatSum, IntExtreme, IntSum, NumericExtreme,
-    Output, State, TextExtreme,
+    Accumulated, BoolFold, Count, FloatExtreme, FloatSum, IntExtreme, IntSum, NumericExtreme, Output, State,
+    TextExtreme,
 };
 use crate::sum::NumericSum;
 use crate::table::NONE;
@@ -284,12 +284,7 @@ impl Aggregate {
     ///
     /// # Panics
     /// If slices differ in length, or the argument is not of the declared type.
-    pub fn update(
-        &mut self,
-        groups: &[u32],
-        argument: Option<&Vector<'_>>,
-        filter: Option<&[bool]>,
-    ) -> Result<()> {
+    pub fn update(&mut self, groups: &[u32], argument: Option<&Vector<'_>>, filter: Option<&[bool]>) -> Result<()> {
         assert_eq!(argument.map(|vector| vector.ty), self.argument, "argument");
         let view = argument.map(Vector::view);
         if let Some(view) = &view {

@@ -81,11 +81,7 @@ impl Aggregator {
     /// Groups by keys of the given types, with these functions and the types of their arguments, in about
     /// `limit` bytes: what one batch adds comes on top, and a single group is never split but by its distinct values.
     /// `None` if there is no such function.
-    pub fn new(
-        keys: &[Type],
-        functions: &[(Function, Option<Type>)],
-        limit: usize,
-    ) -> Option<Self> {
+    pub fn new(keys: &[Type], functions: &[(Function, Option<Type>)], limit: usize) -> Option<Self> {
         let grouped = !keys.is_empty();
         let aggregates = functions
             .iter()
@@ -123,8 +119,8 @@ impl Aggregator {
         self.aggregates[aggregate].output(group)
     }
 
-    /// Of all groups and states; what is kept for a batch is not counted, nor what vectors have allocated beyond their ends, which
-    /// nothing has touched yet.
+    /// Of all groups and states; what is kept for a batch is not counted, nor what vectors have allocated beyond their
+    /// ends, which nothing has touched yet.
     pub fn bytes_used(&self) -> usize {
         let aggregates = self.aggregates.iter().map(Aggregate::bytes_used);
         self.grouping.bytes_used() + aggregates.sum::<usize>()
@@ -152,7 +148,8 @@ impl Aggregator {
         self.shrink()
     }
 
-    /// Asks for the memory that vectors take when they grow: they double, and have their old memory until they have moved.
+    /// Asks for the memory that vectors take when they grow: they double, and have their old memory until they have
+    /// moved.
     fn room(&mut self, more: usize) -> Result<()> {
         let bytes = self.bytes_used() + more;
         amax_memory::check(GROUPS)?;
@@ -188,9 +185,7 @@ impl Aggregator {
         let distinct = self.aggregates.iter().filter_map(Aggregate::as_distinct);
         distinct
             .map(|distinct| (distinct.values(), distinct.range()))
-            .reduce(|(values, range), (other, seen)| {
-                (values.max(other), range.join(&seen).unwrap_or(range))
-            })
+            .reduce(|(values, range), (other, seen)| (values.max(other), range.join(&seen).unwrap_or(range)))
     }
 
     fn narrow_groups(&mut self, range: Range) -> Result<()> {
@@ -259,8 +254,7 @@ impl Aggregator {
             .map(|column| other.grouping.keys(column))
             .collect();
         let mut groups = std::mem::take(&mut self.groups);
-        self.grouping
-            .assign(&keys, other.grouping.len(), &mut groups)?;
+        self.grouping.assign(&keys, other.grouping.len(), &mut groups)?;
         self.resize();
         for (aggregate, other) in self.aggregates.iter_mut().zip(&other.aggregates) {
             if !self.again || aggregate.distinct().is_some() {
@@ -272,8 +266,8 @@ impl Aggregator {
         self.shrink()
     }
 
-    /// By what rows are best shared out, after so many: None while it is better that each process has groups of its own, as
-    /// these take fewer bytes than `least` or will not become many more.
+    /// By what rows are best shared out, after so many: None while it is better that each process has groups of its
+    /// own, as these take fewer bytes than `least` or will not become many more.
     pub fn share(&self, rows: usize, least: usize) -> Option<By> {
         let are_many = |n: usize| n.saturating_mul(ROWS) > rows;
         if rows < FEW || self.bytes_used() < least {
@@ -293,28 +287,21 @@ impl Aggregator {
         self.aggregates.iter().position(distinct)
     }
 
-    /// Keeps what belongs to process `me` of `parts`. What belongs to each other one is returned, serialized; of a leader's pass it is
-    /// what the pass is about.
+    /// Keeps what belongs to process `me` of `parts`. What belongs to each other one is returned, serialized; of a
+    /// leader's pass it is what the pass is about.
     ///
     /// # Errors
     /// [`Error::Limit`]; the aggregator is then of no use.
     pub fn divide(&mut self, by: By, parts: u32, me: u32) -> Result<Vec<(u32, Vec<u8>)>> {
         let hashes: Vec<u64> = match by {
-            By::Keys => (0..self.grouping.len())
-                .map(|g| self.grouping.hash(g))
-                .collect(),
+            By::Keys => (0..self.grouping.len()).map(|g| self.grouping.hash(g)).collect(),
             By::Values => self
                 .aggregates
                 .iter()
                 .find_map(Aggregate::as_distinct)
                 .map_or_else(Vec::new, Distinct::hashes),
         };
-        let belongs = |part: u32| -> Vec<bool> {
-            hashes
-                .iter()
-                .map(|&hash| owner(hash, parts) == part)
-                .collect()
-        };
+        let belongs = |part: u32| -> Vec<bool> { hashes.iter().map(|&hash| owner(hash, parts) == part).collect() };
         let mut others = Vec::new();
         for part in (0..parts).filter(|&part| part != me) {
             amax_memory::ask(2 * self.bytes_used(), GROUPS)?;
@@ -322,10 +309,7 @@ impl Aggregator {
             if by == By::Values {
                 // Other aggregates of these rows stay where they are.
                 let groups = other.grouping.len();
-                let plain = other
-                    .aggregates
-                    .iter_mut()
-                    .filter(|a| a.as_distinct().is_none());
+                let plain = other.aggregates.iter_mut().filter(|a| a.as_distinct().is_none());
                 plain.for_each(|aggregate| aggregate.clear(groups));
             }
             other.keep(by, &belongs(part))?;
@@ -360,13 +344,14 @@ impl Aggregator {
         !self.grouping.range().is_all()
     }
 
-    /// Whether values were counted elsewhere of which some should wait for another pass: the pass has to begin again, with values sent.
+    /// Whether values were counted elsewhere of which some should wait for another pass: the pass has to begin again,
+    /// with values sent.
     pub fn is_spoiled(&self) -> bool {
         self.counted && self.values().is_some_and(|(_, range)| !range.is_all())
     }
 
-    /// All groups and states of a worker, which has no limit, for [`Aggregator::deserialize`]. Distinct values are sent as their
-    /// counts if they are `counted`: then nobody else may have any of them.
+    /// All groups and states of a worker, which has no limit, for [`Aggregator::deserialize`]. Distinct values are sent
+    /// as their counts if they are `counted`: then nobody else may have any of them.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`].

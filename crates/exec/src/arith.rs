@@ -1,11 +1,11 @@
-//! Numbers: reading them from columns, casting and computing, as PostgreSQL's int8.c, float.c, numeric.c and timestamp.c do. What would
-//! be an error there, or does not fit a word, is unsure.
+//! Numbers: reading them from columns, casting and computing, as PostgreSQL's int8.c, float.c, numeric.c and
+//! timestamp.c do. What would be an error there, or does not fit a word, is unsure.
 
 use amax_format::{Dense, Strings, Tag};
 
-use crate::evaluated::{both_valid, gather, union, Evaluated};
+use crate::evaluated::{Evaluated, both_valid, gather, union};
 use crate::operators::{Arithmetic, To};
-use crate::vector::{Type, Vector, LARGE};
+use crate::vector::{LARGE, Type, Vector};
 
 /// Powers of ten that an `f64` holds exactly.
 const EXACT_POWERS: i32 = 22;
@@ -108,12 +108,7 @@ pub(crate) fn ints<'a>(
     let from_json = strings.is_none();
     if !found.unsure.is_empty() {
         let words = found.vector.words.to_mut();
-        let valid = found
-            .vector
-            .valid
-            .as_mut()
-            .expect("unsure rows are not valid")
-            .to_mut();
+        let valid = found.vector.valid.as_mut().expect("unsure rows are not valid").to_mut();
         found.unsure.retain(|&i| {
             let row = rows[i as usize] as usize;
             let word = dense.word(row);
@@ -121,8 +116,7 @@ pub(crate) fn ints<'a>(
                 Tag::String => strings.and_then(|s| parse_int(s.get(word as usize)?)),
                 // jsonb numbers round; text with a decimal point is no integer.
                 Tag::Decimal if from_json => {
-                    rescale(i128::from(word), u32::from(dense.scales()[row]), 0)
-                        .and_then(|v| i64::try_from(v).ok())
+                    rescale(i128::from(word), u32::from(dense.scales()[row]), 0).and_then(|v| i64::try_from(v).ok())
                 }
                 _ => None,
             };
@@ -153,11 +147,7 @@ fn out_of_range(found: &mut Evaluated<'_>, min: i64, max: i64) {
 }
 
 /// Numerics of what the rows hold.
-pub(crate) fn numbers<'a>(
-    dense: &'a Dense,
-    rows: &[u32],
-    is_null: impl Fn(Tag) -> bool,
-) -> Evaluated<'a> {
+pub(crate) fn numbers<'a>(dense: &'a Dense, rows: &[u32], is_null: impl Fn(Tag) -> bool) -> Evaluated<'a> {
     let mut found = gather(dense, rows, Type::Numeric, |tag| match tag {
         Tag::Int | Tag::Decimal => Some(true),
         tag if is_null(tag) => Some(false),
@@ -170,12 +160,7 @@ pub(crate) fn numbers<'a>(
     if !found.unsure.is_empty() {
         let strings = dense.strings();
         let words = found.vector.words.to_mut();
-        let valid = found
-            .vector
-            .valid
-            .as_mut()
-            .expect("unsure rows are not valid")
-            .to_mut();
+        let valid = found.vector.valid.as_mut().expect("unsure rows are not valid").to_mut();
         found.unsure.retain(|&i| {
             let row = rows[i as usize] as usize;
             // Only text has strings that are numbers: `is_null` tells it from jsonb.
@@ -195,11 +180,7 @@ pub(crate) fn numbers<'a>(
 }
 
 /// Floats of what the rows hold.
-pub(crate) fn floats<'a>(
-    dense: &'a Dense,
-    rows: &[u32],
-    is_null: impl Fn(Tag) -> bool,
-) -> Evaluated<'a> {
+pub(crate) fn floats<'a>(dense: &'a Dense, rows: &[u32], is_null: impl Fn(Tag) -> bool) -> Evaluated<'a> {
     let mut words = Vec::with_capacity(rows.len());
     let mut valid = Vec::with_capacity(rows.len());
     let mut unsure = Vec::new();
@@ -278,9 +259,7 @@ pub(crate) fn convert(mut arg: Evaluated<'_>, to: To) -> Evaluated<'_> {
                 let rounded = (scale != LARGE)
                     .then(|| rescale(i128::from(w), u32::from(scale), 0))
                     .flatten()?;
-                i64::try_from(rounded)
-                    .ok()
-                    .filter(|v| (min..=max).contains(v))
+                i64::try_from(rounded).ok().filter(|v| (min..=max).contains(v))
             })
         }
         // dtoi8() and dtoi4(): rint(), and a range check on the float.
@@ -299,13 +278,10 @@ pub(crate) fn convert(mut arg: Evaluated<'_>, to: To) -> Evaluated<'_> {
     }
 }
 
-/// `left / right` of numerics as a float, where the divisor is always the same power of ten and the dividends are integers that a float
-/// holds: PostgreSQL's quotient has all decimals then (at least 16 significant digits, and a float's integers have no more), so it is
-/// the float nearest to the exact one. None otherwise.
-pub(crate) fn quotient_as_float<'a>(
-    left: &Evaluated<'a>,
-    right: &Vector<'_>,
-) -> Option<Evaluated<'a>> {
+/// `left / right` of numerics as a float, where the divisor is always the same power of ten and the dividends are
+/// integers that a float holds: PostgreSQL's quotient has all decimals then (at least 16 significant digits, and a
+/// float's integers have no more), so it is the float nearest to the exact one. None otherwise.
+pub(crate) fn quotient_as_float<'a>(left: &Evaluated<'a>, right: &Vector<'_>) -> Option<Evaluated<'a>> {
     let scale = right.scale(0);
     if scale == LARGE || !right.is_valid(0) || left.vector.scales.is_some() {
         return None;
@@ -336,12 +312,7 @@ pub(crate) fn quotient_as_float<'a>(
 }
 
 /// `left operator right`, both of type `to`.
-pub(crate) fn arithmetic<'a>(
-    operator: Arithmetic,
-    to: To,
-    left: Evaluated<'a>,
-    right: Evaluated<'a>,
-) -> Evaluated<'a> {
+pub(crate) fn arithmetic<'a>(operator: Arithmetic, to: To, left: Evaluated<'a>, right: Evaluated<'a>) -> Evaluated<'a> {
     let (a, b) = (&left.vector, &right.vector);
     let rows = a.words.len();
     let valid = both_valid(a, b);
@@ -353,8 +324,7 @@ pub(crate) fn arithmetic<'a>(
     match to {
         To::Int { min, max } => {
             for i in 0..rows {
-                let value =
-                    int(operator, a.words[i], b.words[i]).filter(|v| (min..=max).contains(v));
+                let value = int(operator, a.words[i], b.words[i]).filter(|v| (min..=max).contains(v));
                 if value.is_none() && is_valid(i) {
                     failed.push(i as u32);
                 }
@@ -461,10 +431,7 @@ fn quotient_scale(a: (i64, u16), b: (i64, u16)) -> Option<u16> {
     if first1 <= first2 {
         weight -= 1;
     }
-    let scale = (16 - weight * 4)
-        .max(i32::from(a.1))
-        .max(i32::from(b.1))
-        .clamp(0, 1000);
+    let scale = (16 - weight * 4).max(i32::from(a.1)).max(i32::from(b.1)).clamp(0, 1000);
     u16::try_from(scale).ok()
 }
 
@@ -521,10 +488,7 @@ mod tests {
             divide((1_732_206_600_123_456, 0), (10_000_000, 1)),
             Some((173_220_660_012_345_600, 8))
         );
-        assert_eq!(
-            divide((10, 0), (400, 2)),
-            Some((25_000_000_000_000_000, 16))
-        );
+        assert_eq!(divide((10, 0), (400, 2)), Some((25_000_000_000_000_000, 16)));
         assert_eq!(divide((1, 3), (7, 0)), Some((14_285_714_285_714_286, 20)));
         assert_eq!(divide((1, 0), (0, 0)), None);
     }
@@ -544,15 +508,9 @@ mod tests {
                 for scale in [0u16, 1, 3] {
                     let divisor = 10i64.pow(exponent + u32::from(scale));
                     let right = number(divisor, Some(scale));
-                    let fast = quotient_as_float(&number(dividend, None), &right.vector)
-                        .expect("a power of ten");
+                    let fast = quotient_as_float(&number(dividend, None), &right.vector).expect("a power of ten");
                     let slow = convert(
-                        arithmetic(
-                            Arithmetic::Divide,
-                            To::Numeric,
-                            number(dividend, None),
-                            right,
-                        ),
+                        arithmetic(Arithmetic::Divide, To::Numeric, number(dividend, None), right),
                         To::Float,
                     );
                     // A quotient of more digits than a word has is unsure.
@@ -571,15 +529,9 @@ mod tests {
 
     #[test]
     fn floats_are_read_as_their_text_would_be() {
-        assert_eq!(
-            decimal_to_float(173_220_660_012_345_600, 8),
-            Some(1_732_206_600.123456)
-        );
+        assert_eq!(decimal_to_float(173_220_660_012_345_600, 8), Some(1_732_206_600.123456));
         assert_eq!(decimal_to_float(1, 1), Some(0.1));
-        assert_eq!(
-            decimal_to_float(i64::MAX, 3),
-            Some(9_223_372_036_854_775.807)
-        );
+        assert_eq!(decimal_to_float(i64::MAX, 3), Some(9_223_372_036_854_775.807));
         assert_eq!(decimal_to_float(0, 400), Some(0.0));
         assert_eq!(decimal_to_float(1, 400), None);
         assert_eq!(parse_float(b"1e5"), Some(1e5));

@@ -1,8 +1,9 @@
 //! Evaluating expressions over the columns of a leaf, a selection of rows at a time.
 //!
-//! An expression gives each row a value, NULL, or nothing: the row is *unsure*. What would raise an error in PostgreSQL, or what has no
-//! fast form (a number of an unusual form, a container), is unsure, and whoever asked evaluates the row's whole expression with
-//! PostgreSQL's own functions. So nothing here has to know an error message, and no shortcut can change an answer.
+//! An expression gives each row a value, NULL, or nothing: the row is *unsure*. What would raise an error in
+//! PostgreSQL, or what has no fast form (a number of an unusual form, a container), is unsure, and whoever asked
+//! evaluates the row's whole expression with PostgreSQL's own functions. So nothing here has to know an error message,
+//! and no shortcut can change an answer.
 
 use amax_format::{Dense, Tag};
 use std::borrow::Cow;
@@ -10,9 +11,9 @@ use std::borrow::Cow;
 use crate::arith;
 use crate::builder::VectorBuilder;
 use crate::compare::{self, incomparable, with_constant};
-use crate::evaluated::{both_valid, gather, select, sure, union, Evaluated};
+use crate::evaluated::{Evaluated, both_valid, gather, select, sure, union};
 use crate::expr::Expr;
-use crate::external::{push_row, External};
+use crate::external::{External, push_row};
 use crate::like::Pattern;
 use crate::operators::{Arithmetic, Comparison, From, JsonScalar, To};
 use crate::vector::{StringTable, Type, Vector};
@@ -65,32 +66,24 @@ impl<'a> Batch<'a, '_> {
             Expr::Else(expr, instead) => self.or_else(expr, instead, rows),
             Expr::IsNull(arg) => {
                 let mut arg = self.eval(arg, rows);
-                let nulls: Vec<i64> = (0..rows.len())
-                    .map(|i| i64::from(!arg.vector.is_valid(i)))
-                    .collect();
+                let nulls: Vec<i64> = (0..rows.len()).map(|i| i64::from(!arg.vector.is_valid(i))).collect();
                 let unsure = std::mem::take(&mut arg.unsure);
                 Evaluated {
                     vector: Vector::of_words(Type::Bool, nulls),
                     unsure,
                 }
             }
-            Expr::IsMissing { input, .. } | Expr::JsonEquals(input, _)
-                if !self.columns.knows(*input) =>
-            {
-                Evaluated {
-                    vector: Vector::of_words(Type::Bool, vec![0; rows.len()]),
-                    unsure: (0..rows.len() as u32).collect(),
-                }
-            }
+            Expr::IsMissing { input, .. } | Expr::JsonEquals(input, _) if !self.columns.knows(*input) => Evaluated {
+                vector: Vector::of_words(Type::Bool, vec![0; rows.len()]),
+                unsure: (0..rows.len() as u32).collect(),
+            },
             Expr::IsMissing { input, or_null } => {
                 let dense = self.columns.dense(*input);
                 let is_null = |tag| tag == Tag::Missing || *or_null && tag == Tag::Null;
                 let missing = dense.by_tag(rows, |tag| i64::from(is_null(tag)));
                 sure(Vector::of_words(Type::Bool, missing))
             }
-            Expr::JsonEquals(input, scalar) => {
-                compare::json_equals(self.columns.dense(*input), rows, scalar)
-            }
+            Expr::JsonEquals(input, scalar) => compare::json_equals(self.columns.dense(*input), rows, scalar),
             Expr::Not(arg) => {
                 let mut arg = self.eval(arg, rows);
                 arg.vector.words.to_mut().iter_mut().for_each(|w| *w ^= 1);
@@ -194,9 +187,7 @@ impl<'a> Batch<'a, '_> {
         let table = StringTable::new(strings.ends, strings.data);
         let codes = sure(Vector::of_codes(codes, table));
         let found = match condition {
-            Expr::JsonEquals(_, JsonScalar::String(sought)) => {
-                Pattern::exactly(sought).filter(codes)
-            }
+            Expr::JsonEquals(_, JsonScalar::String(sought)) => Pattern::exactly(sought).filter(codes),
             Expr::Compare(comparison, _, to) if constant(to) => {
                 self.compare_with_constant(*comparison, codes, to, rows[0])
             }
@@ -214,8 +205,7 @@ impl<'a> Batch<'a, '_> {
         let of_word = |word: i64| holds.get(word as usize).copied().unwrap_or(false);
         let passed = match words.bytes() {
             Some((base, codes)) => {
-                let holds: [bool; 256] =
-                    std::array::from_fn(|code| of_word(base.wrapping_add(code as i64)));
+                let holds: [bool; 256] = std::array::from_fn(|code| of_word(base.wrapping_add(code as i64)));
                 select(rows, |_, row| holds[usize::from(codes[row as usize])])
             }
             None => {
@@ -226,9 +216,7 @@ impl<'a> Batch<'a, '_> {
         if dense.all(|tag| tag == Tag::String) {
             return Some(passed);
         }
-        Some(select(&passed, |_, row| {
-            dense.tag(row as usize) == Tag::String
-        }))
+        Some(select(&passed, |_, row| dense.tag(row as usize) == Tag::String))
     }
 
     fn column(&mut self, input: usize, ty: Type, rows: &[u32]) -> Evaluated<'a> {
@@ -301,10 +289,7 @@ impl<'a> Batch<'a, '_> {
                 continue;
             }
             let equal = with_constant(Comparison::Equal, &arg.vector, &element);
-            result
-                .iter_mut()
-                .zip(equal)
-                .for_each(|(r, e)| *r |= i64::from(e));
+            result.iter_mut().zip(equal).for_each(|(r, e)| *r |= i64::from(e));
             arg.unsure = union(arg.unsure, incomparable(&arg.vector, &element));
         }
         let valid = (arg.vector.valid.is_some() || null_in_list).then(|| {
@@ -327,13 +312,7 @@ impl<'a> Batch<'a, '_> {
         }
     }
 
-    fn compare(
-        &mut self,
-        comparison: Comparison,
-        left: &Expr,
-        right: &Expr,
-        rows: &[u32],
-    ) -> Evaluated<'a> {
+    fn compare(&mut self, comparison: Comparison, left: &Expr, right: &Expr, rows: &[u32]) -> Evaluated<'a> {
         if left.is_constant() && !right.is_constant() {
             return self.compare(comparison.flip(), right, left, rows);
         }
@@ -342,13 +321,9 @@ impl<'a> Batch<'a, '_> {
             return self.compare_with_constant(comparison, a, right, row);
         }
         let b = self.eval(right, rows);
-        let mut vector =
-            Vector::of_words(Type::Bool, compare::each(comparison, &a.vector, &b.vector));
+        let mut vector = Vector::of_words(Type::Bool, compare::each(comparison, &a.vector, &b.vector));
         vector.valid = both_valid(&a.vector, &b.vector);
-        let unsure = union(
-            incomparable(&a.vector, &b.vector),
-            union(a.unsure, b.unsure),
-        );
+        let unsure = union(incomparable(&a.vector, &b.vector), union(a.unsure, b.unsure));
         Evaluated { vector, unsure }
     }
 
@@ -434,25 +409,15 @@ impl<'a> Batch<'a, '_> {
             }
         }
         found.vector.valid = valid.map(Cow::Owned);
-        found.unsure = values
-            .unsure
-            .iter()
-            .map(|&at| unsure[at as usize])
-            .collect();
+        found.unsure = values.unsure.iter().map(|&at| unsure[at as usize]).collect();
         found
     }
 
-    fn external_values(
-        &mut self,
-        id: usize,
-        input: Option<usize>,
-        ty: Type,
-        rows: &[u32],
-    ) -> Evaluated<'a> {
-        if let Some(dense) = input.map(|input| self.columns.dense(input)) {
-            if dense.is_dictionary() {
-                return crate::memo::by_code(self.external, id, dense, rows, ty);
-            }
+    fn external_values(&mut self, id: usize, input: Option<usize>, ty: Type, rows: &[u32]) -> Evaluated<'a> {
+        if let Some(dense) = input.map(|input| self.columns.dense(input))
+            && dense.is_dictionary()
+        {
+            return crate::memo::by_code(self.external, id, dense, rows, ty);
         }
         let mut out = VectorBuilder::new(ty);
         let mut unsure = Vec::new();

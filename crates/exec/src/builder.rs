@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use amax_format::{Dense, Words};
 use amax_jsonb::numeric::{self, Number};
 
-use crate::vector::{Scalar, StringTable, Type, Vector, LARGE};
+use crate::vector::{LARGE, Scalar, StringTable, Type, Vector};
 
 /// A vector under construction.
 #[derive(Debug)]
@@ -57,9 +57,7 @@ impl VectorBuilder {
     pub fn push_numeric(&mut self, payload: &[u8]) {
         match numeric::decode(payload) {
             Some(Number::Int(v)) => self.push(v, 0, true),
-            Some(Number::Decimal { mantissa, scale }) if scale != LARGE => {
-                self.push(mantissa, scale, true)
-            }
+            Some(Number::Decimal { mantissa, scale }) if scale != LARGE => self.push(mantissa, scale, true),
             _ => {
                 self.push(self.strings.len() as i64, LARGE, true);
                 self.strings.push(payload);
@@ -110,9 +108,7 @@ impl VectorBuilder {
                 || match self.ty {
                     Type::Text => text(a) == text(b),
                     Type::Numeric if large(a) || large(b) => false,
-                    Type::Numeric => {
-                        (self.words[a], self.scales[a]) == (self.words[b], self.scales[b])
-                    }
+                    Type::Numeric => (self.words[a], self.scales[a]) == (self.words[b], self.scales[b]),
                     _ => self.words[a] == self.words[b],
                 })
     }
@@ -177,9 +173,7 @@ impl<'a> Vector<'a> {
         Vector {
             ty: self.ty,
             words: places.iter().map(word).collect(),
-            scales: self
-                .scales
-                .map(|s| places.iter().map(|i| scale(&s, i)).collect()),
+            scales: self.scales.map(|s| places.iter().map(|i| scale(&s, i)).collect()),
             valid: Some(valid),
             strings: self.strings,
             dictionary: self.dictionary,
@@ -189,10 +183,7 @@ impl<'a> Vector<'a> {
     /// The first value, for so many rows.
     pub(crate) fn repeat(self, rows: usize) -> Vector<'a> {
         fn first<T: Copy>(values: &[T], rows: usize) -> Cow<'static, [T]> {
-            values
-                .first()
-                .map_or(vec![], |&first| vec![first; rows])
-                .into()
+            values.first().map_or(vec![], |&first| vec![first; rows]).into()
         }
         Vector {
             words: first(&self.words, rows),
@@ -232,10 +223,7 @@ mod tests {
     fn spread_values_keep_their_order() {
         let spread = Vector::of_words(Type::Int, vec![7, 8]).spread(&[false, true, false, true]);
         let values: Vec<Scalar<'_>> = (0..4).map(|i| spread.get(i)).collect();
-        assert_eq!(
-            values,
-            [Scalar::Null, Scalar::Int(7), Scalar::Null, Scalar::Int(8)]
-        );
+        assert_eq!(values, [Scalar::Null, Scalar::Int(7), Scalar::Null, Scalar::Int(8)]);
         let none = Vector::of_words(Type::Int, Vec::new()).spread(&[false]);
         assert_eq!(none.get(0), Scalar::Null);
     }

@@ -1,6 +1,6 @@
 //! Vectors whose values are few: each has a small code, so that work can be done once per code of a batch.
 
-use crate::vector::{Type, View, LARGE};
+use crate::vector::{LARGE, Type, View};
 
 /// Codes are worth it below so many per row of the batch: the memory of what is known of each is cleared per batch.
 const CODES_PER_ROW: usize = 16;
@@ -48,20 +48,11 @@ impl Codes {
 
     /// As [`Codes::dense`], of a vector that may have NULLs.
     #[inline]
-    pub(crate) fn nullable<'a>(
-        self,
-        view: &View<'a>,
-        valid: &'a [bool],
-    ) -> impl Iterator<Item = usize> + 'a {
-        view.words.iter().zip(valid).map(
-            move |(&word, &valid)| {
-                if valid {
-                    self.code(word)
-                } else {
-                    self.values
-                }
-            },
-        )
+    pub(crate) fn nullable<'a>(self, view: &View<'a>, valid: &'a [bool]) -> impl Iterator<Item = usize> + 'a {
+        view.words
+            .iter()
+            .zip(valid)
+            .map(move |(&word, &valid)| if valid { self.code(word) } else { self.values })
     }
 
     #[inline]

@@ -6,12 +6,11 @@ use amax_format::{Dense, Tag};
 
 use crate::evaluated::Evaluated;
 use crate::operators::{Comparison, JsonScalar};
-use crate::vector::{Type, Vector, LARGE};
+use crate::vector::{LARGE, Type, Vector};
 
 fn float(a: i64, b: i64) -> Ordering {
     let (a, b) = (f64::from_bits(a as u64), f64::from_bits(b as u64));
-    a.partial_cmp(&b)
-        .unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
+    a.partial_cmp(&b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
 }
 
 /// Of numbers with mantissas.
@@ -29,11 +28,7 @@ fn decimal((a, s): (i64, u16), (b, t): (i64, u16)) -> Ordering {
         None if few == 0 => 0.cmp(&many),
         None => few.cmp(&0),
     };
-    if s < t {
-        order
-    } else {
-        order.reverse()
-    }
+    if s < t { order } else { order.reverse() }
 }
 
 fn number(vector: &Vector<'_>, i: usize) -> (i64, u16) {
@@ -53,11 +48,7 @@ pub(crate) fn incomparable(a: &Vector<'_>, b: &Vector<'_>) -> Vec<u32> {
 }
 
 /// Each value compared with the constant's first; NULLs and unsure ones come out as anything.
-pub(crate) fn with_constant(
-    comparison: Comparison,
-    vector: &Vector<'_>,
-    constant: &Vector<'_>,
-) -> Vec<bool> {
+pub(crate) fn with_constant(comparison: Comparison, vector: &Vector<'_>, constant: &Vector<'_>) -> Vec<bool> {
     let word = constant.words[0];
     let words = vector.words.iter();
     match vector.ty {
@@ -90,9 +81,7 @@ pub(crate) fn with_constant(
                 .as_ref()
                 .filter(|t| vector.dictionary && t.len() <= vector.len());
             if let Some(table) = table {
-                let by_code: Vec<bool> = (0..table.len())
-                    .map(|code| holds(table.get(code)))
-                    .collect();
+                let by_code: Vec<bool> = (0..table.len()).map(|code| holds(table.get(code))).collect();
                 words
                     .map(|&w| by_code.get(w as usize).copied().unwrap_or(false))
                     .collect()
@@ -120,7 +109,8 @@ pub(crate) fn each(comparison: Comparison, a: &Vector<'_>, b: &Vector<'_>) -> Ve
         .collect()
 }
 
-/// A path's values compared with a scalar document: numbers by value, strings by their bytes, other kinds are different.
+/// A path's values compared with a scalar document: numbers by value, strings by their bytes, other kinds are
+/// different.
 pub(crate) fn json_equals<'a>(dense: &Dense, rows: &[u32], scalar: &JsonScalar) -> Evaluated<'a> {
     let strings = dense.strings();
     // Which of few distinct strings it is.
@@ -144,9 +134,7 @@ pub(crate) fn json_equals<'a>(dense: &Dense, rows: &[u32], scalar: &JsonScalar) 
             },
             (Tag::Bool, JsonScalar::Bool(sought)) => (word != 0) == *sought,
             (Tag::Null, JsonScalar::Null) => true,
-            (Tag::Int, JsonScalar::Number { mantissa, scale }) => {
-                decimal((word, 0), (*mantissa, *scale)).is_eq()
-            }
+            (Tag::Int, JsonScalar::Number { mantissa, scale }) => decimal((word, 0), (*mantissa, *scale)).is_eq(),
             (Tag::Decimal, JsonScalar::Number { mantissa, scale }) => {
                 decimal((word, dense.scales()[row]), (*mantissa, *scale)).is_eq()
             }
@@ -181,10 +169,7 @@ mod tests {
     #[test]
     fn nan_is_above_all() {
         let bits = |f: f64| f.to_bits() as i64;
-        assert_eq!(
-            float(bits(f64::NAN), bits(f64::INFINITY)),
-            Ordering::Greater
-        );
+        assert_eq!(float(bits(f64::NAN), bits(f64::INFINITY)), Ordering::Greater);
         assert_eq!(float(bits(f64::NAN), bits(-f64::NAN)), Ordering::Equal);
         assert_eq!(float(bits(-0.0), bits(0.0)), Ordering::Equal);
     }

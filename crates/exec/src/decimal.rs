@@ -91,14 +91,8 @@ fn narrow(digits: &Digits<'_>) -> Option<Decimal<'static>> {
     if digits.iter().len() > 6 {
         return None;
     }
-    let magnitude = digits
-        .iter()
-        .fold(0, |value, digit| value * NBASE + i128::from(digit));
-    let mut value = if digits.negative {
-        -magnitude
-    } else {
-        magnitude
-    };
+    let magnitude = digits.iter().fold(0, |value, digit| value * NBASE + i128::from(digit));
+    let mut value = if digits.negative { -magnitude } else { magnitude };
     let last = digits.weight - (digits.iter().len() as i32 - 1);
     if digits.iter().len() == 0 {
         return Some(Decimal::small(0, 0));
@@ -125,9 +119,7 @@ pub(crate) fn compare_small(left: i64, left_scale: u16, right: i64, right_scale:
         Ordering::Greater => compare_small(right, right_scale, left, left_scale).reverse(),
         Ordering::Less => match power(u32::from(right_scale - left_scale)) {
             // 2^63 * 10^19 fits.
-            Some(power) if power <= 10_000_000_000_000_000_000 => {
-                (i128::from(left) * power).cmp(&i128::from(right))
-            }
+            Some(power) if power <= 10_000_000_000_000_000_000 => (i128::from(left) * power).cmp(&i128::from(right)),
             // `right` is nearer to zero than any other left.
             _ if left == 0 => 0.cmp(&right),
             _ => left.cmp(&0),
@@ -202,9 +194,7 @@ impl PartialEq for Decimal<'_> {
                     scale: other_scale,
                 },
             ) => (mantissa, scale) == (other, other_scale),
-            (Self::Large(left), Self::Large(right)) => {
-                compare_digits(left, right) == Ordering::Equal
-            }
+            (Self::Large(left), Self::Large(right)) => compare_digits(left, right) == Ordering::Equal,
             _ => self.rank() == other.rank() && self.rank() != 1,
         }
     }

@@ -1,12 +1,12 @@
 //! count(distinct value).
 
-use crate::codes::{limit, Codes};
+use crate::codes::{Codes, limit};
 use crate::error::{Error, Result};
 use crate::range::Range;
 use crate::state::Output;
 use crate::store::hash_row;
 use crate::table::NONE;
-use crate::tuples::{check_members, Tuples};
+use crate::tuples::{Tuples, check_members};
 use crate::values::Values;
 use crate::vector::{Type, View};
 
@@ -47,11 +47,7 @@ fn bits(mut mask: u64) -> impl Iterator<Item = u32> {
 
 impl Pairs {
     fn new(grouped: bool) -> Self {
-        if grouped {
-            Self::Masks(Vec::new())
-        } else {
-            Self::Values
-        }
+        if grouped { Self::Masks(Vec::new()) } else { Self::Values }
     }
 
     fn heap_bytes(&self) -> usize {
@@ -117,8 +113,7 @@ impl Distinct {
         self.counts.resize(groups, 0);
         if groups > BITS && matches!(self.pairs, Pairs::Masks(_)) {
             let mut members = Vec::new();
-            self.pairs
-                .each(|group, value| members.extend([group, value]));
+            self.pairs.each(|group, value| members.extend([group, value]));
             self.pairs = Pairs::Tuples(Tuples::of_members(2, members));
         }
     }
@@ -147,16 +142,14 @@ impl Distinct {
     /// Adds the values of a batch to `groups`; rows that are NULL have none.
     pub(crate) fn update(&mut self, groups: &[u32], view: &View<'_>) -> Result<()> {
         self.values.check(view)?;
-        if let Some(codes) = Codes::of(view) {
-            if self.counts.len().saturating_mul(codes.len()) <= limit(groups.len()) {
-                let len = codes.len();
-                return match view.valid {
-                    None => self.update_by_code(groups, view, len, codes.dense(view)),
-                    Some(valid) => {
-                        self.update_by_code(groups, view, len, codes.nullable(view, valid))
-                    }
-                };
-            }
+        if let Some(codes) = Codes::of(view)
+            && self.counts.len().saturating_mul(codes.len()) <= limit(groups.len())
+        {
+            let len = codes.len();
+            return match view.valid {
+                None => self.update_by_code(groups, view, len, codes.dense(view)),
+                Some(valid) => self.update_by_code(groups, view, len, codes.nullable(view, valid)),
+            };
         }
         let mut numbers = std::mem::take(&mut self.numbers);
         numbers.clear();
@@ -244,8 +237,7 @@ impl Distinct {
         let before = self.values.len();
         if matches!(other.pairs, Pairs::Values) {
             let mut numbers = vec![0; other.values.len()];
-            self.values
-                .numbers(&vector.view(), &mut self.range, &mut numbers)?;
+            self.values.numbers(&vector.view(), &mut self.range, &mut numbers)?;
             return self.add_pairs(&[], &[], before);
         }
         // Values of other groups alone are not ours to keep.
@@ -255,8 +247,7 @@ impl Distinct {
                 numbers[value as usize] = 0;
             }
         });
-        self.values
-            .numbers(&vector.view(), &mut self.range, &mut numbers)?;
+        self.values.numbers(&vector.view(), &mut self.range, &mut numbers)?;
         let (mut to_groups, mut to_values) = (Vec::new(), Vec::new());
         other.pairs.each(|group, value| {
             let (group, value) = (groups[group as usize], numbers[value as usize]);
@@ -294,10 +285,7 @@ impl Distinct {
     pub(crate) fn narrow(&mut self, range: Range) -> Result<()> {
         self.range = range;
         let hashes = self.hashes();
-        let keep: Vec<bool> = hashes
-            .into_iter()
-            .map(|hash| self.range.admit(hash))
-            .collect();
+        let keep: Vec<bool> = hashes.into_iter().map(|hash| self.range.admit(hash)).collect();
         self.retain_values(&keep)
     }
 
@@ -326,11 +314,7 @@ impl Distinct {
     pub(crate) fn restart(&mut self, range: Range) {
         let fresh = Self::new(self.values.ty(), !matches!(self.pairs, Pairs::Values));
         let counts = std::mem::take(&mut self.counts);
-        *self = Self {
-            counts,
-            range,
-            ..fresh
-        };
+        *self = Self { counts, range, ..fresh };
     }
 
     /// If nobody else has any of the values their counts will do.
@@ -355,8 +339,7 @@ impl Distinct {
     pub(crate) fn deserialize(&self, groups: usize, from: &mut &[u8]) -> Result<Self> {
         let values = Values::deserialize(self.values.ty(), from)?;
         type Sent = (Vec<u64>, Vec<u32>, Vec<i64>);
-        let ((masks, members, counts), rest): (Sent, _) =
-            postcard::take_from_bytes(from).map_err(|_| DAMAGED)?;
+        let ((masks, members, counts), rest): (Sent, _) = postcard::take_from_bytes(from).map_err(|_| DAMAGED)?;
         *from = rest;
         check_members(&members, &[groups, values.len()])?;
         let beyond = u64::MAX.checked_shl(groups as u32).unwrap_or(0);

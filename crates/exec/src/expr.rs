@@ -83,8 +83,8 @@ pub enum Expr {
         /// A float.
         factor: Box<Expr>,
     },
-    /// A function of one integer-like argument, remembered per value; where it is the same at both ends of a step of the argument, it
-    /// is the same within.
+    /// A function of one integer-like argument, remembered per value; where it is the same at both ends of a step of
+    /// the argument, it is the same within.
     Memo {
         /// For [`External::call`].
         id: usize,
@@ -110,11 +110,9 @@ impl Expr {
     /// Whether PostgreSQL's functions are called for it, which may raise errors.
     pub fn calls_out(&self) -> bool {
         match self {
-            Self::Column(..)
-            | Self::Text(_)
-            | Self::Cast { .. }
-            | Self::IsMissing { .. }
-            | Self::JsonEquals(..) => false,
+            Self::Column(..) | Self::Text(_) | Self::Cast { .. } | Self::IsMissing { .. } | Self::JsonEquals(..) => {
+                false
+            }
             Self::Once { simple, .. } => !simple,
             Self::Memo { .. } | Self::External { .. } => true,
             Self::Convert { arg, .. }

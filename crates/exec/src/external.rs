@@ -20,12 +20,7 @@ pub trait External {
 const MAX_KEPT: usize = 64 << 20;
 
 /// Appends what PostgreSQL gives for a row; false, and NULL, if what is kept takes too much: the row is unsure.
-pub(crate) fn push_row(
-    external: &mut dyn External,
-    id: usize,
-    row: u32,
-    out: &mut VectorBuilder,
-) -> bool {
+pub(crate) fn push_row(external: &mut dyn External, id: usize, row: u32, out: &mut VectorBuilder) -> bool {
     let has_room = out.string_bytes() < MAX_KEPT;
     if has_room {
         external.row(id, row, out);

@@ -1,12 +1,12 @@
 //! Hash grouping: rows with equal keys get the number of one group.
 
-use crate::codes::{limit, Codes};
+use crate::codes::{Codes, limit};
 use crate::error::{Error, Result};
 use crate::range::Range;
-use crate::store::{hash_rows, hash_words, Numbers, Store};
+use crate::store::{Numbers, Store, hash_rows, hash_words};
 use crate::table::NONE;
-use crate::tuples::{check_members, Tuples};
-use crate::values::{Values, UNKNOWN};
+use crate::tuples::{Tuples, check_members};
+use crate::values::{UNKNOWN, Values};
 use crate::vector::{Scalar, Type, Vector, View};
 
 /// The groups of all rows so far, numbered in the order they were first seen.
@@ -144,12 +144,7 @@ impl Grouping {
         }
     }
 
-    fn assign_tuples(
-        &mut self,
-        views: &[View<'_>],
-        scratch: &mut Scratch,
-        out: &mut [u32],
-    ) -> Result<()> {
+    fn assign_tuples(&mut self, views: &[View<'_>], scratch: &mut Scratch, out: &mut [u32]) -> Result<()> {
         if let Some(codes) = combined(views, out.len()) {
             return self.assign_by_code(views, &codes, scratch, out);
         }
@@ -162,9 +157,7 @@ impl Grouping {
         }
         scratch.numbers.resize(views.len(), Vec::new());
         let mut all = Range::ALL;
-        for ((column, view), numbers) in
-            self.columns.iter_mut().zip(views).zip(&mut scratch.numbers)
-        {
+        for ((column, view), numbers) in self.columns.iter_mut().zip(views).zip(&mut scratch.numbers) {
             numbers.clear();
             numbers.extend_from_slice(out);
             column.numbers(view, &mut all, numbers)?;
@@ -233,9 +226,7 @@ impl Grouping {
             return Ok(NONE);
         }
         let columns = self.columns.iter_mut().zip(views);
-        let tuple: Result<Vec<u32>> = columns
-            .map(|(column, view)| column.number(view, row))
-            .collect();
+        let tuple: Result<Vec<u32>> = columns.map(|(column, view)| column.number(view, row)).collect();
         let next = self.tuples.len() as u32;
         let group = self.tuples.number(&tuple?)?;
         if group == next {
@@ -319,14 +310,10 @@ impl Grouping {
 
     /// What [`Grouping::serialize`] wrote of groups by these keys; nothing is found in it.
     pub(crate) fn deserialize(keys: &[Type], from: &mut &[u8]) -> Result<Self> {
-        let columns: Result<Vec<Values>> = keys
-            .iter()
-            .map(|&key| Values::deserialize(key, from))
-            .collect();
+        let columns: Result<Vec<Values>> = keys.iter().map(|&key| Values::deserialize(key, from)).collect();
         let columns = columns?;
         type Sent = (Vec<u32>, Vec<Option<Numbers>>);
-        let ((members, shown), rest): (Sent, _) =
-            postcard::take_from_bytes(from).map_err(|_| DAMAGED)?;
+        let ((members, shown), rest): (Sent, _) = postcard::take_from_bytes(from).map_err(|_| DAMAGED)?;
         *from = rest;
         match &*columns {
             [] | [_] => check_members(&members, &[0])?,
@@ -338,9 +325,7 @@ impl Grouping {
         let tuples = Tuples::without_table(keys.len().max(1), members);
         let grouping = Self::of(columns, tuples);
         let mut pairs = shown.iter().zip(&grouping.shown);
-        if shown.len() != grouping.shown.len()
-            || !pairs.all(|(sent, new)| sent.is_some() == new.is_some())
-        {
+        if shown.len() != grouping.shown.len() || !pairs.all(|(sent, new)| sent.is_some() == new.is_some()) {
             return Err(DAMAGED);
         }
         for (shown, &key) in shown.iter().zip(keys) {

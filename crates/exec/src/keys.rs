@@ -1,6 +1,6 @@
 //! Which rows can have a match in a join: the keys of its other side as a set, which may hold more than it was given.
 
-use crate::evaluated::{select, Evaluated};
+use crate::evaluated::{Evaluated, select};
 use crate::store::{Store, Strings, Words};
 use crate::vector::{Type, Vector};
 

@@ -1,11 +1,13 @@
-//! LIKE and ILIKE with a constant pattern, and text that starts with a constant: strings found in strings, byte by byte.
+//! LIKE and ILIKE with a constant pattern, and text that starts with a constant: strings found in strings, byte by
+//! byte.
 //!
-//! That is what PostgreSQL's LIKE does (like_match.c) under every deterministic collation: in UTF-8 a string is found only where a character
-//! begins. ILIKE matches what lower() makes of text and pattern; of what is not ASCII only PostgreSQL knows.
+//! That is what PostgreSQL's LIKE does (like_match.c) under every deterministic collation: in UTF-8 a string is found
+//! only where a character begins. ILIKE matches what lower() makes of text and pattern; of what is not ASCII only
+//! PostgreSQL knows.
 
 use memchr::memmem::Finder;
 
-use crate::evaluated::{union, Evaluated};
+use crate::evaluated::{Evaluated, union};
 use crate::vector::{Type, Vector};
 
 /// A pattern.
@@ -99,7 +101,8 @@ fn before_last(mut text: &[u8], characters: usize) -> Option<&[u8]> {
 }
 
 impl Pattern {
-    /// LIKE; None if the pattern ends with an escape character, which PostgreSQL raises an error for. `_` is one character of UTF-8.
+    /// LIKE; None if the pattern ends with an escape character, which PostgreSQL raises an error for. `_` is one
+    /// character of UTF-8.
     pub fn like(pattern: &[u8]) -> Option<Self> {
         let mut pieces = vec![Piece::of(b"")];
         let mut bytes = pattern.iter();
@@ -131,13 +134,11 @@ impl Pattern {
         })
     }
 
-    /// ILIKE, where lower() of ASCII is what it is in C; None also if the pattern is not ASCII. Texts that are not are unsure.
+    /// ILIKE, where lower() of ASCII is what it is in C; None also if the pattern is not ASCII. Texts that are not are
+    /// unsure.
     pub fn ilike(pattern: &[u8]) -> Option<Self> {
         let like = Self::like(&pattern.to_ascii_lowercase())?;
-        pattern.is_ascii().then_some(Self {
-            lowers: true,
-            ..like
-        })
+        pattern.is_ascii().then_some(Self { lowers: true, ..like })
     }
 
     /// Whatever begins with `prefix`.
@@ -212,9 +213,7 @@ impl Pattern {
                     .collect();
                 let of_word = |&word: &i64| by_code.get(word as usize).copied();
                 let words = vector.words.iter();
-                words
-                    .map(|word| of_word(word).unwrap_or(Some(false)))
-                    .collect()
+                words.map(|word| of_word(word).unwrap_or(Some(false))).collect()
             }
             None => (0..vector.len())
                 .map(|i| match vector.is_valid(i) {

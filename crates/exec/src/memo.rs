@@ -6,7 +6,7 @@ use amax_format::{Dense, Tag};
 
 use crate::builder::VectorBuilder;
 use crate::evaluated::Evaluated;
-use crate::external::{push_row, External};
+use crate::external::{External, push_row};
 use crate::vector::Type;
 
 const UNKNOWN: u32 = u32::MAX;
@@ -81,11 +81,11 @@ pub(crate) fn by_word<'a>(
         // Infinite times are in no step: from its ends there is no way to them.
         let alone = step == 1 || matches!(word, i64::MIN | i64::MAX);
         let at = if alone { word } else { word.div_euclid(step) };
-        if let Some((known, place)) = last {
-            if known == at {
-                places.push(place);
-                continue;
-            }
+        if let Some((known, place)) = last
+            && known == at
+        {
+            places.push(place);
+            continue;
         }
         let mut call = |word: i64, values: &mut VectorBuilder| {
             external.call(id, word, values);
@@ -116,10 +116,7 @@ pub(crate) fn by_word<'a>(
     if places.contains(&UNKNOWN) {
         values.push_null();
         let null = made;
-        places
-            .iter_mut()
-            .filter(|p| **p == UNKNOWN)
-            .for_each(|p| *p = null);
+        places.iter_mut().filter(|p| **p == UNKNOWN).for_each(|p| *p = null);
     }
     Evaluated {
         vector: values.finish().gather(&places),

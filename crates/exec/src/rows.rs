@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use crate::error::{Error, Result};
 use crate::store::{hash_row, hash_rows};
 use crate::values::UNKNOWN;
-use crate::vector::{StringTable, Type, Vector, View, LARGE};
+use crate::vector::{LARGE, StringTable, Type, Vector, View};
 
 /// Some rows' values: columns of one length.
 #[derive(Clone, Debug)]
@@ -18,7 +18,8 @@ pub struct Rows<'a> {
     pub filters: Vec<Option<Cow<'a, [bool]>>>,
 }
 
-/// Which of `parts` processes something with such a hash belongs to. Of the hash, tables use the low bits and passes the high ones.
+/// Which of `parts` processes something with such a hash belongs to. Of the hash, tables use the low bits and passes
+/// the high ones.
 #[inline]
 pub(crate) fn owner(hash: u64, parts: u32) -> u32 {
     const BITS: u32 = 24;
@@ -77,11 +78,7 @@ impl<'a> Rows<'a> {
             write_column(&column.view(), at, out)?;
         }
         for filter in self.filters.iter().flatten() {
-            put(
-                out,
-                at.iter().map(|&i| u8::from(filter[i as usize])),
-                u8::to_ne_bytes,
-            );
+            put(out, at.iter().map(|&i| u8::from(filter[i as usize])), u8::to_ne_bytes);
         }
         Ok(())
     }
@@ -102,11 +99,7 @@ impl<'a> Rows<'a> {
         let filters: Result<Vec<_>> = filters.iter().map(&mut filter).collect();
         let filters = filters?;
         match reader.0 {
-            [] => Ok(Rows {
-                len,
-                columns,
-                filters,
-            }),
+            [] => Ok(Rows { len, columns, filters }),
             _ => Err(DAMAGED),
         }
     }
@@ -117,15 +110,13 @@ const VALID: u8 = 1;
 const SCALES: u8 = 2;
 const CODES: u8 = 4;
 
-/// Flags, valid, scales; codes into the strings that are sent, or words, unless each row has its own string; how many strings, where
-/// each ends, and they.
+/// Flags, valid, scales; codes into the strings that are sent, or words, unless each row has its own string; how many
+/// strings, where each ends, and they.
 fn write_column(view: &View<'_>, at: &[u32], out: &mut Vec<u8>) -> Result<()> {
     let rows = || at.iter().map(|&i| i as usize);
     let few = view.ty == Type::Text && view.dictionary && view.strings() <= at.len();
     let flag = |there: bool, flag: u8| if there { flag } else { 0 };
-    out.push(
-        flag(view.valid.is_some(), VALID) | flag(view.scales.is_some(), SCALES) | flag(few, CODES),
-    );
+    out.push(flag(view.valid.is_some(), VALID) | flag(view.scales.is_some(), SCALES) | flag(few, CODES));
     if let Some(valid) = view.valid {
         put(out, rows().map(|i| u8::from(valid[i])), u8::to_ne_bytes);
     }
@@ -153,11 +144,7 @@ fn write_column(view: &View<'_>, at: &[u32], out: &mut Vec<u8>) -> Result<()> {
         }
         Type::Text => {
             let string = |i| {
-                if view.is_valid(i) {
-                    view.string(i)
-                } else {
-                    b""
-                }
+                if view.is_valid(i) { view.string(i) } else { b"" }
             };
             rows().map(string).collect()
         }
@@ -171,10 +158,7 @@ fn write_column(view: &View<'_>, at: &[u32], out: &mut Vec<u8>) -> Result<()> {
                 }
             };
             put(out, rows().map(&mut word), i64::to_ne_bytes);
-            rows()
-                .filter(|&i| large(i))
-                .map(|i| view.string(i))
-                .collect()
+            rows().filter(|&i| large(i)).map(|i| view.string(i)).collect()
         }
     };
     let bytes = strings.iter().map(|string| string.len()).sum();
@@ -209,11 +193,7 @@ fn put<T, const N: usize>(
 struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {
-    fn values<T, const N: usize>(
-        &mut self,
-        len: usize,
-        of: impl Fn([u8; N]) -> T,
-    ) -> Result<Vec<T>> {
+    fn values<T, const N: usize>(&mut self, len: usize, of: impl Fn([u8; N]) -> T) -> Result<Vec<T>> {
         let bytes = len.checked_mul(N).ok_or(DAMAGED)?;
         let (values, rest) = self.0.split_at_checked(bytes).ok_or(DAMAGED)?;
         self.0 = rest;
@@ -236,9 +216,7 @@ impl<'a> Reader<'a> {
         let scales = (flags & SCALES != 0).then(|| self.values(len, u16::from_ne_bytes));
         let scales = scales.transpose()?;
         let words = match ty {
-            Type::Text if flags & CODES != 0 => {
-                self.values(len, |code| i64::from(u32::from_ne_bytes(code)))?
-            }
+            Type::Text if flags & CODES != 0 => self.values(len, |code| i64::from(u32::from_ne_bytes(code)))?,
             Type::Text => (0..len as i64).collect(),
             _ => self.values(len, i64::from_ne_bytes)?,
         };
@@ -335,11 +313,7 @@ mod tests {
             rows.write(at, &mut bytes).expect("bytes");
             let read = Rows::read(&bytes, &types(&rows), &[false, true]).expect("rows");
             assert_eq!((read.len, picked.len), (at.len(), at.len()));
-            for (read, (picked, column)) in read
-                .columns
-                .iter()
-                .zip(picked.columns.iter().zip(&rows.columns))
-            {
+            for (read, (picked, column)) in read.columns.iter().zip(picked.columns.iter().zip(&rows.columns)) {
                 for (i, &from) in at.iter().enumerate() {
                     let wanted = format!("{:?}", column.get(from as usize));
                     assert_eq!(format!("{:?}", read.get(i)), wanted);
@@ -390,10 +364,7 @@ mod tests {
             }
             // As strings of a dictionary or by themselves.
             let texts = rows.columns[5].pick(&[0, 1, 2, 3]);
-            let alone = column(
-                Type::Text,
-                &(0..4).map(|i| texts.get(i)).collect::<Vec<_>>(),
-            );
+            let alone = column(Type::Text, &(0..4).map(|i| texts.get(i)).collect::<Vec<_>>());
             assert_eq!(owners(&[&texts], 4, parts), owners(&[&alone], 4, parts));
             let both = [&rows.columns[0], &rows.columns[1]];
             let both = owners(&both, rows.len, parts);

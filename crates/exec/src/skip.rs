@@ -14,7 +14,8 @@ pub trait Zones {
     fn zone(&self, input: usize) -> Option<Zone>;
 }
 
-/// Whether no row passes all conditions, and PostgreSQL, asking them in order, would not have met an error before it knew.
+/// Whether no row passes all conditions, and PostgreSQL, asking them in order, would not have met an error before it
+/// knew.
 pub fn passes_none<'e>(
     conditions: impl Iterator<Item = &'e Expr>,
     zones: &dyn Zones,
@@ -31,7 +32,8 @@ pub fn passes_none<'e>(
     false
 }
 
-/// Whether evaluating it raises nothing in this leaf, and runs no subquery: for which row that is done first, if for any, is for rows to tell.
+/// Whether evaluating it raises nothing in this leaf, and runs no subquery: for which row that is done first, if for
+/// any, is for rows to tell.
 fn is_harmless(expr: &Expr, zones: &dyn Zones, external: &dyn External) -> bool {
     let harmless = |expr: &Expr| is_harmless(expr, zones, external);
     match expr {
@@ -39,9 +41,7 @@ fn is_harmless(expr: &Expr, zones: &dyn Zones, external: &dyn External) -> bool 
         Expr::Once { id, simple, .. } => *simple && external.is_known(*id),
         Expr::Cast { input, from, to } => zones.zone(*input).is_some_and(|zone| {
             let fits = match (to, zone.tag, zone.min, zone.max) {
-                (To::Int { min, max }, Tag::Int, Bound::Int(a), Bound::Int(b)) => {
-                    *min <= a && b <= *max
-                }
+                (To::Int { min, max }, Tag::Int, Bound::Int(a), Bound::Int(b)) => *min <= a && b <= *max,
                 (To::Numeric, Tag::Int | Tag::Decimal, ..) | (To::Float, Tag::Int, ..) => true,
                 // What is too small for a float is an error.
                 (To::Float, Tag::Decimal, Bound::Int(a), Bound::Int(b)) => 1 <= a || b <= -1,
@@ -52,9 +52,7 @@ fn is_harmless(expr: &Expr, zones: &dyn Zones, external: &dyn External) -> bool 
         }),
         Expr::Compare(_, left, right) => harmless(left) && harmless(right),
         Expr::Any(arg, list) => harmless(arg) && list.iter().all(harmless),
-        Expr::IsNull(arg) | Expr::Not(arg) | Expr::Like(arg, _) | Expr::Else(arg, _) => {
-            harmless(arg)
-        }
+        Expr::IsNull(arg) | Expr::Not(arg) | Expr::Like(arg, _) | Expr::Else(arg, _) => harmless(arg),
         Expr::And(args) | Expr::Or(args) => args.iter().all(harmless),
         _ => false,
     }
@@ -99,10 +97,8 @@ fn out_of_bounds(
     zones: &dyn Zones,
     external: &mut dyn External,
 ) -> bool {
-    let (
-        Expr::Column(input, _) | Expr::Text(input) | Expr::Cast { input, .. },
-        Expr::Once { id, ty, .. },
-    ) = (value, constant)
+    let (Expr::Column(input, _) | Expr::Text(input) | Expr::Cast { input, .. }, Expr::Once { id, ty, .. }) =
+        (value, constant)
     else {
         return false;
     };
@@ -130,14 +126,10 @@ fn excludes(comparison: Comparison, zone: &Zone, constant: &Vector<'_>) -> bool 
             let order = |bound: i64| (i128::from(bound) * unit).cmp(&i128::from(mantissa));
             (order(min), order(max))
         }
-        (Bound::Float(min), Bound::Float(max), Scalar::Float(c))
-            if !c.is_nan() && !max.is_nan() =>
-        {
-            (
-                min.partial_cmp(&c).unwrap_or(Equal),
-                max.partial_cmp(&c).unwrap_or(Equal),
-            )
-        }
+        (Bound::Float(min), Bound::Float(max), Scalar::Float(c)) if !c.is_nan() && !max.is_nan() => (
+            min.partial_cmp(&c).unwrap_or(Equal),
+            max.partial_cmp(&c).unwrap_or(Equal),
+        ),
         (Bound::Prefix(min), Bound::Prefix(max), Scalar::Text(c)) => {
             let mut prefix = [0; 8];
             let n = c.len().min(8);
@@ -193,11 +185,7 @@ mod tests {
             (GreaterEqual, 20, false),
             (NotEqual, 10, false),
         ] {
-            assert_eq!(
-                excludes(comparison, &ints, &int(c)),
-                excluded,
-                "{comparison:?} {c}"
-            );
+            assert_eq!(excludes(comparison, &ints, &int(c)), excluded, "{comparison:?} {c}");
         }
         assert!(excludes(
             NotEqual,
@@ -208,11 +196,7 @@ mod tests {
 
     #[test]
     fn prefixes_are_not_whole_strings() {
-        let texts = zone(
-            Tag::String,
-            Bound::Prefix(*b"bbbbbbbb"),
-            Bound::Prefix(*b"dddddddd"),
-        );
+        let texts = zone(Tag::String, Bound::Prefix(*b"bbbbbbbb"), Bound::Prefix(*b"dddddddd"));
         let text = |c: &str| {
             let mut builder = VectorBuilder::new(Type::Text);
             builder.push_text(c.as_bytes());

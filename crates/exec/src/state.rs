@@ -5,9 +5,9 @@ use std::cmp::Ordering;
 use amax_jsonb::numeric;
 use serde::{Deserialize, Serialize};
 
-use crate::decimal::{compare_small, Decimal, NOT_A_NUMERIC};
+use crate::decimal::{Decimal, NOT_A_NUMERIC, compare_small};
 use crate::error::{Error, Result};
-use crate::vector::{View, LARGE};
+use crate::vector::{LARGE, View};
 
 /// What an aggregate function gives for a group; the caller makes it a value of the function's type.
 #[derive(Clone, Debug, PartialEq)]
@@ -213,34 +213,20 @@ impl State for Accumulated {
             return Err(Error::FloatOverflow);
         }
         let difference = self.sum / self.count - other.sum / other.count;
-        let squares = self.squares
-            + other.squares
-            + self.count * other.count * difference * difference / count;
+        let squares = self.squares + other.squares + self.count * other.count * difference * difference / count;
         if squares.is_infinite() && !self.squares.is_infinite() && !other.squares.is_infinite() {
             return Err(Error::FloatOverflow);
         }
-        *self = Self {
-            count,
-            sum,
-            squares,
-        };
+        *self = Self { count, sum, squares };
         Ok(())
     }
 
     fn output(&self) -> Result<Output> {
-        let Self {
-            count,
-            sum,
-            squares,
-        } = *self;
+        let Self { count, sum, squares } = *self;
         if count == 0.0 {
             return Ok(Output::Null);
         }
-        Ok(Output::Accumulated {
-            count,
-            sum,
-            squares,
-        })
+        Ok(Output::Accumulated { count, sum, squares })
     }
 }
 
@@ -248,12 +234,7 @@ impl State for Accumulated {
 /// `numeric_smaller`, `float8larger` and the like.
 #[inline]
 fn replaces<const GREATEST: bool>(old_to_new: Ordering) -> bool {
-    old_to_new
-        != if GREATEST {
-            Ordering::Greater
-        } else {
-            Ordering::Less
-        }
+    old_to_new != if GREATEST { Ordering::Greater } else { Ordering::Less }
 }
 
 /// min and max of integers.
@@ -361,8 +342,7 @@ impl<const GREATEST: bool> NumericExtreme<GREATEST> {
 
     fn offer_large(&mut self, payload: &[u8], heap: &mut usize) -> Result<()> {
         let new = Decimal::of_payload(payload).ok_or(NOT_A_NUMERIC)?;
-        let replaced =
-            matches!(self, Self::Null) || replaces::<GREATEST>(self.decimal()?.cmp(&new));
+        let replaced = matches!(self, Self::Null) || replaces::<GREATEST>(self.decimal()?.cmp(&new));
         if replaced {
             *heap = *heap + payload.len() - self.heap_bytes();
             *self = Self::Large(payload.into());
@@ -401,8 +381,7 @@ impl<const GREATEST: bool> State for NumericExtreme<GREATEST> {
             Self::Null => Output::Null,
             Self::Small { mantissa, scale } => {
                 let mut payload = Vec::with_capacity(18);
-                numeric::encode_decimal(*mantissa, *scale, &mut payload)
-                    .map_err(|_| NOT_A_NUMERIC)?;
+                numeric::encode_decimal(*mantissa, *scale, &mut payload).map_err(|_| NOT_A_NUMERIC)?;
                 Output::Numeric(payload)
             }
             Self::Large(payload) => Output::Numeric(payload.to_vec()),

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::decimal::{Decimal, NOT_A_NUMERIC};
 use crate::error::{Error, Result};
-use crate::vector::{Scalar, StringTable, Type, Vector, View, LARGE};
+use crate::vector::{LARGE, Scalar, StringTable, Type, Vector, View};
 
 /// The same in every process, so that partitions are.
 #[inline]
@@ -240,9 +240,7 @@ mod bytes {
 impl Strings {
     #[inline]
     fn start(&self, number: usize) -> usize {
-        number
-            .checked_sub(1)
-            .map_or(0, |before| self.ends[before] as usize)
+        number.checked_sub(1).map_or(0, |before| self.ends[before] as usize)
     }
 
     fn table(&self) -> StringTable<'_> {
@@ -286,11 +284,7 @@ impl Store for Strings {
 
     #[inline]
     fn touch(&self, number: usize) -> u32 {
-        self.data
-            .get(self.start(number))
-            .copied()
-            .unwrap_or(0)
-            .into()
+        self.data.get(self.start(number)).copied().unwrap_or(0).into()
     }
 
     fn push(&mut self, key: &[u8]) -> Result<()> {
@@ -318,9 +312,7 @@ impl Store for Strings {
     }
 
     fn check(&self, _: Type) -> Result<()> {
-        if self.ends.is_sorted()
-            && self.ends.last().map_or(0, |&end| end as usize) == self.data.len()
-        {
+        if self.ends.is_sorted() && self.ends.last().map_or(0, |&end| end as usize) == self.data.len() {
             return Ok(());
         }
         Err(Error::Corrupt("serialized strings are damaged"))
@@ -384,16 +376,8 @@ impl Store for Numbers {
     #[inline]
     fn key<'a>(view: &View<'a>, row: usize) -> Number<'a> {
         let (word, scale) = (view.words[row], view.scale(row));
-        let payload = if scale == LARGE {
-            view.string(row)
-        } else {
-            &[]
-        };
-        Number {
-            word,
-            scale,
-            payload,
-        }
+        let payload = if scale == LARGE { view.string(row) } else { &[] };
+        Number { word, scale, payload }
     }
 
     #[inline]
@@ -405,8 +389,7 @@ impl Store for Numbers {
 
     #[inline]
     fn same(left: Number<'_>, right: Number<'_>) -> bool {
-        let as_they_are =
-            (left.word, left.scale) == (right.word, right.scale) && left.scale != LARGE;
+        let as_they_are = (left.word, left.scale) == (right.word, right.scale) && left.scale != LARGE;
         as_they_are || left.decimal() == right.decimal()
     }
 
@@ -422,11 +405,7 @@ impl Store for Numbers {
         } else {
             &[]
         };
-        Number {
-            word,
-            scale,
-            payload,
-        }
+        Number { word, scale, payload }
     }
 
     #[inline]
@@ -456,18 +435,11 @@ impl Store for Numbers {
     }
 
     fn scalar(&self, number: usize, ty: Type) -> Scalar<'_> {
-        let Number {
-            word,
-            scale,
-            payload,
-        } = self.get(number);
+        let Number { word, scale, payload } = self.get(number);
         match scale {
             _ if ty == Type::Float => Scalar::Float(f64::from_bits(word as u64)),
             LARGE => Scalar::Numeric(payload),
-            scale => Scalar::Decimal {
-                mantissa: word,
-                scale,
-            },
+            scale => Scalar::Decimal { mantissa: word, scale },
         }
     }
 

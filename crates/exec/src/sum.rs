@@ -3,10 +3,10 @@
 use amax_jsonb::numeric::{self, Digits, MAX_SCALE};
 use serde::{Deserialize, Serialize};
 
-use crate::decimal::{power, with_digits, NOT_A_NUMERIC};
+use crate::decimal::{NOT_A_NUMERIC, power, with_digits};
 use crate::error::{Error, Result};
-use crate::state::{add_counts, Output, State};
-use crate::vector::{View, LARGE};
+use crate::state::{Output, State, add_counts};
+use crate::vector::{LARGE, View};
 
 const NBASE: i64 = 10_000;
 const DEC_DIGITS: u16 = 4;
@@ -176,9 +176,9 @@ impl State for NumericSum {
     }
 
     fn heap_bytes(&self) -> usize {
-        self.rare.as_deref().map_or(0, |rare| {
-            size_of::<Rare>() + rare.wide.digits.capacity() * 8
-        })
+        self.rare
+            .as_deref()
+            .map_or(0, |rare| size_of::<Rare>() + rare.wide.digits.capacity() * 8)
     }
 
     fn check(&self) -> Result<()> {
@@ -282,8 +282,7 @@ impl Wide {
         digits.reverse();
         let mut payload = Vec::with_capacity(4 + 2 * digits.len());
         let weight = self.low + digits.len() as i32 - 1;
-        numeric::write(negative, weight, dscale, &digits, &mut payload)
-            .map_err(|_| Error::NumericOverflow)?;
+        numeric::write(negative, weight, dscale, &digits, &mut payload).map_err(|_| Error::NumericOverflow)?;
         Ok(payload)
     }
 }

@@ -145,12 +145,7 @@ impl Table {
     }
 
     /// Sets `out[row]` to the number of the row's key, for all `rows`; new numbers are given in their order.
-    pub(crate) fn numbers<K: Keys>(
-        &mut self,
-        keys: &mut K,
-        rows: &[u32],
-        out: &mut [u32],
-    ) -> Result<()> {
+    pub(crate) fn numbers<K: Keys>(&mut self, keys: &mut K, rows: &[u32], out: &mut [u32]) -> Result<()> {
         let mut hashes = [0; STEP];
         let mut numbers = [NONE; STEP];
         let mut touched = 0;

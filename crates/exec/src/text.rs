@@ -55,10 +55,7 @@ fn decimal(mantissa: i64, scale: usize, out: &mut Vec<u8>) {
     if mantissa < 0 {
         out.push(b'-');
     }
-    let (whole, zeros) = (
-        digits.len().saturating_sub(scale),
-        scale.saturating_sub(digits.len()),
-    );
+    let (whole, zeros) = (digits.len().saturating_sub(scale), scale.saturating_sub(digits.len()));
     match whole {
         0 => out.push(b'0'),
         _ => out.extend_from_slice(&digits[..whole]),

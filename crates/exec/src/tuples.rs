@@ -54,8 +54,7 @@ impl Keys for Batch<'_> {
 
     fn push(&mut self, row: u32) -> Result<()> {
         let columns = self.columns;
-        self.members
-            .extend(columns.iter().map(|column| column[row as usize]));
+        self.members.extend(columns.iter().map(|column| column[row as usize]));
         Ok(())
     }
 }
@@ -72,11 +71,7 @@ impl Tuples {
                 .chunks_exact(width)
                 .map(|tuple| Some(hash(tuple.iter().copied()))),
         );
-        Self {
-            width,
-            members,
-            table,
-        }
+        Self { width, members, table }
     }
 
     /// As [`Tuples::of_members`]; none of them is found.
@@ -106,12 +101,7 @@ impl Tuples {
     }
 
     /// As [`Table::numbers`].
-    pub(crate) fn numbers(
-        &mut self,
-        columns: &[&[u32]],
-        rows: &[u32],
-        out: &mut [u32],
-    ) -> Result<()> {
+    pub(crate) fn numbers(&mut self, columns: &[&[u32]], rows: &[u32], out: &mut [u32]) -> Result<()> {
         let (width, members) = (self.width, &mut self.members);
         let mut batch = Batch {
             width,

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use crate::codes::Codes;
 use crate::error::{Error, Result};
 use crate::range::Range;
-use crate::store::{check_numerics, hash_row, Floats, Numbers, Store, Strings, Words, NULL_HASH};
-use crate::table::{Keys, Table, NONE};
+use crate::store::{Floats, NULL_HASH, Numbers, Store, Strings, Words, check_numerics, hash_row};
+use crate::table::{Keys, NONE, Table};
 use crate::vector::{Scalar, Type, Vector, View};
 
 /// What is not known yet; no number and not [`NONE`].
@@ -81,8 +81,7 @@ impl<S: Store> Keys for Batch<'_, '_, S> {
 impl<S: Store> Hashed<S> {
     fn of_store(store: S, null: Option<u32>) -> Self {
         let table = Table::of_hashes(
-            (0..store.len())
-                .map(|number| (null != Some(number as u32)).then(|| S::hash(store.get(number)))),
+            (0..store.len()).map(|number| (null != Some(number as u32)).then(|| S::hash(store.get(number)))),
         );
         Self { store, table }
     }
@@ -90,8 +89,7 @@ impl<S: Store> Hashed<S> {
     /// Of a store that another process sent; nothing is found in it.
     fn without_table(ty: Type, store: S, null: Option<u32>) -> Result<Self> {
         store.check(ty)?;
-        if null.is_some_and(|null| null as usize >= store.len()) || store.len() >= UNKNOWN as usize
-        {
+        if null.is_some_and(|null| null as usize >= store.len()) || store.len() >= UNKNOWN as usize {
             return Err(Error::Corrupt("serialized values are damaged"));
         }
         let table = Table::default();
@@ -217,9 +215,7 @@ impl Values {
             return with!(&mut self.any, hashed => hashed.number(view, row));
         }
         let any = &mut self.any;
-        let null = *self
-            .null
-            .get_or_insert_with(|| with!(any, hashed => hashed.add_none()));
+        let null = *self.null.get_or_insert_with(|| with!(any, hashed => hashed.add_none()));
         Ok(null)
     }
 
@@ -233,12 +229,7 @@ impl Values {
 
     /// Sets `out` to the numbers of all rows' values, [`NONE`] where the value's hash is not in `range` and
     /// where `out` was [`NONE`] before. `view` has been checked, and `out` is as long.
-    pub(crate) fn numbers(
-        &mut self,
-        view: &View<'_>,
-        range: &mut Range,
-        out: &mut [u32],
-    ) -> Result<()> {
+    pub(crate) fn numbers(&mut self, view: &View<'_>, range: &mut Range, out: &mut [u32]) -> Result<()> {
         if let Some(codes) = Codes::of(view) {
             self.memo.clear();
             self.memo.resize(codes.len(), UNKNOWN);
@@ -316,12 +307,9 @@ impl Values {
     /// # Errors
     /// [`Error::Corrupt`].
     pub(crate) fn deserialize(ty: Type, from: &mut &[u8]) -> Result<Self> {
-        fn of<S: Store + DeserializeOwned>(
-            ty: Type,
-            from: &mut &[u8],
-        ) -> Result<(Hashed<S>, Option<u32>)> {
-            let (sent, rest): (Sent<S>, _) = postcard::take_from_bytes(from)
-                .map_err(|_| Error::Corrupt("serialized values are damaged"))?;
+        fn of<S: Store + DeserializeOwned>(ty: Type, from: &mut &[u8]) -> Result<(Hashed<S>, Option<u32>)> {
+            let (sent, rest): (Sent<S>, _) =
+                postcard::take_from_bytes(from).map_err(|_| Error::Corrupt("serialized values are damaged"))?;
             *from = rest;
             Ok((Hashed::without_table(ty, sent.store, sent.null)?, sent.null))
         }

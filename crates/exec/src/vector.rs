@@ -144,10 +144,7 @@ impl<'a> Vector<'a> {
             Type::Text => Scalar::Text(self.string(i)),
             Type::Numeric => match self.scale(i) {
                 LARGE => Scalar::Numeric(self.string(i)),
-                scale => Scalar::Decimal {
-                    mantissa: word,
-                    scale,
-                },
+                scale => Scalar::Decimal { mantissa: word, scale },
             },
         }
     }
@@ -245,11 +242,7 @@ impl<'a> View<'a> {
     #[inline]
     pub(crate) fn string(&self, i: usize) -> &'a [u8] {
         let string = self.words[i] as usize;
-        let start = if string == 0 {
-            0
-        } else {
-            self.ends[string - 1]
-        };
+        let start = if string == 0 { 0 } else { self.ends[string - 1] };
         &self.data[start as usize..self.ends[string] as usize]
     }
 

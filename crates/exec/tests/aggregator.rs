@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
-use amax_exec::{Aggregator, Function, Input, Output, Scalar, StringTable, Type, Vector, LARGE};
+use amax_exec::{Aggregator, Function, Input, LARGE, Output, Scalar, StringTable, Type, Vector};
 use amax_jsonb::numeric;
 use num_bigint::BigInt;
 use proptest::prelude::*;
@@ -19,13 +19,7 @@ enum Val {
     Text(Vec<u8>),
 }
 
-const TYPES: [Type; 5] = [
-    Type::Bool,
-    Type::Int,
-    Type::Float,
-    Type::Numeric,
-    Type::Text,
-];
+const TYPES: [Type; 5] = [Type::Bool, Type::Int, Type::Float, Type::Numeric, Type::Text];
 
 fn ints() -> impl Strategy<Value = i64> {
     prop_oneof![3 => -3..4_i64, 1 => any::<i64>(), 1 => select(vec![i64::MIN, i64::MAX])]
@@ -105,12 +99,11 @@ fn cases() -> impl Strategy<Value = Case> {
     (keys, any::<bool>()).prop_flat_map(|(keys, nulls)| {
         let key_values: Vec<_> = keys.iter().map(|&ty| optional(ty, nulls)).collect();
         let arguments: Vec<_> = TYPES.iter().map(|&ty| optional(ty, nulls)).collect();
-        let row =
-            (key_values, arguments, any::<bool>()).prop_map(|(keys, arguments, filter)| Row {
-                keys,
-                arguments,
-                filter,
-            });
+        let row = (key_values, arguments, any::<bool>()).prop_map(|(keys, arguments, filter)| Row {
+            keys,
+            arguments,
+            filter,
+        });
         let limit = prop_oneof![Just(usize::MAX), Just(0), 200..30_000_usize];
         (
             prop::collection::vec(row, 0..120),
@@ -120,17 +113,15 @@ fn cases() -> impl Strategy<Value = Case> {
             limit,
             0..4_usize,
         )
-            .prop_map(
-                move |(rows, batch, dictionary, payloads, limit, workers)| Case {
-                    keys: keys.clone(),
-                    rows,
-                    batch,
-                    dictionary,
-                    payloads,
-                    limit,
-                    workers,
-                },
-            )
+            .prop_map(move |(rows, batch, dictionary, payloads, limit, workers)| Case {
+                keys: keys.clone(),
+                rows,
+                batch,
+                dictionary,
+                payloads,
+                limit,
+                workers,
+            })
     })
 }
 
@@ -157,9 +148,7 @@ fn vector(ty: Type, values: &[&Option<Val>], case: &Case) -> Vector<'static> {
                 let payload = numeric::from_text(text).expect("numeric");
                 match numeric::decode(&payload) {
                     Some(numeric::Number::Int(value)) if !case.payloads => (value, 0),
-                    Some(numeric::Number::Decimal { mantissa, scale }) if !case.payloads => {
-                        (mantissa, scale)
-                    }
+                    Some(numeric::Number::Decimal { mantissa, scale }) if !case.payloads => (mantissa, scale),
                     _ => (index(&payload), LARGE),
                 }
             }
@@ -169,11 +158,9 @@ fn vector(ty: Type, values: &[&Option<Val>], case: &Case) -> Vector<'static> {
     }
     let valid: Vec<bool> = values.iter().map(|value| value.is_some()).collect();
     Vector {
-        scales: (ty == Type::Numeric && scales.iter().any(|&scale| scale > 0))
-            .then(|| scales.into()),
+        scales: (ty == Type::Numeric && scales.iter().any(|&scale| scale > 0)).then(|| scales.into()),
         valid: valid.contains(&false).then(|| valid.into()),
-        strings: matches!(ty, Type::Text | Type::Numeric)
-            .then(|| strings.iter().collect::<StringTable>()),
+        strings: matches!(ty, Type::Text | Type::Numeric).then(|| strings.iter().collect::<StringTable>()),
         dictionary: case.dictionary,
         ..Vector::of_words(ty, words)
     }
@@ -246,10 +233,7 @@ fn show_scaled(value: &BigInt, scale: u32) -> String {
     let digits = format!("{digits:0>width$}", width = scale as usize + 1);
     let (whole, fraction) = digits.split_at(digits.len() - scale as usize);
     let point = if scale > 0 { "." } else { "" };
-    format!(
-        "{}{whole}{point}{fraction}",
-        if negative { "-" } else { "" }
-    )
+    format!("{}{whole}{point}{fraction}", if negative { "-" } else { "" })
 }
 
 fn compare(left: &Val, right: &Val) -> Ordering {
@@ -336,11 +320,7 @@ fn expected(function: Function, values: &[Val], parallel: bool) -> String {
     let extreme = |worse: Ordering| {
         let best = values.iter().fold(None, |best: Option<&Val>, value| {
             let stays = best.is_some_and(|best| compare(best, value) == worse);
-            if stays {
-                best
-            } else {
-                Some(value)
-            }
+            if stays { best } else { Some(value) }
         });
         show(&best.cloned())
     };
@@ -355,14 +335,8 @@ fn expected(function: Function, values: &[Val], parallel: bool) -> String {
         }
         Function::Min => extreme(Ordering::Less),
         Function::Max => extreme(Ordering::Greater),
-        Function::BoolAnd => values
-            .iter()
-            .all(|value| matches!(value, Val::Bool(true)))
-            .to_string(),
-        Function::BoolOr => values
-            .iter()
-            .any(|value| matches!(value, Val::Bool(true)))
-            .to_string(),
+        Function::BoolAnd => values.iter().all(|value| matches!(value, Val::Bool(true))).to_string(),
+        Function::BoolOr => values.iter().any(|value| matches!(value, Val::Bool(true))).to_string(),
         Function::SumFloat4 => show(&Some(Val::Float(floats().sum()))),
         Function::Accumulate => {
             let (mut n, mut sum, mut squares) = (0.0, 0.0, 0.0);
@@ -380,9 +354,7 @@ fn expected(function: Function, values: &[Val], parallel: bool) -> String {
             accumulated(n, sum, squares, parallel)
         }
         Function::Sum => match values[0] {
-            Val::Float(_) => show(&Some(Val::Float(
-                floats().reduce(|a, b| a + b).expect("one"),
-            ))),
+            Val::Float(_) => show(&Some(Val::Float(floats().reduce(|a, b| a + b).expect("one")))),
             Val::Int(_) => {
                 let ints = values.iter().map(|value| match value {
                     Val::Int(value) => i128::from(*value),
@@ -446,11 +418,7 @@ fn show_output(output: Output, parallel: bool) -> String {
         Output::Text(value) => show(&Some(Val::Text(value))),
         Output::IntSum { sum, count } => format!("{sum} of {count}"),
         Output::NumericSum { sum, count } => format!("{} of {count}", text(&sum)),
-        Output::Accumulated {
-            count,
-            sum,
-            squares,
-        } => accumulated(count, sum, squares, parallel),
+        Output::Accumulated { count, sum, squares } => accumulated(count, sum, squares, parallel),
     }
 }
 
@@ -468,17 +436,14 @@ fn model(case: &Case) -> Groups {
     }
     let results = |(key, rows): (Key, Vec<&Row>)| {
         let shown = key.0.iter().map(show).collect();
-        let results = functions()
-            .into_iter()
-            .enumerate()
-            .map(|(i, (function, ty))| {
-                let rows = rows.iter().filter(|row| !filtered(i) || row.filter);
-                let values: Vec<Val> = match argument(ty) {
-                    None => rows.map(|_| Val::Bool(true)).collect(),
-                    Some(at) => rows.filter_map(|row| row.arguments[at].clone()).collect(),
-                };
-                expected(function, &values, case.workers > 0)
-            });
+        let results = functions().into_iter().enumerate().map(|(i, (function, ty))| {
+            let rows = rows.iter().filter(|row| !filtered(i) || row.filter);
+            let values: Vec<Val> = match argument(ty) {
+                None => rows.map(|_| Val::Bool(true)).collect(),
+                Some(at) => rows.filter_map(|row| row.arguments[at].clone()).collect(),
+            };
+            expected(function, &values, case.workers > 0)
+        });
         let results = results.collect();
         (key, (shown, results))
     };
@@ -509,9 +474,7 @@ fn add(aggregator: &mut Aggregator, rows: &[Row], case: &Case) {
                 filter: filtered(i).then_some(&filter[..]),
             })
             .collect();
-        aggregator
-            .update(rows.len(), &keys, &inputs)
-            .expect("update");
+        aggregator.update(rows.len(), &keys, &inputs).expect("update");
     }
 }
 

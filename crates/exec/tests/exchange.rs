@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use amax_exec::rows::{owners, Rows};
+use amax_exec::rows::{Rows, owners};
 use amax_exec::{Aggregator, By, Function, Input, Output, Scalar, Type, Vector, VectorBuilder};
 
 const KEYS: [Type; 2] = [Type::Text, Type::Int];
@@ -34,27 +34,17 @@ struct Case {
 impl Case {
     fn new(rng: &mut fastrand::Rng) -> Case {
         let keys = rng.usize(..=KEYS.len());
-        let by = if keys > 0 && rng.bool() {
-            By::Keys
-        } else {
-            By::Values
-        };
+        let by = if keys > 0 && rng.bool() { By::Keys } else { By::Values };
         // Only one set of distinct values can be shared out.
         let functions = if by == By::Keys { rng.usize(1..=4) } else { 3 };
         let (groups, values) = (rng.u32(1..200), rng.u32(1..2000));
-        let text = |rng: &mut fastrand::Rng, n: u32| {
-            rng.u8(..10)
-                .checked_sub(1)
-                .map(|_| format!("value {}", rng.u32(..n)))
-        };
+        let text =
+            |rng: &mut fastrand::Rng, n: u32| rng.u8(..10).checked_sub(1).map(|_| format!("value {}", rng.u32(..n)));
         let rows = (0..rng.usize(..4000))
             .map(|_| Row {
                 keys: (text(rng, groups), i64::from(rng.u32(..3))),
                 text: text(rng, values),
-                number: rng
-                    .u8(..5)
-                    .checked_sub(1)
-                    .map(|_| i64::from(rng.u32(..values))),
+                number: rng.u8(..5).checked_sub(1).map(|_| i64::from(rng.u32(..values))),
                 filter: rng.u8(..3) > 0,
             })
             .collect();
@@ -112,9 +102,7 @@ impl Case {
         Rows {
             len: rows.len(),
             columns: keys.into_iter().take(self.keys).chain(arguments).collect(),
-            filters: filters
-                .map(|there| there.then(|| filter.clone().into()))
-                .collect(),
+            filters: filters.map(|there| there.then(|| filter.clone().into())).collect(),
         }
     }
 
@@ -153,18 +141,12 @@ fn model(case: &Case) -> Groups {
             format!("{:?}", row.keys.0.as_deref()),
             format!("{:?}", Some(row.keys.1)),
         ];
-        groups
-            .entry(keys[..case.keys].to_vec())
-            .or_default()
-            .push(row);
+        groups.entry(keys[..case.keys].to_vec()).or_default().push(row);
     }
     let result = |rows: &[&Row], function: usize| match function {
         0 => rows.len().to_string(),
         1 => {
-            let kept = rows
-                .iter()
-                .filter(|row| row.filter)
-                .filter_map(|row| row.text.as_ref());
+            let kept = rows.iter().filter(|row| row.filter).filter_map(|row| row.text.as_ref());
             kept.collect::<BTreeSet<_>>().len().to_string()
         }
         2 => {
@@ -182,10 +164,7 @@ fn model(case: &Case) -> Groups {
             .to_string(),
     };
     let results = |rows: Vec<&Row>| (0..case.functions).map(|i| result(&rows, i)).collect();
-    groups
-        .into_iter()
-        .map(|(keys, rows)| (keys, results(rows)))
-        .collect()
+    groups.into_iter().map(|(keys, rows)| (keys, results(rows))).collect()
 }
 
 fn collect(case: &Case, aggregator: &Aggregator, groups: &mut Groups) {
@@ -221,13 +200,7 @@ struct Process {
 }
 
 /// One pass over all rows by so many processes, of which the first leads; without exchange each has its own groups.
-fn scan(
-    case: &Case,
-    leader: Aggregator,
-    parts: usize,
-    exchange: bool,
-    rng: &mut fastrand::Rng,
-) -> Aggregator {
+fn scan(case: &Case, leader: Aggregator, parts: usize, exchange: bool, rng: &mut fastrand::Rng) -> Aggregator {
     let mut processes: Vec<Process> = (0..parts)
         .map(|_| Process {
             aggregator: case.aggregator(usize::MAX),
@@ -240,9 +213,7 @@ fn scan(
     let turned_on = rng.usize(..case.rows.len() / 2 + 1);
     let turn_on = |processes: &mut Vec<Process>, me: usize| {
         if !std::mem::replace(&mut processes[me].on, true) {
-            let divided = processes[me]
-                .aggregator
-                .divide(case.by, parts as u32, me as u32);
+            let divided = processes[me].aggregator.divide(case.by, parts as u32, me as u32);
             for (to, groups) in divided.expect("divide") {
                 processes[to as usize].inbox.push(Message::Groups(groups));
             }
@@ -298,10 +269,7 @@ fn scan(
     let mut processes = processes.into_iter();
     let mut leader = processes.next().expect("a leader").aggregator;
     for worker in processes {
-        let bytes = worker
-            .aggregator
-            .serialize(exchange && !worker.spilled)
-            .unwrap();
+        let bytes = worker.aggregator.serialize(exchange && !worker.spilled).unwrap();
         let sent = leader.deserialize(&bytes).expect("groups");
         leader.merge(&sent).expect("merge");
     }

@@ -1,8 +1,6 @@
 //! Conditions decided once per string are those decided row by row.
 
-use amax_exec::{
-    Batch, Columns, Comparison, Expr, External, JsonScalar, Pattern, Type, VectorBuilder,
-};
+use amax_exec::{Batch, Columns, Comparison, Expr, External, JsonScalar, Pattern, Type, VectorBuilder};
 use amax_format::{ColumnType, Dense, Leaf, LeafBuilder, LeafOptions, PathStep, Value};
 
 struct One(Dense);
@@ -51,17 +49,13 @@ fn by_code_as_by_row() {
         ty: Type::Text,
         simple: true,
     };
-    let compare =
-        |comparison, id| Expr::Compare(comparison, Box::new(Expr::Text(0)), Box::new(constant(id)));
+    let compare = |comparison, id| Expr::Compare(comparison, Box::new(Expr::Text(0)), Box::new(constant(id)));
     let conditions = [
         compare(Comparison::Equal, 7),
         compare(Comparison::NotEqual, 7),
         compare(Comparison::Less, 12),
         Expr::Any(Box::new(Expr::Text(0)), vec![constant(3), constant(299)]),
-        Expr::Like(
-            Box::new(Expr::Text(0)),
-            Pattern::like(b"%1").expect("sound"),
-        ),
+        Expr::Like(Box::new(Expr::Text(0)), Pattern::like(b"%1").expect("sound")),
         Expr::Else(
             Box::new(Expr::Like(
                 Box::new(Expr::Text(0)),
@@ -74,10 +68,7 @@ fn by_code_as_by_row() {
     ];
     let rows = 4000;
     // Codes of one and of two bytes; with rows that have none, or another kind of value.
-    for (distinct, others) in [2, 20, 300]
-        .into_iter()
-        .flat_map(|n| [0, 1, 2, 3].map(|o| (n, o)))
-    {
+    for (distinct, others) in [2, 20, 300].into_iter().flat_map(|n| [0, 1, 2, 3].map(|o| (n, o))) {
         let dense = column((0..rows).map(|row| match row % 11 {
             1 if others > 0 => None,
             2 if others > 1 => Some("null".into()),
@@ -95,9 +86,7 @@ fn by_code_as_by_row() {
                 };
                 let value = batch.eval(condition, &selected);
                 assert!(value.unsure.is_empty());
-                let passes = |&(i, _): &(usize, &u32)| {
-                    value.vector.is_valid(i) && value.vector.words[i] != 0
-                };
+                let passes = |&(i, _): &(usize, &u32)| value.vector.is_valid(i) && value.vector.words[i] != 0;
                 let expected: Vec<u32> = selected
                     .iter()
                     .enumerate()
@@ -150,11 +139,7 @@ fn strings_of_a_batch_are_not_kept_without_limit() {
             input,
             ty: Type::Text,
         };
-        let equal = Expr::Compare(
-            Comparison::Equal,
-            Box::new(text),
-            Box::new(constant.clone()),
-        );
+        let equal = Expr::Compare(Comparison::Equal, Box::new(text), Box::new(constant.clone()));
         let mut external = Wide { asked: 0 };
         let mut batch = Batch {
             columns: &One(column),

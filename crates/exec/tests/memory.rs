@@ -20,9 +20,7 @@ fn unless_refused<T>(result: Result<T>) -> Option<T> {
 }
 
 fn words(batch: usize) -> Vec<i64> {
-    (batch * BATCH..(batch + 1) * BATCH)
-        .map(|i| i as i64)
-        .collect()
+    (batch * BATCH..(batch + 1) * BATCH).map(|i| i as i64).collect()
 }
 
 fn strings(batch: usize) -> (Vec<u32>, Vec<u8>) {
@@ -41,10 +39,7 @@ fn update(aggregator: &mut Aggregator, batches: std::ops::Range<usize>) -> Resul
         let codes = words.clone();
         let number = Vector::of_words(Type::Int, &codes);
         let text = Vector::of_strings(StringTable::new(&ends, &data));
-        let input = |argument| Input {
-            argument,
-            filter: None,
-        };
+        let input = |argument| Input { argument, filter: None };
         let inputs = [input(None), input(Some(&number)), input(Some(&text))];
         aggregator.update(BATCH, std::slice::from_ref(&text), &inputs)?;
     }

@@ -1,7 +1,7 @@
 //! Shred, encode, decode, assemble: MB of jsonb per second on real documents.
 
 use amax_format::{ColumnType, Leaf, LeafBuilder, LeafOptions, PathStep, Value};
-use criterion::{criterion_group, criterion_main, BatchSize, Criterion, Throughput};
+use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 
 fn documents(name: &str) -> Vec<Vec<u8>> {
     let path = format!("{}/tests/data/{name}", env!("CARGO_MANIFEST_DIR"));
@@ -30,25 +30,15 @@ fn leaf(c: &mut Criterion) {
         let column = leaf.column(0).expect("column");
         let mut group = c.benchmark_group(name);
         group.sample_size(20);
-        group.throughput(Throughput::BytesDecimal(
-            docs.iter().map(|d| d.len() as u64).sum(),
-        ));
+        group.throughput(Throughput::BytesDecimal(docs.iter().map(|d| d.len() as u64).sum()));
         group.bench_function("shred", |b| b.iter_with_large_drop(|| shred(&docs)));
         group.bench_function("encode", |b| {
-            b.iter_batched(
-                || shred(&docs),
-                |builder| builder.finish(),
-                BatchSize::LargeInput,
-            );
+            b.iter_batched(|| shred(&docs), |builder| builder.finish(), BatchSize::LargeInput);
         });
         group.bench_function("decode", |b| b.iter_with_large_drop(|| leaf.column(0)));
         let mut buf = Vec::new();
         group.bench_function("assemble", |b| {
-            b.iter(|| {
-                (0..docs.len())
-                    .filter(|&i| column.get(i, &mut buf).is_ok())
-                    .count()
-            });
+            b.iter(|| (0..docs.len()).filter(|&i| column.get(i, &mut buf).is_ok()).count());
         });
         let path = [PathStep::Key(b"name".to_vec())];
         group.bench_function("path", |b| {
@@ -77,11 +67,7 @@ fn sql(c: &mut Criterion) {
     let modes: [&[u8]; 4] = [b"AIR", b"TRUCK", b"SHIP", b"REG AIR"];
     let rows: Vec<_> = (0..ROWS)
         .map(|i| {
-            let price = amax_jsonb::numeric::from_text(&format!(
-                "{}.{:02}",
-                rng.u32(..99_999),
-                rng.u8(..100)
-            ));
+            let price = amax_jsonb::numeric::from_text(&format!("{}.{:02}", rng.u32(..99_999), rng.u8(..100)));
             (
                 i as i64 / 4,
                 rng.i64(1..51),
@@ -115,26 +101,15 @@ fn sql(c: &mut Criterion) {
         b.iter_batched(shred, |builder| builder.finish(), BatchSize::LargeInput)
     });
     group.bench_function("decode", |b| {
-        b.iter_with_large_drop(|| {
-            (0..types.len())
-                .map(|col| leaf.column(col))
-                .collect::<Vec<_>>()
-        });
+        b.iter_with_large_drop(|| (0..types.len()).map(|col| leaf.column(col)).collect::<Vec<_>>());
     });
-    let columns: Vec<_> = (0..types.len())
-        .map(|col| leaf.column(col).expect("column"))
-        .collect();
+    let columns: Vec<_> = (0..types.len()).map(|col| leaf.column(col).expect("column")).collect();
     let mut buf = Vec::new();
     group.bench_function("get", |b| {
         b.iter(|| {
             let rows = 0..ROWS as usize;
-            rows.map(|row| {
-                columns
-                    .iter()
-                    .filter(|c| c.get(row, &mut buf).is_ok())
-                    .count()
-            })
-            .sum::<usize>()
+            rows.map(|row| columns.iter().filter(|c| c.get(row, &mut buf).is_ok()).count())
+                .sum::<usize>()
         });
     });
     group.finish();

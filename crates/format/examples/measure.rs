@@ -28,10 +28,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     if let Some(cap) = arg(4) {
         options.path_cap = cap.parse()?;
     }
-    let docs: Vec<Vec<u8>> = text
-        .lines()
-        .map(amax_jsonb::json::parse)
-        .collect::<Result<_, _>>()?;
+    let docs: Vec<Vec<u8>> = text.lines().map(amax_jsonb::json::parse).collect::<Result<_, _>>()?;
     let bytes: usize = docs.iter().map(Vec::len).sum();
     let [mut shred, mut encode, mut open, mut decode, mut assemble] = [Duration::ZERO; 5];
     let (mut total, mut page0, mut held, mut cached) = (0, 0, 0, 0);
@@ -75,8 +72,16 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         page0 as f64 / 1e6,
         columns.len()
     );
-    println!("MB/s: shred {:.0} encode {:.0} (together {:.0}), open {:.0} decode {:.0} assemble {:.0} (together {:.0})",
-        speed(shred), speed(encode), speed(shred + encode), speed(open), speed(decode), speed(assemble), speed(open + decode + assemble));
+    println!(
+        "MB/s: shred {:.0} encode {:.0} (together {:.0}), open {:.0} decode {:.0} assemble {:.0} (together {:.0})",
+        speed(shred),
+        speed(encode),
+        speed(shred + encode),
+        speed(open),
+        speed(decode),
+        speed(assemble),
+        speed(open + decode + assemble)
+    );
     println!(
         "memory: builders {:.1} MB, decoded columns {:.1} MB",
         held as f64 / 1e6,
@@ -86,15 +91,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for c in columns.iter().take(arg(5).map_or(Ok(12), str::parse)?) {
         println!(
             "{:>9} {:>9} {:>8} {} {} [{}; {}] {:?}..{:?}",
-            c.compressed_bytes,
-            c.raw_bytes,
-            c.values,
-            c.path,
-            c.type_name,
-            c.encoding,
-            c.compression,
-            c.min,
-            c.max
+            c.compressed_bytes, c.raw_bytes, c.values, c.path, c.type_name, c.encoding, c.compression, c.min, c.max
         );
     }
     Ok(())

@@ -6,13 +6,13 @@ use amax_jsonb::Value as Json;
 
 use crate::contains::{self, Test};
 use crate::dense::{Dense, Filling};
-use crate::error::{corrupt, Error, Result};
-use crate::json_type::{type_of, type_of_json, TYPES};
+use crate::error::{Error, Result, corrupt};
+use crate::json_type::{TYPES, type_of, type_of_json};
 use crate::kind::Kind;
 use crate::leaf::Leaf;
 use crate::load::Wanted;
 use crate::page0::Levels;
-use crate::path::{everything, find, inside, overflowing, wanted_until, Found, PathColumn};
+use crate::path::{Found, PathColumn, everything, find, inside, overflowing, wanted_until};
 use crate::schema::{Body as SchemaBody, Node as SchemaNode};
 use crate::strings::ByteVec;
 use crate::tag::Tag;
@@ -77,9 +77,7 @@ impl Question {
         };
         for w in &mut out[before..] {
             w.values = match &node.body {
-                SchemaBody::Leaf => {
-                    node.kind == Kind::Raw || strings_of(std::slice::from_ref(node), w.column)
-                }
+                SchemaBody::Leaf => node.kind == Kind::Raw || strings_of(std::slice::from_ref(node), w.column),
                 SchemaBody::Array(elements) => strings_of(elements, w.column),
                 SchemaBody::Object { rest, .. } => asks_keys && *rest == Some(w.column),
             };
@@ -112,7 +110,8 @@ struct Place {
 }
 
 impl<R: ReadAt> Leaf<R> {
-    /// The answers for each row, with one place per row: [`Tag::Other`] where there is none but an error, or it is not known.
+    /// The answers for each row, with one place per row: [`Tag::Other`] where there is none but an error, or it is not
+    /// known.
     ///
     /// # Errors
     /// As [`Leaf::path`].
@@ -166,8 +165,7 @@ impl<R: ReadAt> Leaf<R> {
     fn existence(&self, node: &SchemaNode, arrays: usize, out: &mut Vec<Wanted>) {
         let before = out.len();
         contains::levels(node, arrays, out);
-        let in_all =
-            |w: &Wanted| matches!(self.page0.entries[w.column as usize].levels, Levels::All);
+        let in_all = |w: &Wanted| matches!(self.page0.entries[w.column as usize].levels, Levels::All);
         if let Some(&one) = out[before..].iter().find(|w| in_all(w)) {
             out.truncate(before);
             out.push(one);
@@ -180,11 +178,7 @@ impl Asked<'_> {
         let mut buffer = std::mem::take(&mut self.buffer);
         let json = match self.path.find(row, &mut buffer)? {
             None => return Ok(None),
-            Some(Found::Node {
-                node,
-                place,
-                instance,
-            }) => {
+            Some(Found::Node { node, place, instance }) => {
                 let answer = self.of_node(node, place, instance, &mut buffer);
                 self.buffer = buffer;
                 return answer.map(Some);
@@ -197,13 +191,7 @@ impl Asked<'_> {
         answer
     }
 
-    fn of_node(
-        &mut self,
-        node: u32,
-        place: u32,
-        instance: u32,
-        buffer: &mut Vec<u8>,
-    ) -> Result<Answer> {
+    fn of_node(&mut self, node: u32, place: u32, instance: u32, buffer: &mut Vec<u8>) -> Result<Answer> {
         let at = &self.path.tree.nodes[node as usize];
         let instance = instance as usize;
         if let (Kind::Raw, Body::Leaf(values)) = (at.kind, &at.body) {
@@ -225,24 +213,16 @@ impl Asked<'_> {
                 Ok(Answer::Has(passes.unwrap_or(Ok(false))?))
             }
             (Question::Type, _) => Ok(type_of(at.kind).map_or(Answer::Unknown, Answer::Type)),
-            (Question::Length, Body::Array { starts, .. }) => Ok(Answer::Length(
-                (starts[instance + 1] - starts[instance]) as usize,
-            )),
+            (Question::Length, Body::Array { starts, .. }) => {
+                Ok(Answer::Length((starts[instance + 1] - starts[instance]) as usize))
+            }
             (Question::Length, _) if at.kind == Kind::EmptyArray => Ok(Answer::Length(0)),
             (Question::Length, _) => Ok(Answer::Unknown),
             (question, Body::Leaf(values)) => {
                 let string = (at.kind == Kind::Bytes).then(|| values.bytes(instance));
-                question
-                    .join(|key| Ok(string == Some(key)))
-                    .map(Answer::Has)
+                question.join(|key| Ok(string == Some(key))).map(Answer::Has)
             }
-            (
-                question,
-                Body::Array {
-                    starts,
-                    alternatives,
-                },
-            ) => {
+            (question, Body::Array { starts, alternatives }) => {
                 let slots = starts[instance]..starts[instance + 1];
                 let nodes = &self.path.tree.nodes;
                 let strings: Vec<&[u8]> = alternatives
@@ -251,24 +231,18 @@ impl Asked<'_> {
                     .flat_map(|&node| {
                         let node = &nodes[node as usize];
                         slots.clone().filter_map(|slot| match &node.body {
-                            Body::Leaf(values) => {
-                                Some(values.bytes(node.presence.get(slot)? as usize))
-                            }
+                            Body::Leaf(values) => Some(values.bytes(node.presence.get(slot)? as usize)),
                             _ => None,
                         })
                     })
                     .collect();
-                question
-                    .join(|key| Ok(strings.contains(&key)))
-                    .map(Answer::Has)
+                question.join(|key| Ok(strings.contains(&key))).map(Answer::Has)
             }
             (question, Body::Object(object)) => {
                 let fields = &mut self.fields[node as usize];
                 let places = match fields {
                     Some(places) => places.clone(),
-                    None => fields
-                        .insert(places_of(&self.path, object, question.keys()))
-                        .clone(),
+                    None => fields.insert(places_of(&self.path, object, question.keys())).clone(),
                 };
                 let mut places = places.iter();
                 let tree = &self.path.tree;
@@ -276,8 +250,7 @@ impl Asked<'_> {
                     let Some(key) = places.next() else {
                         return corrupt("more keys than places");
                     };
-                    let there =
-                        |field: &u32| tree.nodes[*field as usize].presence.get(place).is_some();
+                    let there = |field: &u32| tree.nodes[*field as usize].presence.get(place).is_some();
                     if key.fields.iter().any(there) {
                         return Ok(true);
                     }
@@ -307,15 +280,13 @@ fn places_of(path: &PathColumn, object: &Object, keys: &[Vec<u8>]) -> Arc<[Place
             .filter(|field| path.tree.keys.get(field.key as usize) == &key[..])
             .map(|field| field.node)
             .collect(),
-        overflow: object
-            .rest
-            .and_then(|rest| match &path.tree.nodes[rest as usize].body {
-                Body::Leaf(values) => match &**values {
-                    Values::Rest { keys, .. } => find(keys, key),
-                    _ => None,
-                },
+        overflow: object.rest.and_then(|rest| match &path.tree.nodes[rest as usize].body {
+            Body::Leaf(values) => match &**values {
+                Values::Rest { keys, .. } => find(keys, key),
                 _ => None,
-            }),
+            },
+            _ => None,
+        }),
     };
     keys.iter().map(place).collect()
 }
@@ -325,9 +296,7 @@ fn of_json(value: Json<'_>, question: &Question) -> Result<Answer> {
         (Question::Type, _) => Answer::Type(type_of_json(&value)),
         (Question::Length, Json::Array(c)) => Answer::Length(c.len()),
         (Question::Length, _) => Answer::Unknown,
-        (Question::Contains(sought), _) => {
-            Answer::Has(contains::contains(value, amax_jsonb::root(sought)?, true)?)
-        }
+        (Question::Contains(sought), _) => Answer::Has(contains::contains(value, amax_jsonb::root(sought)?, true)?),
         (question, Json::Object(c)) => Answer::Has(question.join(|key| Ok(c.get(key)?.is_some()))?),
         (question, Json::Array(c)) => {
             let mut strings = Vec::new();
@@ -346,8 +315,8 @@ fn of_json(value: Json<'_>, question: &Question) -> Result<Answer> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::leaf;
     use crate::LeafOptions;
+    use crate::testing::leaf;
 
     #[test]
     fn answers_are_those_of_the_documents() {
@@ -368,11 +337,7 @@ mod tests {
             "{}",
             "[]",
         ];
-        let keys = |list: &[&str]| {
-            list.iter()
-                .map(|k| k.as_bytes().to_vec())
-                .collect::<Vec<_>>()
-        };
+        let keys = |list: &[&str]| list.iter().map(|k| k.as_bytes().to_vec()).collect::<Vec<_>>();
         let key = |k: &str| PathStep::Key(k.into());
         let paths = [
             vec![],
@@ -427,10 +392,7 @@ mod tests {
                 .map(|text| amax_jsonb::json::parse(text).expect("JSON"))
                 .collect();
             let leaf = leaf(rows(), LeafOptions::default());
-            for (path, question) in paths
-                .iter()
-                .flat_map(|path| questions.iter().map(move |q| (path, q)))
-            {
+            for (path, question) in paths.iter().flat_map(|path| questions.iter().map(move |q| (path, q))) {
                 let dense = leaf.ask(0, path, question).expect("answers");
                 for (row, payload) in payloads.iter().enumerate() {
                     let expected = inside(payload, path)

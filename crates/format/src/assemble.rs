@@ -1,8 +1,8 @@
 //! Record assembly: from a [`Tree`] to one value's events (AMAX paper §3.4).
 
-use crate::error::{corrupt, Result};
+use crate::error::{Result, corrupt};
 use crate::kind::Kind;
-use crate::scalar::{of_bytes, Scalar, EMPTY_ARRAY, EMPTY_OBJECT};
+use crate::scalar::{EMPTY_ARRAY, EMPTY_OBJECT, Scalar, of_bytes};
 use crate::sink::Sink;
 use crate::tokens::Pairs;
 use crate::tree::{Body, Node, Object, Tree};
@@ -28,10 +28,7 @@ impl Tree {
                     lazy.expect(instance as usize);
                 }
             }
-            Body::Array {
-                starts,
-                alternatives,
-            } => {
+            Body::Array { starts, alternatives } => {
                 // The other elements lie between the first and the last.
                 let (first, end) = (starts[instance as usize], starts[instance as usize + 1]);
                 let last = end.checked_sub(1).filter(|&last| last > first);
@@ -56,23 +53,14 @@ impl Tree {
     }
 
     /// Passes the value `instance` of `node`, which is at `place`, to `sink`.
-    pub(crate) fn emit<S: Sink>(
-        &self,
-        node: u32,
-        place: u32,
-        instance: u32,
-        sink: &mut S,
-    ) -> Result<()> {
+    pub(crate) fn emit<S: Sink>(&self, node: u32, place: u32, instance: u32, sink: &mut S) -> Result<()> {
         let node = &self.nodes[node as usize];
         match &node.body {
             Body::Leaf(values) => match &**values {
                 Values::Lazy(lazy) => lazy.visit(instance as usize, |scalar| sink.scalar(scalar)),
                 values => sink.scalar(leaf(node.kind, values, instance as usize)),
             },
-            Body::Array {
-                starts,
-                alternatives,
-            } => {
+            Body::Array { starts, alternatives } => {
                 sink.begin_array()?;
                 for slot in starts[instance as usize]..starts[instance as usize + 1] {
                     match self.alternative(alternatives, slot) {
@@ -90,13 +78,7 @@ impl Tree {
         }
     }
 
-    pub(crate) fn emit_fields<S: Sink>(
-        &self,
-        object: &Object,
-        place: u32,
-        instance: u32,
-        sink: &mut S,
-    ) -> Result<()> {
+    pub(crate) fn emit_fields<S: Sink>(&self, object: &Object, place: u32, instance: u32, sink: &mut S) -> Result<()> {
         let mut sparse = sparse_of(object, instance).iter();
         let mut next_sparse = sparse.next();
         let mut rest = match object.rest {

@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 
 use crate::budget::Budget;
-use crate::bytes::{put_varint, Reader};
-use crate::encode::compress::{compress, decompress, Codec, Compression};
-use crate::error::{corrupt, Error, Result};
+use crate::bytes::{Reader, put_varint};
+use crate::encode::compress::{Codec, Compression, compress, decompress};
+use crate::error::{Error, Result, corrupt};
 
 /// A megapage as stored. It is empty (and not there) if `raw_len` is zero.
 #[derive(Clone, Copy, Debug)]

@@ -1,6 +1,8 @@
-//! Long columns in blocks, each encoded, compressed and checked by itself, so that reading one row does not decode the column.
+//! Long columns in blocks, each encoded, compressed and checked by itself, so that reading one row does not decode the
+//! column.
 //!
-//! A column whose values have a dictionary stays whole: the dictionary is what the values have in common, and its codes are small.
+//! A column whose values have a dictionary stays whole: the dictionary is what the values have in common, and its codes
+//! are small.
 
 use crate::blob::Blob;
 use crate::encode::compress::Codec;
@@ -18,11 +20,7 @@ pub(crate) struct Blocks {
 impl Blocks {
     /// The megapage that holds them.
     pub(crate) fn blob(&self) -> Result<Blob> {
-        let len = self
-            .list
-            .iter()
-            .map(|b| u64::from(b.stored_len))
-            .sum::<u64>();
+        let len = self.list.iter().map(|b| u64::from(b.stored_len)).sum::<u64>();
         let len = u32::try_from(len).map_err(|_| Error::Limit("4 GiB in one megapage"))?;
         Ok(Blob {
             codec: Codec::Plain,

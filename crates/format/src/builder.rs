@@ -3,7 +3,7 @@
 use crate::columns::Writer;
 use crate::error::{Error, Result};
 use crate::kind::Kind;
-use crate::page0::{self, Parts, MAX_ROWS};
+use crate::page0::{self, MAX_ROWS, Parts};
 use crate::scalar::Scalar;
 use crate::shred::Shredder;
 use crate::types::{ColumnType, LeafOptions, Value};
@@ -139,11 +139,7 @@ impl VerticalBuilder {
     ///
     /// # Errors
     /// [`Error::Misuse`] if keys do not ascend strictly, [`Error::Limit`] if there are too many.
-    pub fn new(
-        keys: impl IntoIterator<Item = (u64, bool)>,
-        columns: usize,
-        options: LeafOptions,
-    ) -> Result<Self> {
+    pub fn new(keys: impl IntoIterator<Item = (u64, bool)>, columns: usize, options: LeafOptions) -> Result<Self> {
         let mut all = Keys::default();
         for (key, antimatter) in keys {
             all.push(key, antimatter)?;
@@ -236,22 +232,16 @@ impl ColumnBuilder {
     }
 }
 
-/// Times the bytes of a column that encoding it takes at most, beside itself: its values as encoded, and twice compressed.
+/// Times the bytes of a column that encoding it takes at most, beside itself: its values as encoded, and twice
+/// compressed.
 const ENCODING: usize = 4;
 
-fn push_value(
-    column: &mut Shredder,
-    row: u32,
-    column_type: ColumnType,
-    value: Value<'_>,
-) -> Result<()> {
+fn push_value(column: &mut Shredder, row: u32, column_type: ColumnType, value: Value<'_>) -> Result<()> {
     match (column_type, value) {
         (_, Value::Null) => Ok(()),
         (ColumnType::Bool, Value::Bool(b)) => column.push_scalar(row, Scalar::Bool(b)),
         (ColumnType::Int, Value::Int(v)) => column.push_scalar(row, Scalar::Int(v)),
-        (ColumnType::Float4, Value::Float4(v)) => {
-            column.push_float(row, Kind::Float4, v.to_bits().into())
-        }
+        (ColumnType::Float4, Value::Float4(v)) => column.push_float(row, Kind::Float4, v.to_bits().into()),
         (ColumnType::Float8, Value::Float8(v)) => column.push_float(row, Kind::Float8, v.to_bits()),
         (ColumnType::Numeric, Value::Bytes(v)) => column.push_scalar(row, Scalar::of_numeric(v)),
         (ColumnType::Bytes, Value::Bytes(v)) => column.push_scalar(row, Scalar::String(v)),

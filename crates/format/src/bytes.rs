@@ -1,6 +1,6 @@
 //! Little-endian integers, LEB128 varints and zigzag, written to a `Vec` and read with checks.
 
-use crate::error::{corrupt, Result};
+use crate::error::{Result, corrupt};
 
 /// Appends `v` as an unsigned LEB128 varint (1 to 10 bytes).
 #[inline]

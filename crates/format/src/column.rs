@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use amax_jsonb::{numeric, Builder};
+use amax_jsonb::{Builder, numeric};
 
 use crate::assemble::leaf;
 use crate::error::{Error, Result};
@@ -89,9 +89,7 @@ impl Column {
         }
         let node = &self.tree.nodes[node as usize];
         let Body::Leaf(values) = &node.body else {
-            return Err(Error::Corrupt(
-                "document in a column of another type".into(),
-            ));
+            return Err(Error::Corrupt("document in a column of another type".into()));
         };
         let i = instance as usize;
         let numeric_column = self.column_type == ColumnType::Numeric;
@@ -123,11 +121,7 @@ fn owned<'a>(scalar: Scalar<'_>, numeric_column: bool, buf: &'a mut Vec<u8>) -> 
         Scalar::Int(v) => return Ok(Value::Int(v)),
         Scalar::Decimal { mantissa, scale } => numeric::encode_decimal(mantissa, scale, buf)?,
         Scalar::Numeric(v) | Scalar::String(v) | Scalar::Payload(v) => buf.extend_from_slice(v),
-        Scalar::Null => {
-            return Err(Error::Corrupt(
-                "JSON null in a column of another type".into(),
-            ))
-        }
+        Scalar::Null => return Err(Error::Corrupt("JSON null in a column of another type".into())),
     }
     Ok(Value::Bytes(buf))
 }

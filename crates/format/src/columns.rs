@@ -13,7 +13,7 @@ use crate::levels::{self, ArrayAbove};
 use crate::overflow;
 use crate::page0::{Entry, Levels};
 use crate::schema::{HAS_REST, MAX_COLUMNS};
-use crate::select::{present, Selection};
+use crate::select::{Selection, present};
 use crate::shred::{Alternatives, Body, Shredder};
 use crate::tree::key_order;
 use crate::values::Values;
@@ -62,20 +62,11 @@ impl Writer {
     pub(crate) fn column(&mut self, mut shredder: Shredder, columns: usize) -> Result<Vec<u8>> {
         // Leaves of few rows keep the paths that many of their rows have.
         let min = self.options.min_path_values.min(self.rows as usize / 4);
-        let cap = self
-            .options
-            .path_cap
-            .min(MAX_COLUMNS as usize / 2 / columns.max(1));
+        let cap = self.options.path_cap.min(MAX_COLUMNS as usize / 2 / columns.max(1));
         let selection = Selection::new(&shredder, min, cap);
         let mut schema = Vec::new();
         let roots = shredder.roots;
-        self.place(
-            &mut shredder,
-            &roots,
-            &selection,
-            &mut Vec::new(),
-            &mut schema,
-        )?;
+        self.place(&mut shredder, &roots, &selection, &mut Vec::new(), &mut schema)?;
         self.end_streams()?;
         if self.entries.len() > MAX_COLUMNS as usize {
             return Err(Error::Limit("columns of one leaf"));
@@ -133,10 +124,7 @@ impl Writer {
                     present(&key.alternatives).any(|node| selection.keeps(node))
                 });
                 keys.sort_unstable_by(|&a, &b| {
-                    key_order(
-                        &shredder.keys[a as usize].name,
-                        &shredder.keys[b as usize].name,
-                    )
+                    key_order(&shredder.keys[a as usize].name, &shredder.keys[b as usize].name)
                 });
                 put_varint(schema, keys.len() as u64);
                 for key in keys {
@@ -240,18 +228,15 @@ impl Writer {
             let bytes = levels::encode(self.rows, above, places, aligned)?;
             let stored = match self.options.compression {
                 Compression::None => bytes.len(),
-                other => compress::compress(&bytes, other)
-                    .map_or(bytes.len(), |(_, stored)| stored.len()),
+                other => compress::compress(&bytes, other).map_or(bytes.len(), |(_, stored)| stored.len()),
             };
             Some((stored, bytes))
         };
         let best = match (encoded(false), self.options.compression) {
-            (Some(packed), c) if c != Compression::None && !above.is_empty() && packed.0 > 64 => {
-                match encoded(true) {
-                    Some(aligned) if aligned.0 < packed.0 => Some(aligned),
-                    _ => Some(packed),
-                }
-            }
+            (Some(packed), c) if c != Compression::None && !above.is_empty() && packed.0 > 64 => match encoded(true) {
+                Some(aligned) if aligned.0 < packed.0 => Some(aligned),
+                _ => Some(packed),
+            },
             (packed, _) => packed,
         };
         best.map(|(_, bytes)| bytes)
@@ -310,6 +295,5 @@ impl Writer {
 
 fn foldhash_of(places: &[u32]) -> u64 {
     // A fixed seed is not needed: the hash lives as long as the writer of one leaf.
-    std::hash::BuildHasherDefault::<std::collections::hash_map::DefaultHasher>::default()
-        .hash_one(places)
+    std::hash::BuildHasherDefault::<std::collections::hash_map::DefaultHasher>::default().hash_one(places)
 }

@@ -1,10 +1,11 @@
-//! Whether a value contains a jsonb constant (`@>`), over the columns of the value: JsonbDeepContains() of jsonb_util.c.
+//! Whether a value contains a jsonb constant (`@>`), over the columns of the value: JsonbDeepContains() of
+//! jsonb_util.c.
 
 use amax_jsonb::numeric::{self, Reduced};
-use amax_jsonb::{walk, Event, Value as Json};
+use amax_jsonb::{Event, Value as Json, walk};
 
 use crate::assemble::leaf;
-use crate::error::{corrupt, Result};
+use crate::error::{Result, corrupt};
 use crate::kind::Kind;
 use crate::load::Wanted;
 use crate::path::{everything, field, find, overflowing};
@@ -71,15 +72,9 @@ fn is_scalar(value: &Json<'_>) -> bool {
     !matches!(value, Json::Array(_) | Json::Object(_))
 }
 
-/// The columns needed to tell whether values of some kinds contain a constant. Of an array that is asked for elements only the columns of
-/// those: it may seem to end after the last of them.
-pub(crate) fn wanted(
-    nodes: &[SchemaNode],
-    sought: Json<'_>,
-    whole: bool,
-    arrays: usize,
-    out: &mut Vec<Wanted>,
-) {
+/// The columns needed to tell whether values of some kinds contain a constant. Of an array that is asked for elements
+/// only the columns of those: it may seem to end after the last of them.
+pub(crate) fn wanted(nodes: &[SchemaNode], sought: Json<'_>, whole: bool, arrays: usize, out: &mut Vec<Wanted>) {
     for node in nodes {
         match (&node.body, sought) {
             (SchemaBody::Leaf, sought) if may_contain(node.kind, &sought) => {
@@ -166,31 +161,22 @@ struct Field<'q> {
 
 impl<'q> Test<'q> {
     /// The test of a node; None if none of its values contains the constant.
-    pub(crate) fn new(
-        tree: &Tree,
-        node: u32,
-        sought: Json<'q>,
-        whole: bool,
-    ) -> Result<Option<Self>> {
+    pub(crate) fn new(tree: &Tree, node: u32, sought: Json<'q>, whole: bool) -> Result<Option<Self>> {
         let at = &tree.nodes[node as usize];
         let must = match (&at.body, sought) {
-            (Body::Leaf(values), sought) if may_contain(at.kind, &sought) => {
-                match (at.kind, sought) {
-                    (Kind::EmptyObject | Kind::EmptyArray | Kind::Null, _) => Must::BeThere,
-                    (Kind::Raw, sought) => Must::Contain(sought, whole),
-                    (_, Json::Numeric(number)) => Must::BeNumber(number, numeric::reduced(number)),
-                    (_, Json::String(string)) => match &**values {
-                        Values::Dictionary { entries, .. } => {
-                            match entries.iter().position(|entry| entry == string) {
-                                Some(code) => Must::HaveCode(code as u32),
-                                None => return Ok(None),
-                            }
-                        }
-                        _ => Must::Equal(sought),
+            (Body::Leaf(values), sought) if may_contain(at.kind, &sought) => match (at.kind, sought) {
+                (Kind::EmptyObject | Kind::EmptyArray | Kind::Null, _) => Must::BeThere,
+                (Kind::Raw, sought) => Must::Contain(sought, whole),
+                (_, Json::Numeric(number)) => Must::BeNumber(number, numeric::reduced(number)),
+                (_, Json::String(string)) => match &**values {
+                    Values::Dictionary { entries, .. } => match entries.iter().position(|entry| entry == string) {
+                        Some(code) => Must::HaveCode(code as u32),
+                        None => return Ok(None),
                     },
                     _ => Must::Equal(sought),
-                }
-            }
+                },
+                _ => Must::Equal(sought),
+            },
             (Body::Object(object), Json::Object(sought)) => {
                 let mut fields = Vec::with_capacity(sought.len());
                 for pair in sought.pairs() {
@@ -219,13 +205,7 @@ impl<'q> Test<'q> {
     }
 
     /// Whether the value `instance`, which is at `place`, contains the constant.
-    pub(crate) fn passes(
-        &self,
-        tree: &Tree,
-        place: u32,
-        instance: u32,
-        buffer: &mut Vec<u8>,
-    ) -> Result<bool> {
+    pub(crate) fn passes(&self, tree: &Tree, place: u32, instance: u32, buffer: &mut Vec<u8>) -> Result<bool> {
         let node = &tree.nodes[self.node as usize];
         let i = instance as usize;
         match (&self.must, &node.body) {
@@ -234,23 +214,17 @@ impl<'q> Test<'q> {
                 Values::Dictionary { codes, .. } => Ok(codes[i] == *code),
                 _ => corrupt("code of no dictionary"),
             },
-            (Must::Equal(sought), Body::Leaf(values)) => {
-                Ok(match (leaf(node.kind, values, i), sought) {
-                    (Scalar::Bool(found), Json::Bool(sought)) => found == *sought,
-                    (Scalar::String(found), Json::String(sought)) => found == *sought,
-                    _ => false,
-                })
-            }
-            (Must::BeNumber(sought, reduced), Body::Leaf(values)) => {
-                Ok(match leaf(node.kind, values, i) {
-                    Scalar::Int(found) => *reduced == Some(Reduced::new(found, 0)),
-                    Scalar::Decimal { mantissa, scale } => {
-                        *reduced == Some(Reduced::new(mantissa, scale))
-                    }
-                    Scalar::Numeric(found) => numeric::equal(found, sought),
-                    _ => false,
-                })
-            }
+            (Must::Equal(sought), Body::Leaf(values)) => Ok(match (leaf(node.kind, values, i), sought) {
+                (Scalar::Bool(found), Json::Bool(sought)) => found == *sought,
+                (Scalar::String(found), Json::String(sought)) => found == *sought,
+                _ => false,
+            }),
+            (Must::BeNumber(sought, reduced), Body::Leaf(values)) => Ok(match leaf(node.kind, values, i) {
+                Scalar::Int(found) => *reduced == Some(Reduced::new(found, 0)),
+                Scalar::Decimal { mantissa, scale } => *reduced == Some(Reduced::new(mantissa, scale)),
+                Scalar::Numeric(found) => numeric::equal(found, sought),
+                _ => false,
+            }),
             (Must::Contain(sought, whole), Body::Leaf(values)) => {
                 contains(amax_jsonb::root(values.bytes(i))?, *sought, *whole)
             }
@@ -316,10 +290,8 @@ impl<'q> Field<'q> {
         let (Some(record), Body::Leaf(values)) = (rest.presence.get(place), &rest.body) else {
             return Ok(false);
         };
-        Ok(
-            overflowing(values, record as usize, key, tree.max_values, buffer)?
-                && contains(amax_jsonb::root(buffer)?, self.sought, false)?,
-        )
+        Ok(overflowing(values, record as usize, key, tree.max_values, buffer)?
+            && contains(amax_jsonb::root(buffer)?, self.sought, false)?)
     }
 }
 
@@ -365,11 +337,7 @@ mod tests {
             (r#"{"a": {"b": 1}}"#, r#"{"a": {}}"#, true),
             (r#"{"a": null}"#, r#"{"a": null}"#, true),
             (r#"{"b": null}"#, r#"{"a": null}"#, false),
-            (
-                r#"[{"a": 1, "b": 2}, {"c": 3}]"#,
-                r#"[{"c": 3}, {"b": 2}]"#,
-                true,
-            ),
+            (r#"[{"a": 1, "b": 2}, {"c": 3}]"#, r#"[{"c": 3}, {"b": 2}]"#, true),
             (r#"[{"a": 1}, {"b": 2}]"#, r#"[{"a": 1, "b": 2}]"#, false),
             ("[]", "[[]]", false),
             ("[[]]", "[[], []]", true),

@@ -1,7 +1,7 @@
 //! A column with one place per row: what vectorized execution reads.
 //!
-//! A [`crate::PathColumn`] answers row by row, over bitmaps and unions; here that work is done once per leaf, so that an expression
-//! over the column is a loop over arrays.
+//! A [`crate::PathColumn`] answers row by row, over bitmaps and unions; here that work is done once per leaf, so that
+//! an expression over the column is a loop over arrays.
 
 use std::sync::Arc;
 
@@ -39,7 +39,8 @@ impl Kinds {
     }
 }
 
-/// The values of a column, row by row. Its arrays are its own, or lie in memory that processes share ([`crate::image`]).
+/// The values of a column, row by row. Its arrays are its own, or lie in memory that processes share
+/// ([`crate::image`]).
 #[derive(Clone, Debug)]
 pub struct Dense {
     pub(crate) rows: usize,
@@ -340,9 +341,7 @@ impl Dense {
         let (ends, data) = match &self.strings {
             Some(Texts::Image { ends, data, .. }) => (&ends[..], &data[..]),
             Some(Texts::Column(values)) => match &**values {
-                Values::Bytes(bytes) | Values::Dictionary { entries: bytes, .. } => {
-                    (&bytes.ends[..], &bytes.data[..])
-                }
+                Values::Bytes(bytes) | Values::Dictionary { entries: bytes, .. } => (&bytes.ends[..], &bytes.data[..]),
                 _ => (&[][..], &[][..]),
             },
             None => (&[][..], &[][..]),
@@ -455,17 +454,12 @@ mod tests {
         ];
         // The same documents with few and with many of them: in the overflow column, and as columns.
         for copies in [1, 100] {
-            let many: Vec<&str> = documents
-                .iter()
-                .flat_map(|d| std::iter::repeat_n(*d, copies))
-                .collect();
+            let many: Vec<&str> = documents.iter().flat_map(|d| std::iter::repeat_n(*d, copies)).collect();
             let leaf = leaf(many.iter().copied(), LeafOptions::default());
             let path = leaf.path(0, &[PathStep::Key(b"a".to_vec())]).expect("path");
             let dense = path.dense().expect("dense");
             use Tag::*;
-            let tags = [
-                Int, Decimal, String, Bool, Null, Other, Other, Missing, Other,
-            ];
+            let tags = [Int, Decimal, String, Bool, Null, Other, Other, Missing, Other];
             for (row, tag) in (0..many.len()).map(|row| (row, tags[row / copies])) {
                 assert_eq!(dense.tag(row), tag, "row {row} of {}", many.len());
                 let word = dense.word(row);

@@ -60,15 +60,7 @@ impl<R: ReadAt> Leaf<R> {
     ) {
         let len = path.len();
         match &node.body {
-            Body::Leaf => self.describe_column(
-                col,
-                column_type,
-                node.kind,
-                node.columns.start,
-                path,
-                nested,
-                out,
-            ),
+            Body::Leaf => self.describe_column(col, column_type, node.kind, node.columns.start, path, nested, out),
             Body::Array(elements) => {
                 path.push_str("[*]");
                 for node in elements {
@@ -170,10 +162,10 @@ fn show(bound: Bound, kind: Kind) -> String {
             let end = bytes.iter().rposition(|&b| b != 0).map_or(0, |i| i + 1);
             let mut text = &bytes[..end];
             // A prefix may cut a character.
-            if let Err(error) = std::str::from_utf8(text) {
-                if error.error_len().is_none() {
-                    text = &text[..error.valid_up_to()];
-                }
+            if let Err(error) = std::str::from_utf8(text)
+                && error.error_len().is_none()
+            {
+                text = &text[..error.valid_up_to()];
             }
             let shown = String::from_utf8_lossy(text).into_owned();
             shown

@@ -19,7 +19,8 @@ pub enum Error {
     /// The storage below could not be read.
     #[error("could not read columnar leaf: {0}")]
     Io(String),
-    /// The storage below has given the leaf's place to something else: its rows are in another leaf now (`ERRCODE_T_R_SERIALIZATION_FAILURE`).
+    /// The storage below has given the leaf's place to something else: its rows are in another leaf now
+    /// (`ERRCODE_T_R_SERIALIZATION_FAILURE`).
     #[error("columnar leaf has been replaced")]
     Replaced,
     /// Memory was refused (`ERRCODE_OUT_OF_MEMORY`).

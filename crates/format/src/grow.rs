@@ -6,7 +6,7 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 
 use crate::budget::Budget;
-use crate::error::{corrupt, Error, Result};
+use crate::error::{Error, Result, corrupt};
 use crate::levels::ListLevel;
 use crate::load::Loaded;
 use crate::presence::Presence;
@@ -55,13 +55,7 @@ impl Grower<'_> {
         self.place(nodes, rows, 0, &Maps::new())
     }
 
-    fn place(
-        &mut self,
-        nodes: &[SchemaNode],
-        universe: u32,
-        depth: usize,
-        maps: &Maps,
-    ) -> Result<Vec<u32>> {
+    fn place(&mut self, nodes: &[SchemaNode], universe: u32, depth: usize, maps: &Maps) -> Result<Vec<u32>> {
         nodes
             .iter()
             .filter(|node| node.columns.clone().any(|c| self.columns.contains_key(&c)))
@@ -100,13 +94,7 @@ impl Grower<'_> {
         }
     }
 
-    fn leaf(
-        &mut self,
-        column: u32,
-        kind: crate::kind::Kind,
-        universe: u32,
-        maps: &Maps,
-    ) -> Result<u32> {
+    fn leaf(&mut self, column: u32, kind: crate::kind::Kind, universe: u32, maps: &Maps) -> Result<u32> {
         let loaded = &self.columns[&column];
         let presence = match maps.get(&loaded.shape_id).unwrap_or(&Map::Same) {
             Map::Same if same_universe(&loaded.shape.leaf, universe) => loaded.shape.leaf.clone(),
@@ -119,9 +107,7 @@ impl Grower<'_> {
                 Arc::new(Presence::new(places, universe))
             }
         };
-        Ok(self
-            .tree
-            .push(kind, presence, Body::Leaf(loaded.values.clone())))
+        Ok(self.tree.push(kind, presence, Body::Leaf(loaded.values.clone())))
     }
 
     fn array(
@@ -135,13 +121,13 @@ impl Grower<'_> {
         let mut shapes: Vec<(u32, ListLevel)> = Vec::new();
         let mut seen = hashbrown::HashSet::new();
         for column in node.columns.clone() {
-            if let Some(loaded) = self.columns.get(&column) {
-                if seen.insert(loaded.shape_id) {
-                    let Some(list) = loaded.shape.lists.get(depth) else {
-                        return corrupt("column below an array without its levels");
-                    };
-                    shapes.push((loaded.shape_id, list.clone()));
-                }
+            if let Some(loaded) = self.columns.get(&column)
+                && seen.insert(loaded.shape_id)
+            {
+                let Some(list) = loaded.shape.lists.get(depth) else {
+                    return corrupt("column below an array without its levels");
+                };
+                shapes.push((loaded.shape_id, list.clone()));
             }
         }
         let mut below = Maps::with_capacity(shapes.len());
@@ -163,14 +149,9 @@ impl Grower<'_> {
         let alternatives = self.place(elements, slots, depth + 1, &below)?;
         self.budget.take(places.len() * 4)?;
         let presence = Arc::new(Presence::new(places.to_vec(), universe));
-        Ok(self.tree.push(
-            crate::kind::Kind::Array,
-            presence,
-            Body::Array {
-                starts,
-                alternatives,
-            },
-        ))
+        Ok(self
+            .tree
+            .push(crate::kind::Kind::Array, presence, Body::Array { starts, alternatives }))
     }
 
     /// Joins what several shapes know of one array: an instance is there if any has it, and as long as the
@@ -187,11 +168,7 @@ impl Grower<'_> {
         self.budget.take(total * 16)?;
         let mapped: Vec<Vec<u32>> = shapes
             .iter()
-            .map(|(id, list)| {
-                maps.get(id)
-                    .unwrap_or(&Map::Same)
-                    .apply(list.places.iter().copied())
-            })
+            .map(|(id, list)| maps.get(id).unwrap_or(&Map::Same).apply(list.places.iter().copied()))
             .collect();
         let lengths = |list: &ListLevel, i: usize| list.starts[i + 1] - list.starts[i];
         // The longest of each instance: by place where places are few enough, else by sorting.
@@ -209,12 +186,7 @@ impl Grower<'_> {
             joined.extend((0..).zip(longest).filter(|&(_, n)| n > 0));
         } else {
             for ((_, list), places) in shapes.iter().zip(&mapped) {
-                joined.extend(
-                    places
-                        .iter()
-                        .enumerate()
-                        .map(|(i, &place)| (place, lengths(list, i))),
-                );
+                joined.extend(places.iter().enumerate().map(|(i, &place)| (place, lengths(list, i))));
             }
             joined.sort_unstable_by_key(|&(place, n)| (place, std::cmp::Reverse(n)));
             joined.dedup_by_key(|&mut (place, _)| place);
@@ -223,9 +195,7 @@ impl Grower<'_> {
         let mut slots = 0u32;
         for &(_, n) in &joined {
             starts.push(slots);
-            slots = slots
-                .checked_add(n)
-                .ok_or(Error::Limit("elements of one array path"))?;
+            slots = slots.checked_add(n).ok_or(Error::Limit("elements of one array path"))?;
         }
         starts.push(slots);
         for ((id, list), places) in shapes.iter().zip(&mapped) {

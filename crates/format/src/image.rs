@@ -1,7 +1,9 @@
-//! A dense column as bytes that processes may share, and as a view of such bytes. They are never stored: words are the machine's.
+//! A dense column as bytes that processes may share, and as a view of such bytes. They are never stored: words are the
+//! machine's.
 //!
-//! Twelve words (rows, their tags, kind of strings, base of words; the zone's kind, minimum and maximum; the lengths of tags, words'
-//! offsets, scales, strings' ends and strings' data), then those arrays, each begun at a multiple of eight bytes.
+//! Twelve words (rows, their tags, kind of strings, base of words; the zone's kind, minimum and maximum; the lengths of
+//! tags, words' offsets, scales, strings' ends and strings' data), then those arrays, each begun at a multiple of eight
+//! bytes.
 
 use arrow_buffer::{ArrowNativeType, Buffer, ScalarBuffer, ToByteSlice};
 
@@ -42,12 +44,7 @@ impl Dense {
             Some(_) => 1 + u64::from(self.is_dictionary()),
         };
         let lengths = parts.iter().map(|part| part.len() as u64);
-        let header = [
-            self.rows as u64,
-            self.kinds.0.into(),
-            strings,
-            self.words.base as u64,
-        ];
+        let header = [self.rows as u64, self.kinds.0.into(), strings, self.words.base as u64];
         let header = header.into_iter().chain(zone::to_words(self.zone));
         for (place, word) in out.chunks_exact_mut(8).zip(header.chain(lengths)) {
             place.copy_from_slice(&word.to_ne_bytes());
@@ -74,8 +71,7 @@ impl Dense {
             kinds: Kinds(kinds as u8),
             zone,
             tags: reader.part(7)?,
-            words: Words::of_offsets(base as i64, reader.bytes(8)?, rows)
-                .ok_or_else(not_an_image)?,
+            words: Words::of_offsets(base as i64, reader.bytes(8)?, rows).ok_or_else(not_an_image)?,
             scales: reader.part(9)?,
             strings: match strings {
                 0 => None,
@@ -149,21 +145,13 @@ mod tests {
             &[r#"{"a":1}"#, "{}", r#"{"a":65537}"#],
             &[r#"{"a":-9223372036854775808}"#, r#"{"a":0}"#],
             &[r#"{"a":"x"}"#, r#"{"a":"longer"}"#, r#"{"a":"x"}"#],
-            &[
-                r#"{"a":1.50}"#,
-                r#"{"a":"x"}"#,
-                r#"{"a":true}"#,
-                r#"{"a":null}"#,
-                "{}",
-            ],
+            &[r#"{"a":1.50}"#, r#"{"a":"x"}"#, r#"{"a":true}"#, r#"{"a":null}"#, "{}"],
             &[r#"{"a":[]}"#, r#"{"a":1e40}"#, r#"{"b":1}"#],
             &[r#"{"a":true}"#, r#"{"a":null}"#],
         ];
         for documents in documents {
             for copies in [1, 100] {
-                let many = documents
-                    .iter()
-                    .flat_map(|d| std::iter::repeat_n(*d, copies));
+                let many = documents.iter().flat_map(|d| std::iter::repeat_n(*d, copies));
                 let leaf = leaf(many, LeafOptions::default());
                 let path = leaf.path(0, &[PathStep::Key(b"a".to_vec())]).expect("path");
                 let zone = leaf.path_zone(0, &[PathStep::Key(b"a".to_vec())]);

@@ -1,7 +1,7 @@
 //! The keys of a leaf's rows.
 
-/// A key per row, ascending. Mostly each is one more than the one before, so runs of such keys are kept: every session and every worker
-/// has the keys of each leaf it reads.
+/// A key per row, ascending. Mostly each is one more than the one before, so runs of such keys are kept: every session
+/// and every worker has the keys of each leaf it reads.
 #[derive(Clone, Debug)]
 pub struct Keys {
     rows: usize,
@@ -30,10 +30,7 @@ impl Keys {
         let kept = if runs * 4 > rows {
             Kept::Each(keys)
         } else {
-            let run = |row| Run {
-                row,
-                key: keys[row],
-            };
+            let run = |row| Run { row, key: keys[row] };
             Kept::Runs((0..rows).filter(begins).map(run).collect())
         };
         Self { rows, kept }
@@ -107,8 +104,7 @@ mod tests {
 
     #[test]
     fn runs_take_little() {
-        let blocks =
-            (0..100_u64).flat_map(|block| (1..=120).map(move |offset| block << 16 | offset));
+        let blocks = (0..100_u64).flat_map(|block| (1..=120).map(move |offset| block << 16 | offset));
         let keys = Keys::new(blocks.collect());
         assert_eq!(keys.len(), 12_000);
         assert!(keys.bytes_used() <= 100 * 16);

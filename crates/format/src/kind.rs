@@ -1,6 +1,6 @@
 //! The alternatives a place of a document, or an SQL column, can hold.
 
-use crate::error::{corrupt, Result};
+use crate::error::{Result, corrupt};
 
 /// What a schema node holds. The discriminants are on disk.
 ///

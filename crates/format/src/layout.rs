@@ -2,16 +2,11 @@
 //! except that a page's last bytes stay empty if the next megapage does not fit them and they are no more
 //! than the tolerance. Offsets follow from the lengths, so Page 0 does not store them.
 
-use crate::error::{corrupt, Result};
+use crate::error::{Result, corrupt};
 
 /// Offsets of megapages of these lengths, the first at or after `start`, and where the last ends.
 /// `tolerance` is in bytes.
-pub(crate) fn place(
-    lengths: &[u32],
-    start: u64,
-    page_size: u32,
-    tolerance: u32,
-) -> Result<(Vec<u64>, u64)> {
+pub(crate) fn place(lengths: &[u32], start: u64, page_size: u32, tolerance: u32) -> Result<(Vec<u64>, u64)> {
     if page_size == 0 {
         return corrupt("page size is zero");
     }

@@ -7,11 +7,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::blob::check;
 use crate::blocks::Blocks;
 use crate::budget::Budget;
-use crate::encode::compress::{decompress_into, Codec};
+use crate::encode::compress::{Codec, decompress_into};
 use crate::encode::value;
-use crate::error::{corrupt, Result};
+use crate::error::{Result, corrupt};
 use crate::kind::Kind;
-use crate::scalar::{of_bytes, Scalar};
+use crate::scalar::{Scalar, of_bytes};
 use crate::types::ReadAt;
 
 /// The values of a column that are read a block at a time. The last block decompressed is kept until
@@ -68,11 +68,7 @@ pub fn forget_blocks() {
         SPARE.with_borrow_mut(|spare| {
             for lazy in recent.drain(..) {
                 let block = lazy.state().last.take();
-                spare.extend(
-                    block.filter(|block| {
-                        spare.len() < SPARES && block.raw.capacity() <= SPARE_BYTES
-                    }),
-                );
+                spare.extend(block.filter(|block| spare.len() < SPARES && block.raw.capacity() <= SPARE_BYTES));
             }
         });
     });
@@ -156,12 +152,9 @@ impl Lazy {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Passes the block that value `i` is in to `f`: as encoded, what is known of it, its number of values and the value's place among them.
-    fn read<T>(
-        &self,
-        i: usize,
-        f: impl FnOnce(&[u8], &Block, usize, usize) -> Result<T>,
-    ) -> Result<T> {
+    /// Passes the block that value `i` is in to `f`: as encoded, what is known of it, its number of values and the
+    /// value's place among them.
+    fn read<T>(&self, i: usize, f: impl FnOnce(&[u8], &Block, usize, usize) -> Result<T>) -> Result<T> {
         let this = &*self.0;
         let per = this.blocks.values as usize;
         let (at, within) = (i / per, i % per);
@@ -203,15 +196,13 @@ impl Lazy {
             }
             let bytes = if in_place { stored } else { &block.raw };
             if !known {
-                block.start =
-                    value::plain_strings(bytes, this.kind, n, this.limit, &mut block.ends)?;
+                block.start = value::plain_strings(bytes, this.kind, n, this.limit, &mut block.ends)?;
             }
             block.at = at;
             result = f.take().map(|f| f(bytes, block, n, within));
             Ok(())
         };
-        this.source
-            .visit_at(offset, blob.stored_len as usize, &mut visit)?;
+        this.source.visit_at(offset, blob.stored_len as usize, &mut visit)?;
         result.unwrap_or_else(|| corrupt("storage returned too few bytes"))
     }
 

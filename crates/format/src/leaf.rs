@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::grow::Grower;
 use crate::keys::Keys;
 use crate::kind::Kind;
-use crate::load::{load, Wanted};
+use crate::load::{Wanted, load};
 use crate::page0::{self, Page0};
 use crate::path::{self, PathColumn};
 use crate::schema::Schema;
@@ -66,13 +66,9 @@ impl<R: ReadAt> Leaf<R> {
     /// # Errors
     /// As [`Leaf::open`].
     pub fn open_with(source: R, image_len: u64, options: ReadOptions) -> Result<Self> {
-        let first = usize::try_from(image_len)
-            .unwrap_or(usize::MAX)
-            .min(FIRST_READ);
+        let first = usize::try_from(image_len).unwrap_or(usize::MAX).min(FIRST_READ);
         if first < page0::HEADER {
-            return Err(Error::Corrupt(
-                "leaf image is shorter than its header".into(),
-            ));
+            return Err(Error::Corrupt("leaf image is shorter than its header".into()));
         }
         let mut bytes = source.read_at(0, first)?;
         if bytes.len() != first {
@@ -90,15 +86,11 @@ impl<R: ReadAt> Leaf<R> {
         }
         bytes.truncate(len);
         let page0 = page0::read(&bytes, image_len, options.memory_limit, !options.checksums)?;
-        Ok(Self {
-            source,
-            page0,
-            options,
-        })
+        Ok(Self { source, page0, options })
     }
 
-    /// A hash of the header of the leaf of `image_len` bytes, which has the checksum of Page 0, which has those of all else: leaves with the
-    /// same hold the same.
+    /// A hash of the header of the leaf of `image_len` bytes, which has the checksum of Page 0, which has those of all
+    /// else: leaves with the same hold the same.
     ///
     /// # Errors
     /// As [`Leaf::open`].
@@ -132,10 +124,7 @@ impl<R: ReadAt> Leaf<R> {
 
     /// The SQL columns' types.
     pub fn schema(&self) -> impl Iterator<Item = ColumnType> + '_ {
-        self.page0
-            .columns
-            .iter()
-            .map(|(column_type, _)| *column_type)
+        self.page0.columns.iter().map(|(column_type, _)| *column_type)
     }
 
     /// Bytes of memory held; decoded columns are their owners'.
@@ -154,8 +143,8 @@ impl<R: ReadAt> Leaf<R> {
         self.decode(col, None)
     }
 
-    /// [`Leaf::column`] for reading few rows: levels and dictionaries are decoded, of other values only the blocks that the rows
-    /// read are in, when they are. A row costs what it has; all rows cost more than with [`Leaf::column`].
+    /// [`Leaf::column`] for reading few rows: levels and dictionaries are decoded, of other values only the blocks that
+    /// the rows read are in, when they are. A row costs what it has; all rows cost more than with [`Leaf::column`].
     ///
     /// # Errors
     /// As [`Leaf::column`].
@@ -256,12 +245,7 @@ impl<R: ReadAt> Leaf<R> {
         if *column_type == ColumnType::Json {
             return None;
         }
-        self.zone_of(
-            schema
-                .roots
-                .iter()
-                .map(|node| (node.kind, node.columns.start)),
-        )
+        self.zone_of(schema.roots.iter().map(|node| (node.kind, node.columns.start)))
     }
 
     /// Bounds of the values at a path, if they all are of one kind of scalar (numbers count as one) and none
@@ -283,11 +267,11 @@ impl<R: ReadAt> Leaf<R> {
             let (min, max) = (zone::bound(kind, min)?, zone::bound(kind, max)?);
             all = Some(match (all, min, max) {
                 (None, ..) => (kind, min, max),
-                (
-                    Some((Kind::Int | Kind::Decimal, Bound::Int(a), Bound::Int(b))),
-                    Bound::Int(c),
-                    Bound::Int(d),
-                ) if kind == Kind::Decimal => (kind, Bound::Int(a.min(c)), Bound::Int(b.max(d))),
+                (Some((Kind::Int | Kind::Decimal, Bound::Int(a), Bound::Int(b))), Bound::Int(c), Bound::Int(d))
+                    if kind == Kind::Decimal =>
+                {
+                    (kind, Bound::Int(a.min(c)), Bound::Int(b.max(d)))
+                }
                 _ => return None,
             });
         }

@@ -12,10 +12,10 @@
 
 use std::sync::Arc;
 
-use crate::bytes::{put_varint, Reader};
+use crate::bytes::{Reader, put_varint};
 use crate::encode::bitpack::{unpack, width_of};
 use crate::encode::hybrid::{Encoder, Run, Runs};
-use crate::error::{corrupt, Error, Result};
+use crate::error::{Error, Result, corrupt};
 use crate::presence::Presence;
 
 /// Arrays a column may lie below.
@@ -36,12 +36,7 @@ pub(crate) struct ArrayAbove<'a> {
 /// there is none). `None` if there is a value in every row and no array above: no levels are needed.
 ///
 /// With `aligned`, a level takes a whole byte: larger, but repetitions are visible to a compressor.
-pub(crate) fn encode(
-    rows: u32,
-    arrays: &[ArrayAbove<'_>],
-    places: &[u32],
-    aligned: bool,
-) -> Option<Vec<u8>> {
+pub(crate) fn encode(rows: u32, arrays: &[ArrayAbove<'_>], places: &[u32], aligned: bool) -> Option<Vec<u8>> {
     let k = arrays.len();
     if k == 0 && places.len() == rows as usize {
         return None;
@@ -256,22 +251,14 @@ impl Machine {
         }
         let bottom = level.min(k);
         for d in self.depth..bottom {
-            let place = if d == 0 {
-                self.row - 1
-            } else {
-                self.next_element(d)
-            };
+            let place = if d == 0 { self.row - 1 } else { self.next_element(d) };
             self.spend(1)?;
             self.lists[d].0.push(place);
             self.lists[d].1.push(self.elements[d + 1]);
         }
         if level == k + 1 {
             self.spend(1)?;
-            let place = if k == 0 {
-                self.row - 1
-            } else {
-                self.next_element(k)
-            };
+            let place = if k == 0 { self.row - 1 } else { self.next_element(k) };
             self.leaf.push(place);
             self.after_value = k > 0;
         } else {
@@ -357,11 +344,7 @@ impl Machine {
                 }
             })
             .collect();
-        let universe = if self.k == 0 {
-            self.rows
-        } else {
-            self.elements[self.k]
-        };
+        let universe = if self.k == 0 { self.rows } else { self.elements[self.k] };
         Ok(Shape {
             lists,
             leaf: Arc::new(Presence::new(self.leaf, universe)),

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 
-use crate::blob::unpack;
 use crate::blob::Blob;
+use crate::blob::unpack;
 use crate::budget::Budget;
 use crate::bytes::Reader;
 use crate::encode::{blocks, values as value_codec};
-use crate::error::{corrupt, Error, Result};
+use crate::error::{Error, Result, corrupt};
 use crate::kind::Kind;
 use crate::lazy::Lazy;
 use crate::levels::{self, Shape};
@@ -49,7 +49,8 @@ struct Raw {
     shared: HashMap<u32, Vec<u8>>,
 }
 
-/// Loads columns; what they share is loaded once. With a `lazy` source, blocks are left to be read from it when asked for.
+/// Loads columns; what they share is loaded once. With a `lazy` source, blocks are left to be read from it when asked
+/// for.
 pub(crate) fn load<R: ReadAt + ?Sized>(
     source: &R,
     page0: &Page0,
@@ -122,19 +123,13 @@ pub(crate) fn load<R: ReadAt + ?Sized>(
                 budget.0,
                 lenient,
             )),
-            (Some(blocks), None) => {
-                blocks::decode(blocks, values_bytes, w.kind, count, budget, lenient)?
-            }
+            (Some(blocks), None) => blocks::decode(blocks, values_bytes, w.kind, count, budget, lenient)?,
             (None, _) => {
                 amax_memory::ask(2 * values_bytes.len(), "decoding a column")?;
                 value_codec::decode(values_bytes, w.kind, count, budget.0)?
             }
         };
-        budget.take(
-            values
-                .heap_bytes()
-                .saturating_sub(count.saturating_mul(width)),
-        )?;
+        budget.take(values.heap_bytes().saturating_sub(count.saturating_mul(width)))?;
         loaded.insert(
             w.column,
             Loaded {
@@ -147,13 +142,7 @@ pub(crate) fn load<R: ReadAt + ?Sized>(
     Ok(loaded)
 }
 
-fn decode_levels(
-    bytes: &[u8],
-    rows: u32,
-    arrays: usize,
-    count: usize,
-    budget: &mut Budget,
-) -> Result<Shape> {
+fn decode_levels(bytes: &[u8], rows: u32, arrays: usize, count: usize, budget: &mut Budget) -> Result<Shape> {
     // Arrays opened are at most one per value and array above, since each ends with a value.
     let places = count.saturating_mul(arrays + 1).min(budget.0 / 8);
     let shape = levels::decode(bytes, rows, arrays, places)?;

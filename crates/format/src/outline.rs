@@ -1,13 +1,13 @@
-//! What documents look like: their paths, the types of the values there, and how many there are. Of a leaf it needs the levels, and
-//! the values of overflow columns only.
+//! What documents look like: their paths, the types of the values there, and how many there are. Of a leaf it needs the
+//! levels, and the values of overflow columns only.
 
 use std::collections::BTreeMap;
 
-use amax_jsonb::{walk, Event};
+use amax_jsonb::{Event, walk};
 
 use crate::describe::push_key;
-use crate::error::{corrupt, Error, Result};
-use crate::json_type::{type_of, type_of_json, ARRAY, OBJECT, TYPES};
+use crate::error::{Error, Result, corrupt};
+use crate::json_type::{ARRAY, OBJECT, TYPES, type_of, type_of_json};
 use crate::kind::Kind;
 use crate::leaf::Leaf;
 use crate::load::Wanted;
@@ -285,11 +285,11 @@ impl<'a> Adder<'a> {
 
     /// Finds the place of a value.
     fn place(&mut self) -> Result<u32> {
-        if let Some(open) = self.open.last_mut() {
-            if let Some(has_elements) = &mut open.array {
-                *has_elements = true;
-                self.at = self.outline.elements(open.node)?;
-            }
+        if let Some(open) = self.open.last_mut()
+            && let Some(has_elements) = &mut open.array
+        {
+            *has_elements = true;
+            self.at = self.outline.elements(open.node)?;
         }
         Ok(self.at)
     }

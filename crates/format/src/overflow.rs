@@ -7,12 +7,12 @@ use amax_jsonb::Value as Json;
 use crate::error::{Error, Result};
 use crate::kind::Kind;
 use crate::presence::Presence;
-use crate::select::{present, Selection};
-use crate::shred::{Body, Shredder, NONE};
+use crate::select::{Selection, present};
+use crate::shred::{Body, NONE, Shredder};
 use crate::sink::Sink;
 use crate::strings::ByteVec;
-use crate::tokens::{replay_jsonb, TokenSink};
-use crate::tree::{self, key_order, Field, Tree};
+use crate::tokens::{TokenSink, replay_jsonb};
+use crate::tree::{self, Field, Tree, key_order};
 use crate::values::Values;
 
 /// An overflow column: where objects have overflowing fields, and the records.
@@ -22,12 +22,7 @@ pub(crate) struct Overflow {
 }
 
 /// Moves the fields of object `node` that are not selected out of the shredder; `None` if there are none.
-pub(crate) fn take(
-    shredder: &mut Shredder,
-    node: u32,
-    selection: &Selection,
-    rows: u32,
-) -> Result<Option<Overflow>> {
+pub(crate) fn take(shredder: &mut Shredder, node: u32, selection: &Selection, rows: u32) -> Result<Option<Overflow>> {
     let array = shredder.nodes[node as usize].array;
     let universe = universe_of(shredder, array, rows);
     let Body::Object { keys, late, .. } = &shredder.nodes[node as usize].body else {
@@ -52,9 +47,7 @@ pub(crate) fn take(
         dictionary,
     };
     let root = maker.object(shredder, universe, out, late)?;
-    let Maker {
-        tree, dictionary, ..
-    } = maker;
+    let Maker { tree, dictionary, .. } = maker;
     let tree::Body::Object(object) = &tree.nodes[root as usize].body else {
         return Err(Error::Misuse("overflow root is not an object"));
     };
@@ -100,11 +93,7 @@ struct Dictionary {
 fn dictionary(shredder: &Shredder, nodes: &[(u32, u32)], late: u32) -> Result<Dictionary> {
     let mut names: Vec<Vec<u8>> = Vec::new();
     let mut pending: Vec<u32> = nodes.iter().map(|&(_, node)| node).collect();
-    names.extend(
-        nodes
-            .iter()
-            .map(|&(key, _)| shredder.keys[key as usize].name.to_vec()),
-    );
+    names.extend(nodes.iter().map(|&(key, _)| shredder.keys[key as usize].name.to_vec()));
     let mut late_keys = vec![late];
     while let Some(node) = pending.pop() {
         amax_memory::check(WHAT)?;
@@ -177,19 +166,9 @@ struct Maker {
 }
 
 impl Maker {
-    fn object(
-        &mut self,
-        shredder: &mut Shredder,
-        universe: u32,
-        mut out: Vec<(u32, u32)>,
-        late: u32,
-    ) -> Result<u32> {
+    fn object(&mut self, shredder: &mut Shredder, universe: u32, mut out: Vec<(u32, u32)>, late: u32) -> Result<u32> {
         out.sort_unstable_by(|&(a, m), &(b, n)| {
-            key_order(
-                &shredder.keys[a as usize].name,
-                &shredder.keys[b as usize].name,
-            )
-            .then(m.cmp(&n))
+            key_order(&shredder.keys[a as usize].name, &shredder.keys[b as usize].name).then(m.cmp(&n))
         });
         amax_memory::check(WHAT)?;
         let mut fields = Vec::with_capacity(out.len());
@@ -239,19 +218,14 @@ impl Maker {
                     starts: Arc::new(starts),
                     alternatives,
                 };
-                Ok(self
-                    .tree
-                    .push(kind, Arc::new(Presence::new(places, universe)), body))
+                Ok(self.tree.push(kind, Arc::new(Presence::new(places, universe)), body))
             }
             Body::Object { keys, late, .. } => {
                 let (keys, late) = (std::mem::take(keys), *late);
                 let universe = universe_of(shredder, array, self.rows);
                 let out = keys
                     .iter()
-                    .flat_map(|&key| {
-                        present(&shredder.keys[key as usize].alternatives)
-                            .map(move |node| (key, node))
-                    })
+                    .flat_map(|&key| present(&shredder.keys[key as usize].alternatives).map(move |node| (key, node)))
                     .collect();
                 self.object(shredder, universe, out, late)
             }
@@ -286,10 +260,8 @@ impl Maker {
             records,
         };
         let presence = Presence::new(places, universe);
-        Ok(self.tree.push(
-            Kind::Rest,
-            Arc::new(presence),
-            tree::Body::Leaf(Arc::new(values)),
-        ))
+        Ok(self
+            .tree
+            .push(Kind::Rest, Arc::new(presence), tree::Body::Leaf(Arc::new(values))))
     }
 }

@@ -17,17 +17,17 @@
 
 use std::sync::Arc;
 
+use crate::LeafOptions;
 use crate::blob::Blob;
 use crate::blocks::Blocks;
-use crate::bytes::{put_varint, Reader};
-use crate::encode::compress::{compress, decompress, Codec};
+use crate::bytes::{Reader, put_varint};
+use crate::encode::compress::{Codec, compress, decompress};
 use crate::encode::{hybrid, ints};
-use crate::error::{corrupt, Error, Result};
+use crate::error::{Error, Result, corrupt};
 use crate::keys::Keys;
 use crate::layout;
 use crate::schema::Schema;
 use crate::types::ColumnType;
-use crate::LeafOptions;
 
 const MAGIC: &[u8; 8] = b"AMAXLEAF";
 const VERSION: u16 = 2;
@@ -113,9 +113,7 @@ pub(crate) fn write(parts: &Parts<'_>, options: &LeafOptions) -> Result<(Vec<u8>
             Levels::Inline => 1,
             Levels::Shared(_) => 2,
         };
-        body.push(
-            levels | u8::from(entry.zone.is_some()) << 2 | u8::from(entry.blocks.is_some()) << 3,
-        );
+        body.push(levels | u8::from(entry.zone.is_some()) << 2 | u8::from(entry.blocks.is_some()) << 3);
         if let Levels::Shared(i) = entry.levels {
             put_varint(&mut body, u64::from(i));
         }
@@ -139,13 +137,9 @@ pub(crate) fn write(parts: &Parts<'_>, options: &LeafOptions) -> Result<(Vec<u8>
     let (Ok(len32), true) = (u32::try_from(len), body.len() <= MAX_BODY) else {
         return Err(Error::Limit("64 MiB of schema and directory"));
     };
-    let lengths: Vec<u32> = blobs(parts.entries, parts.shared)
-        .map(|b| b.stored_len)
-        .collect();
-    let page_size =
-        u32::try_from(options.page_size).map_err(|_| Error::Misuse("page size exceeds 4 GiB"))?;
-    let tolerance =
-        (options.empty_page_tolerance.clamp(0.0, 1.0) * options.page_size as f64) as u32;
+    let lengths: Vec<u32> = blobs(parts.entries, parts.shared).map(|b| b.stored_len).collect();
+    let page_size = u32::try_from(options.page_size).map_err(|_| Error::Misuse("page size exceeds 4 GiB"))?;
+    let tolerance = (options.empty_page_tolerance.clamp(0.0, 1.0) * options.page_size as f64) as u32;
     let (offsets, image_len) = layout::place(&lengths, len as u64, page_size, tolerance)?;
     let mut out = Vec::with_capacity(len);
     out.extend_from_slice(MAGIC);
@@ -166,10 +160,7 @@ pub(crate) fn write(parts: &Parts<'_>, options: &LeafOptions) -> Result<(Vec<u8>
 }
 
 /// All blobs in the order of the layout's lengths.
-pub(crate) fn blobs<'a>(
-    entries: &'a [Entry],
-    shared: &'a [Blob],
-) -> impl Iterator<Item = &'a Blob> {
+pub(crate) fn blobs<'a>(entries: &'a [Entry], shared: &'a [Blob]) -> impl Iterator<Item = &'a Blob> {
     entries.iter().map(|e| &e.blob).chain(shared)
 }
 
@@ -238,10 +229,7 @@ pub(crate) fn read(bytes: &[u8], image_len: u64, memory: usize, lenient: bool) -
     }
     let body = decompress(header.rest().into(), codec, body_len)?;
     let mut reader = Reader::new(&body);
-    let keys: Vec<u64> = ints::decode(&mut reader, rows)?
-        .into_iter()
-        .map(|k| k as u64)
-        .collect();
+    let keys: Vec<u64> = ints::decode(&mut reader, rows)?.into_iter().map(|k| k as u64).collect();
     if keys.windows(2).any(|w| w[0] >= w[1]) {
         return corrupt("keys do not ascend");
     }
@@ -315,12 +303,7 @@ pub(crate) fn read(bytes: &[u8], image_len: u64, memory: usize, lenient: bool) -
     if end != image_len {
         return corrupt("megapages do not fill the image");
     }
-    for (blob, offset) in entries
-        .iter_mut()
-        .map(|e| &mut e.blob)
-        .chain(&mut shared)
-        .zip(offsets)
-    {
+    for (blob, offset) in entries.iter_mut().map(|e| &mut e.blob).chain(&mut shared).zip(offsets) {
         blob.offset = offset;
     }
     Ok(Page0 {

@@ -3,13 +3,14 @@
 use crate::error::{Error, Result};
 use crate::leaf::Leaf;
 use crate::load::Wanted;
-use crate::path::{everything, PathColumn};
+use crate::path::{PathColumn, everything};
 use crate::scalar::Scalar;
 use crate::schema::{Body, Node};
 use crate::tree::key_order;
 use crate::types::{ColumnType, ReadAt};
 
-/// The documents of a leaf without what does not lie at, below or above some paths of keys; arrays on the way are whole.
+/// The documents of a leaf without what does not lie at, below or above some paths of keys; arrays on the way are
+/// whole.
 #[derive(Clone, Debug)]
 pub struct Part(PathColumn);
 
@@ -73,18 +74,15 @@ fn wanted(nodes: &[Node], path: &[Vec<u8>], arrays: usize, out: &mut Vec<Wanted>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::leaf;
     use crate::LeafOptions;
+    use crate::testing::leaf;
 
     #[test]
     fn a_part_has_what_is_at_its_paths() {
         let documents = [
             (r#"{"a":{"b":1,"c":2},"d":3}"#, Some(r#"{"a": {"b": 1}}"#)),
             (r#"{"a":{"c":2},"d":3}"#, None),
-            (
-                r#"{"a":[{"b":1,"c":2}],"d":3}"#,
-                Some(r#"{"a": [{"b": 1, "c": 2}]}"#),
-            ),
+            (r#"{"a":[{"b":1,"c":2}],"d":3}"#, Some(r#"{"a": [{"b": 1, "c": 2}]}"#)),
             (r#"{"a":5}"#, Some(r#"{"a": 5}"#)),
             (r#"[{"a":1,"d":2}]"#, Some(r#"[{"a": 1, "d": 2}]"#)),
             (r#"7"#, Some("7")),
@@ -94,11 +92,7 @@ mod tests {
         let leaf = leaf(rows, LeafOptions::default());
         let path = vec![b"a".to_vec(), b"b".to_vec()];
         // Twice the same, and one below another.
-        let paths = [
-            path.clone(),
-            path,
-            vec![b"a".to_vec(), b"b".to_vec(), b"x".to_vec()],
-        ];
+        let paths = [path.clone(), path, vec![b"a".to_vec(), b"b".to_vec(), b"x".to_vec()]];
         let part = leaf.part(0, &paths).expect("part");
         let mut buf = Vec::new();
         for n in 0..documents.len() * 100 {
@@ -108,12 +102,7 @@ mod tests {
                 Scalar::Int(i) => i.to_string(),
                 other => panic!("{other:?}"),
             });
-            assert_eq!(
-                text.as_deref(),
-                documents[n / 100].1,
-                "{}",
-                documents[n / 100].0
-            );
+            assert_eq!(text.as_deref(), documents[n / 100].1, "{}", documents[n / 100].0);
         }
     }
 }

@@ -6,13 +6,13 @@ use amax_jsonb::Value as Json;
 
 use crate::assemble::leaf;
 use crate::column::build;
-use crate::error::{corrupt, Result};
+use crate::error::{Result, corrupt};
 use crate::kind::Kind;
 use crate::load::Wanted;
 use crate::scalar::Scalar;
 use crate::schema::{Body as SchemaBody, Key as SchemaKey, Node as SchemaNode};
 use crate::tokens::Pairs;
-use crate::tree::{key_order, Body, Tree};
+use crate::tree::{Body, Tree, key_order};
 use crate::types::PathStep;
 use crate::values::Values;
 
@@ -46,16 +46,12 @@ enum Then {
 }
 
 /// The columns needed for `steps` from a place.
-pub(crate) fn wanted(
-    nodes: &[SchemaNode],
-    steps: &[PathStep],
-    arrays: usize,
-    out: &mut Vec<Wanted>,
-) {
+pub(crate) fn wanted(nodes: &[SchemaNode], steps: &[PathStep], arrays: usize, out: &mut Vec<Wanted>) {
     wanted_until(nodes, steps, arrays, &everything, out);
 }
 
-/// The columns needed of an object's field: what `below` says of its alternatives, and the overflow column if the field may be in it.
+/// The columns needed of an object's field: what `below` says of its alternatives, and the overflow column if the field
+/// may be in it.
 pub(crate) fn field(
     keys: &[SchemaKey],
     rest: Option<u32>,
@@ -114,11 +110,7 @@ pub(crate) fn wanted_until(
 
 /// The columns that hold the values at `steps` from a place, with their kinds; `None` if some values are
 /// containers or may have overflowed.
-pub(crate) fn ends(
-    nodes: &[SchemaNode],
-    steps: &[PathStep],
-    out: &mut Vec<(Kind, u32)>,
-) -> Option<()> {
+pub(crate) fn ends(nodes: &[SchemaNode], steps: &[PathStep], out: &mut Vec<(Kind, u32)>) -> Option<()> {
     for node in nodes {
         let Some((step, steps)) = steps.split_first() else {
             match node.body {
@@ -156,9 +148,7 @@ pub(crate) fn everything(node: &SchemaNode, arrays: usize, out: &mut Vec<Wanted>
             arrays,
             values: true,
         }),
-        SchemaBody::Array(elements) => elements
-            .iter()
-            .for_each(|node| everything(node, arrays + 1, out)),
+        SchemaBody::Array(elements) => elements.iter().for_each(|node| everything(node, arrays + 1, out)),
         SchemaBody::Object { keys, rest } => {
             keys.iter()
                 .flat_map(|key| &key.alternatives)
@@ -245,9 +235,7 @@ impl PathColumn {
                 let node = &self.tree.nodes[at as usize];
                 if let Body::Leaf(values) = &node.body {
                     return Ok(Some(match &**values {
-                        Values::Lazy(lazy) => {
-                            lazy.visit(instance as usize, |scalar| Ok(kept(scalar, buf)))?
-                        }
+                        Values::Lazy(lazy) => lazy.visit(instance as usize, |scalar| Ok(kept(scalar, buf)))?,
                         values => leaf(node.kind, values, instance as usize),
                     }));
                 }
@@ -281,13 +269,7 @@ impl PathColumn {
         &self.steps[depth..]
     }
 
-    fn follow(
-        &self,
-        hops: &[Hop],
-        depth: usize,
-        place: u32,
-        buf: &mut Vec<u8>,
-    ) -> Result<Option<Found<'_>>> {
+    fn follow(&self, hops: &[Hop], depth: usize, place: u32, buf: &mut Vec<u8>) -> Result<Option<Found<'_>>> {
         // A place has one kind of value, so at most one hop is present.
         let found = hops.iter().find_map(|hop| {
             self.tree.nodes[hop.node as usize]
@@ -332,12 +314,10 @@ impl PathColumn {
             (Then::Field(next, rest), _) => {
                 if let Some((rest, key)) = rest {
                     let rest = &self.tree.nodes[*rest as usize];
-                    if let (Some(record), Body::Leaf(values)) =
-                        (rest.presence.get(place), &rest.body)
+                    if let (Some(record), Body::Leaf(values)) = (rest.presence.get(place), &rest.body)
+                        && overflowing(values, record as usize, *key, self.tree.max_values, buf)?
                     {
-                        if overflowing(values, record as usize, *key, self.tree.max_values, buf)? {
-                            return Ok(Some(Found::Buffered(depth + 1)));
-                        }
+                        return Ok(Some(Found::Buffered(depth + 1)));
                     }
                 }
                 self.follow(next, depth + 1, place, buf)
@@ -376,11 +356,7 @@ fn kept<'a>(scalar: Scalar<'_>, buf: &'a mut Vec<u8>) -> Scalar<'a> {
 /// Where a path ends in a document.
 pub(crate) enum Found<'a> {
     /// At an instance of a node.
-    Node {
-        node: u32,
-        place: u32,
-        instance: u32,
-    },
+    Node { node: u32, place: u32, instance: u32 },
     /// In a jsonb that a column holds, after so many steps.
     Stored(&'a [u8], usize),
     /// The same, but the jsonb is in the buffer.
@@ -443,10 +419,7 @@ fn hops(tree: &Tree, nodes: &[u32], steps: &[PathStep]) -> Vec<Hop> {
     let mut out = Vec::new();
     for &node in nodes {
         let Some((step, steps)) = steps.split_first() else {
-            out.push(Hop {
-                node,
-                then: Then::End,
-            });
+            out.push(Hop { node, then: Then::End });
             continue;
         };
         let kind = tree.nodes[node as usize].kind;
@@ -463,20 +436,16 @@ fn hops(tree: &Tree, nodes: &[u32], steps: &[PathStep]) -> Vec<Hop> {
                     .filter(|field| tree.keys.get(field.key as usize) == name)
                     .map(|field| field.node)
                     .collect();
-                let rest = object
-                    .rest
-                    .and_then(|rest| match &tree.nodes[rest as usize].body {
-                        Body::Leaf(values) => match &**values {
-                            Values::Rest { keys, .. } => find(keys, name).map(|key| (rest, key)),
-                            _ => None,
-                        },
+                let rest = object.rest.and_then(|rest| match &tree.nodes[rest as usize].body {
+                    Body::Leaf(values) => match &**values {
+                        Values::Rest { keys, .. } => find(keys, name).map(|key| (rest, key)),
                         _ => None,
-                    });
+                    },
+                    _ => None,
+                });
                 Then::Field(hops(tree, &next, steps), rest)
             }
-            (_, Some(i), Body::Array { alternatives, .. }) => {
-                Then::Element(i, hops(tree, alternatives, steps))
-            }
+            (_, Some(i), Body::Array { alternatives, .. }) => Then::Element(i, hops(tree, alternatives, steps)),
             _ => continue,
         };
         out.push(Hop { node, then });

@@ -45,11 +45,7 @@ impl Presence {
                 before
             })
             .collect();
-        Self::Bits {
-            words,
-            ranks,
-            count,
-        }
+        Self::Bits { words, ranks, count }
     }
 
     /// Members.
@@ -81,27 +77,22 @@ impl Presence {
     pub(crate) fn iter(&self) -> Box<dyn Iterator<Item = u32> + '_> {
         match self {
             Self::All(n) => Box::new(0..*n),
-            Self::Bits { words, .. } => {
-                Box::new(words.iter().enumerate().flat_map(|(i, &word)| {
-                    let mut word = word;
-                    std::iter::from_fn(move || {
-                        (word != 0).then(|| {
-                            let bit = word.trailing_zeros();
-                            word &= word - 1;
-                            i as u32 * 64 + bit
-                        })
+            Self::Bits { words, .. } => Box::new(words.iter().enumerate().flat_map(|(i, &word)| {
+                let mut word = word;
+                std::iter::from_fn(move || {
+                    (word != 0).then(|| {
+                        let bit = word.trailing_zeros();
+                        word &= word - 1;
+                        i as u32 * 64 + bit
                     })
-                }))
-            }
+                })
+            })),
             Self::List(places) => Box::new(places.iter().copied()),
         }
     }
 
     /// The union of sets over the same universe.
-    pub(crate) fn union<'a>(
-        sets: impl Iterator<Item = &'a Presence> + Clone,
-        universe: u32,
-    ) -> Self {
+    pub(crate) fn union<'a>(sets: impl Iterator<Item = &'a Presence> + Clone, universe: u32) -> Self {
         let mut total = 0u64;
         for set in sets.clone() {
             if set.len() == universe {
@@ -119,10 +110,7 @@ impl Presence {
         for set in sets {
             match set {
                 Self::Bits { words: other, .. } => {
-                    words
-                        .iter_mut()
-                        .zip(other)
-                        .for_each(|(word, other)| *word |= other);
+                    words.iter_mut().zip(other).for_each(|(word, other)| *word |= other);
                 }
                 _ => set
                     .iter()

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use crate::bytes::Reader;
-use crate::error::{corrupt, Result};
+use crate::error::{Result, corrupt};
 use crate::kind::Kind;
 use crate::levels::MAX_ARRAYS;
 use crate::tree::key_order;
@@ -56,11 +56,7 @@ pub(crate) const HAS_REST: u8 = 1;
 
 impl Schema {
     /// Reads the schema of an SQL column whose first column is `first`.
-    pub(crate) fn read(
-        reader: &mut Reader<'_>,
-        column_type: ColumnType,
-        first: u32,
-    ) -> Result<Self> {
+    pub(crate) fn read(reader: &mut Reader<'_>, column_type: ColumnType, first: u32) -> Result<Self> {
         let mut next = first;
         let roots = alternatives(reader, &mut next, 0, 0)?;
         if !fits(column_type, &roots) {
@@ -86,12 +82,7 @@ fn fits(column_type: ColumnType, roots: &[Node]) -> bool {
     })
 }
 
-fn alternatives(
-    reader: &mut Reader<'_>,
-    next: &mut u32,
-    arrays: usize,
-    depth: usize,
-) -> Result<Vec<Node>> {
+fn alternatives(reader: &mut Reader<'_>, next: &mut u32, arrays: usize, depth: usize) -> Result<Vec<Node>> {
     if depth > MAX_DEPTH || arrays > MAX_ARRAYS {
         return corrupt("schema is nested too deeply");
     }
@@ -138,10 +129,7 @@ fn object(reader: &mut Reader<'_>, next: &mut u32, arrays: usize, depth: usize) 
             _ => return corrupt("unknown flags of a key"),
         };
         let name: Box<[u8]> = reader.sized()?.into();
-        if keys
-            .last()
-            .is_some_and(|last| key_order(&last.name, &name).is_ge())
-        {
+        if keys.last().is_some_and(|last| key_order(&last.name, &name).is_ge()) {
             return corrupt("keys of an object do not ascend");
         }
         let start = *next;

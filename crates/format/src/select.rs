@@ -1,6 +1,6 @@
 //! Which paths become columns; the others go to the overflow column of the object they are in.
 
-use crate::shred::{Alternatives, Body, Shredder, NONE};
+use crate::shred::{Alternatives, Body, NONE, Shredder};
 
 /// The choice: a node below an object is a column, or has columns below it, iff it has at least this many
 /// instances. Rows' and arrays' alternatives are always kept.
@@ -14,11 +14,7 @@ pub(crate) struct Selection {
 impl Selection {
     /// The smallest threshold from `min` on that gives at most `cap` columns, if any does.
     pub(crate) fn new(shredder: &Shredder, min: usize, cap: usize) -> Self {
-        let counts: Vec<u32> = shredder
-            .nodes
-            .iter()
-            .map(|n| n.places.len() as u32)
-            .collect();
+        let counts: Vec<u32> = shredder.nodes.iter().map(|n| n.places.len() as u32).collect();
         let most = counts.iter().copied().max().unwrap_or(0) + 1;
         let mut selection = Self {
             min: u32::try_from(min.max(1)).unwrap_or(u32::MAX),

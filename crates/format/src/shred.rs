@@ -2,12 +2,12 @@
 //! which is made when first met.
 
 use amax_jsonb::Value as Json;
-use hashbrown::hash_table::{Entry, HashTable};
 use hashbrown::DefaultHashBuilder;
+use hashbrown::hash_table::{Entry, HashTable};
 use std::hash::{BuildHasher, Hasher};
 
 use crate::error::{Error, Result};
-use crate::kind::{Kind, KINDS};
+use crate::kind::{KINDS, Kind};
 use crate::scalar::Scalar;
 use crate::strings::ByteVec;
 use crate::tree::key_order;
@@ -104,7 +104,8 @@ impl Shredder {
         }
     }
 
-    /// Asks for the memory that vectors take when they grow: they double, and have their old memory until they have moved.
+    /// Asks for the memory that vectors take when they grow: they double, and have their old memory until they have
+    /// moved.
     #[inline]
     fn room(&mut self, more: usize) -> Result<()> {
         amax_memory::check(WHAT)?;
@@ -148,14 +149,7 @@ impl Shredder {
         Ok(())
     }
 
-    fn json(
-        &mut self,
-        at: At,
-        array: u32,
-        place: u32,
-        value: Json<'_>,
-        depth: usize,
-    ) -> Result<()> {
+    fn json(&mut self, at: At, array: u32, place: u32, value: Json<'_>, depth: usize) -> Result<()> {
         self.room(0)?;
         match value {
             Json::Null => self.scalar(at, array, place, Scalar::Null),
@@ -292,21 +286,12 @@ impl Shredder {
                 v.push(i);
                 self.bytes += 8;
             }
-            (
-                Values::Decimal { mantissa, scale },
-                Scalar::Decimal {
-                    mantissa: m,
-                    scale: s,
-                },
-            ) => {
+            (Values::Decimal { mantissa, scale }, Scalar::Decimal { mantissa: m, scale: s }) => {
                 mantissa.push(m);
                 scale.push(s);
                 self.bytes += 10;
             }
-            (
-                Values::Bytes(v),
-                Scalar::Numeric(bytes) | Scalar::String(bytes) | Scalar::Payload(bytes),
-            ) => {
+            (Values::Bytes(v), Scalar::Numeric(bytes) | Scalar::String(bytes) | Scalar::Payload(bytes)) => {
                 v.push(bytes)?;
                 self.bytes += 4 + bytes.len();
             }
@@ -357,14 +342,10 @@ impl Shredder {
                 mantissa: Vec::new(),
                 scale: Vec::new(),
             }),
-            Kind::Numeric | Kind::Bytes | Kind::Raw => {
-                Body::Leaf(Values::Bytes(ByteVec::default()))
-            }
+            Kind::Numeric | Kind::Bytes | Kind::Raw => Body::Leaf(Values::Bytes(ByteVec::default())),
             Kind::Float4 => Body::Leaf(Values::Float4(Vec::new())),
             Kind::Float8 => Body::Leaf(Values::Float8(Vec::new())),
-            Kind::Null | Kind::EmptyObject | Kind::EmptyArray | Kind::Rest => {
-                Body::Leaf(Values::None)
-            }
+            Kind::Null | Kind::EmptyObject | Kind::EmptyArray | Kind::Rest => Body::Leaf(Values::None),
         };
         self.nodes.push(Node {
             kind,
@@ -411,8 +392,7 @@ impl Shredder {
         let keys = &mut self.keys;
         let hash = hash_of(object, name);
         let full = keys.len() >= MAX_KEYS;
-        let same =
-            |&key: &u32| keys[key as usize].object == object && *keys[key as usize].name == *name;
+        let same = |&key: &u32| keys[key as usize].object == object && *keys[key as usize].name == *name;
         if full {
             return self.table.find(hash, same).copied();
         }

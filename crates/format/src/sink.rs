@@ -3,7 +3,7 @@
 use amax_jsonb::Builder;
 
 use crate::error::{Error, Result};
-use crate::scalar::{Scalar, EMPTY_ARRAY, EMPTY_OBJECT};
+use crate::scalar::{EMPTY_ARRAY, EMPTY_OBJECT, Scalar};
 
 /// Receives the events of one value; keys come in jsonb's order.
 pub(crate) trait Sink {
@@ -24,10 +24,7 @@ pub(crate) struct JsonSink<'a> {
 impl JsonSink<'_> {
     #[inline]
     fn count(&mut self) -> Result<()> {
-        self.left = self
-            .left
-            .checked_sub(1)
-            .ok_or(Error::Limit("values of one document"))?;
+        self.left = self.left.checked_sub(1).ok_or(Error::Limit("values of one document"))?;
         Ok(())
     }
 }

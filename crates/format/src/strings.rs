@@ -26,8 +26,7 @@ impl ByteVec {
     /// Ends the string that was appended to `data` directly.
     #[inline]
     pub(crate) fn end(&mut self) -> Result<()> {
-        let end = u32::try_from(self.data.len())
-            .map_err(|_| Error::Limit("4 GiB of values in one column"))?;
+        let end = u32::try_from(self.data.len()).map_err(|_| Error::Limit("4 GiB of values in one column"))?;
         self.ends.push(end);
         Ok(())
     }

@@ -3,9 +3,9 @@
 //! A value is a varint whose low three bits are a tag. Keys are indexes in the column's sorted key
 //! dictionary, so an object's keys ascend.
 
-use crate::bytes::{put_varint, unzigzag, zigzag, Reader};
-use crate::error::{corrupt, Error, Result};
-use crate::scalar::{Scalar, EMPTY_ARRAY, EMPTY_OBJECT};
+use crate::bytes::{Reader, put_varint, unzigzag, zigzag};
+use crate::error::{Error, Result, corrupt};
+use crate::scalar::{EMPTY_ARRAY, EMPTY_OBJECT, Scalar};
 use crate::sink::Sink;
 use crate::strings::ByteVec;
 
@@ -164,23 +164,12 @@ fn read_key(reader: &mut Reader<'_>, keys: &ByteVec, previous: Option<u32>) -> R
     Ok(Some(key))
 }
 
-fn replay<S: Sink>(
-    reader: &mut Reader<'_>,
-    keys: &ByteVec,
-    sink: &mut S,
-    depth: usize,
-) -> Result<()> {
+fn replay<S: Sink>(reader: &mut Reader<'_>, keys: &ByteVec, sink: &mut S, depth: usize) -> Result<()> {
     let token = reader.varint()?;
     value(token, reader, keys, sink, depth)
 }
 
-fn value<S: Sink>(
-    token: u64,
-    reader: &mut Reader<'_>,
-    keys: &ByteVec,
-    sink: &mut S,
-    depth: usize,
-) -> Result<()> {
+fn value<S: Sink>(token: u64, reader: &mut Reader<'_>, keys: &ByteVec, sink: &mut S, depth: usize) -> Result<()> {
     if depth > MAX_READ_DEPTH {
         return corrupt("overflow value is nested too deeply");
     }
@@ -259,11 +248,7 @@ impl Sink for Nowhere {
 }
 
 /// Passes a whole jsonb payload to `sink`, value by value down to `depth` and embedded below.
-pub(crate) fn replay_jsonb<S: Sink>(
-    value: amax_jsonb::Value<'_>,
-    sink: &mut S,
-    depth: usize,
-) -> Result<()> {
+pub(crate) fn replay_jsonb<S: Sink>(value: amax_jsonb::Value<'_>, sink: &mut S, depth: usize) -> Result<()> {
     match value {
         amax_jsonb::Value::Object(c) if depth < MAX_DEPTH => {
             sink.begin_object()?;
@@ -281,9 +266,7 @@ pub(crate) fn replay_jsonb<S: Sink>(
             }
             sink.end_array()
         }
-        amax_jsonb::Value::Object(c) | amax_jsonb::Value::Array(c) => {
-            sink.scalar(Scalar::Payload(c.bytes()))
-        }
+        amax_jsonb::Value::Object(c) | amax_jsonb::Value::Array(c) => sink.scalar(Scalar::Payload(c.bytes())),
         amax_jsonb::Value::Null => sink.scalar(Scalar::Null),
         amax_jsonb::Value::Bool(b) => sink.scalar(Scalar::Bool(b)),
         amax_jsonb::Value::Numeric(n) => sink.scalar(Scalar::of_numeric(n)),

@@ -78,11 +78,7 @@ pub(crate) fn key_order(a: &[u8], b: &[u8]) -> std::cmp::Ordering {
 
 impl Tree {
     pub(crate) fn push(&mut self, kind: Kind, presence: Arc<Presence>, body: Body) -> u32 {
-        self.nodes.push(Node {
-            kind,
-            presence,
-            body,
-        });
+        self.nodes.push(Node { kind, presence, body });
         self.nodes.len() as u32 - 1
     }
 
@@ -92,17 +88,9 @@ impl Tree {
     }
 
     /// Adds an object over `universe` places from its fields, ascending by key, and its overflow column.
-    pub(crate) fn push_object(
-        &mut self,
-        universe: u32,
-        fields: Vec<Field>,
-        rest: Option<u32>,
-    ) -> u32 {
+    pub(crate) fn push_object(&mut self, universe: u32, fields: Vec<Field>, rest: Option<u32>) -> u32 {
         let children = || fields.iter().map(|f| f.node).chain(rest);
-        let presence = Presence::union(
-            children().map(|n| &*self.nodes[n as usize].presence),
-            universe,
-        );
+        let presence = Presence::union(children().map(|n| &*self.nodes[n as usize].presence), universe);
         let instances = u64::from(presence.len());
         let mut object = Object {
             rest,
@@ -144,27 +132,20 @@ impl Tree {
             });
             object.sparse_starts = starts;
         }
-        if let Some(rest) = rest {
-            if let Body::Leaf(values) = &self.nodes[rest as usize].body {
-                if let Values::Rest { keys, .. } = &**values {
-                    let mut at = 0;
-                    for key in keys.iter() {
-                        while at < fields.len()
-                            && key_order(self.keys.get(fields[at].key as usize), key).is_lt()
-                        {
-                            at += 1;
-                        }
-                        object.rest_ranks.push(at as u32);
-                    }
+        if let Some(rest) = rest
+            && let Body::Leaf(values) = &self.nodes[rest as usize].body
+            && let Values::Rest { keys, .. } = &**values
+        {
+            let mut at = 0;
+            for key in keys.iter() {
+                while at < fields.len() && key_order(self.keys.get(fields[at].key as usize), key).is_lt() {
+                    at += 1;
                 }
+                object.rest_ranks.push(at as u32);
             }
         }
         object.fields = fields;
-        self.push(
-            Kind::Object,
-            Arc::new(presence),
-            Body::Object(Box::new(object)),
-        )
+        self.push(Kind::Object, Arc::new(presence), Body::Object(Box::new(object)))
     }
 
     /// Bytes on the heap, shared parts counted where they are used.
@@ -175,10 +156,7 @@ impl Tree {
             .map(|node| {
                 let body = match &node.body {
                     Body::Leaf(values) => values.heap_bytes(),
-                    Body::Array {
-                        starts,
-                        alternatives,
-                    } => (starts.len() + alternatives.len()) * 4,
+                    Body::Array { starts, alternatives } => (starts.len() + alternatives.len()) * 4,
                     Body::Object(o) => {
                         o.fields.len() * 8
                             + (o.dense.len() + o.sparse_starts.len() + o.rest_ranks.len()) * 4

@@ -142,17 +142,13 @@ pub trait ReadAt {
     /// [`Error::Io`] or [`Error::Corrupt`] if they cannot be read.
     fn read_at(&self, offset: u64, len: usize) -> Result<Vec<u8>>;
 
-    /// Passes the same bytes to `f`, without a copy where the storage has them in memory, and the number of the place they are in: what was
-    /// read there before and told the same number, but 0, has been there since, or come back: it is not checked again.
+    /// Passes the same bytes to `f`, without a copy where the storage has them in memory, and the number of the place
+    /// they are in: what was read there before and told the same number, but 0, has been there since, or come back: it
+    /// is not checked again.
     ///
     /// # Errors
     /// As [`ReadAt::read_at`], and those of `f`.
-    fn visit_at(
-        &self,
-        offset: u64,
-        len: usize,
-        f: &mut dyn FnMut(&[u8], u64) -> Result<()>,
-    ) -> Result<()> {
+    fn visit_at(&self, offset: u64, len: usize, f: &mut dyn FnMut(&[u8], u64) -> Result<()>) -> Result<()> {
         f(&self.read_at(offset, len)?, 0)
     }
 
@@ -183,12 +179,7 @@ impl<R: ReadAt + ?Sized> ReadAt for std::sync::Arc<R> {
         (**self).read_at(offset, len)
     }
 
-    fn visit_at(
-        &self,
-        offset: u64,
-        len: usize,
-        f: &mut dyn FnMut(&[u8], u64) -> Result<()>,
-    ) -> Result<()> {
+    fn visit_at(&self, offset: u64, len: usize, f: &mut dyn FnMut(&[u8], u64) -> Result<()>) -> Result<()> {
         (**self).visit_at(offset, len, f)
     }
 

@@ -1,12 +1,14 @@
-//! The elements of arrays and the fields of objects, each with a place of its own: what unnesting reads, without either being built.
+//! The elements of arrays and the fields of objects, each with a place of its own: what unnesting reads, without either
+//! being built.
 //!
-//! The levels of all columns below an array together say how long it is (`levels.rs`), and those below an object which fields it has;
-//! values are read only of the columns asked for. An array's elements have places in the column already; fields get theirs here.
+//! The levels of all columns below an array together say how long it is (`levels.rs`), and those below an object which
+//! fields it has; values are read only of the columns asked for. An array's elements have places in the column already;
+//! fields get theirs here.
 
 use std::sync::Arc;
 
 use crate::dense::{Dense, Filling};
-use crate::error::{corrupt, Error, Result};
+use crate::error::{Error, Result, corrupt};
 use crate::kind::Kind;
 use crate::leaf::Leaf;
 use crate::load::Wanted;
@@ -16,7 +18,7 @@ use crate::schema::{Body as SchemaBody, Node as SchemaNode};
 use crate::strings::ByteVec;
 use crate::tag::Tag;
 use crate::tokens::Pairs;
-use crate::tree::{key_order, Body, Field, Tree};
+use crate::tree::{Body, Field, Tree, key_order};
 use crate::types::{ColumnType, PathStep, ReadAt};
 use crate::values::Values;
 
@@ -39,7 +41,8 @@ pub struct Unnest {
     pub wanted: Vec<Vec<PathStep>>,
 }
 
-/// The elements of the arrays at a path, in the order of the places (rows, or elements of the arrays before) they are at.
+/// The elements of the arrays at a path, in the order of the places (rows, or elements of the arrays before) they are
+/// at.
 #[derive(Clone, Debug)]
 pub struct Elements {
     /// The first element of each place's array, and the number of elements.
@@ -70,8 +73,8 @@ impl Elements {
 }
 
 impl<R: ReadAt> Leaf<R> {
-    /// Decodes what unnesting arrays of the documents of SQL column `col` needs: the first arrays are the documents', each next one the
-    /// elements' of the one before.
+    /// Decodes what unnesting arrays of the documents of SQL column `col` needs: the first arrays are the documents',
+    /// each next one the elements' of the one before.
     ///
     /// # Errors
     /// As [`Leaf::path`].
@@ -103,21 +106,16 @@ impl<R: ReadAt> Leaf<R> {
             found.push((parts, others));
         }
         let tree = Arc::new(tree);
-        let levels = found
-            .into_iter()
-            .zip(arrays)
-            .map(|((parts, others), unnest)| {
-                let places = parts.keys.len() as u32;
-                let path = |steps: &Vec<PathStep>| {
-                    PathColumn::over(places, tree.clone(), &parts.alternatives, steps)
-                };
-                Elements {
-                    paths: unnest.wanted.iter().map(path).collect(),
-                    starts: parts.starts,
-                    others,
-                    keys: parts.keys,
-                }
-            });
+        let levels = found.into_iter().zip(arrays).map(|((parts, others), unnest)| {
+            let places = parts.keys.len() as u32;
+            let path = |steps: &Vec<PathStep>| PathColumn::over(places, tree.clone(), &parts.alternatives, steps);
+            Elements {
+                paths: unnest.wanted.iter().map(path).collect(),
+                starts: parts.starts,
+                others,
+                keys: parts.keys,
+            }
+        });
         Ok(levels.collect())
     }
 }
@@ -209,8 +207,7 @@ impl Found<'_> {
                 (None, Body::Object(object)) if self.parts == Parts::Fields => {
                     self.arrays.push(at);
                     let rest = object.rest.map(|rest| &self.tree.nodes[rest as usize]);
-                    self.others
-                        .extend(rest.iter().flat_map(|rest| rest.presence.iter()));
+                    self.others.extend(rest.iter().flat_map(|rest| rest.presence.iter()));
                 }
                 (None, _) if self.parts == Parts::Elements && node.kind == Kind::EmptyArray => {}
                 (None, _) if self.parts == Parts::Fields && node.kind == Kind::EmptyObject => {}
@@ -337,9 +334,7 @@ fn fields(tree: &mut Tree, objects: &[u32], places: u32) -> Result<Taken> {
     let mut starts = vec![0u32; places as usize + 1];
     for field in &fields {
         let presence = &tree.nodes[field.node as usize].presence;
-        presence
-            .iter()
-            .for_each(|place| starts[place as usize + 1] += 1);
+        presence.iter().for_each(|place| starts[place as usize + 1] += 1);
     }
     let n = sum_up(&mut starts);
     let mut next = starts.clone();
@@ -373,7 +368,8 @@ fn fields(tree: &mut Tree, objects: &[u32], places: u32) -> Result<Taken> {
     })
 }
 
-/// A copy of a node, and of those below down to arrays, at other places: those of `from` move, in their order, to those in `to`.
+/// A copy of a node, and of those below down to arrays, at other places: those of `from` move, in their order, to those
+/// in `to`.
 fn moved(tree: &mut Tree, node: u32, from: &Presence, to: &[u32], universe: u32) -> u32 {
     let mut copy = tree.nodes[node as usize].clone();
     let places = copy.presence.iter().filter_map(|place| from.get(place));
@@ -382,9 +378,7 @@ fn moved(tree: &mut Tree, node: u32, from: &Presence, to: &[u32], universe: u32)
         for field in &mut object.fields {
             field.node = moved(tree, field.node, from, to, universe);
         }
-        object.rest = object
-            .rest
-            .map(|rest| moved(tree, rest, from, to, universe));
+        object.rest = object.rest.map(|rest| moved(tree, rest, from, to, universe));
     }
     let presence = Arc::new(Presence::new(places, universe));
     tree.push(copy.kind, presence, copy.body)
@@ -425,10 +419,7 @@ mod tests {
     fn elements_of_arrays() {
         // As columns and, where there are few of each, in the overflow column.
         for copies in [1, 60] {
-            let documents: Vec<&str> = DOCUMENTS
-                .iter()
-                .flat_map(|d| std::iter::repeat_n(*d, copies))
-                .collect();
+            let documents: Vec<&str> = DOCUMENTS.iter().flat_map(|d| std::iter::repeat_n(*d, copies)).collect();
             let leaf = leaf(documents.iter().copied(), LeafOptions::default());
             let arrays = [
                 Unnest {
@@ -454,10 +445,7 @@ mod tests {
                 } else {
                     assert!(other || elements.len() == lengths[document], "{row}");
                 }
-                let x: Vec<_> = elements
-                    .clone()
-                    .map(|e| int(&found[0].paths[0], e))
-                    .collect();
+                let x: Vec<_> = elements.clone().map(|e| int(&found[0].paths[0], e)).collect();
                 match document {
                     0 if !other => assert_eq!(x, [Some(1), None, Some(3)]),
                     7 if !other => assert_eq!(x, [None, None, None, Some(5), None]),
@@ -482,7 +470,8 @@ mod tests {
             }
         }
     }
-    /// Fields in jsonb's order of keys, whatever kinds their values have; objects that are not columns alone are left to others.
+    /// Fields in jsonb's order of keys, whatever kinds their values have; objects that are not columns alone are left
+    /// to others.
     #[test]
     fn fields_of_objects() {
         let documents = [
@@ -509,11 +498,7 @@ mod tests {
         let below = unnest(Parts::Elements, "y", vec![key("q")]);
         let found = leaf.unnest(0, &[first, below]).expect("sound");
         let (fields, elements) = (&found[0], &found[1]);
-        let dense: Vec<Dense> = fields
-            .paths
-            .iter()
-            .map(|p| p.dense().expect("sound"))
-            .collect();
+        let dense: Vec<Dense> = fields.paths.iter().map(|p| p.dense().expect("sound")).collect();
         let text = |dense: &Dense, at: u32| match dense.tag(at as usize) {
             Tag::String => {
                 let word = dense.word(at as usize) as usize;
@@ -526,11 +511,7 @@ mod tests {
             let of = |e| {
                 let [value, z] = [0, 1].map(|i| text(&dense[i], e));
                 let q = elements.of(e as usize).map(|e| int(&elements.paths[0], e));
-                format!(
-                    "{}={value}/{z}/{:?} ",
-                    text(&fields.keys, e),
-                    q.collect::<Vec<_>>()
-                )
+                format!("{}={value}/{z}/{:?} ", text(&fields.keys, e), q.collect::<Vec<_>>())
             };
             fields.of(row).map(of).collect()
         };

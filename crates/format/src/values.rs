@@ -1,6 +1,6 @@
 //! The values of one column in memory, for writing and for random access after reading.
 
-use crate::error::{corrupt, Error, Result};
+use crate::error::{Error, Result, corrupt};
 use crate::lazy::Lazy;
 use crate::strings::ByteVec;
 
@@ -87,10 +87,7 @@ impl Values {
             Self::Float4(v) => Self::Float4(v[range].to_vec()),
             Self::Float8(v) => Self::Float8(v[range].to_vec()),
             Self::Bytes(v) => {
-                let start = range
-                    .start
-                    .checked_sub(1)
-                    .map_or(0, |before| v.ends[before]);
+                let start = range.start.checked_sub(1).map_or(0, |before| v.ends[before]);
                 let ends = &v.ends[range];
                 let end = ends.last().copied().unwrap_or(start);
                 Self::Bytes(ByteVec {
@@ -108,13 +105,7 @@ impl Values {
             (Self::Int(v), Self::Int(more)) => v.extend_from_slice(more),
             (Self::Float4(v), Self::Float4(more)) => v.extend_from_slice(more),
             (Self::Float8(v), Self::Float8(more)) => v.extend_from_slice(more),
-            (
-                Self::Decimal { mantissa, scale },
-                Self::Decimal {
-                    mantissa: m,
-                    scale: s,
-                },
-            ) => {
+            (Self::Decimal { mantissa, scale }, Self::Decimal { mantissa: m, scale: s }) => {
                 mantissa.extend_from_slice(m);
                 scale.extend_from_slice(s);
             }

@@ -104,9 +104,7 @@ impl<'a> Vector<'a> {
     /// The position of `row`'s value in the slices.
     #[inline]
     pub fn position(&self, row: usize) -> Option<usize> {
-        self.presence
-            .get(u32::try_from(row).ok()?)
-            .map(|i| i as usize)
+        self.presence.get(u32::try_from(row).ok()?).map(|i| i as usize)
     }
 
     /// The row of each position, ascending.

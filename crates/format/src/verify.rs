@@ -1,13 +1,13 @@
 //! Checking everything a leaf holds, and reporting what is wrong instead of failing on it.
 
-use crate::blob::unpack;
 use crate::blob::Blob;
+use crate::blob::unpack;
 use crate::budget::Budget;
 use crate::encode::values;
 use crate::error::{Error, Result};
 use crate::kind::Kind;
 use crate::leaf::Leaf;
-use crate::load::{load, Wanted};
+use crate::load::{Wanted, load};
 use crate::path;
 use crate::sink::JsonSink;
 use crate::tree::Tree;

@@ -1,4 +1,5 @@
-//! The words of a column's rows, as narrow as they may be: what is read of them, and shared by processes, is most of what a query reads.
+//! The words of a column's rows, as narrow as they may be: what is read of them, and shared by processes, is most of
+//! what a query reads.
 
 use arrow_buffer::{ArrowNativeType, Buffer, ScalarBuffer};
 use std::borrow::Cow;
@@ -40,11 +41,7 @@ impl Words {
         let offsets = words.iter().enumerate().map(|(row, &word)| {
             let offset = word.wrapping_sub(least) as u64;
             // One that is somewhere: also a code of no row is one of the dictionary's.
-            if held(row) {
-                offset
-            } else {
-                0
-            }
+            if held(row) { offset } else { 0 }
         });
         let offsets = match range {
             0 => Offsets::None,
@@ -207,9 +204,7 @@ mod tests {
                 let read = Words::of_offsets(words.base, offsets.clone(), all.len());
                 let read = read.expect("of so many rows");
                 assert_eq!(read.slice(0..all.len()), words.slice(0..all.len()));
-                assert!(
-                    width == 0 || Words::of_offsets(words.base, offsets, all.len() + 1).is_none()
-                );
+                assert!(width == 0 || Words::of_offsets(words.base, offsets, all.len() + 1).is_none());
             }
         }
     }

@@ -45,10 +45,7 @@ pub(crate) fn tag(kind: Kind) -> Option<Tag> {
 /// The prefixes stored for the values of a column; `None` if the kind has no useful ones.
 pub(crate) fn of(values: &Values) -> Option<([u8; 8], [u8; 8])> {
     match values {
-        Values::Bool(v) => ints(
-            v.iter().map(|&b| i64::from(b)),
-            v.iter().map(|&b| i64::from(b)),
-        ),
+        Values::Bool(v) => ints(v.iter().map(|&b| i64::from(b)), v.iter().map(|&b| i64::from(b))),
         Values::Int(v) => ints(v.iter().copied(), v.iter().copied()),
         Values::Decimal { mantissa, scale } => {
             let rounded = |up: bool| {
@@ -120,14 +117,10 @@ pub(crate) fn of_words([kind, min, max]: [u64; 3]) -> Option<Option<Zone>> {
 
 /// PostgreSQL's order of floats: NaN is equal to NaN and above all others; -0 equals 0.
 pub(crate) fn float_order(a: f64, b: f64) -> std::cmp::Ordering {
-    a.partial_cmp(&b)
-        .unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
+    a.partial_cmp(&b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
 }
 
-fn ints(
-    low: impl Iterator<Item = i64>,
-    high: impl Iterator<Item = i64>,
-) -> Option<([u8; 8], [u8; 8])> {
+fn ints(low: impl Iterator<Item = i64>, high: impl Iterator<Item = i64>) -> Option<([u8; 8], [u8; 8])> {
     Some((low.min()?.to_le_bytes(), high.max()?.to_le_bytes()))
 }
 

@@ -1,7 +1,7 @@
 //! Long columns come in blocks: a row read by itself is the same row, and costs a few blocks instead of the leaf.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use amax_format::*;
 
@@ -77,18 +77,13 @@ fn a_row_read_alone_is_the_same() {
                 assert_eq!(whole, lazy, "column {col}, row {i}");
             }
         }
-        for steps in [
-            "id", "digest", "price", "text", "list", "list 0 a", "list -1", "none",
-        ] {
+        for steps in ["id", "digest", "price", "text", "list", "list 0 a", "list -1", "none"] {
             let step = |step: &str| match step.parse() {
                 Ok(index) => PathStep::Index(index),
                 Err(_) => PathStep::Key(step.into()),
             };
             let path: Vec<PathStep> = steps.split(' ').map(step).collect();
-            let (whole, lazy) = (
-                leaf.path(0, &path).unwrap(),
-                leaf.lazy_path(0, &path).unwrap(),
-            );
+            let (whole, lazy) = (leaf.path(0, &path).unwrap(), leaf.lazy_path(0, &path).unwrap());
             let mut found = 0;
             for i in (0..ROWS).map(|i| (i * 1009 % ROWS) as usize) {
                 let (whole, lazy) = (whole.get(i, &mut a).unwrap(), lazy.get(i, &mut b).unwrap());
@@ -106,8 +101,8 @@ struct Counting(Arc<(Vec<u8>, AtomicUsize)>);
 
 impl ReadAt for Counting {
     fn read_at(&self, offset: u64, len: usize) -> Result<Vec<u8>> {
-        self.0 .1.fetch_add(len, Ordering::Relaxed);
-        self.0 .0.read_at(offset, len)
+        self.0.1.fetch_add(len, Ordering::Relaxed);
+        self.0.0.read_at(offset, len)
     }
 }
 
@@ -118,21 +113,17 @@ fn a_row_read_alone_reads_little() {
     let source = Counting(Arc::new((image, AtomicUsize::new(0))));
     let leaf = Leaf::open(source.clone(), len as u64).unwrap();
     let column = leaf.lazy_column(0).unwrap();
-    let opened = source.0 .1.swap(0, Ordering::Relaxed);
+    let opened = source.0.1.swap(0, Ordering::Relaxed);
     assert!(opened < len / 4, "{opened} of {len} bytes to open");
     let mut buf = Vec::new();
     column.get(3000, &mut buf).unwrap();
-    let first = source.0 .1.swap(0, Ordering::Relaxed);
+    let first = source.0.1.swap(0, Ordering::Relaxed);
     assert!(first > 0 && first < len / 5, "{first} of {len} bytes");
     column.get(3012, &mut buf).unwrap();
-    assert_eq!(
-        source.0 .1.load(Ordering::Relaxed),
-        0,
-        "the blocks are still there"
-    );
+    assert_eq!(source.0.1.load(Ordering::Relaxed), 0, "the blocks are still there");
     forget_blocks();
     column.get(3000, &mut buf).unwrap();
-    assert_eq!(source.0 .1.load(Ordering::Relaxed), first);
+    assert_eq!(source.0.1.load(Ordering::Relaxed), first);
 }
 
 /// Shows bytes where they are, in the place told.
@@ -141,17 +132,12 @@ struct InPlace(Arc<(std::sync::Mutex<Vec<u8>>, AtomicU64)>);
 
 impl ReadAt for InPlace {
     fn read_at(&self, offset: u64, len: usize) -> Result<Vec<u8>> {
-        self.0 .0.lock().unwrap().read_at(offset, len)
+        self.0.0.lock().unwrap().read_at(offset, len)
     }
 
-    fn visit_at(
-        &self,
-        offset: u64,
-        len: usize,
-        f: &mut dyn FnMut(&[u8], u64) -> Result<()>,
-    ) -> Result<()> {
+    fn visit_at(&self, offset: u64, len: usize, f: &mut dyn FnMut(&[u8], u64) -> Result<()>) -> Result<()> {
         let bytes = self.read_at(offset, len)?;
-        f(&bytes, self.0 .1.load(Ordering::Relaxed))
+        f(&bytes, self.0.1.load(Ordering::Relaxed))
     }
 }
 
@@ -164,9 +150,7 @@ fn blocks_are_read_where_they_are_and_checked_in_each_place() {
         let source = InPlace(Arc::new((image.clone().into(), AtomicU64::new(1))));
         let alone = Leaf::open(source.clone(), image.len() as u64).unwrap();
         let (mut a, mut b) = (Vec::new(), Vec::new());
-        let lazy: Vec<_> = (0..TYPES.len())
-            .map(|col| alone.lazy_column(col).unwrap())
-            .collect();
+        let lazy: Vec<_> = (0..TYPES.len()).map(|col| alone.lazy_column(col).unwrap()).collect();
         let rows = || (0..ROWS).map(|i| (i * 1009 % ROWS) as usize);
         for (col, lazy) in lazy.iter().enumerate() {
             let whole = whole.column(col).unwrap();
@@ -175,11 +159,11 @@ fn blocks_are_read_where_they_are_and_checked_in_each_place() {
                 assert_eq!(whole, lazy, "column {col}, row {i}");
             }
         }
-        for byte in source.0 .0.lock().unwrap().iter_mut() {
+        for byte in source.0.0.lock().unwrap().iter_mut() {
             *byte ^= 0x40;
         }
         forget_blocks();
-        source.0 .1.store(2, Ordering::Relaxed);
+        source.0.1.store(2, Ordering::Relaxed);
         assert!(lazy[0].get(3000, &mut a).is_err());
     }
 }

@@ -52,8 +52,7 @@ fn check(docs: &[Vec<u8>], options: LeafOptions) -> usize {
 fn every_way(name: &str, limit: f64) {
     let docs = documents(name);
     let bytes: usize = docs.iter().map(Vec::len).sum();
-    for (min_path_values, path_cap) in [(1, 100_000), (1, 50), (48, 4000), (1, 0), (1 << 20, 4000)]
-    {
+    for (min_path_values, path_cap) in [(1, 100_000), (1, 50), (48, 4000), (1, 0), (1 << 20, 4000)] {
         let options = LeafOptions {
             min_path_values,
             path_cap,
@@ -72,10 +71,7 @@ fn every_way(name: &str, limit: f64) {
     }
     let size = check(&docs, LeafOptions::default());
     let ratio = size as f64 / bytes as f64;
-    assert!(
-        ratio < limit,
-        "{size} bytes for {bytes} of jsonb is {ratio:.3}"
-    );
+    assert!(ratio < limit, "{size} bytes for {bytes} of jsonb is {ratio:.3}");
 }
 
 #[test]
@@ -156,14 +152,9 @@ fn vectors() {
         let docs = documents(file);
         let image = leaf_of(&docs, LeafOptions::default());
         let leaf = Leaf::open(image.as_slice(), image.len() as u64).unwrap();
-        let path: Vec<PathStep> = path
-            .iter()
-            .map(|k| PathStep::Key(k.as_bytes().to_vec()))
-            .collect();
+        let path: Vec<PathStep> = path.iter().map(|k| PathStep::Key(k.as_bytes().to_vec())).collect();
         let column = leaf.path(0, &path).unwrap();
-        let vector = column
-            .vector()
-            .unwrap_or_else(|| panic!("no vector for {path:?}"));
+        let vector = column.vector().unwrap_or_else(|| panic!("no vector for {path:?}"));
         assert_eq!(vector.is_dense(), dense, "{path:?}");
         assert_eq!(vector.rows().count(), vector.len());
         let mut buf = Vec::new();
@@ -173,16 +164,10 @@ fn vectors() {
                 Slices::Bool(v) => Scalar::Bool(v[i]),
                 Slices::Int(v) => Scalar::Int(v[i]),
                 Slices::Bytes(v) => Scalar::String(v.get(i).unwrap()),
-                Slices::Dictionary { entries, codes } => {
-                    Scalar::String(entries.get(codes[i] as usize).unwrap())
-                }
+                Slices::Dictionary { entries, codes } => Scalar::String(entries.get(codes[i] as usize).unwrap()),
                 other => panic!("{other:?}"),
             });
-            assert_eq!(
-                found,
-                expected.filter(|v| *v != Scalar::Null),
-                "{path:?} of {row}"
-            );
+            assert_eq!(found, expected.filter(|v| *v != Scalar::Null), "{path:?} of {row}");
         }
     }
     // An array, and a path of several kinds, have no vector.
@@ -190,9 +175,7 @@ fn vectors() {
     let image = leaf_of(&docs, LeafOptions::default());
     let leaf = Leaf::open(image.as_slice(), image.len() as u64).unwrap();
     for name in ["keywords", "repository", "scripts"] {
-        let column = leaf
-            .path(0, &[PathStep::Key(name.as_bytes().to_vec())])
-            .unwrap();
+        let column = leaf.path(0, &[PathStep::Key(name.as_bytes().to_vec())]).unwrap();
         assert!(column.vector().is_none(), "{name}");
     }
 }
@@ -237,10 +220,7 @@ fn text(value: Option<Scalar<'_>>) -> Option<String> {
     Some(amax_jsonb::json::to_text(&builder.finish().unwrap()).unwrap())
 }
 
-fn get_in<'a>(
-    mut value: amax_jsonb::Value<'a>,
-    path: &[PathStep],
-) -> Option<amax_jsonb::Value<'a>> {
+fn get_in<'a>(mut value: amax_jsonb::Value<'a>, path: &[PathStep]) -> Option<amax_jsonb::Value<'a>> {
     for step in path {
         value = match (step, value) {
             (PathStep::Key(key), amax_jsonb::Value::Object(c)) => c.get(key).unwrap()?,

@@ -24,10 +24,7 @@ fn seeds() -> Vec<Vec<u8>> {
         r#""sha512-0123456789abcdef==""#,
         "7",
     ];
-    let docs: Vec<Vec<u8>> = texts
-        .iter()
-        .map(|t| amax_jsonb::json::parse(t).unwrap())
-        .collect();
+    let docs: Vec<Vec<u8>> = texts.iter().map(|t| amax_jsonb::json::parse(t).unwrap()).collect();
     let number = amax_jsonb::numeric::from_text("1.25").unwrap();
     let types = [
         ColumnType::Json,
@@ -58,10 +55,7 @@ fn seeds() -> Vec<Vec<u8>> {
                     builder.push_antimatter(i as u64).unwrap();
                     continue;
                 }
-                let digest = format!(
-                    "{:032x}",
-                    (i as u128).wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060)
-                );
+                let digest = format!("{:032x}", (i as u128).wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060));
                 let row = [
                     Value::Bytes(&docs[(i * i) % docs.len()]),
                     Value::Bool(i % 3 == 0),
@@ -107,10 +101,7 @@ fn small_seeds(docs: &[Vec<u8>]) -> Vec<Vec<u8>> {
         };
         let mut builder = LeafBuilder::new(&[column_type], options);
         for i in 0..rows {
-            let digest = format!(
-                "sha-{:016x}=",
-                (i as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15)
-            );
+            let digest = format!("sha-{:016x}=", (i as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15));
             let value = match variant {
                 0 => Value::Bool(i % 3 == 0),
                 1 => Value::Float8(i as f64),
@@ -176,11 +167,7 @@ fn mutate(rng: &mut fastrand::Rng, image: &mut Vec<u8>, other: &[u8]) {
     // Most of the structure is in front: half of the changes go there.
     let at = |rng: &mut fastrand::Rng, len: usize| {
         let end = if rng.bool() { len.min(600) } else { len };
-        if end == 0 {
-            0
-        } else {
-            rng.usize(0..end)
-        }
+        if end == 0 { 0 } else { rng.usize(0..end) }
     };
     for _ in 0..rng.usize(1..6) {
         let i = at(rng, image.len());
@@ -228,11 +215,13 @@ fn touch(vector: Option<Vector<'_>>) {
             .count(),
     };
     assert_eq!(values, vector.len());
-    assert!(vector
-        .rows()
-        .take(1000)
-        .enumerate()
-        .all(|(i, row)| vector.position(row) == Some(i)));
+    assert!(
+        vector
+            .rows()
+            .take(1000)
+            .enumerate()
+            .all(|(i, row)| vector.position(row) == Some(i))
+    );
 }
 
 /// Uses all of a leaf; only that it returns matters.

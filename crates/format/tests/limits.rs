@@ -30,16 +30,8 @@ fn parse(text: &str) -> Vec<u8> {
 fn deep_nesting() {
     let mut docs = Vec::new();
     for depth in [1, 50, 99, 100, 101, 102, 255, 300, 700] {
-        docs.push(parse(&format!(
-            "{}1{}",
-            "[".repeat(depth),
-            "]".repeat(depth)
-        )));
-        docs.push(parse(&format!(
-            "{}1{}",
-            "{\"a\":".repeat(depth),
-            "}".repeat(depth)
-        )));
+        docs.push(parse(&format!("{}1{}", "[".repeat(depth), "]".repeat(depth))));
+        docs.push(parse(&format!("{}1{}", "{\"a\":".repeat(depth), "}".repeat(depth))));
         docs.push(parse(&format!(
             "{}1{}",
             "{\"a\":[2,".repeat(depth / 2 + 1),
@@ -63,10 +55,7 @@ fn deep_nesting() {
     let leaf = Leaf::open(image.as_slice(), image.len() as u64).unwrap();
     let path = vec![PathStep::Key(b"a".to_vec()); 120];
     assert_eq!(
-        leaf.path(0, &path)
-            .unwrap()
-            .get(0, &mut Vec::new())
-            .unwrap(),
+        leaf.path(0, &path).unwrap().get(0, &mut Vec::new()).unwrap(),
         Some(Scalar::Int(1))
     );
     assert_eq!(leaf.path(0, &path[..119]).unwrap().len(), 1);
@@ -138,10 +127,7 @@ fn path_cap() {
         },
     );
     assert_eq!(all.len(), 32);
-    assert_eq!(
-        all.iter().find(|c| c.path == "$.r0").unwrap().absent,
-        Some(200)
-    );
+    assert_eq!(all.iter().find(|c| c.path == "$.r0").unwrap().absent, Some(200));
 }
 
 /// Many rows of few values: runs, not lists.
@@ -162,15 +148,9 @@ fn constant_rows_are_small() {
 fn misuse_is_an_error() {
     let mut builder = LeafBuilder::new(&[ColumnType::Int], LeafOptions::default());
     builder.push(5, &[Value::Int(1)]).unwrap();
-    assert!(matches!(
-        builder.push(5, &[Value::Int(1)]),
-        Err(Error::Misuse(_))
-    ));
+    assert!(matches!(builder.push(5, &[Value::Int(1)]), Err(Error::Misuse(_))));
     builder.push(6, &[Value::Null]).unwrap();
-    assert!(matches!(
-        builder.push(7, &[Value::Bool(true)]),
-        Err(Error::Misuse(_))
-    ));
+    assert!(matches!(builder.push(7, &[Value::Bool(true)]), Err(Error::Misuse(_))));
     assert!(matches!(builder.finish(), Err(Error::Misuse(_))));
     let mut builder = LeafBuilder::new(&[ColumnType::Json], LeafOptions::default());
     assert!(builder.push(1, &[Value::Bytes(b"not jsonb")]).is_err());
@@ -201,9 +181,7 @@ fn misuse_is_an_error() {
 
 #[test]
 fn other_versions_are_named() {
-    let mut image = LeafBuilder::new(&[], LeafOptions::default())
-        .finish()
-        .unwrap();
+    let mut image = LeafBuilder::new(&[], LeafOptions::default()).finish().unwrap();
     image[8] = 9;
     assert!(matches!(
         Leaf::open(image.as_slice(), image.len() as u64),
@@ -235,10 +213,7 @@ fn many_sql_columns() {
             leaf.column(i * 16).unwrap().get(i, &mut buf).unwrap(),
             Value::Bytes(b"here")
         );
-        assert_eq!(
-            leaf.column(i * 16 + 1).unwrap().get(i, &mut buf).unwrap(),
-            Value::Null
-        );
+        assert_eq!(leaf.column(i * 16 + 1).unwrap().get(i, &mut buf).unwrap(), Value::Null);
     }
 }
 
@@ -260,15 +235,9 @@ fn zones_are_of_the_path_itself() {
     let doc = r#"{"a":{"x":7},"b":1,"c":-1,"d":[3,9]}"#;
     assert_eq!(zone(doc, &[]), None);
     assert_eq!(zone(doc, &[key("a")]), None);
-    assert_eq!(
-        zone(doc, &[key("a"), key("x")]),
-        Some((Bound::Int(7), Bound::Int(7)))
-    );
+    assert_eq!(zone(doc, &[key("a"), key("x")]), Some((Bound::Int(7), Bound::Int(7))));
     assert_eq!(zone(doc, &[key("b")]), None);
-    assert_eq!(
-        zone(doc, &[key("c")]),
-        Some((Bound::Int(-1), Bound::Int(3)))
-    );
+    assert_eq!(zone(doc, &[key("c")]), Some((Bound::Int(-1), Bound::Int(3))));
     assert_eq!(
         zone(doc, &[key("d"), PathStep::Index(0)]),
         Some((Bound::Int(3), Bound::Int(9)))

@@ -68,9 +68,7 @@ fn rewrite(image: &[u8]) -> Result<Vec<u8>> {
 fn refused_memory_is_an_error() {
     let documents = documents();
     for compression in [Compression::None, Compression::Snappy, Compression::Zstd(1)] {
-        refuse_each("build", TRIES, &|| {
-            unless_refused(build(&documents, compression))
-        });
+        refuse_each("build", TRIES, &|| unless_refused(build(&documents, compression)));
     }
     let image = build(&documents, Compression::Snappy).expect("leaf");
     refuse_each("merge", TRIES, &|| unless_refused(rewrite(&image)));
@@ -100,8 +98,8 @@ fn refused_memory_is_an_error() {
     });
     refuse_each("question", TRIES, &|| {
         let read = || {
-            let question = Question::contains(&amax_jsonb::json::parse(r#"[{"deep":3}]"#)?)
-                .ok_or(Error::Misuse("a question"))?;
+            let question =
+                Question::contains(&amax_jsonb::json::parse(r#"[{"deep":3}]"#)?).ok_or(Error::Misuse("a question"))?;
             let dense = open(&image)?.ask(1, &[key("tags")], &question)?;
             Ok((0..dense.len()).filter(|&row| dense.word(row) == 1).count())
         };
@@ -132,9 +130,7 @@ fn refused_memory_is_an_error() {
     let object = amax_jsonb::json::parse(&format!("{{{}}}", pairs.join(",")));
     for (name, document) in [("string", long), ("array", array), ("object", object)] {
         let documents = [document.expect("JSON")];
-        refuse_each(name, TRIES, &|| {
-            unless_refused(build(&documents, Compression::Snappy))
-        });
+        refuse_each(name, TRIES, &|| unless_refused(build(&documents, Compression::Snappy)));
         let image = build(&documents, Compression::Snappy).expect("leaf");
         refuse_each(name, TRIES, &|| {
             let read = || {

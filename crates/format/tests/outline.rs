@@ -44,10 +44,7 @@ fn see(value: &Json<'_>, leaf: usize, at: &mut Vec<Step>, seen: &mut BTreeMap<Ve
         Json::Object(object) => {
             for pair in object.pairs() {
                 let (key, value) = pair.unwrap();
-                at.push(Step::Key(
-                    key.len(),
-                    String::from_utf8(key.to_vec()).unwrap(),
-                ));
+                at.push(Step::Key(key.len(), String::from_utf8(key.to_vec()).unwrap()));
                 see(&value, leaf, at, seen);
                 at.pop();
             }
@@ -63,12 +60,7 @@ fn expected(leaves: &[Vec<Option<String>>]) -> Vec<Line> {
     for (number, rows) in leaves.iter().enumerate() {
         for text in rows.iter().flatten() {
             let payload = amax_jsonb::json::parse(text).unwrap();
-            see(
-                &amax_jsonb::root(&payload).unwrap(),
-                number,
-                &mut Vec::new(),
-                &mut seen,
-            );
+            see(&amax_jsonb::root(&payload).unwrap(), number, &mut Vec::new(), &mut seen);
         }
     }
     let of = |at: &[Step], name: &str| seen[at].types.get(name).copied().unwrap_or(0);
@@ -116,39 +108,29 @@ fn outline(leaves: &[Vec<Option<String>>], options: LeafOptions) -> Vec<Line> {
     for rows in leaves {
         let mut builder = LeafBuilder::new(&[ColumnType::Json], options);
         for (i, text) in rows.iter().enumerate() {
-            let payload = text
-                .as_ref()
-                .map(|text| amax_jsonb::json::parse(text).unwrap());
+            let payload = text.as_ref().map(|text| amax_jsonb::json::parse(text).unwrap());
             let value = payload.as_deref().map_or(Value::Null, Value::Bytes);
             builder.push(i as u64 + 1, &[value]).unwrap();
         }
         let image = builder.finish().unwrap();
         let len = image.len() as u64;
-        outline
-            .add_leaf(&Leaf::open(image, len).unwrap(), 0)
-            .unwrap();
+        outline.add_leaf(&Leaf::open(image, len).unwrap(), 0).unwrap();
     }
     outline.into_lines().collect()
 }
 
 fn document() -> impl Strategy<Value = String> {
-    let scalar = prop::sample::select(vec![
-        "null", "true", "1", "1.50", "1e400", r#""s""#, "{}", "[]",
-    ]);
+    let scalar = prop::sample::select(vec!["null", "true", "1", "1.50", "1e400", r#""s""#, "{}", "[]"]);
     let key = prop::sample::select(vec!["a", "b", "c", "dd", "eee", "z"]);
-    scalar
-        .prop_map(str::to_owned)
-        .prop_recursive(5, 40, 5, move |inner| {
-            prop_oneof![
-                prop::collection::vec(inner.clone(), 0..4)
-                    .prop_map(|v| format!("[{}]", v.join(","))),
-                prop::collection::btree_map(key.clone(), inner, 0..5).prop_map(|m| {
-                    let pairs: Vec<String> =
-                        m.into_iter().map(|(k, v)| format!("{k:?}:{v}")).collect();
-                    format!("{{{}}}", pairs.join(","))
-                }),
-            ]
-        })
+    scalar.prop_map(str::to_owned).prop_recursive(5, 40, 5, move |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(|v| format!("[{}]", v.join(","))),
+            prop::collection::btree_map(key.clone(), inner, 0..5).prop_map(|m| {
+                let pairs: Vec<String> = m.into_iter().map(|(k, v)| format!("{k:?}:{v}")).collect();
+                format!("{{{}}}", pairs.join(","))
+            }),
+        ]
+    })
 }
 
 fn options(path_cap: usize, min_path_values: usize) -> LeafOptions {
@@ -188,10 +170,7 @@ fn leaves_without_the_column() {
     added.add_same(3, Some(&payload)).unwrap();
     added.add_same(2, None).unwrap();
     let same = vec![Some(r#"{"a":[1,[]]}"#.to_owned()); 3];
-    assert_eq!(
-        added.into_lines().collect::<Vec<_>>(),
-        expected(&[same, vec![None; 2]])
-    );
+    assert_eq!(added.into_lines().collect::<Vec<_>>(), expected(&[same, vec![None; 2]]));
     assert_eq!(Outline::default().into_lines().count(), 0);
 }
 

@@ -110,13 +110,10 @@ fn within(found: Option<Scalar<'_>>, (min, max): (Bound, Bound)) -> bool {
     match (found, min, max) {
         (None | Some(Scalar::Null), ..) => true,
         (Some(Scalar::Int(v)), Bound::Int(min), Bound::Int(max)) => min <= v && v <= max,
-        (Some(Scalar::Bool(v)), Bound::Int(min), Bound::Int(max)) => {
-            min <= i64::from(v) && i64::from(v) <= max
-        }
+        (Some(Scalar::Bool(v)), Bound::Int(min), Bound::Int(max)) => min <= i64::from(v) && i64::from(v) <= max,
         (Some(Scalar::Decimal { mantissa, scale }), Bound::Int(min), Bound::Int(max)) => {
             let unit = 10i128.pow(u32::from(scale).min(30));
-            i128::from(min) * unit <= i128::from(mantissa)
-                && i128::from(mantissa) <= i128::from(max) * unit
+            i128::from(min) * unit <= i128::from(mantissa) && i128::from(mantissa) <= i128::from(max) * unit
         }
         (Some(Scalar::String(v)), Bound::Prefix(min), Bound::Prefix(max)) => {
             let mut prefix = [0; 8];
@@ -128,10 +125,7 @@ fn within(found: Option<Scalar<'_>>, (min, max): (Bound, Bound)) -> bool {
     }
 }
 
-fn get_in<'a>(
-    mut value: amax_jsonb::Value<'a>,
-    path: &[PathStep],
-) -> Option<amax_jsonb::Value<'a>> {
+fn get_in<'a>(mut value: amax_jsonb::Value<'a>, path: &[PathStep]) -> Option<amax_jsonb::Value<'a>> {
     for step in path {
         value = match (step, value) {
             (PathStep::Key(key), amax_jsonb::Value::Object(c)) => c.get(key).unwrap()?,
@@ -195,10 +189,7 @@ proptest! {
 }
 
 fn sql_value() -> impl Strategy<Value = Vec<Option<u64>>> {
-    prop::collection::vec(
-        prop::option::weighted(0.8, prop_oneof![any::<u64>(), 0u64..5]),
-        7,
-    )
+    prop::collection::vec(prop::option::weighted(0.8, prop_oneof![any::<u64>(), 0u64..5]), 7)
 }
 
 proptest! {

@@ -4,8 +4,8 @@
 
 use std::hint::black_box;
 
-use amax_jsonb::{is_canonical, json, numeric, root, walk, Builder, Event, Value};
-use criterion::{criterion_group, criterion_main, Criterion, Throughput};
+use amax_jsonb::{Builder, Event, Value, is_canonical, json, numeric, root, walk};
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 
 fn documents() -> Vec<String> {
     if let Ok(path) = std::env::var("AMAX_JSONB_SAMPLE") {
@@ -41,12 +41,8 @@ fn documents() -> Vec<String> {
 
 fn bench(criterion: &mut Criterion) {
     let texts = documents();
-    let payloads: Vec<_> = texts
-        .iter()
-        .map(|text| json::parse(text).expect("JSON"))
-        .collect();
-    let bytes =
-        |parts: &mut dyn Iterator<Item = usize>| Throughput::Bytes(parts.sum::<usize>() as u64);
+    let payloads: Vec<_> = texts.iter().map(|text| json::parse(text).expect("JSON")).collect();
+    let bytes = |parts: &mut dyn Iterator<Item = usize>| Throughput::Bytes(parts.sum::<usize>() as u64);
     let mut group = criterion.benchmark_group("jsonb");
     let mut builder = Builder::new();
     let mut out = Vec::new();
@@ -73,9 +69,7 @@ fn bench(criterion: &mut Criterion) {
             {
                 sum += match event.expect("event") {
                     Event::Key(bytes) | Event::Scalar(Value::String(bytes)) => bytes.len(),
-                    Event::Scalar(Value::Numeric(payload)) => {
-                        numeric::decode(payload).is_some().into()
-                    }
+                    Event::Scalar(Value::Numeric(payload)) => numeric::decode(payload).is_some().into(),
                     _ => 1,
                 };
             }

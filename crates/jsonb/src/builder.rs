@@ -8,8 +8,8 @@ use std::cmp::Ordering;
 
 use crate::canonical::container_is_canonical;
 use crate::layout::*;
-use crate::sort::{sort_unique, SortKey};
-use crate::{numeric, walk, Container, Error, Event, Value};
+use crate::sort::{SortKey, sort_unique};
+use crate::{Container, Error, Event, Value, numeric, walk};
 
 mod recorded;
 mod write;
@@ -74,11 +74,7 @@ impl Builder {
         let Some((start, len)) = self.store(key) else {
             return;
         };
-        let Some(open) = self
-            .open
-            .last_mut()
-            .filter(|open| open.object && !open.keyed)
-        else {
+        let Some(open) = self.open.last_mut().filter(|open| open.object && !open.keyed) else {
             return self.fail(Error::Misuse("key where a value is expected"));
         };
         if open.count > 0 && open.sorted {
@@ -123,9 +119,7 @@ impl Builder {
             node.kind = Kind::Sorted;
             node.b = self.sort.len() as u32;
             node.c = self.recorded.order.len() as u32;
-            self.recorded
-                .order
-                .extend(self.sort.iter().map(|key| key.node));
+            self.recorded.order.extend(self.sort.iter().map(|key| key.node));
         }
         self.recorded.nodes[open.node as usize] = node;
     }

@@ -2,7 +2,7 @@
 
 use crate::layout::*;
 use crate::reader::{end_of, load};
-use crate::{numeric, root, Container, Value};
+use crate::{Container, Value, numeric, root};
 
 /// Whether `bytes` are, to the last bit, a jsonb payload as `convertToJsonb` lays it out: sound at
 /// every depth, offsets at the stride, zero padding, keys in order and unique, nothing left over.
@@ -36,9 +36,7 @@ pub(crate) fn container_is_canonical(container: Container<'_>) -> bool {
     loop {
         match scan.step() {
             Step::Broken => return false,
-            Step::Nested(container) => {
-                stack.push(std::mem::replace(&mut scan, Scan::new(container)))
-            }
+            Step::Nested(container) => stack.push(std::mem::replace(&mut scan, Scan::new(container))),
             Step::End => match stack.pop() {
                 Some(outer) => scan = outer,
                 None => return true,
@@ -70,11 +68,7 @@ impl<'a> Scan<'a> {
             data: container.data(),
             index: 0,
             offset: 0,
-            keys: if container.is_object() {
-                container.len()
-            } else {
-                0
-            },
+            keys: if container.is_object() { container.len() } else { 0 },
             last_key: None,
         }
     }
@@ -129,8 +123,7 @@ impl<'a> Scan<'a> {
             JENTRY_ISNUMERIC => {
                 let bytes = aligned(bytes, start)?;
                 let payload = bytes.get(WORD..)?;
-                if word(bytes, 0)? as usize != bytes.len() << 2 || numeric::check(payload).is_err()
-                {
+                if word(bytes, 0)? as usize != bytes.len() << 2 || numeric::check(payload).is_err() {
                     return None;
                 }
             }

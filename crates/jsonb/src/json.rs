@@ -2,7 +2,7 @@
 
 use jiter::{Jiter, JiterError, JiterErrorType, JsonErrorType, Peek};
 
-use crate::{numeric, root, walk, Builder, Error, Event, Value};
+use crate::{Builder, Error, Event, Value, numeric, root, walk};
 
 /// The payload of a JSON text, the bytes `jsonb_in` makes: numbers exact with their display scale,
 /// keys sorted, the last of duplicate keys kept, root scalars wrapped. Any depth.
@@ -46,11 +46,7 @@ pub fn parse_into(text: &str, builder: &mut Builder) -> Result<(), Error> {
                 }
                 builder.end_object();
             }
-            Peek::String => builder.string(
-                parser
-                    .string(|jiter| jiter.known_str().map(Some))?
-                    .unwrap_or_default(),
-            ),
+            Peek::String => builder.string(parser.string(|jiter| jiter.known_str().map(Some))?.unwrap_or_default()),
             Peek::Null => {
                 parser.run(Jiter::known_null)?;
                 builder.null();
@@ -94,10 +90,7 @@ impl<'j> Parser<'j> {
         }
     }
 
-    fn run<T>(
-        &mut self,
-        step: impl FnOnce(&mut Jiter<'j>) -> Result<T, JiterError>,
-    ) -> Result<T, Error> {
+    fn run<T>(&mut self, step: impl FnOnce(&mut Jiter<'j>) -> Result<T, JiterError>) -> Result<T, Error> {
         step(&mut self.jiter).map_err(|error| syntax(error, self.base))
     }
 
@@ -160,10 +153,7 @@ fn syntax(error: JiterError, base: usize) -> Error {
 /// The length of the JSON number that `text` starts with.
 fn number_len(text: &[u8]) -> Option<usize> {
     let digits = |from: usize| {
-        let len = text[from..]
-            .iter()
-            .take_while(|byte| byte.is_ascii_digit())
-            .count();
+        let len = text[from..].iter().take_while(|byte| byte.is_ascii_digit()).count();
         (len > 0).then_some(from + len)
     };
     let first = usize::from(text.first() == Some(&b'-'));
@@ -192,9 +182,7 @@ fn push_number(number: &[u8], builder: &mut Builder) -> Result<(), Error> {
     if digits.len() <= 19 {
         let plain = digits.iter().all(|&byte| match byte {
             b'0'..=b'9' => {
-                mantissa = mantissa
-                    .wrapping_mul(10)
-                    .wrapping_add(i64::from(byte - b'0'));
+                mantissa = mantissa.wrapping_mul(10).wrapping_add(i64::from(byte - b'0'));
                 scale += point;
                 true
             }
@@ -271,8 +259,7 @@ fn write_scalar(value: Value<'_>, out: &mut String) -> Result<(), Error> {
 
 /// As `escape_json`.
 fn write_string(string: &[u8], out: &mut String) -> Result<(), Error> {
-    let mut rest =
-        std::str::from_utf8(string).map_err(|_| Error::Corrupt("string is not UTF-8"))?;
+    let mut rest = std::str::from_utf8(string).map_err(|_| Error::Corrupt("string is not UTF-8"))?;
     out.push('"');
     while let Some(at) = rest
         .bytes()

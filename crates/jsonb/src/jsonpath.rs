@@ -1,9 +1,10 @@
 //! SQL/JSON paths, as `jsonpath_out` writes them.
 
-use crate::{json, root, Value};
+use crate::{Value, json, root};
 
-/// The keys that lead from a document's root to all that a lax path looks at: those after each `$`. `None` if a `$` has none, if
-/// positions in the document matter (`.keyvalue()`), or if the path is strict, because then what is missing matters.
+/// The keys that lead from a document's root to all that a lax path looks at: those after each `$`. `None` if a `$` has
+/// none, if positions in the document matter (`.keyvalue()`), or if the path is strict, because then what is missing
+/// matters.
 #[must_use]
 pub fn looked_at(path: &str) -> Option<Vec<Vec<Vec<u8>>>> {
     if path.starts_with("strict") {

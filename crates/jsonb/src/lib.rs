@@ -25,5 +25,5 @@ mod walk;
 pub use builder::Builder;
 pub use canonical::is_canonical;
 pub use error::Error;
-pub use reader::{root, Container, Elements, Pairs, Value};
-pub use walk::{walk, Event, Walk};
+pub use reader::{Container, Elements, Pairs, Value, root};
+pub use walk::{Event, Walk, walk};

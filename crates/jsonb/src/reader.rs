@@ -5,7 +5,7 @@
 //! the padding before an int-aligned numeric or container.
 
 use crate::layout::*;
-use crate::{numeric, Error};
+use crate::{Error, numeric};
 
 /// One jsonb value, borrowed from the bytes it was read from.
 #[derive(Clone, Copy, Debug)]
@@ -50,9 +50,7 @@ pub fn root(bytes: &[u8]) -> Result<Value<'_>, Error> {
     }
     let container = Container::with_entries(bytes, 1)?;
     match container.get_index(0)? {
-        Some(Value::Array(_) | Value::Object(_)) => {
-            Err(Error::Corrupt("container in place of a root scalar"))
-        }
+        Some(Value::Array(_) | Value::Object(_)) => Err(Error::Corrupt("container in place of a root scalar")),
         Some(value) => Ok(value),
         None => Err(Error::Truncated),
     }
@@ -113,11 +111,7 @@ impl<'a> Container<'a> {
 
     /// The elements of an array in order, each in constant time; of an object, nothing.
     pub fn elements(&self) -> Elements<'a> {
-        let entries = if self.is_object() {
-            &[]
-        } else {
-            self.entries()
-        };
+        let entries = if self.is_object() { &[] } else { self.entries() };
         Elements {
             entries: entries.iter(),
             data: self.data(),
@@ -166,9 +160,7 @@ impl<'a> Container<'a> {
                 offlen(entry).cmp(&key.len())
             } else {
                 let start = start_of(entries, middle);
-                let found = data
-                    .get(start..end_of(entry, start))
-                    .ok_or(Error::Truncated)?;
+                let found = data.get(start..end_of(entry, start)).ok_or(Error::Truncated)?;
                 found.len().cmp(&key.len()).then_with(|| found.cmp(key))
             };
             match order {
@@ -333,9 +325,7 @@ fn decode(entry: u32, data: &[u8], start: usize, end: usize) -> Result<Value<'_>
     match entry & JENTRY_TYPEMASK {
         JENTRY_ISSTRING => Ok(Value::String(bytes)),
         JENTRY_ISNUMERIC => {
-            let bytes = bytes
-                .get(int_align(start) - start..)
-                .ok_or(Error::Truncated)?;
+            let bytes = bytes.get(int_align(start) - start..).ok_or(Error::Truncated)?;
             let header = word(bytes, 0).ok_or(Error::Truncated)?;
             // PostgreSQL stores numerics with a full varlena header, its length in the upper 30 bits.
             if header & 3 != 0 || (header >> 2) as usize != bytes.len() {
@@ -345,11 +335,7 @@ fn decode(entry: u32, data: &[u8], start: usize, end: usize) -> Result<Value<'_>
             numeric::check(payload)?;
             Ok(Value::Numeric(payload))
         }
-        JENTRY_ISCONTAINER => Container::read(
-            bytes
-                .get(int_align(start) - start..)
-                .ok_or(Error::Truncated)?,
-        ),
+        JENTRY_ISCONTAINER => Container::read(bytes.get(int_align(start) - start..).ok_or(Error::Truncated)?),
         JENTRY_ISNULL => Ok(Value::Null),
         JENTRY_ISBOOL_TRUE => Ok(Value::Bool(true)),
         JENTRY_ISBOOL_FALSE => Ok(Value::Bool(false)),

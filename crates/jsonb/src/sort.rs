@@ -46,8 +46,6 @@ pub(crate) fn sort_unique(keys: &mut Vec<SortKey>, arena: &[u8]) {
             .then_with(|| b.node.cmp(&a.node))
     });
     keys.dedup_by(|later, kept| {
-        later.len == kept.len
-            && later.prefix == kept.prefix
-            && later.bytes(arena) == kept.bytes(arena)
+        later.len == kept.len && later.prefix == kept.prefix && later.bytes(arena) == kept.bytes(arena)
     });
 }

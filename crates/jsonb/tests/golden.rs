@@ -1,7 +1,7 @@
 //! The bytes and texts a PostgreSQL 15 server makes of tricky and real documents; `golden/make.py`
 //! made the file.
 
-use amax_jsonb::{is_canonical, json, numeric, root, walk, Builder, Value};
+use amax_jsonb::{Builder, Value, is_canonical, json, numeric, root, walk};
 
 /// JSON text, stored bytes, printed text.
 fn documents() -> impl Iterator<Item = (&'static str, Vec<u8>, &'static str)> {
@@ -90,10 +90,12 @@ fn lookups_find_every_child() {
                     let (key, value) = pair.expect(text);
                     let found = object.get(key).expect(text).expect("key is there");
                     assert_eq!(bytes(found), bytes(value), "{text}");
-                    assert!(object
-                        .get(&[key, b"~".as_slice()].concat())
-                        .expect(text)
-                        .is_none_or(|_| text.contains('~')));
+                    assert!(
+                        object
+                            .get(&[key, b"~".as_slice()].concat())
+                            .expect(text)
+                            .is_none_or(|_| text.contains('~'))
+                    );
                 }
             }
             Value::Array(array) => {

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use amax_jsonb::{is_canonical, json, numeric, root, walk, Builder, Event, Value};
+use amax_jsonb::{Builder, Event, Value, is_canonical, json, numeric, root, walk};
 use proptest::prelude::*;
 
 /// Reads `bytes` in every way; asserts what must hold of any bytes.

@@ -1,6 +1,6 @@
 //! What is JSON to `jsonb_in`, and what is not.
 
-use amax_jsonb::{json, Error};
+use amax_jsonb::{Error, json};
 
 #[test]
 fn what_is_not_json_is_refused_where_it_breaks() {
@@ -49,10 +49,7 @@ fn what_is_not_json_is_refused_where_it_breaks() {
         "{\"a\":",
         "\u{feff}1",
     ] {
-        assert!(
-            matches!(json::parse(text), Err(Error::Syntax { .. })),
-            "{text}"
-        );
+        assert!(matches!(json::parse(text), Err(Error::Syntax { .. })), "{text}");
     }
 }
 
@@ -63,9 +60,7 @@ fn nul_is_refused_in_strings_and_keys() {
             panic!("{text}")
         };
         assert!(
-            error
-                .to_string()
-                .contains("\\u0000 cannot be converted to text"),
+            error.to_string().contains("\\u0000 cannot be converted to text"),
             "{error}"
         );
     }

@@ -1,9 +1,7 @@
 //! Numerics: text, words and bytes agree.
 
-use amax_jsonb::numeric::{
-    self, decode, encode_decimal, encode_int, from_text, to_text, Number, MAX_SCALE,
-};
 use amax_jsonb::Error;
+use amax_jsonb::numeric::{self, MAX_SCALE, Number, decode, encode_decimal, encode_int, from_text, to_text};
 use proptest::prelude::*;
 
 /// `mantissa` / 10^`scale` in plain text, without the crate's help.
@@ -17,20 +15,15 @@ fn plain(mantissa: i128, scale: usize) -> String {
 
 fn mantissa() -> impl Strategy<Value = i64> {
     // Round numbers too: they have zero digits to strip.
-    (any::<i64>(), 0_u32..63, 0_u32..19).prop_map(|(value, shift, zeros)| {
-        (value >> shift)
-            .checked_mul(10_i64.pow(zeros))
-            .unwrap_or(value)
-    })
+    (any::<i64>(), 0_u32..63, 0_u32..19)
+        .prop_map(|(value, shift, zeros)| (value >> shift).checked_mul(10_i64.pow(zeros)).unwrap_or(value))
 }
 
 fn encoded(number: Number) -> Vec<u8> {
     let mut payload = vec![0xAA];
     match number {
         Number::Int(value) => encode_int(value, &mut payload),
-        Number::Decimal { mantissa, scale } => {
-            encode_decimal(mantissa, scale, &mut payload).expect("scale")
-        }
+        Number::Decimal { mantissa, scale } => encode_decimal(mantissa, scale, &mut payload).expect("scale"),
     }
     assert_eq!(payload.remove(0), 0xAA);
     payload
@@ -123,12 +116,7 @@ proptest! {
 
 #[test]
 fn forms_postgresql_does_not_write_do_not_decode() {
-    let words = |words: &[u16]| {
-        words
-            .iter()
-            .flat_map(|word| word.to_le_bytes())
-            .collect::<Vec<_>>()
-    };
+    let words = |words: &[u16]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<_>>();
     assert_eq!(decode(&words(&[0x8000, 5])), Some(Number::Int(5)));
     assert_eq!(decode(&words(&[0x8000])), Some(Number::Int(0)));
     for (form, payload) in [
@@ -169,11 +157,7 @@ fn limits_of_the_format() {
         "0e1073741823",
         "1e99999999999999999999",
     ] {
-        assert_eq!(
-            from_text(overflows),
-            Err(Error::NumericOverflow),
-            "{overflows}"
-        );
+        assert_eq!(from_text(overflows), Err(Error::NumericOverflow), "{overflows}");
     }
     for broken in [
         "", "-", ".", "1.2.3", "1e", "1e+", "e5", "x", "1 ", "--1", "+-1", "1e5.0", "nan", "0x1",
@@ -191,9 +175,6 @@ fn limits_of_the_format() {
         assert_eq!(to_text(&from_text(text).expect(text)).expect(text), printed);
     }
     let mut out = vec![1];
-    assert_eq!(
-        encode_decimal(1, MAX_SCALE + 1, &mut out),
-        Err(Error::NumericOverflow)
-    );
+    assert_eq!(encode_decimal(1, MAX_SCALE + 1, &mut out), Err(Error::NumericOverflow));
     assert_eq!(out, [1]);
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use amax_jsonb::{is_canonical, json, numeric, root, walk, Builder, Error, Event, Value};
+use amax_jsonb::{Builder, Error, Event, Value, is_canonical, json, numeric, root, walk};
 use proptest::prelude::*;
 
 /// A value independent of the crate's own types.
@@ -89,20 +89,14 @@ fn compare(value: Value<'_>, model: &Model) {
             let mut read = 0;
             for (i, (element, given)) in found.elements().zip(given).enumerate() {
                 compare(element.expect("element"), given);
-                compare(
-                    found.get_index(i).expect("element").expect("in range"),
-                    given,
-                );
+                compare(found.get_index(i).expect("element").expect("in range"), given);
                 read += 1;
             }
             assert_eq!(read, given.len());
             assert!(is_canonical(found.bytes()));
         }
         (Value::Object(found), Model::Object(given)) => {
-            let given: BTreeMap<_, _> = given
-                .iter()
-                .map(|(key, value)| ((key.len(), key), value))
-                .collect();
+            let given: BTreeMap<_, _> = given.iter().map(|(key, value)| ((key.len(), key), value)).collect();
             let pairs: Result<Vec<_>, _> = found.pairs().collect();
             let pairs = pairs.expect("pairs");
             assert_eq!((pairs.len(), found.len()), (given.len(), given.len()));
@@ -196,12 +190,7 @@ fn values_not_laid_out_by_postgresql_are_rebuilt_by_value() {
 fn nesting_is_bounded_by_memory_only() {
     const DEPTH: usize = 100_000;
     for (open, inner, close) in [("[", "1.5", "]"), ("{\"a\": ", "null", "}")] {
-        let text = [
-            open.repeat(DEPTH).as_str(),
-            inner,
-            close.repeat(DEPTH).as_str(),
-        ]
-        .concat();
+        let text = [open.repeat(DEPTH).as_str(), inner, close.repeat(DEPTH).as_str()].concat();
         let payload = json::parse(&text).expect("JSON");
         assert!(is_canonical(&payload));
         assert_eq!(json::to_text(&payload).expect("payload"), text);
@@ -209,8 +198,7 @@ fn nesting_is_bounded_by_memory_only() {
         builder.value(root(&payload).expect("payload"));
         assert_eq!(builder.finish().expect("one value"), payload);
         let events = walk(root(&payload).expect("payload"));
-        let begun = events
-            .filter(|event| matches!(event, Ok(Event::BeginArray(1) | Event::BeginObject(1))));
+        let begun = events.filter(|event| matches!(event, Ok(Event::BeginArray(1) | Event::BeginObject(1))));
         assert_eq!(begun.count(), DEPTH);
     }
 }
@@ -232,16 +220,10 @@ fn misuse_is_reported_once_and_leaves_the_builder_usable() {
     for (i, misuse) in misuses.into_iter().enumerate() {
         misuse(&mut builder);
         let mut out = vec![1, 2, 3];
-        assert!(
-            matches!(builder.finish_into(&mut out), Err(Error::Misuse(_))),
-            "{i}"
-        );
+        assert!(matches!(builder.finish_into(&mut out), Err(Error::Misuse(_))), "{i}");
         assert_eq!(out, [1, 2, 3]);
         builder.int(1);
-        assert_eq!(
-            builder.finish().expect("one value"),
-            json::parse("1").expect("JSON")
-        );
+        assert_eq!(builder.finish().expect("one value"), json::parse("1").expect("JSON"));
     }
     builder.begin_array();
     builder.numeric(&[1]);
@@ -273,11 +255,7 @@ fn containers_beyond_the_limit_are_refused() {
         assert!(fits || result == Err(Error::TooLarge));
     }
     // A root scalar's header and entry count too.
-    for (len, fits) in [
-        (256 * MIB - 9, true),
-        (256 * MIB - 8, false),
-        (256 * MIB, false),
-    ] {
+    for (len, fits) in [(256 * MIB - 9, true), (256 * MIB - 8, false), (256 * MIB, false)] {
         builder.string(&vec![b'x'; len]);
         assert_eq!(builder.finish().is_ok(), fits);
     }

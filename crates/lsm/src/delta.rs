@@ -1,6 +1,7 @@
 //! What becomes of a page, as generic WAL records say it (generic_xlog.c): ranges of bytes that a replay copies.
 //!
-//! Ranges are of whole words: all bytes of a field that does not straddle two are in the record when one of them has changed.
+//! Ranges are of whole words: all bytes of a field that does not straddle two are in the record when one of them has
+//! changed.
 
 use std::ops::Range;
 
@@ -11,8 +12,8 @@ const LINE: usize = 64;
 /// Where the header ends.
 const HEADER: usize = 24;
 
-/// The bytes of `new`, a page like `old`, that a replay has to be told: what differs, and what is in the hole between `pd_lower` and
-/// `pd_upper` of `old` but not of `new`. Nobody knows what a replay has in a hole.
+/// The bytes of `new`, a page like `old`, that a replay has to be told: what differs, and what is in the hole between
+/// `pd_lower` and `pd_upper` of `old` but not of `new`. Nobody knows what a replay has in a hole.
 pub fn ranges(old: &[u8], new: &[u8]) -> Vec<Range<usize>> {
     debug_assert!(old.len() == new.len() && new.len().is_multiple_of(LINE));
     let (was, hole) = (hole(old), hole(new));

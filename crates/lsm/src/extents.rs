@@ -35,11 +35,7 @@ impl FreeSpace {
         let whole = self.0.ranges().iter().find(|r| r.1 - r.0 >= pages).copied();
         for &(start, end) in self.0.ranges() {
             let eligible = whole.is_none_or(|w| w.0 == start);
-            let len = if eligible {
-                missing.min(end - start)
-            } else {
-                0
-            };
+            let len = if eligible { missing.min(end - start) } else { 0 };
             if len > 0 {
                 taken.push(Extent { start, len });
                 missing -= len;
@@ -91,12 +87,7 @@ mod tests {
     #[test]
     fn takes_nothing_that_is_too_scattered() {
         let mut free = FreeSpace::default();
-        (0..8).for_each(|i| {
-            free.give(Extent {
-                start: i * 2,
-                len: 1,
-            })
-        });
+        (0..8).for_each(|i| free.give(Extent { start: i * 2, len: 1 }));
         assert_eq!(free.take_few(5, 4), vec![]);
         assert_eq!(free.pages(), 8);
         assert_eq!(free.take_few(4, 4).len(), 4);

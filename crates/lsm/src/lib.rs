@@ -1,5 +1,5 @@
-//! The LSM tree's bookkeeping, without a server: which logical blocks belong to which component, where components lie on
-//! disk, what was given up and when it may be reused. See README.md for the invariants.
+//! The LSM tree's bookkeeping, without a server: which logical blocks belong to which component, where components lie
+//! on disk, what was given up and when it may be reused. See README.md for the invariants.
 
 mod blob;
 pub mod delta;
@@ -16,8 +16,7 @@ pub mod xids;
 pub use blob::Blob;
 pub use extents::{Extent, FreeSpace};
 pub use manifest::{
-    Component, Directory, LeafEntry, Manifest, Origin, Retired, RetiredPages, Suspects, Unswept,
-    UNKNOWN_XID,
+    Component, Directory, LeafEntry, Manifest, Origin, Retired, RetiredPages, Suspects, UNKNOWN_XID, Unswept,
 };
 pub use ranges::RangeSet;
 pub use tid::Key;

@@ -5,13 +5,15 @@ use crate::{Blob, Damaged, Extent, FreeSpace, Key, LeafXids, RangeSet};
 use serde::{Deserialize, Serialize};
 use std::cell::OnceCell;
 
-/// Who wrote a component that was loaded in bulk. Flushed and merged ones have no origin: their rows have an id each ([`LeafXids`]).
+/// Who wrote a component that was loaded in bulk. Flushed and merged ones have no origin: their rows have an id each
+/// ([`LeafXids`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
     /// 32-bit transaction id of the (sub)transaction; frozen (the origin dropped) before relfrozenxid passes it.
     pub xid: u32,
     pub cmin: u32,
-    /// Whether it is known to have committed, and every snapshot of the server that found out sees that. A standby's may not yet.
+    /// Whether it is known to have committed, and every snapshot of the server that found out sees that. A standby's
+    /// may not yet.
     pub settled: bool,
 }
 
@@ -65,9 +67,7 @@ pub struct LeafEntry {
 impl LeafEntry {
     /// The aliases in logical block `block`.
     pub fn aliases_of(&self, block: u32) -> &[(Key, u16)] {
-        let start = self
-            .aliases
-            .partition_point(|a| a.0 < crate::tid::key(block, 0));
+        let start = self.aliases.partition_point(|a| a.0 < crate::tid::key(block, 0));
         let of_block = &self.aliases[start..];
         &of_block[..of_block.partition_point(|a| crate::tid::block(a.0) == block)]
     }
@@ -88,8 +88,7 @@ impl Directory {
 
     /// The first leaf that can hold keys of logical block `block` or later ones.
     pub fn first_leaf_at(&self, block: u32) -> usize {
-        self.leaves
-            .partition_point(|leaf| crate::tid::block(leaf.last) < block)
+        self.leaves.partition_point(|leaf| crate::tid::block(leaf.last) < block)
     }
 
     /// All pages of the component whose directory this is, stored at `stored`.
@@ -104,10 +103,7 @@ impl Directory {
 
     /// The oldest transaction id of the leaves.
     pub fn oldest_xid(&self) -> Option<u32> {
-        let oldest = self
-            .leaves
-            .iter()
-            .filter_map(|leaf| Some(leaf.xids.range()?.0));
+        let oldest = self.leaves.iter().filter_map(|leaf| Some(leaf.xids.range()?.0));
         oldest.reduce(|a, b| if crate::xids::precedes(b, a) { b } else { a })
     }
 
@@ -120,10 +116,12 @@ impl Directory {
     }
 }
 
-/// What nothing refers to: left by a load or flush that failed before it published, or in the hands of one that goes on.
+/// What nothing refers to: left by a load or flush that failed before it published, or in the hands of one that goes
+/// on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Suspects {
-    /// Next full transaction id when they were found. Once it is removable for everyone, nobody has them in hand any more.
+    /// Next full transaction id when they were found. Once it is removable for everyone, nobody has them in hand any
+    /// more.
     pub safexid: u64,
     pub pages: RangeSet,
     /// Logical blocks handed out by then.
@@ -133,7 +131,8 @@ pub struct Suspects {
 /// Pages given up, which some snapshot may still read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Retired {
-    /// Next full transaction id after they were given up; reusable once it is removable for everyone. See [`Manifest::stamp`].
+    /// Next full transaction id after they were given up; reusable once it is removable for everyone. See
+    /// [`Manifest::stamp`].
     pub safexid: u64,
     pub pages: RetiredPages,
 }
@@ -158,8 +157,8 @@ pub struct Manifest {
     /// Logical blocks that hold no rows and never will, without index entries: those of loads that failed.
     pub void: RangeSet,
     pub suspects: Option<Suspects>,
-    /// The components' block ranges, ascending, each with the component's index. Made by the first question about a block: whoever
-    /// changes the components of a manifest must not have asked before.
+    /// The components' block ranges, ascending, each with the component's index. Made by the first question about a
+    /// block: whoever changes the components of a manifest must not have asked before.
     #[serde(skip)]
     owners: OnceCell<Vec<(u32, u32, usize)>>,
 }
@@ -208,23 +207,21 @@ impl Manifest {
         });
     }
 
-    /// Takes free pages off the suspects: whoever takes them has them in hand until he publishes, and that they were suspects says nothing of
-    /// them any more. Due with each change.
+    /// Takes free pages off the suspects: whoever takes them has them in hand until he publishes, and that they were
+    /// suspects says nothing of them any more. Due with each change.
     pub fn trust_free(&mut self) {
         if let Some(suspects) = &mut self.suspects {
             suspects.pages = suspects.pages.difference(self.free.ranges());
         }
     }
 
-    /// Fills in what was not known when this manifest was written. Whoever changes the manifest says what transaction id is next, after
-    /// the change that wrote it was logged: an id that was next before may have been used, and its end logged, earlier than that change,
-    /// and a standby's snapshot in between would pass for one that is past the change.
+    /// Fills in what was not known when this manifest was written. Whoever changes the manifest says what transaction
+    /// id is next, after the change that wrote it was logged: an id that was next before may have been used, and its
+    /// end logged, earlier than that change, and a standby's snapshot in between would pass for one that is past the
+    /// change.
     pub fn stamp(&mut self, next_xid: u64) {
         let retired = self.retired.iter_mut().map(|r| &mut r.safexid);
-        let unswept = self
-            .components
-            .iter_mut()
-            .filter_map(|c| c.unswept.as_mut());
+        let unswept = self.components.iter_mut().filter_map(|c| c.unswept.as_mut());
         retired
             .chain(unswept.map(|u| &mut u.safexid))
             .filter(|xid| **xid == UNKNOWN_XID)

@@ -44,11 +44,7 @@ pub enum Slot {
     /// In the metapage itself, at this byte.
     Inline(usize),
     /// Through the metapage's table (byte of the entry), then `mid` in the upper map page and `low` in the lower.
-    Tree {
-        table: usize,
-        mid: usize,
-        low: usize,
-    },
+    Tree { table: usize, mid: usize, low: usize },
 }
 
 impl Map {

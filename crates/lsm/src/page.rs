@@ -1,5 +1,5 @@
-//! What every page of ours begins with, and its checksum. PostgreSQL's page checksums may be off, and what the metapage, the maps and the
-//! stub directory say is believed: an entry with one bit changed leads to other rows.
+//! What every page of ours begins with, and its checksum. PostgreSQL's page checksums may be off, and what the
+//! metapage, the maps and the stub directory say is believed: an entry with one bit changed leads to other rows.
 //!
 //! ```text
 //!    0  PostgreSQL's page header: full and empty (see src/storage/buffer.rs)
@@ -8,7 +8,8 @@
 //!   32  payload
 //! ```
 //!
-//! The header's first ten bytes, LSN and PostgreSQL's own checksum, are filled in when the change has been logged and when the page is written.
+//! The header's first ten bytes, LSN and PostgreSQL's own checksum, are filled in when the change has been logged and
+//! when the page is written.
 
 use crate::Damaged;
 

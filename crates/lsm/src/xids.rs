@@ -1,5 +1,6 @@
-//! The transaction ids of a leaf's rows (heap's xmin), kept beside the leaf until they are frozen by age as heap's are. A flush takes only
-//! rows that every snapshot of its own server sees; with their ids, a standby's older snapshots can tell which rows they do not see.
+//! The transaction ids of a leaf's rows (heap's xmin), kept beside the leaf until they are frozen by age as heap's are.
+//! A flush takes only rows that every snapshot of its own server sees; with their ids, a standby's older snapshots can
+//! tell which rows they do not see.
 
 use crate::seal::{seal, unseal};
 use crate::{Blob, Damaged};
@@ -25,7 +26,8 @@ pub fn precedes(a: u32, b: u32) -> bool {
     }
 }
 
-/// Ids of consecutive rows, each the one before plus `step`: one run for rows of one transaction, or of one transaction each.
+/// Ids of consecutive rows, each the one before plus `step`: one run for rows of one transaction, or of one transaction
+/// each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Run {
     /// The row after the last.
@@ -141,8 +143,7 @@ impl Xids {
             Some(run)
         });
         let runs: Option<Vec<Run>> = runs.collect();
-        runs.map(Xids)
-            .ok_or_else(|| Damaged("a run without rows".into()))
+        runs.map(Xids).ok_or_else(|| Damaged("a run without rows".into()))
     }
 
     /// Bytes of memory.
@@ -153,19 +154,20 @@ impl Xids {
 
 impl Run {
     fn id(&self, nth: u32) -> u32 {
-        self.first
-            .wrapping_add((self.step as u32).wrapping_mul(nth))
+        self.first.wrapping_add((self.step as u32).wrapping_mul(nth))
     }
 }
 
-/// A run on disk: its rows, how much its first id is more than the last one before, its step. All small as a rule, so a few bytes.
+/// A run on disk: its rows, how much its first id is more than the last one before, its step. All small as a rule, so a
+/// few bytes.
 #[derive(Serialize, Deserialize)]
 struct Stored(u32, i32, i32);
 
 /// Where a leaf's ids are.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LeafXids {
-    /// Everyone sees the rows, as far as their component is visible: they were frozen, or loaded in bulk (see [`crate::Origin`]).
+    /// Everyone sees the rows, as far as their component is visible: they were frozen, or loaded in bulk (see
+    /// [`crate::Origin`]).
     #[default]
     Frozen,
     /// All rows have this one.
@@ -188,9 +190,7 @@ impl LeafXids {
     pub fn store(ids: &Xids, write: impl FnOnce(&[u8]) -> Blob) -> LeafXids {
         match ids.range() {
             None => LeafXids::Frozen,
-            Some((xid, newest)) if xid == newest && ids.iter().all(|id| id == xid) => {
-                LeafXids::One(xid)
-            }
+            Some((xid, newest)) if xid == newest && ids.iter().all(|id| id == xid) => LeafXids::One(xid),
             Some((oldest, newest)) => LeafXids::Each {
                 oldest,
                 newest,

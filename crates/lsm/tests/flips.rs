@@ -1,17 +1,15 @@
-//! Flipped bits: a whole columnar table in pages, as src/storage lays it out, one bit changed at a time, and read as a scan reads it. An
-//! error or the right rows: never other rows, a panic, or a page that `amax.verify` takes for sound.
+//! Flipped bits: a whole columnar table in pages, as src/storage lays it out, one bit changed at a time, and read as a
+//! scan reads it. An error or the right rows: never other rows, a panic, or a page that `amax.verify` takes for sound.
 //!
-//! `AMAX_FLIPS` bits (default 10,000; a million take ten minutes of an optimized build) from seed `AMAX_FUZZ_SEED` (default: the clock).
+//! `AMAX_FLIPS` bits (default 10,000; a million take ten minutes of an optimized build) from seed `AMAX_FUZZ_SEED`
+//! (default: the clock).
 
-use amax_format::{
-    Column, ColumnType, Compression, Leaf, LeafBuilder, LeafOptions, PathStep, ReadOptions, Value,
-};
+use amax_format::{Column, ColumnType, Compression, Leaf, LeafBuilder, LeafOptions, PathStep, ReadOptions, Value};
 use amax_lsm::meta::{self, put_u32};
 use amax_lsm::page::{self, PAYLOAD_START};
 use amax_lsm::tid::key;
 use amax_lsm::{
-    Blob, Component, Damaged, Directory, Extent, LeafEntry, LeafXids, Manifest, RangeSet, Retired,
-    RetiredPages, Xids,
+    Blob, Component, Damaged, Directory, Extent, LeafEntry, LeafXids, Manifest, RangeSet, Retired, RetiredPages, Xids,
 };
 use std::sync::Arc;
 
@@ -100,8 +98,7 @@ impl File {
 
     fn xids(&self, leaf: &LeafEntry) -> Result<Option<Xids>, Damaged> {
         let blob = leaf.xids.blob();
-        blob.map(|blob| Xids::decode(&self.blob(blob, false)?))
-            .transpose()
+        blob.map(|blob| Xids::decode(&self.blob(blob, false)?)).transpose()
     }
 }
 
@@ -125,10 +122,7 @@ fn document(i: u64) -> Vec<u8> {
         1 => format!(r#"{{"name":["mixed",{i},null,{{"k":[]}}],"deps":[],"n":{i}.50}}"#),
         2 => format!(r#"{{"rare{i}":{{"once":{{}}}},"n":123456789012345678901234{i}}}"#),
         3 => format!(r#"[1,2.5,"three {i}",[],{{}},null,true]"#),
-        4 => format!(
-            r#"{{"name":"{}","n":null}}"#,
-            "long ".repeat(i as usize % 40)
-        ),
+        4 => format!(r#"{{"name":"{}","n":null}}"#, "long ".repeat(i as usize % 40)),
         5 => format!("\"sha512-{i:016x}==\""),
         _ => i.to_string(),
     };
@@ -160,10 +154,7 @@ fn image(first: u64, rows: u64, compression: Compression) -> Vec<u8> {
             },
         ];
         builder
-            .push(
-                key(first as u32 + (i / 200) as u32, 1 + (i % 200) as u16),
-                &row,
-            )
+            .push(key(first as u32 + (i / 200) as u32, 1 + (i % 200) as u16), &row)
             .unwrap();
     }
     builder.finish().unwrap()
@@ -191,9 +182,7 @@ fn table() -> File {
                 rows: rows as u32,
                 image,
                 xids,
-                aliases: (1..rows.min(20) as u16)
-                    .map(|o| (key(block, 200 + o), o))
-                    .collect(),
+                aliases: (1..rows.min(20) as u16).map(|o| (key(block, 200 + o), o)).collect(),
             });
             blocks.insert(block, block + held);
             block += held;
@@ -220,9 +209,7 @@ fn table() -> File {
     }
     let stored = file.write(Part::Manifest, &manifest.encode());
     for _ in 0..4 {
-        let entries: Vec<u8> = (0..PAYLOAD as u32 / 4)
-            .flat_map(|i| (i % 900).to_le_bytes())
-            .collect();
+        let entries: Vec<u8> = (0..PAYLOAD as u32 / 4).flat_map(|i| (i % 900).to_le_bytes()).collect();
         file.append(Part::Map, &entries);
     }
     let mut metapage = std::mem::take(&mut file.pages[0]);
@@ -276,10 +263,7 @@ fn read(file: &File, sound: &Sound, block: usize) -> Result<(), String> {
     let error = |e: Damaged| e.to_string();
     match file.parts[block] {
         Part::Meta | Part::Manifest => {
-            assert!(
-                file.manifest().map_err(error)? == sound.manifest,
-                "another manifest"
-            );
+            assert!(file.manifest().map_err(error)? == sound.manifest, "another manifest");
         }
         Part::Directory => {
             assert!(
@@ -289,10 +273,7 @@ fn read(file: &File, sound: &Sound, block: usize) -> Result<(), String> {
         }
         Part::Map => {
             let page = file.page(block as u32).map_err(error)?;
-            assert!(
-                page == &sound.pages[block][PAYLOAD_START..],
-                "other entries"
-            );
+            assert!(page == &sound.pages[block][PAYLOAD_START..], "other entries");
         }
         Part::Leaf(c, at) => {
             let entry = &sound.directories[c].leaves[at];
@@ -326,8 +307,7 @@ fn flipped_bits() {
     let mut file = table();
     let manifest = file.manifest().expect("sound");
     let directories = file.directories().expect("sound");
-    let leaf =
-        |entry: &LeafEntry| contents(&file.blob(&entry.image, false).unwrap()).expect("sound");
+    let leaf = |entry: &LeafEntry| contents(&file.blob(&entry.image, false).unwrap()).expect("sound");
     let sound = Sound {
         pages: file.pages.clone(),
         leaves: directories
@@ -336,12 +316,7 @@ fn flipped_bits() {
             .collect(),
         xids: directories
             .iter()
-            .map(|d| {
-                d.leaves
-                    .iter()
-                    .map(|leaf| file.xids(leaf).expect("sound"))
-                    .collect()
-            })
+            .map(|d| d.leaves.iter().map(|leaf| file.xids(leaf).expect("sound")).collect())
             .collect(),
         manifest,
         directories,
@@ -349,10 +324,7 @@ fn flipped_bits() {
     // Each kind of page as often, and each leaf.
     let mut kinds: Vec<Vec<usize>> = Vec::new();
     for block in 0..file.pages.len() {
-        match kinds
-            .iter_mut()
-            .find(|k| file.parts[k[0]] == file.parts[block])
-        {
+        match kinds.iter_mut().find(|k| file.parts[k[0]] == file.parts[block]) {
             Some(kind) => kind.push(block),
             None => kinds.push(vec![block]),
         }
@@ -371,8 +343,7 @@ fn flipped_bits() {
             "verify misses {}",
             what()
         );
-        let outcome =
-            std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| read(&file, &sound, block)));
+        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| read(&file, &sound, block)));
         let outcome = outcome.unwrap_or_else(|_| panic!("{}", what()));
         counts[kind].0 += 1;
         counts[kind].1 += u64::from(outcome.is_err());

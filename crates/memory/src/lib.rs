@@ -1,9 +1,10 @@
 //! Memory that may be refused.
 //!
-//! Rust's collections abort the process when they are refused memory, and most code grows collections. So an allocator that is refused
-//! some takes it out of a reserve, once, and says so here ([`refused`]); code that works through data looks from time to time whether
-//! that has happened ([`check`]), at least once for each piece of work that takes a few megabytes, and ends with [`OutOfMemory`]. What may
-//! take more than a reserve has is asked for before it is begun ([`ask`]), while no is still an answer, or taken by [`reserve`].
+//! Rust's collections abort the process when they are refused memory, and most code grows collections. So an allocator
+//! that is refused some takes it out of a reserve, once, and says so here ([`refused`]); code that works through data
+//! looks from time to time whether that has happened ([`check`]), at least once for each piece of work that takes a few
+//! megabytes, and ends with [`OutOfMemory`]. What may take more than a reserve has is asked for before it is begun
+//! ([`ask`]), while no is still an answer, or taken by [`reserve`].
 //!
 //! A process has one allocator and so one state, for all of its threads.
 
@@ -36,7 +37,8 @@ pub fn is_asking() -> bool {
     ASKING.load(Relaxed)
 }
 
-/// The error is on its way, or the work has come to its end without one: what follows is judged by itself. Whether there was one.
+/// The error is on its way, or the work has come to its end without one: what follows is judged by itself. Whether
+/// there was one.
 pub fn forget() -> bool {
     REFUSED.swap(0, Relaxed) != 0
 }
@@ -51,7 +53,8 @@ pub fn check(what: &'static str) -> Result<(), OutOfMemory> {
     }
 }
 
-/// Asks for memory that work is about to take, and gives it back at once: nothing is touched. Who has many threads may find it gone.
+/// Asks for memory that work is about to take, and gives it back at once: nothing is touched. Who has many threads may
+/// find it gone.
 ///
 /// # Errors
 /// [`OutOfMemory`] if it is not there, or as [`check`].
@@ -95,10 +98,7 @@ pub fn reserve<T>(vec: &mut Vec<T>, more: usize, what: &'static str) -> Result<(
 #[cold]
 fn grow<T>(vec: &mut Vec<T>, more: usize, what: &'static str) -> Result<(), OutOfMemory> {
     check(what)?;
-    let bytes = vec
-        .len()
-        .saturating_add(more)
-        .saturating_mul(size_of::<T>());
+    let bytes = vec.len().saturating_add(more).saturating_mul(size_of::<T>());
     if bytes < SMALL {
         vec.reserve(more);
         return Ok(());
@@ -111,11 +111,7 @@ fn grow<T>(vec: &mut Vec<T>, more: usize, what: &'static str) -> Result<(), OutO
 /// # Errors
 /// As [`ask`].
 #[inline]
-pub fn extend<T: Copy>(
-    vec: &mut Vec<T>,
-    more: &[T],
-    what: &'static str,
-) -> Result<(), OutOfMemory> {
+pub fn extend<T: Copy>(vec: &mut Vec<T>, more: &[T], what: &'static str) -> Result<(), OutOfMemory> {
     reserve(vec, more.len(), what)?;
     vec.extend_from_slice(more);
     Ok(())

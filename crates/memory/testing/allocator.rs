@@ -1,4 +1,5 @@
-//! An allocator for tests that refuses memory. A test makes it a module of its own: `#[path = "../../memory/testing/allocator.rs"]`.
+//! An allocator for tests that refuses memory. A test makes it a module of its own: `#[path =
+//! "../../memory/testing/allocator.rs"]`.
 //!
 //! As the extension's (src/memory): who asks is told no, all others are served from a reserve.
 
@@ -45,7 +46,8 @@ fn grants(size: usize) -> bool {
 unsafe impl GlobalAlloc for Refusing {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         match grants(layout.size()) {
-            true => System.alloc(layout),
+            // SAFETY: as our caller promises.
+            true => unsafe { System.alloc(layout) },
             false => std::ptr::null_mut(),
         }
     }
@@ -55,19 +57,21 @@ unsafe impl GlobalAlloc for Refusing {
             let given = |left: usize| Some((left + layout.size()).min(RESERVE));
             let _ = LEFT.fetch_update(SeqCst, SeqCst, given);
         }
-        System.dealloc(start, layout)
+        // SAFETY: as our caller promises.
+        unsafe { System.dealloc(start, layout) }
     }
 
     unsafe fn realloc(&self, start: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         match grants(size) {
-            true => System.realloc(start, layout, size),
+            // SAFETY: as our caller promises.
+            true => unsafe { System.realloc(start, layout, size) },
             false => std::ptr::null_mut(),
         }
     }
 }
 
-/// Runs `work`, which gives Ok if it succeeded and Err if memory ran out, with the `at`th request refused, or all from it on. Returns also
-/// how many requests there were.
+/// Runs `work`, which gives Ok if it succeeded and Err if memory ran out, with the `at`th request refused, or all from
+/// it on. Returns also how many requests there were.
 fn with_fault<R>(at: usize, lasting: bool, work: &dyn Fn() -> R) -> (R, usize) {
     COUNT.store(0, SeqCst);
     LASTING.store(lasting, SeqCst);
@@ -80,13 +84,9 @@ fn with_fault<R>(at: usize, lasting: bool, work: &dyn Fn() -> R) -> (R, usize) {
     (result, COUNT.load(SeqCst))
 }
 
-/// Refuses one request after the other, up to `tries` of them, evenly spread: each time the work gives what it gives without, or says that
-/// memory ran out; at least once that.
-pub fn refuse_each<R: PartialEq + std::fmt::Debug>(
-    name: &str,
-    tries: usize,
-    work: &dyn Fn() -> Option<R>,
-) {
+/// Refuses one request after the other, up to `tries` of them, evenly spread: each time the work gives what it gives
+/// without, or says that memory ran out; at least once that.
+pub fn refuse_each<R: PartialEq + std::fmt::Debug>(name: &str, tries: usize, work: &dyn Fn() -> Option<R>) {
     let (wanted, count) = with_fault(usize::MAX, false, work);
     assert!(wanted.is_some(), "{name} fails without a fault");
     assert!(count > 0, "{name} requests no memory");
@@ -102,9 +102,6 @@ pub fn refuse_each<R: PartialEq + std::fmt::Debug>(
             }
         }
     }
-    assert!(
-        refusals > 0,
-        "{name} does not notice that memory is refused"
-    );
+    assert!(refusals > 0, "{name} does not notice that memory is refused");
     println!("{name}: {count} requests, {refusals} refusals");
 }

@@ -6,7 +6,7 @@ use arrow::array::builder::NullBufferBuilder;
 use arrow::array::{ArrayRef, ListArray};
 use arrow::buffer::{OffsetBuffer, ScalarBuffer};
 use arrow::datatypes::{DataType, FieldRef};
-use pgrx::{pg_sys, PgSqlErrorCode};
+use pgrx::{PgSqlErrorCode, pg_sys};
 
 use super::column::{Column, Made, TypedColumn};
 use crate::arrow::error::Unrepresentable;

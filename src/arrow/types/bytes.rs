@@ -6,7 +6,7 @@ use arrow::array::{ArrayRef, BinaryBuilder};
 use arrow::datatypes::DataType;
 use pgrx::pg_sys::Datum;
 
-use super::column::{room, Column, Made};
+use super::column::{Column, Made, room};
 use super::varlena::payload;
 use crate::arrow::error::Unrepresentable;
 

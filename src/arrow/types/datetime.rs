@@ -5,11 +5,10 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    ArrayRef, Date32Builder, IntervalMonthDayNanoBuilder, Time64MicrosecondBuilder,
-    TimestampMicrosecondBuilder,
+    ArrayRef, Date32Builder, IntervalMonthDayNanoBuilder, Time64MicrosecondBuilder, TimestampMicrosecondBuilder,
 };
 use arrow::datatypes::{DataType, IntervalMonthDayNano, IntervalUnit, TimeUnit};
-use pgrx::{pg_sys, PgSqlErrorCode};
+use pgrx::{PgSqlErrorCode, pg_sys};
 
 use super::column::{Column, Made};
 use crate::arrow::error::Unrepresentable;
@@ -19,15 +18,10 @@ const DAY_MICROSECONDS: i64 = 86_400_000_000;
 const EPOCH_MICROSECONDS: i64 = EPOCH_DAYS as i64 * DAY_MICROSECONDS;
 
 fn out_of_range(detail: &str, hint: &'static str) -> Unrepresentable {
-    Unrepresentable::new(
-        PgSqlErrorCode::ERRCODE_DATETIME_FIELD_OVERFLOW,
-        detail,
-        hint,
-    )
+    Unrepresentable::new(PgSqlErrorCode::ERRCODE_DATETIME_FIELD_OVERFLOW, detail, hint)
 }
 
-const INFINITE_HINT: &str =
-    "Cast the column to text, or replace infinity by NULL: nullif(column, 'infinity').";
+const INFINITE_HINT: &str = "Cast the column to text, or replace infinity by NULL: nullif(column, 'infinity').";
 const TEXT_HINT: &str = "Cast the column to text.";
 
 struct Date(Date32Builder);
@@ -146,11 +140,8 @@ impl Column for Interval {
                 "Cast the column to text, or normalize it with justify_hours().",
             )
         })?;
-        self.0.append_value(IntervalMonthDayNano::new(
-            interval.month,
-            interval.day,
-            nanoseconds,
-        ));
+        self.0
+            .append_value(IntervalMonthDayNano::new(interval.month, interval.day, nanoseconds));
         Ok(16)
     }
 

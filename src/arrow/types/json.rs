@@ -7,7 +7,7 @@ use arrow::array::{ArrayRef, StringBuilder};
 use arrow::datatypes::DataType;
 use pgrx::pg_sys;
 
-use super::column::{room, Column, Made};
+use super::column::{Column, Made, room};
 use super::text::to_utf8;
 use crate::arrow::error::Unrepresentable;
 

@@ -15,9 +15,9 @@ mod varlena;
 pub use column::{Column, TypedColumn};
 pub use varlena::payload;
 
-use std::ffi::{c_char, CStr};
+use std::ffi::{CStr, c_char};
 
-use pgrx::{pg_sys, PgSqlErrorCode};
+use pgrx::{PgSqlErrorCode, pg_sys};
 
 use super::error::Unrepresentable;
 use column::Made;

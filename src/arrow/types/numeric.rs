@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Decimal128Builder};
-use arrow::datatypes::{DataType, DECIMAL128_MAX_PRECISION};
-use pgrx::{pg_sys, PgSqlErrorCode};
+use arrow::datatypes::{DECIMAL128_MAX_PRECISION, DataType};
+use pgrx::{PgSqlErrorCode, pg_sys};
 
 use super::column::{Column, Made};
 use super::text;
@@ -47,7 +47,10 @@ impl Column for Decimal {
             )),
             Ok(_) | Err(Special::TooLarge) => Err(Unrepresentable::new(
                 PgSqlErrorCode::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
-                format!("The number does not fit into {} digits, {} of them after the point.", self.precision, self.scale),
+                format!(
+                    "The number does not fit into {} digits, {} of them after the point.",
+                    self.precision, self.scale
+                ),
                 "Cast the column to text.",
             )),
         }
@@ -102,8 +105,7 @@ fn decimal_type(typmod: i32) -> Option<(u8, i8)> {
     } else {
         precision.max(scale)
     };
-    (precision <= i32::from(DECIMAL128_MAX_PRECISION))
-        .then(|| (precision as u8, scale.max(0) as i8))
+    (precision <= i32::from(DECIMAL128_MAX_PRECISION)).then(|| (precision as u8, scale.max(0) as i8))
 }
 
 enum Special {
@@ -129,9 +131,7 @@ fn unscaled(stored: &[u8], scale: i32) -> Result<i128, Special> {
         let digit = i128::from(word(i));
         let exponent = weight * DIGIT_BASE_LOG10 + scale;
         let term = if exponent >= 0 {
-            POWERS
-                .get(exponent as usize)
-                .and_then(|power| power.checked_mul(digit))
+            POWERS.get(exponent as usize).and_then(|power| power.checked_mul(digit))
         } else {
             // The last digit's tail lies behind the scale; it has to be zeros.
             match POWERS.get(-exponent as usize) {
@@ -139,9 +139,7 @@ fn unscaled(stored: &[u8], scale: i32) -> Result<i128, Special> {
                 _ => None,
             }
         };
-        sum = term
-            .and_then(|term| sum.checked_add(term))
-            .ok_or(Special::TooLarge)?;
+        sum = term.and_then(|term| sum.checked_add(term)).ok_or(Special::TooLarge)?;
         weight -= 1;
     }
     Ok(if negative { -sum } else { sum })

@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, StringBuilder};
 use arrow::datatypes::DataType;
-use pgrx::{pg_sys, PgSqlErrorCode};
+use pgrx::{PgSqlErrorCode, pg_sys};
 
-use super::column::{room, Column, Made};
+use super::column::{Column, Made, room};
 use super::varlena::payload;
 use crate::arrow::error::Unrepresentable;
 use crate::encoding;
@@ -23,10 +23,7 @@ pub unsafe fn to_utf8(bytes: &[u8]) -> Result<&str, Unrepresentable> {
     std::str::from_utf8(encoding::to_utf8(bytes)).map_err(|error| {
         Unrepresentable::new(
             PgSqlErrorCode::ERRCODE_CHARACTER_NOT_IN_REPERTOIRE,
-            format!(
-                "The text is not valid UTF-8 at byte {}.",
-                error.valid_up_to()
-            ),
+            format!("The text is not valid UTF-8 at byte {}.", error.valid_up_to()),
             "Arrow text is UTF-8. Cast the column to bytea.",
         )
     })

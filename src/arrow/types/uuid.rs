@@ -17,9 +17,7 @@ struct Uuid(FixedSizeBinaryBuilder);
 impl Column for Uuid {
     unsafe fn append(&mut self, value: Datum) -> Result<usize, Unrepresentable> {
         let uuid = &*value.cast_mut_ptr::<[u8; LENGTH as usize]>();
-        self.0
-            .append_value(uuid)
-            .expect("a uuid has the column's width");
+        self.0.append_value(uuid).expect("a uuid has the column's width");
         Ok(LENGTH as usize)
     }
 

@@ -5,8 +5,8 @@ use crate::columnar::leaf_read::xids_of;
 use crate::columnar::pages::relation;
 use crate::pg::snapshot::may_hide;
 use crate::storage::manifest::{self, Replaced};
-use amax_lsm::xids::FROZEN;
 use amax_lsm::Xids;
+use amax_lsm::xids::FROZEN;
 use pgrx::pg_sys;
 
 impl OpenLeaf {
@@ -38,8 +38,7 @@ impl OpenLeaf {
     ) -> Result<Option<impl Fn(usize) -> bool + '_>, Replaced> {
         // SAFETY: a snapshot that the caller reads with.
         let hides = move |xid| unsafe {
-            may_hide(snapshot, xid)
-                && pg_sys::XidInMVCCSnapshot(pg_sys::TransactionId::from(xid), snapshot)
+            may_hide(snapshot, xid) && pg_sys::XidInMVCCSnapshot(pg_sys::TransactionId::from(xid), snapshot)
         };
         match self.entry.xids.range() {
             Some((_, newest)) if unsafe { may_hide(snapshot, newest) } => {}

@@ -1,11 +1,11 @@
-//! VACUUM's part of a table's components: what loads have left is settled or dropped, row pages are flushed, old transaction ids frozen, pages
-//! given up freed, components merged.
+//! VACUUM's part of a table's components: what loads have left is settled or dropped, row pages are flushed, old
+//! transaction ids frozen, pages given up freed, components merged.
 
 use super::Vacuum;
 use crate::columnar::{most_bytes, origin, stub};
 use crate::fault::fault;
 use crate::maintenance::attempt::{attempt, fill_reserve};
-use crate::maintenance::{flush, freeze_component, lost, merge, reclaim, MaintenanceLock};
+use crate::maintenance::{MaintenanceLock, flush, freeze_component, lost, merge, reclaim};
 use crate::pg::horizon::conflict_older;
 use crate::pg::relation::rel_name;
 use crate::storage::space::DISK_FULL;
@@ -29,7 +29,8 @@ impl Vacuum {
             .collect()
     }
 
-    /// Maintains the columnar side: drops loads that were rolled back, settles those everyone sees, flushes, freezes, frees pages, merges.
+    /// Maintains the columnar side: drops loads that were rolled back, settles those everyone sees, flushes, freezes,
+    /// frees pages, merges.
     pub(super) unsafe fn components(&mut self) {
         if meta::logical_blocks(self.rel) == 0 {
             return;
@@ -66,10 +67,7 @@ impl Vacuum {
         self.undone = true;
         ErrorReport::new(
             cause.code,
-            format!(
-                "{what} of relation \"{}\" is left undone",
-                rel_name(self.rel)
-            ),
+            format!("{what} of relation \"{}\" is left undone", rel_name(self.rel)),
             "",
         )
         .set_detail(cause.message)
@@ -93,9 +91,7 @@ impl Vacuum {
             if origin.settled || aborted.contains(&component.id) {
                 continue;
             }
-            if pg_sys::TransactionIdPrecedes(xid, self.limits.oldest_xmin)
-                && pg_sys::TransactionIdDidCommit(xid)
-            {
+            if pg_sys::TransactionIdPrecedes(xid, self.limits.oldest_xmin) && pg_sys::TransactionIdDidCommit(xid) {
                 settled.push(component.id);
             } else if self
                 .oldest_origin
@@ -108,26 +104,15 @@ impl Vacuum {
             return;
         }
         let mut given_up = Vec::new();
-        for component in current
-            .components
-            .iter()
-            .filter(|c| aborted.contains(&c.id))
-        {
+        for component in current.components.iter().filter(|c| aborted.contains(&c.id)) {
             let directory = manifest::directory(self.rel, component);
             given_up.extend(directory.pages(&component.directory));
             // What the load's own transaction changed in it, before it was rolled back.
-            component
-                .blocks
-                .blocks()
-                .for_each(|v| stub::forget(self.rel, v));
+            component.blocks.blocks().for_each(|v| stub::forget(self.rel, v));
         }
         manifest::publish(self.rel, |manifest| {
             manifest.components.retain(|c| !aborted.contains(&c.id));
-            for component in manifest
-                .components
-                .iter_mut()
-                .filter(|c| settled.contains(&c.id))
-            {
+            for component in manifest.components.iter_mut().filter(|c| settled.contains(&c.id)) {
                 if let Some(origin) = &mut component.origin {
                     origin.settled = true;
                 }
@@ -139,8 +124,8 @@ impl Vacuum {
         fault("vacuum_settled");
     }
 
-    /// Freezes what is older than the limit: after that relfrozenxid may pass it. Others' VACUUMs leave components, and what is decoded of them,
-    /// as they are.
+    /// Freezes what is older than the limit: after that relfrozenxid may pass it. Others' VACUUMs leave components, and
+    /// what is decoded of them, as they are.
     unsafe fn freeze_components(&mut self) {
         if !self.limits.aggressive {
             return;

@@ -1,9 +1,9 @@
 //! `amax.fault_allocation`: reading, setting and showing it.
 
-use super::{is_armed, AT, COUNT, LASTING, LEAST, LEFT, OFF};
+use super::{AT, COUNT, LASTING, LEAST, LEFT, OFF, is_armed};
 use crate::memory::reserve;
 use pgrx::prelude::*;
-use std::ffi::{c_char, c_void, CStr};
+use std::ffi::{CStr, c_char, c_void};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Requests of so many bytes are counted, unless the setting says otherwise.

@@ -1,13 +1,13 @@
 //! The scan's callbacks for PostgreSQL's executor.
 
-use super::{of, parallel, Node, Scan};
+use super::{Node, Scan, of, parallel};
 use crate::pg::snapshot::predicate_lock;
 use crate::query::methods::ExecMethods;
 use crate::query::shape::Shape;
 use crate::query::tree::{make, project};
+use pgrx::PgMemoryContexts;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
-use pgrx::PgMemoryContexts;
 
 pub static METHODS: ExecMethods = ExecMethods(pg_sys::CustomExecMethods {
     CustomName: c"AmaxScan".as_ptr(),
@@ -33,11 +33,7 @@ pub unsafe extern "C-unwind" fn create(_plan: *mut pg_sys::CustomScan) -> *mut p
 }
 
 #[pg_guard]
-unsafe extern "C-unwind" fn begin(
-    node: *mut pg_sys::CustomScanState,
-    estate: *mut pg_sys::EState,
-    eflags: i32,
-) {
+unsafe extern "C-unwind" fn begin(node: *mut pg_sys::CustomScanState, estate: *mut pg_sys::EState, eflags: i32) {
     // We look at the conditions ourselves.
     (*node).ss.ps.qual = std::ptr::null_mut();
     let rel = match (*node).ss.ss_currentRelation {
@@ -57,9 +53,7 @@ unsafe extern "C-unwind" fn begin(
 }
 
 #[pg_guard]
-unsafe extern "C-unwind" fn exec(
-    node: *mut pg_sys::CustomScanState,
-) -> *mut pg_sys::TupleTableSlot {
+unsafe extern "C-unwind" fn exec(node: *mut pg_sys::CustomScanState) -> *mut pg_sys::TupleTableSlot {
     let scan = of(node);
     let epq = (*(*node).ss.ps.state).es_epq_active;
     let forward = (*(*node).ss.ps.state).es_direction >= 0;
@@ -91,9 +85,7 @@ unsafe extern "C-unwind" fn exec(
 /// EvalPlanQual's one row of our relation, if it is there and passes (ExecScanFetch() in execScan.c).
 unsafe fn recheck(node: *mut pg_sys::CustomScanState, epq: *mut pg_sys::EPQState) -> bool {
     let scan = of(node);
-    let relid = (*((*node).ss.ps.plan as *mut pg_sys::CustomScan))
-        .scan
-        .scanrelid;
+    let relid = (*((*node).ss.ps.plan as *mut pg_sys::CustomScan)).scan.scanrelid;
     let at = relid as usize - 1;
     let done = (*epq).relsubs_done.add(at);
     if *done {

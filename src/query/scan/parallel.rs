@@ -1,8 +1,8 @@
 //! A scan by several processes.
 
 use super::shared::Shared;
-use super::{of, Scan};
-use crate::query::source::{is_worker, Position, Source};
+use super::{Scan, of};
+use crate::query::source::{Position, Source, is_worker};
 use crate::storage::meta::logical_blocks;
 use pgrx::pg_sys;
 use pgrx::prelude::*;

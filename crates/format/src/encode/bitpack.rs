@@ -1,6 +1,6 @@
 //! Bit-packing, least significant bit first (Parquet's order).
 
-use crate::error::{corrupt, Result};
+use crate::error::{Result, corrupt};
 
 /// Bits needed for `v`; 0 for 0.
 #[inline]

@@ -4,10 +4,10 @@ use std::borrow::Cow;
 
 use super::compress::Compression;
 use super::values as value_codec;
-use crate::blob::{unpack, Blob};
+use crate::blob::{Blob, unpack};
 use crate::blocks::Blocks;
 use crate::budget::Budget;
-use crate::error::{corrupt, Error, Result};
+use crate::error::{Error, Result, corrupt};
 use crate::kind::Kind;
 use crate::values::Values;
 
@@ -31,11 +31,7 @@ pub(crate) fn encode(values: &Values, compression: Compression) -> Result<Encode
     let count = values.len();
     // Strings first show whole whether they have a dictionary; of numbers, blocks lose nothing.
     let whole = match values {
-        Values::Int(_) | Values::Decimal { .. } | Values::Float4(_) | Values::Float8(_)
-            if count >= 2 * VALUES =>
-        {
-            None
-        }
+        Values::Int(_) | Values::Decimal { .. } | Values::Float4(_) | Values::Float8(_) if count >= 2 * VALUES => None,
         _ => Some(value_codec::encode(values, compression)?),
     };
     let encoding = whole.as_ref().and_then(|raw| raw.first()).copied();

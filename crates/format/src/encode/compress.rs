@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::cell::RefCell;
 
-use crate::error::{corrupt, Error, Result};
+use crate::error::{Error, Result, corrupt};
 
 /// The compressor of a leaf's megapages and Page 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -70,17 +70,12 @@ pub(crate) fn compress(raw: &[u8], compression: Compression) -> Result<(Codec, V
         Compression::None => return Ok((Codec::Plain, amax_memory::copy(raw, WHAT)?)),
         Compression::Snappy => {
             amax_memory::zero(&mut stored, snap::raw::max_compress_len(raw.len()), WHAT)?;
-            let compress =
-                |encoder: &mut snap::raw::Encoder| encoder.compress(raw, &mut stored[..]);
+            let compress = |encoder: &mut snap::raw::Encoder| encoder.compress(raw, &mut stored[..]);
             let len = SNAPPY.with_borrow_mut(compress).map_err(|e| io(&e))?;
             (Codec::Snappy, len)
         }
         Compression::Zstd(level) => {
-            amax_memory::zero(
-                &mut stored,
-                zstd::zstd_safe::compress_bound(raw.len()),
-                WHAT,
-            )?;
+            amax_memory::zero(&mut stored, zstd::zstd_safe::compress_bound(raw.len()), WHAT)?;
             let len = zstd::bulk::compress_to_buffer(raw, &mut stored[..], level);
             (Codec::Zstd, len.map_err(|e| io(&e))?)
         }
@@ -104,11 +99,7 @@ pub(crate) fn compress(raw: &[u8], compression: Compression) -> Result<(Codec, V
 }
 
 /// Decompresses into exactly `raw_len` bytes, which the caller has checked against its limits.
-pub(crate) fn decompress(
-    stored: Cow<'_, [u8]>,
-    codec: Codec,
-    raw_len: usize,
-) -> Result<Cow<'_, [u8]>> {
+pub(crate) fn decompress(stored: Cow<'_, [u8]>, codec: Codec, raw_len: usize) -> Result<Cow<'_, [u8]>> {
     if codec == Codec::Plain {
         return if stored.len() == raw_len {
             Ok(stored)
@@ -122,12 +113,7 @@ pub(crate) fn decompress(
 }
 
 /// The same in place of what is in `raw`.
-pub(crate) fn decompress_into(
-    stored: &[u8],
-    codec: Codec,
-    raw_len: usize,
-    raw: &mut Vec<u8>,
-) -> Result<()> {
+pub(crate) fn decompress_into(stored: &[u8], codec: Codec, raw_len: usize, raw: &mut Vec<u8>) -> Result<()> {
     raw.truncate(raw_len);
     amax_memory::reserve(raw, raw_len - raw.len(), "decompressed bytes")?;
     raw.resize(raw_len, 0);
@@ -145,10 +131,10 @@ pub(crate) fn decompress_into(
                 .decompress(stored, raw)
                 .map_err(|e| Error::Corrupt(e.to_string()))?
         }
-        Codec::Zstd => zstd::bulk::decompress_to_buffer(stored, raw.as_mut_slice())
-            .map_err(|e| Error::Corrupt(e.to_string()))?,
-        Codec::Lz4 => lz4_flex::block::decompress_into(stored, raw)
-            .map_err(|e| Error::Corrupt(e.to_string()))?,
+        Codec::Zstd => {
+            zstd::bulk::decompress_to_buffer(stored, raw.as_mut_slice()).map_err(|e| Error::Corrupt(e.to_string()))?
+        }
+        Codec::Lz4 => lz4_flex::block::decompress_into(stored, raw).map_err(|e| Error::Corrupt(e.to_string()))?,
     };
     if n != raw_len {
         return corrupt("decompressed length differs from the directory's");

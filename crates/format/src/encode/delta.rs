@@ -2,8 +2,8 @@
 //! bit-packed above the block's smallest delta.
 
 use super::bitpack::{pack, packed_len, unpack, width_of};
-use crate::bytes::{put_varint, put_zigzag, Reader};
-use crate::error::{corrupt, Result};
+use crate::bytes::{Reader, put_varint, put_zigzag};
+use crate::error::{Result, corrupt};
 
 /// Deltas of a block.
 pub(crate) const BLOCK: usize = 128;
@@ -27,9 +27,7 @@ pub(crate) fn encode(out: &mut Vec<u8>, values: &[i64]) {
         put_zigzag(out, min);
         let mut widths = [0u8; BLOCK / MINI];
         for (width, mini) in widths.iter_mut().zip(deltas.chunks(MINI)) {
-            let all = mini
-                .iter()
-                .fold(0, |all, d| all | d.wrapping_sub(min) as u64);
+            let all = mini.iter().fold(0, |all, d| all | d.wrapping_sub(min) as u64);
             *width = width_of(all) as u8;
         }
         out.extend_from_slice(&widths);
@@ -89,12 +87,9 @@ fn begin(reader: &mut Reader<'_>, n: usize) -> Result<i64> {
     reader.zigzag()
 }
 
-/// Passes each miniblock of deltas: the smallest delta of its block, bits of what they are above it, those, and how many there are.
-fn minis(
-    reader: &mut Reader<'_>,
-    n: usize,
-    mut f: impl FnMut(i64, u32, &[u8], usize) -> Result<()>,
-) -> Result<()> {
+/// Passes each miniblock of deltas: the smallest delta of its block, bits of what they are above it, those, and how
+/// many there are.
+fn minis(reader: &mut Reader<'_>, n: usize, mut f: impl FnMut(i64, u32, &[u8], usize) -> Result<()>) -> Result<()> {
     let mut left = n.saturating_sub(1);
     while left > 0 {
         let min = reader.zigzag()?;

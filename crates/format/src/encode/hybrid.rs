@@ -1,8 +1,8 @@
 //! Parquet's run-length / bit-packing hybrid, for levels, booleans and dictionary codes.
 
 use super::bitpack;
-use crate::bytes::{put_varint, Reader};
-use crate::error::{corrupt, Result};
+use crate::bytes::{Reader, put_varint};
+use crate::error::{Result, corrupt};
 
 /// Values in a run that make a run-length run worth while: one bit-packed group.
 const GROUP: usize = 8;
@@ -48,11 +48,9 @@ impl Encoder {
             self.end_literals();
             put_varint(&mut self.out, ((self.run - fill) as u64) << 1);
             let bytes = self.width.div_ceil(8) as usize;
-            self.out
-                .extend_from_slice(&self.value.to_le_bytes()[..bytes]);
+            self.out.extend_from_slice(&self.value.to_le_bytes()[..bytes]);
         } else {
-            self.literals
-                .extend(std::iter::repeat_n(self.value, self.run));
+            self.literals.extend(std::iter::repeat_n(self.value, self.run));
             if self.literals.len() >= MAX_LITERALS && self.literals.len().is_multiple_of(GROUP) {
                 self.end_literals();
             }
@@ -64,17 +62,9 @@ impl Encoder {
         if self.literals.is_empty() {
             return;
         }
-        self.literals
-            .resize(self.literals.len().next_multiple_of(GROUP), 0);
-        put_varint(
-            &mut self.out,
-            (((self.literals.len() / GROUP) as u64) << 1) | 1,
-        );
-        bitpack::pack(
-            &mut self.out,
-            self.literals.iter().map(|&v| u64::from(v)),
-            self.width,
-        );
+        self.literals.resize(self.literals.len().next_multiple_of(GROUP), 0);
+        put_varint(&mut self.out, (((self.literals.len() / GROUP) as u64) << 1) | 1);
+        bitpack::pack(&mut self.out, self.literals.iter().map(|&v| u64::from(v)), self.width);
         self.literals.clear();
     }
 
@@ -156,9 +146,7 @@ pub(crate) fn decode(bytes: &[u8], n: usize, width: u32) -> Result<Vec<u32>> {
     while let Some(run) = runs.next()? {
         match run {
             Run::Repeated(v, count) => out.resize(out.len() + count, v),
-            Run::Packed(packed, count) => {
-                bitpack::unpack(packed, count, width, |v| out.push(v as u32))?
-            }
+            Run::Packed(packed, count) => bitpack::unpack(packed, count, width, |v| out.push(v as u32))?,
         }
     }
     Ok(out)
@@ -179,10 +167,7 @@ mod tests {
     /// The worked example of Parquet's specification: 0 to 7 in three bits.
     #[test]
     fn as_specified() {
-        assert_eq!(
-            encode(0..8, 3),
-            [0b11, 0b1000_1000, 0b1100_0110, 0b1111_1010]
-        );
+        assert_eq!(encode(0..8, 3), [0b11, 0b1000_1000, 0b1100_0110, 0b1111_1010]);
         assert_eq!(encode(std::iter::repeat_n(4, 100), 3), [200, 1, 4]);
     }
 

@@ -2,8 +2,8 @@
 
 use super::bitpack::{pack, packed_len, unpack, unpack_at, width_of};
 use super::{delta, hybrid};
-use crate::bytes::{put_varint, put_zigzag, Reader};
-use crate::error::{corrupt, Result};
+use crate::bytes::{Reader, put_varint, put_zigzag};
+use crate::error::{Result, corrupt};
 
 const CONSTANT: u8 = 0;
 const FRAME: u8 = 1;
@@ -40,11 +40,7 @@ pub(crate) fn encode(out: &mut Vec<u8>, values: &[i64], aligned: bool) {
         return put_zigzag(out, first);
     }
     let round = |width: u32| {
-        if aligned {
-            width.next_multiple_of(8)
-        } else {
-            width
-        }
+        if aligned { width.next_multiple_of(8) } else { width }
     };
     let width = round(width_of(max.wrapping_sub(min) as u64));
     let frame = packed_len(values.len(), width) + 11;
@@ -63,11 +59,7 @@ pub(crate) fn encode(out: &mut Vec<u8>, values: &[i64], aligned: bool) {
     out.push(FRAME);
     put_zigzag(out, min);
     out.push(width as u8);
-    pack(
-        out,
-        values.iter().map(|v| v.wrapping_sub(min) as u64),
-        width,
-    );
+    pack(out, values.iter().map(|v| v.wrapping_sub(min) as u64), width);
 }
 
 /// A dictionary stream if it takes fewer than `limit` bytes.
@@ -116,9 +108,7 @@ fn delta_estimate(values: &[i64]) -> usize {
             previous = v;
         }
         let min = deltas.iter().copied().min().unwrap_or(0);
-        let all = deltas
-            .iter()
-            .fold(0, |all, d| all | d.wrapping_sub(min) as u64);
+        let all = deltas.iter().fold(0, |all, d| all | d.wrapping_sub(min) as u64);
         total += 8 + packed_len(block.len(), width_of(all));
     }
     total
@@ -133,9 +123,7 @@ pub(crate) fn decode(reader: &mut Reader<'_>, n: usize) -> Result<Vec<i64>> {
         DELTA => delta::decode(reader, n),
         DICTIONARY => {
             let count = reader.count(MAX_DICTIONARY, "dictionary size")?;
-            let entries = (0..count)
-                .map(|_| reader.zigzag())
-                .collect::<Result<Vec<_>>>()?;
+            let entries = (0..count).map(|_| reader.zigzag()).collect::<Result<Vec<_>>>()?;
             let width = u32::from(reader.u8()?);
             let codes = hybrid::decode(reader.sized()?, n, width.min(32))?;
             codes
@@ -185,9 +173,9 @@ pub(crate) fn decode_range(reader: &mut Reader<'_>, n: usize, i: usize) -> Resul
                 Some(frame) => (0..=i).map(|i| frame.get(i)).collect::<Result<_>>()?,
                 None => decode(reader, n)?,
             };
-            let start = lengths[..i].iter().try_fold(0usize, |sum, &length| {
-                sum.checked_add(usize::try_from(length).ok()?)
-            });
+            let start = lengths[..i]
+                .iter()
+                .try_fold(0usize, |sum, &length| sum.checked_add(usize::try_from(length).ok()?));
             (start, lengths[i])
         }
     };

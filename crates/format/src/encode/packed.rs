@@ -5,8 +5,8 @@
 
 use super::bitpack::{pack, packed_len, width_of};
 use super::ints;
-use crate::bytes::{put_bytes, Reader};
-use crate::error::{corrupt, Result};
+use crate::bytes::{Reader, put_bytes};
+use crate::error::{Result, corrupt};
 use crate::strings::ByteVec;
 
 /// The widest worth while: at seven bits and more a compressor does better.
@@ -85,10 +85,7 @@ fn affixes(values: &ByteVec) -> Option<(usize, usize)> {
             break;
         }
     }
-    Some((
-        prefix.len(),
-        suffix.len().min(shortest.saturating_sub(prefix.len())),
-    ))
+    Some((prefix.len(), suffix.len().min(shortest.saturating_sub(prefix.len()))))
 }
 
 /// What all strings of a packed stream share.
@@ -136,9 +133,7 @@ impl<'a> Stream<'a> {
         let affixes = shared.prefix.len() + shared.suffix.len();
         let mut total = 0usize;
         for &length in &lengths {
-            let length = usize::try_from(length)
-                .ok()
-                .filter(|length| length + affixes <= limit);
+            let length = usize::try_from(length).ok().filter(|length| length + affixes <= limit);
             match length.and_then(|length| total.checked_add(length)) {
                 Some(sum) if sum <= limit => total = sum,
                 _ => return corrupt("string lengths exceed the memory limit"),
@@ -155,13 +150,7 @@ impl<'a> Stream<'a> {
 }
 
 /// Decodes string `i` of `n`, which are all that `reader` has, into `out`.
-pub(crate) fn decode_at(
-    reader: &mut Reader<'_>,
-    n: usize,
-    i: usize,
-    limit: usize,
-    out: &mut Vec<u8>,
-) -> Result<()> {
+pub(crate) fn decode_at(reader: &mut Reader<'_>, n: usize, i: usize, limit: usize, out: &mut Vec<u8>) -> Result<()> {
     let shared = Shared::read(reader)?;
     let (start, length) = ints::decode_range(reader, n, i)?;
     let (packed, width) = (reader.rest(), shared.width as usize);
@@ -215,9 +204,7 @@ pub(crate) fn decode(reader: &mut Reader<'_>, n: usize, limit: usize) -> Result<
         width,
     } = shared;
     let affixes = prefix.len() + suffix.len();
-    let size = n
-        .checked_mul(affixes)
-        .and_then(|bytes| bytes.checked_add(total));
+    let size = n.checked_mul(affixes).and_then(|bytes| bytes.checked_add(total));
     let Some(size) = size.filter(|&size| size <= limit) else {
         return corrupt("strings exceed the memory limit");
     };

@@ -1,14 +1,14 @@
 //! Byte strings: Parquet's delta-length and delta strings, and a dictionary.
 
-use hashbrown::hash_table::{Entry, HashTable};
 use hashbrown::DefaultHashBuilder;
+use hashbrown::hash_table::{Entry, HashTable};
 use std::hash::BuildHasher;
 
 use super::{bitpack::width_of, compress, hybrid, ints, packed};
-use crate::bytes::{put_varint, Reader};
-use crate::error::{corrupt, Error, Result};
-use crate::strings::ByteVec;
 use crate::Compression;
+use crate::bytes::{Reader, put_varint};
+use crate::error::{Error, Result, corrupt};
+use crate::strings::ByteVec;
 
 /// What memory is asked for.
 const WHAT: &str = "strings of a column";
@@ -31,18 +31,15 @@ pub(crate) fn name(tag: u8) -> &'static str {
 
 /// Bytes of strings that tell how the others are best encoded.
 const SAMPLE: usize = 16 << 10;
-/// Values that come so often each, on average, take less as codes than as anything else: what a compressor finds in them it finds in
-/// their codes, which are shorter.
+/// Values that come so often each, on average, take less as codes than as anything else: what a compressor finds in
+/// them it finds in their codes, which are shorter.
 const OFTEN: usize = 4;
 
-/// Appends a stream of `values` in the encoding that is smallest once compressed; of long columns without a dictionary, the one that is
-/// smallest for the first values.
+/// Appends a stream of `values` in the encoding that is smallest once compressed; of long columns without a dictionary,
+/// the one that is smallest for the first values.
 pub(crate) fn encode(out: &mut Vec<u8>, values: &ByteVec, compression: Compression) -> Result<()> {
     let dictionary = Dictionary::of(values)?;
-    if let Some(dictionary) = dictionary
-        .as_ref()
-        .filter(|d| d.entries.len() <= values.len() / OFTEN)
-    {
+    if let Some(dictionary) = dictionary.as_ref().filter(|d| d.entries.len() <= values.len() / OFTEN) {
         return append(out, dictionary.encode(compression)?);
     }
     let count = values.ends.partition_point(|&end| end as usize <= SAMPLE);
@@ -88,12 +85,7 @@ pub(crate) fn splits(tag: u8) -> bool {
 }
 
 /// Appends a stream of `values`, packed if `tag` says so and they can be, else plain.
-pub(crate) fn encode_as(
-    out: &mut Vec<u8>,
-    values: &ByteVec,
-    tag: u8,
-    compression: Compression,
-) -> Result<()> {
+pub(crate) fn encode_as(out: &mut Vec<u8>, values: &ByteVec, tag: u8, compression: Compression) -> Result<()> {
     let packed = match tag {
         PACKED => packed::encode(values, usize::MAX)?,
         _ => None,
@@ -108,11 +100,7 @@ pub(crate) fn encode_as(
 }
 
 /// Appends distinct strings: plain or delta strings.
-pub(crate) fn encode_small(
-    out: &mut Vec<u8>,
-    values: &ByteVec,
-    compression: Compression,
-) -> Result<()> {
+pub(crate) fn encode_small(out: &mut Vec<u8>, values: &ByteVec, compression: Compression) -> Result<()> {
     let (mut plain, mut delta) = (Vec::new(), Vec::new());
     encode_plain(&mut plain, values, compression != Compression::None)?;
     encode_delta(&mut delta, values, compression != Compression::None)?;
@@ -140,11 +128,7 @@ fn encode_delta(out: &mut Vec<u8>, values: &ByteVec, aligned: bool) -> Result<()
     let (mut prefixes, mut suffixes, mut data) = (Vec::new(), Vec::new(), Vec::new());
     let mut previous: &[u8] = &[];
     for value in values.iter() {
-        let shared = previous
-            .iter()
-            .zip(value)
-            .take_while(|(a, b)| a == b)
-            .count();
+        let shared = previous.iter().zip(value).take_while(|(a, b)| a == b).count();
         prefixes.push(shared as i64);
         suffixes.push((value.len() - shared) as i64);
         amax_memory::extend(&mut data, &value[shared..], WHAT)?;
@@ -254,13 +238,7 @@ pub(crate) fn decode(reader: &mut Reader<'_>, n: usize, limit: usize) -> Result<
 }
 
 /// Decodes string `i` of `n` into `out`.
-pub(crate) fn decode_at(
-    reader: &mut Reader<'_>,
-    n: usize,
-    i: usize,
-    limit: usize,
-    out: &mut Vec<u8>,
-) -> Result<()> {
+pub(crate) fn decode_at(reader: &mut Reader<'_>, n: usize, i: usize, limit: usize, out: &mut Vec<u8>) -> Result<()> {
     let mut ahead = *reader;
     if ahead.u8()? == PACKED {
         return packed::decode_at(&mut ahead, n, i, limit, out);
@@ -274,13 +252,9 @@ pub(crate) fn decode_at(
     Ok(())
 }
 
-/// Where the `n` plain strings of a stream begin, with `ends` set to where from there each ends; `None` if they are encoded otherwise.
-pub(crate) fn plain(
-    bytes: &[u8],
-    n: usize,
-    limit: usize,
-    ends: &mut Vec<u32>,
-) -> Result<Option<usize>> {
+/// Where the `n` plain strings of a stream begin, with `ends` set to where from there each ends; `None` if they are
+/// encoded otherwise.
+pub(crate) fn plain(bytes: &[u8], n: usize, limit: usize, ends: &mut Vec<u32>) -> Result<Option<usize>> {
     let mut reader = Reader::new(bytes);
     if reader.u8()? != PLAIN {
         return Ok(None);
@@ -293,12 +267,7 @@ pub(crate) fn plain(
 }
 
 /// Decodes exactly `n` strings behind `out`, and advances `reader`, if they are plain; else leaves both.
-pub(crate) fn append_plain(
-    reader: &mut Reader<'_>,
-    n: usize,
-    limit: usize,
-    out: &mut ByteVec,
-) -> Result<bool> {
+pub(crate) fn append_plain(reader: &mut Reader<'_>, n: usize, limit: usize, out: &mut ByteVec) -> Result<bool> {
     let mut ahead = *reader;
     if ahead.u8()? != PLAIN {
         return Ok(false);
@@ -309,9 +278,7 @@ pub(crate) fn append_plain(
         return Err(Error::Limit("4 GiB of values in one column"));
     }
     amax_memory::extend(&mut out.data, ahead.bytes(total)?, WHAT)?;
-    out.ends[first..]
-        .iter_mut()
-        .for_each(|end| *end += base as u32);
+    out.ends[first..].iter_mut().for_each(|end| *end += base as u32);
     *reader = ahead;
     Ok(true)
 }
@@ -337,8 +304,7 @@ pub(crate) fn decode_entries(reader: &mut Reader<'_>, n: usize, limit: usize) ->
             let mut start = 0;
             for (&prefix, &suffix) in prefixes.iter().zip(&suffixes) {
                 let end = out.data.len();
-                let (Ok(prefix), Ok(suffix)) = (usize::try_from(prefix), usize::try_from(suffix))
-                else {
+                let (Ok(prefix), Ok(suffix)) = (usize::try_from(prefix), usize::try_from(suffix)) else {
                     return corrupt("negative string length");
                 };
                 if prefix > end - start {
@@ -360,12 +326,7 @@ pub(crate) fn decode_entries(reader: &mut Reader<'_>, n: usize, limit: usize) ->
 }
 
 /// Appends the running ends of `n` strings whose lengths come next; returns their total.
-fn read_ends(
-    reader: &mut Reader<'_>,
-    n: usize,
-    limit: usize,
-    ends: &mut Vec<u32>,
-) -> Result<usize> {
+fn read_ends(reader: &mut Reader<'_>, n: usize, limit: usize, ends: &mut Vec<u32>) -> Result<usize> {
     let limit = limit.min(u32::MAX as usize);
     let (mut total, mut sound) = (0usize, true);
     ints::each(reader, n, |length| {

@@ -2,11 +2,12 @@
 
 use super::{bitpack, hybrid, ints, strings};
 use crate::bytes::Reader;
-use crate::error::{corrupt, Result};
+use crate::error::{Result, corrupt};
 use crate::kind::Kind;
-use crate::scalar::{of_bytes, Scalar};
+use crate::scalar::{Scalar, of_bytes};
 
-/// Where the strings of a block of `n` begin, with `ends` set to where from there each ends, if they are stored as they are.
+/// Where the strings of a block of `n` begin, with `ends` set to where from there each ends, if they are stored as they
+/// are.
 pub(crate) fn plain_strings(
     bytes: &[u8],
     kind: Kind,
@@ -52,9 +53,7 @@ pub(crate) fn decode_at<'a>(
 /// Value `i` of `n` floats of `N` bytes.
 pub(crate) fn float_at<const N: usize>(bytes: &[u8], n: usize, i: usize) -> Result<[u8; N]> {
     match n.checked_mul(N) {
-        Some(total) if i < n && bytes.len() == total => {
-            Ok(std::array::from_fn(|k| bytes[k * n + i]))
-        }
+        Some(total) if i < n && bytes.len() == total => Ok(std::array::from_fn(|k| bytes[k * n + i])),
         _ => corrupt("value past the end of its block"),
     }
 }

@@ -3,11 +3,11 @@
 use super::strings::{self, Decoded};
 use super::value::{bools, scale_of};
 use super::{hybrid, ints};
+use crate::Compression;
 use crate::bytes::Reader;
-use crate::error::{corrupt, Result};
+use crate::error::{Result, corrupt};
 use crate::kind::Kind;
 use crate::values::Values;
-use crate::Compression;
 
 /// Encodes the values of a column.
 pub(crate) fn encode(values: &Values, compression: Compression) -> Result<Vec<u8>> {
@@ -41,11 +41,7 @@ pub(crate) fn splits(encoding: u8) -> bool {
 }
 
 /// Encodes a block of strings like the whole column.
-pub(crate) fn encode_as(
-    values: &Values,
-    encoding: u8,
-    compression: Compression,
-) -> Result<Vec<u8>> {
+pub(crate) fn encode_as(values: &Values, encoding: u8, compression: Compression) -> Result<Vec<u8>> {
     let Values::Bytes(values) = values else {
         return corrupt("an encoding of strings for other values");
     };
@@ -62,8 +58,7 @@ fn encode_ints(out: &mut Vec<u8>, values: &[i64], aligned: bool) {
         let mut other = Vec::new();
         ints::encode(&mut other, values, true);
         let stored = |raw: &[u8]| {
-            super::compress::compress(raw, Compression::Snappy)
-                .map_or(raw.len(), |(_, stored)| stored.len())
+            super::compress::compress(raw, Compression::Snappy).map_or(raw.len(), |(_, stored)| stored.len())
         };
         if stored(&other) < stored(&out[start..]) {
             out.truncate(start);
@@ -84,9 +79,7 @@ fn join<const N: usize>(reader: &mut Reader<'_>, n: usize) -> Result<Vec<[u8; N]
         return corrupt("too many values");
     };
     let bytes = reader.bytes(total)?;
-    Ok((0..n)
-        .map(|i| std::array::from_fn(|k| bytes[k * n + i]))
-        .collect())
+    Ok((0..n).map(|i| std::array::from_fn(|k| bytes[k * n + i])).collect())
 }
 
 /// Decodes exactly `n` values of a column of `kind`; strings take at most `limit` bytes.
@@ -108,18 +101,8 @@ pub(crate) fn decode(bytes: &[u8], kind: Kind, n: usize, limit: usize) -> Result
             Decoded::Plain(strings) => Values::Bytes(strings),
             Decoded::Dictionary { entries, codes } => Values::Dictionary { entries, codes },
         },
-        Kind::Float4 => Values::Float4(
-            join(&mut reader, n)?
-                .into_iter()
-                .map(u32::from_le_bytes)
-                .collect(),
-        ),
-        Kind::Float8 => Values::Float8(
-            join(&mut reader, n)?
-                .into_iter()
-                .map(u64::from_le_bytes)
-                .collect(),
-        ),
+        Kind::Float4 => Values::Float4(join(&mut reader, n)?.into_iter().map(u32::from_le_bytes).collect()),
+        Kind::Float8 => Values::Float8(join(&mut reader, n)?.into_iter().map(u64::from_le_bytes).collect()),
         Kind::Rest => {
             let count = reader.count(bytes.len(), "overflow key count")?;
             let keys = strings::decode_entries(&mut reader, count, limit)?;
@@ -148,13 +131,7 @@ pub(crate) fn decode(bytes: &[u8], kind: Kind, n: usize, limit: usize) -> Result
 }
 
 /// Decodes `n` values of a column of `kind`, a block, behind those of the blocks before.
-pub(crate) fn append(
-    all: &mut Values,
-    bytes: &[u8],
-    kind: Kind,
-    n: usize,
-    limit: usize,
-) -> Result<()> {
+pub(crate) fn append(all: &mut Values, bytes: &[u8], kind: Kind, n: usize, limit: usize) -> Result<()> {
     if let Values::Bytes(all) = all {
         let mut reader = Reader::new(bytes);
         if strings::append_plain(&mut reader, n, limit, all)? {

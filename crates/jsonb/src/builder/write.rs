@@ -4,8 +4,8 @@
 //! then thrown away.
 
 use super::recorded::{Kind, Node, Recorded, WHAT};
-use crate::layout::*;
 use crate::Error;
+use crate::layout::*;
 
 /// A container being written.
 #[derive(Clone, Copy, Debug)]
@@ -40,9 +40,7 @@ impl Recorded {
         let base = out.len();
         let root = self.nodes[0];
         match root.kind {
-            Kind::Array | Kind::Object | Kind::Sorted => {
-                stack.push(self.begin_container(out, base, 0))
-            }
+            Kind::Array | Kind::Object | Kind::Sorted => stack.push(self.begin_container(out, base, 0)),
             Kind::Raw => out.extend_from_slice(self.bytes(root)),
             _ => {
                 let mut wrapper = Pending::new(Kind::Array, 0..0, out.len());

@@ -1,6 +1,6 @@
 //! Numerics as their base-10000 digits, for arithmetic on numbers of any size.
 
-use super::{header, split, Form, MAX_SCALE, NAN, NBASE, NINF, PINF};
+use super::{Form, MAX_SCALE, NAN, NBASE, NINF, PINF, header, split};
 use crate::Error;
 
 /// A payload taken apart.
@@ -44,18 +44,12 @@ pub fn read(payload: &[u8]) -> Option<Value<'_>> {
         Form::Special(_) => {
             return Some(match u16::from_le_bytes(*payload.first_chunk()?) {
                 NAN => Value::NaN,
-                sign => Value::Infinity {
-                    negative: sign == NINF,
-                },
-            })
+                sign => Value::Infinity { negative: sign == NINF },
+            });
         }
         Form::Finite(parts) => parts,
     };
-    if parts
-        .digits
-        .iter()
-        .any(|digit| u16::from_le_bytes(*digit) >= NBASE)
-    {
+    if parts.digits.iter().any(|digit| u16::from_le_bytes(*digit) >= NBASE) {
         return None;
     }
     let mut digits = parts.digits;
@@ -79,13 +73,7 @@ pub fn read(payload: &[u8]) -> Option<Value<'_>> {
 ///
 /// # Errors
 /// [`Error::NumericOverflow`] if weight or display scale do not fit; `out` is then unchanged.
-pub fn write(
-    negative: bool,
-    weight: i32,
-    dscale: u16,
-    digits: &[u16],
-    out: &mut Vec<u8>,
-) -> Result<(), Error> {
+pub fn write(negative: bool, weight: i32, dscale: u16, digits: &[u16], out: &mut Vec<u8>) -> Result<(), Error> {
     let leading = digits.iter().take_while(|&&digit| digit == 0).count();
     let digits = &digits[leading..];
     let trailing = digits.iter().rev().take_while(|&&digit| digit == 0).count();

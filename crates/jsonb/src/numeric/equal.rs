@@ -1,6 +1,6 @@
 //! Equal numbers, whatever decimals they display: 1 and 1.00.
 
-use super::{read, Value};
+use super::{Value, read};
 
 /// A number without zeros at the end of its decimals; equal numbers are the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +62,7 @@ pub fn equal(a: &[u8], b: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{decode, from_text, Number};
+    use super::super::{Number, decode, from_text};
     use super::*;
 
     #[test]

@@ -11,8 +11,8 @@ mod digits;
 mod equal;
 mod text;
 
-pub use digits::{infinity, nan, read, write, Digits, Value};
-pub use equal::{equal, reduced, Reduced};
+pub use digits::{Digits, Value, infinity, nan, read, write};
+pub use equal::{Reduced, equal, reduced};
 pub(crate) use text::parse;
 pub use text::{from_text, to_text, write_text};
 
@@ -90,7 +90,7 @@ fn split(payload: &[u8]) -> Option<Form<'_>> {
                 PINF => Some(Form::Special("Infinity")),
                 NINF => Some(Form::Special("-Infinity")),
                 _ => None,
-            }
+            };
         }
         sign => {
             let (weight, digits) = words.split_first()?;
@@ -108,9 +108,7 @@ fn split(payload: &[u8]) -> Option<Form<'_>> {
 /// Whether the headers are whole; digits are not looked at.
 #[inline]
 pub(crate) fn check(payload: &[u8]) -> Result<(), Error> {
-    let header = payload
-        .first_chunk::<2>()
-        .map(|header| u16::from_le_bytes(*header));
+    let header = payload.first_chunk::<2>().map(|header| u16::from_le_bytes(*header));
     match header {
         Some(header) if payload.len().is_multiple_of(2) => match header & SIGN_MASK {
             SHORT => Ok(()),
@@ -263,8 +261,7 @@ fn encode(negative: bool, magnitude: u128, fraction: usize, dscale: u16, out: &m
 fn header(negative: bool, dscale: u16, weight: i32, out: &mut Vec<u8>) {
     if fits_short(dscale, weight) {
         let sign = if negative { SHORT_SIGN } else { 0 };
-        let word =
-            SHORT | sign | dscale << SHORT_DSCALE_SHIFT | (weight as u16 & SHORT_WEIGHT_MASK);
+        let word = SHORT | sign | dscale << SHORT_DSCALE_SHIFT | (weight as u16 & SHORT_WEIGHT_MASK);
         out.extend_from_slice(&word.to_le_bytes());
     } else {
         let word = if negative { NEG } else { 0 } | dscale;

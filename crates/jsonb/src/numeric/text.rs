@@ -1,6 +1,6 @@
 //! Numerics as text (`set_var_from_str`, `get_str_from_var`).
 
-use super::{header, split, Form, Parts, DEC_DIGITS, MAX_SCALE, NAN, NBASE, NINF, PINF};
+use super::{DEC_DIGITS, Form, MAX_SCALE, NAN, NBASE, NINF, PINF, Parts, header, split};
 use crate::Error;
 
 /// A numeric payload as `numeric_out` prints it.
@@ -62,9 +62,7 @@ pub fn write_text(payload: &[u8], out: &mut String) -> Result<(), Error> {
 impl Parts<'_> {
     /// The digit `place` places after the first, zero outside of those stored.
     fn digit(&self, place: i32) -> Result<u16, Error> {
-        let digit = usize::try_from(place)
-            .ok()
-            .and_then(|place| self.digits.get(place));
+        let digit = usize::try_from(place).ok().and_then(|place| self.digits.get(place));
         match digit.map_or(0, |digit| u16::from_le_bytes(*digit)) {
             digit if digit < NBASE => Ok(digit),
             _ => Err(Error::Corrupt("numeric digit out of range")),
@@ -139,12 +137,7 @@ pub(crate) fn parse(text: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
     let dscale = dscale as u16;
 
     // Significant decimals, the power of ten of the first one, and their split into digits.
-    let decimals = || {
-        whole
-            .iter()
-            .chain(fraction)
-            .map(|byte| u16::from(byte - b'0'))
-    };
+    let decimals = || whole.iter().chain(fraction).map(|byte| u16::from(byte - b'0'));
     let count = whole.len() + fraction.len();
     let leading = decimals().take_while(|&decimal| decimal == 0).count();
     if leading == count {
