@@ -33,6 +33,8 @@ from twins import Mismatch, shorten
 CLIENTS = 4
 FIRST = 250  # rows of a client at the beginning
 SHARED = 5  # rows that all clients count up
+MOST_ROWS = 600  # a client that has more deletes some, so that a round takes as long after a thousand as at first
+MOST_BATCHES = 30
 
 SETUP = f"""
 CREATE EXTENSION amax;
@@ -118,7 +120,7 @@ class Client:
     def transaction(self):
         rng = self.rng
         if rng.random() < 0.2:
-            return self.load_batch()
+            return self.delete_batch() if len(self.batches) > MOST_BATCHES else self.load_batch()
         rows = dict(self.rows)
         added = [0] * (SHARED + 1)
         self.execute(f"BEGIN ISOLATION LEVEL {rng.choice(['READ COMMITTED', 'READ COMMITTED', 'REPEATABLE READ'])}")
@@ -154,6 +156,8 @@ class Client:
         rng = self.rng
         draw = rng.random()
         some = rng.sample(sorted(rows), min(len(rows), rng.randrange(1, 8))) if rows else []
+        if draw < 0.30 and len(rows) > MOST_ROWS:
+            some, draw = rng.sample(sorted(rows), 50), 0.60
         ids = ", ".join(map(str, some))
         if draw < 0.30 or not some:
             count = rng.choice([1, 1, 3, 10, 40])
@@ -215,6 +219,18 @@ class Client:
         self.maybe[number] = count
         self.execute("COMMIT")
         self.batches[number] = self.maybe.pop(number)
+
+    def delete_batch(self):
+        """The oldest one, all of its rows or, if that is rolled back, none."""
+        number = min(self.batches)
+        self.execute("BEGIN")
+        self.expect(self.batches[number], f"DELETE FROM {'trail' if number % 2 else 'batch'} WHERE client = {self.number} AND number = {number}")
+        if self.rng.random() < 0.25:
+            self.execute("ROLLBACK")
+            return
+        self.maybe[number] = self.batches.pop(number)
+        self.execute("COMMIT")
+        del self.maybe[number]
 
     def settle(self, control, found_prepared):
         """After recovery: makes up our mind about the transaction whose end nobody reported."""
