@@ -5,10 +5,10 @@
 //! compiling for the few rows they hand up costs more than it can save, and a session that has loaded LLVM has every
 //! later parallel worker load it.
 
-use super::aggregate_plan::AGGREGATE_SCAN;
-use super::fetch_plan;
-use super::tree::nodes;
-use super::unnest_plan::is_ours;
+use super::aggregate::plan::AGGREGATE_SCAN;
+use super::expr::tree::nodes;
+use super::fetch::plan::SCAN as FETCH_SCAN;
+use super::unnest::plan::is_ours;
 use pgrx::pg_sys::NodeTag::*;
 use pgrx::pg_sys::*;
 
@@ -47,6 +47,6 @@ unsafe fn cost_of_ours(plan: *mut Plan) -> f64 {
 
 unsafe fn is_our_node(plan: *mut Node) -> bool {
     let methods = (*(plan as *mut CustomScan)).methods;
-    let others = [&AGGREGATE_SCAN.0, &fetch_plan::SCAN.0];
+    let others = [&AGGREGATE_SCAN.0, &FETCH_SCAN.0];
     is_ours(plan) || others.iter().any(|&m| std::ptr::eq(methods, m))
 }

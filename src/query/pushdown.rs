@@ -3,11 +3,11 @@
 //! only its value goes up, through joins, sorts, windows, set-returning functions and aggregates. Paths are strict, so
 //! it does not matter on which side of an outer join they are computed.
 
-use super::path::{JsonPath, path_of, question_of};
-use super::plan::columnar_share;
-use super::tree::{equal, is_a, make, nodes, rewrite, walk};
-use super::unnest_plan::unnesting;
-use super::unnest_select::move_to_from;
+use super::expr::path::{JsonPath, path_of, question_of};
+use super::expr::tree::{equal, is_a, make, nodes, rewrite, walk};
+use super::scan::plan::columnar_share;
+use super::unnest::plan::unnesting;
+use super::unnest::select::move_to_from;
 use crate::guc;
 use amax_format::Question;
 use pgrx::pg_sys;
@@ -198,7 +198,7 @@ impl Wrapper {
                 condition
             }
         });
-        super::tree::list(conditions.collect::<Vec<_>>()) as *mut pg_sys::Node
+        super::expr::tree::list(conditions.collect::<Vec<_>>()) as *mut pg_sys::Node
     }
 }
 

@@ -1,10 +1,11 @@
 //! The scan's callbacks for PostgreSQL's executor.
 
-use super::{Node, Scan, of, parallel};
+use super::parallel;
+use super::shape::Shape;
+use super::state::{Node, Scan, of};
 use crate::pg::snapshot::predicate_lock;
-use crate::query::methods::ExecMethods;
-use crate::query::shape::Shape;
-use crate::query::tree::{make, project};
+use crate::query::expr::tree::{make, project};
+use crate::query::plan::methods::ExecMethods;
 use pgrx::PgMemoryContexts;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -22,7 +23,7 @@ pub static METHODS: ExecMethods = ExecMethods(pg_sys::CustomExecMethods {
     ReInitializeDSMCustomScan: Some(parallel::reinitialize_dsm),
     InitializeWorkerCustomScan: Some(parallel::initialize_worker),
     ShutdownCustomScan: Some(parallel::shutdown),
-    ExplainCustomScan: Some(crate::query::explain::scan),
+    ExplainCustomScan: Some(super::explain::scan),
 });
 
 #[pg_guard]
@@ -58,7 +59,7 @@ unsafe extern "C-unwind" fn exec(node: *mut pg_sys::CustomScanState) -> *mut pg_
     let epq = (*(*node).ss.ps.state).es_epq_active;
     let forward = (*(*node).ss.ps.state).es_direction >= 0;
     // What unnests is in no query whose rows may be rechecked.
-    let found = if epq.is_null() || scan.arrays.is_some() {
+    let found = if epq.is_null() || !scan.is_flat() {
         if scan.joins.news() {
             scan.hear_of_joins();
         }
@@ -74,7 +75,7 @@ unsafe extern "C-unwind" fn exec(node: *mut pg_sys::CustomScanState) -> *mut pg_
     }
     scan.rows.fill(&scan.output);
     #[cfg(feature = "test_hooks")]
-    crate::query::mutants::lose_column(scan.rows.scan_slot);
+    super::mutants::lose_column(scan.rows.scan_slot);
     let projection = (*node).ss.ps.ps_ProjInfo;
     if projection.is_null() {
         return scan.rows.scan_slot;

@@ -1,8 +1,8 @@
 //! A scan by several processes.
 
 use super::shared::Shared;
-use super::{Scan, of};
-use crate::query::source::{Position, Source, is_worker};
+use super::source::{Position, Source, is_worker};
+use super::state::{Scan, of};
 use crate::storage::meta::logical_blocks;
 use pgrx::pg_sys;
 use pgrx::prelude::*;

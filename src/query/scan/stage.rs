@@ -1,6 +1,6 @@
 //! Where a scan is in the table's rows, and in the elements of their arrays.
 
-use crate::query::columns::LeafColumns;
+use crate::query::batch::columns::LeafColumns;
 use amax_exec::Expr;
 use pgrx::pg_sys;
 use std::rc::Rc;

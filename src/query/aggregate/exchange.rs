@@ -1,0 +1,449 @@
+//! Rows sent between the processes of a parallel aggregate, so that each group, or each of the distinct values that are
+//! counted, is known to one of them only.
+//!
+//! Where groups are few, each process has all of them, and the leader merges them at the end. When one of the processes
+//! finds that they are many, which would be to merge as much as was aggregated, it turns the *exchange* on, for all:
+//! each divides what it has, and from then on sends the rows that belong to others. A queue (shm_mq.c) leads from each
+//! process to each other one. Nobody ends before it has all that the others have sent; whoever waits reads what comes
+//! meanwhile. No process waits for another in any other way until then, or none could be sure that it goes on.
+
+use super::rows::{Inputs, merge, raise};
+use crate::guc;
+use crate::query::scan::source::is_worker;
+use crate::storage::shm;
+use amax_exec::{Aggregator, By, Rows, rows};
+use pgrx::pg_sys;
+use pgrx::prelude::*;
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+/// Bytes of all queues that lead to one process.
+const QUEUES: usize = 1 << 20;
+/// Rows of a message: few enough that it mostly is far shorter than a queue, and so is neither cut into pieces nor put
+/// together again.
+const ROWS: usize = 1024;
+/// Bytes that may wait for a process that has no room for them; one that is only starting gets that far behind.
+const WAITING: usize = 8 << 20;
+
+/// What the processes of a parallel aggregate share: this, then the queues.
+#[repr(C)]
+pub struct Room {
+    /// Processes that there is room for: the leader, and the workers that were planned.
+    places: u32,
+    /// Those that take part: as many as have been started; 0 as long as the leader does not know.
+    parts: AtomicU32,
+    /// One of the following.
+    state: AtomicU32,
+    /// Whether the leader has left out groups, so that workers may have a part of them.
+    narrowed: AtomicBool,
+    queue: usize,
+}
+
+/// Each process has its own groups, so far.
+const OPEN: u32 = 0;
+/// It stays so, as one has ended.
+const OFF: u32 = 1;
+const BY_KEYS: u32 = 2;
+const BY_VALUES: u32 = 3;
+
+/// Bytes of shared memory for so many workers; without any if there is not enough.
+pub unsafe fn size(workers: usize) -> usize {
+    let places = workers + 1;
+    let queues = places * (places - 1) * queue_size(places);
+    size_of::<Room>() + if shm::there_is_room(queues) { queues } else { 0 }
+}
+
+fn queue_size(places: usize) -> usize {
+    (QUEUES / places).next_multiple_of(64)
+}
+
+impl Room {
+    /// For the queries' processes, with the leader in the first place; `size` is as [`size`] said.
+    pub unsafe fn init(room: *mut Room, workers: usize, size: usize) {
+        let there = size > size_of::<Room>();
+        let places = if there { workers + 1 } else { 1 };
+        room.write(Room {
+            places: places as u32,
+            parts: AtomicU32::new(0),
+            state: AtomicU32::new(OPEN),
+            narrowed: AtomicBool::new(false),
+            queue: queue_size(places),
+        });
+        for from in 0..places {
+            for to in (0..places).filter(|&to| to != from) {
+                pg_sys::shm_mq_create(Self::queue(room, from, to).cast(), (*room).queue);
+            }
+        }
+    }
+
+    /// Leaves it off.
+    pub unsafe fn turn_off(room: *mut Room) {
+        (*room).state.store(OFF, Ordering::Release);
+    }
+
+    unsafe fn queue(room: *mut Room, from: usize, to: usize) -> *mut pg_sys::shm_mq {
+        let others = (*room).places as usize - 1;
+        let at = from * others + to - usize::from(to > from);
+        let first = room.add(1) as *mut u8;
+        first.add(at * (*room).queue) as *mut pg_sys::shm_mq
+    }
+}
+
+/// The queues to and from another process.
+struct Lane {
+    to: *mut pg_sys::shm_mq_handle,
+    from: *mut pg_sys::shm_mq_handle,
+    /// Messages that had no room yet, the first of them perhaps sent in part.
+    waiting: VecDeque<Vec<u8>>,
+    bytes: usize,
+    /// What has come of something that is longer than a message.
+    partial: Vec<u8>,
+    /// Whether all has come that will.
+    ended: bool,
+}
+
+/// What a message begins with.
+#[derive(Clone, Copy, PartialEq)]
+#[repr(u8)]
+enum Kind {
+    /// More of it follows.
+    Part,
+    Rows,
+    Groups,
+    End,
+}
+
+impl Kind {
+    fn of(byte: u8) -> Kind {
+        let kinds = [Kind::Part, Kind::Rows, Kind::Groups, Kind::End];
+        kinds[usize::from(byte)]
+    }
+}
+
+/// A process's part in it.
+pub struct Exchange {
+    room: *mut Room,
+    /// In the leader.
+    leads: *mut pg_sys::ParallelContext,
+    me: u32,
+    lanes: Vec<Option<Lane>>,
+    /// Once it is on.
+    by: Option<By>,
+    /// Rows that were aggregated before.
+    rows: usize,
+    pub received: u64,
+    /// Most bytes that a worker's groups take before they go to the leader.
+    limit: usize,
+    /// Whether some have gone, so that the leader knows some of them too.
+    pub spilled: bool,
+}
+
+impl Exchange {
+    /// Takes the place of this process, which may lead others; None if there is room for no other. The query's memory
+    /// context has to be the current one.
+    pub unsafe fn join(room: *mut Room, leads: *mut pg_sys::ParallelContext, limit: usize) -> Option<Exchange> {
+        let me = (pg_sys::ParallelWorkerNumber + 1) as usize;
+        let places = (*room).places as usize;
+        if places < 2 {
+            return None;
+        }
+        let lane = |other: usize| {
+            (other != me).then(|| {
+                let (to, from) = (Room::queue(room, me, other), Room::queue(room, other, me));
+                pg_sys::shm_mq_set_sender(to, pg_sys::MyProc);
+                pg_sys::shm_mq_set_receiver(from, pg_sys::MyProc);
+                let attach = |queue| pg_sys::shm_mq_attach(queue, std::ptr::null_mut(), std::ptr::null_mut());
+                Lane {
+                    to: attach(to),
+                    from: attach(from),
+                    waiting: VecDeque::new(),
+                    bytes: 0,
+                    partial: Vec::new(),
+                    ended: false,
+                }
+            })
+        };
+        let lanes = (0..places).map(lane).collect();
+        Some(Exchange {
+            room,
+            leads,
+            me: me as u32,
+            lanes,
+            by: None,
+            rows: 0,
+            received: 0,
+            limit,
+            spilled: false,
+        })
+    }
+
+    /// Lets go of the queues, before the shared memory goes or is begun anew.
+    pub unsafe fn leave(self) {
+        for lane in self.lanes.into_iter().flatten() {
+            pg_sys::shm_mq_detach(lane.to);
+            pg_sys::shm_mq_detach(lane.from);
+        }
+    }
+
+    /// In the leader, when it begins to read: the workers have been started.
+    pub unsafe fn started(&self) {
+        let parts = &(*self.room).parts;
+        if parts.load(Ordering::Relaxed) != 0 {
+            return;
+        }
+        let workers = (*self.leads).nworkers_launched as usize;
+        for (number, lane) in self.lanes.iter().flatten().take(workers).enumerate() {
+            let worker = (*(*self.leads).worker.add(number)).bgwhandle;
+            pg_sys::shm_mq_set_handle(lane.to, worker);
+            pg_sys::shm_mq_set_handle(lane.from, worker);
+        }
+        parts.store(1 + workers as u32, Ordering::Release);
+    }
+
+    /// By what rows are exchanged, if they are.
+    pub fn by(&self) -> Option<By> {
+        self.by
+    }
+
+    /// After the last row: whether what this process has of its groups is all there is. What the leader leaves out of a
+    /// pass it leaves out before it divides it, too.
+    pub unsafe fn groups_are_complete(&self) -> bool {
+        self.by == Some(By::Keys) && !(*self.room).narrowed.load(Ordering::Acquire)
+    }
+
+    /// Adds rows, here or to those they belong to, and what has come from them.
+    pub unsafe fn add(&mut self, inputs: &Inputs, aggregator: &mut Aggregator, batch: &Rows) {
+        if self.by.is_none() {
+            self.decide(aggregator);
+        }
+        let Some(by) = self.by else {
+            self.rows += batch.len;
+            return inputs.add(aggregator, batch);
+        };
+        let parts = (*self.room).parts.load(Ordering::Acquire);
+        let mut of_parts = vec![Vec::new(); parts as usize];
+        let owners = rows::owners(&inputs.shared(by, aggregator, batch), batch.len, parts);
+        for (row, owner) in owners.into_iter().enumerate() {
+            of_parts[owner as usize].push(row as u32);
+        }
+        for (part, rows) in of_parts.into_iter().enumerate() {
+            if rows.is_empty() {
+                continue;
+            }
+            if part as u32 == self.me {
+                inputs.add(aggregator, &batch.pick(&rows));
+                continue;
+            }
+            for rows in rows.chunks(ROWS) {
+                let mut message = vec![Kind::Rows as u8];
+                let written = batch.write(rows, &mut message);
+                written.unwrap_or_else(|e| raise(e));
+                self.send(part, message);
+            }
+            self.make_room(part, inputs, aggregator);
+        }
+        self.receive(inputs, aggregator);
+    }
+
+    /// Turns it on if that is worth it, or if somebody else has.
+    unsafe fn decide(&mut self, aggregator: &mut Aggregator) {
+        let Room { parts, state, .. } = &*self.room;
+        let parts = parts.load(Ordering::Acquire);
+        if parts < 2 {
+            return;
+        }
+        if state.load(Ordering::Acquire) == OPEN {
+            let Some(by) = aggregator.share(self.rows, guc::exchange_threshold_bytes()) else {
+                return;
+            };
+            let on = match by {
+                By::Keys => BY_KEYS,
+                By::Values => BY_VALUES,
+            };
+            // Whoever comes first decides.
+            let _ = state.compare_exchange(OPEN, on, Ordering::AcqRel, Ordering::Acquire);
+        }
+        let by = match state.load(Ordering::Acquire) {
+            BY_KEYS => By::Keys,
+            BY_VALUES => By::Values,
+            _ => return,
+        };
+        self.by = Some(by);
+        let divided = aggregator.divide(by, parts, self.me);
+        for (part, groups) in divided.unwrap_or_else(|e| raise(e)) {
+            self.send_groups(part as usize, &groups);
+        }
+    }
+
+    /// After the last row: until all have sent all. It can no longer be turned on then.
+    pub unsafe fn finish(&mut self, inputs: &Inputs, aggregator: &mut Aggregator) {
+        if !self.stay_out(aggregator) {
+            return;
+        }
+        // Rows that it leaves out from now on are of groups that nobody else has.
+        if aggregator.is_narrowed() {
+            (*self.room).narrowed.store(true, Ordering::Release);
+        }
+        let parts = (*self.room).parts.load(Ordering::Acquire) as usize;
+        let mut others: Vec<usize> = (0..parts).filter(|&part| part as u32 != self.me).collect();
+        // What comes now may be too much for a worker's memory: the leader is told last.
+        let last = if is_worker() { Some(others.remove(0)) } else { None };
+        for part in others {
+            self.send(part, vec![Kind::End as u8]);
+        }
+        while self.lanes.iter().take(parts).flatten().any(|lane| !lane.ended) {
+            self.step(inputs, aggregator);
+        }
+        if let Some(leader) = last {
+            self.send(leader, vec![Kind::End as u8]);
+        }
+        while self.lanes.iter().flatten().any(|lane| !lane.waiting.is_empty()) {
+            self.step(inputs, aggregator);
+        }
+    }
+
+    /// Before this process waits for another in any other way. False if the exchange is off for good; otherwise this
+    /// one takes part.
+    pub unsafe fn stay_out(&mut self, aggregator: &mut Aggregator) -> bool {
+        let state = &(*self.room).state;
+        let _ = state.compare_exchange(OPEN, OFF, Ordering::AcqRel, Ordering::Acquire);
+        if self.by.is_none() {
+            self.decide(aggregator);
+        }
+        self.by.is_some()
+    }
+
+    fn send_groups(&mut self, part: usize, groups: &[u8]) {
+        self.send(part, [&[Kind::Groups as u8], groups].concat());
+    }
+
+    /// To be sent to another process when there is room; what does not fit its queue goes in pieces.
+    fn send(&mut self, part: usize, message: Vec<u8>) {
+        let most = unsafe { (*self.room).queue / 2 };
+        let lane = self.lanes[part].as_mut().expect("another process");
+        lane.bytes += message.len();
+        if message.len() <= most {
+            lane.waiting.push_back(message);
+            return;
+        }
+        let pieces = message[1..].chunks(most - 1);
+        let last = pieces.len() - 1;
+        for (i, piece) in pieces.enumerate() {
+            let kind = if i < last { Kind::Part as u8 } else { message[0] };
+            lane.waiting.push_back([&[kind], piece].concat());
+        }
+        lane.bytes += last;
+    }
+
+    /// Waits until not too much waits for a process.
+    unsafe fn make_room(&mut self, part: usize, inputs: &Inputs, aggregator: &mut Aggregator) {
+        self.push();
+        while self.lanes[part].as_ref().is_some_and(|lane| lane.bytes > WAITING) {
+            self.step(inputs, aggregator);
+        }
+    }
+
+    /// Sends and receives what can be; waits if nothing can.
+    unsafe fn step(&mut self, inputs: &Inputs, aggregator: &mut Aggregator) {
+        crate::memory::check_for_interrupts();
+        let sent = self.push();
+        if self.receive(inputs, aggregator) || sent {
+            return;
+        }
+        let events = pg_sys::WL_LATCH_SET | pg_sys::WL_EXIT_ON_PM_DEATH;
+        pg_sys::WaitLatch(pg_sys::MyLatch, events as i32, -1, pg_sys::PG_WAIT_EXTENSION);
+        pg_sys::ResetLatch(pg_sys::MyLatch);
+    }
+
+    /// Sends what there is room for; whether anything was sent.
+    unsafe fn push(&mut self) -> bool {
+        let mut any = false;
+        for lane in self.lanes.iter_mut().flatten() {
+            while let Some(message) = lane.waiting.front() {
+                let sent = pg_sys::shm_mq_send(lane.to, message.len(), message.as_ptr().cast(), true, true);
+                match sent {
+                    pg_sys::shm_mq_result::SHM_MQ_SUCCESS => {}
+                    pg_sys::shm_mq_result::SHM_MQ_WOULD_BLOCK => break,
+                    _ => lost(),
+                }
+                any = true;
+                lane.bytes -= message.len();
+                lane.waiting.pop_front();
+            }
+        }
+        any
+    }
+
+    /// Adds what has come; whether anything has.
+    unsafe fn receive(&mut self, inputs: &Inputs, aggregator: &mut Aggregator) -> bool {
+        let mut any = false;
+        for at in 0..self.lanes.len() {
+            while let Some((kind, bytes)) = self.next_message(at) {
+                any = true;
+                let lane = self.lanes[at].as_mut().expect("it had a message");
+                if kind == Kind::Part {
+                    lane.partial.extend_from_slice(bytes);
+                    continue;
+                }
+                let whole;
+                let bytes = if lane.partial.is_empty() {
+                    bytes
+                } else {
+                    lane.partial.extend_from_slice(bytes);
+                    whole = std::mem::take(&mut lane.partial);
+                    &whole
+                };
+                match kind {
+                    Kind::End => lane.ended = true,
+                    Kind::Groups => merge(aggregator, bytes),
+                    _ => inputs.add(aggregator, &inputs.read(bytes)),
+                }
+                self.spill(aggregator);
+            }
+        }
+        any
+    }
+
+    /// The next message from another process, with its kind; there until the next one is asked for.
+    unsafe fn next_message<'a>(&mut self, from: usize) -> Option<(Kind, &'a [u8])> {
+        // A worker that has given up groups waits until the leader has taken them.
+        let behind = self.lanes[0].as_ref().is_some_and(|lane| lane.bytes > WAITING);
+        let lane = self.lanes[from].as_ref().filter(|lane| !lane.ended && !behind)?;
+        let (mut len, mut data) = (0, std::ptr::null_mut());
+        match pg_sys::shm_mq_receive(lane.from, &mut len, &mut data, true) {
+            pg_sys::shm_mq_result::SHM_MQ_SUCCESS => {}
+            pg_sys::shm_mq_result::SHM_MQ_WOULD_BLOCK => return None,
+            _ => lost(),
+        }
+        self.received += len as u64;
+        let message = std::slice::from_raw_parts(data as *const u8, len);
+        let (&kind, bytes) = message.split_first().expect("messages have a kind");
+        Some((Kind::of(kind), bytes))
+    }
+
+    /// In a worker whose groups take too much memory while the exchange is on: gives them to the leader.
+    unsafe fn spill(&mut self, aggregator: &mut Aggregator) {
+        if is_worker() && self.by.is_some() && aggregator.bytes_used() > self.limit {
+            let groups = aggregator.serialize(false).unwrap_or_else(|e| raise(e));
+            self.send_groups(0, &groups);
+            aggregator.restart();
+            self.spilled = true;
+        }
+    }
+
+    /// The same, once the leader has taken most of what went before.
+    pub unsafe fn give_up_groups(&mut self, inputs: &Inputs, aggregator: &mut Aggregator) {
+        self.spill(aggregator);
+        self.make_room(0, inputs, aggregator);
+    }
+}
+
+/// Another process is gone: it has said why, unless it was killed.
+unsafe fn lost() -> ! {
+    crate::memory::check_for_interrupts();
+    ereport!(
+        ERROR,
+        PgSqlErrorCode::ERRCODE_ADMIN_SHUTDOWN,
+        "lost connection to a process of a parallel aggregate"
+    );
+}

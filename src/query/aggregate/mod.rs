@@ -1,0 +1,12 @@
+//! The aggregate node.
+
+pub mod exchange;
+pub mod functions;
+pub mod node;
+pub mod parallel;
+pub mod pieces;
+pub mod plan;
+pub mod rows;
+pub mod shape;
+pub mod state;
+pub mod top;

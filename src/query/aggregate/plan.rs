@@ -1,0 +1,276 @@
+//! Planning aggregates over one scan: an upper path that takes the place of PostgreSQL's Agg node.
+
+use super::functions::function_of;
+use super::pieces::PIECE;
+use super::shape::{Part, for_plan};
+use super::top::Top;
+use crate::guc;
+use crate::query::expr::datum::type_of;
+use crate::query::expr::entry::target_list;
+use crate::query::expr::tree::{equal, is_pure, list, make, nodes, walk};
+use crate::query::plan::estimate::groups;
+use crate::query::plan::methods::{PathMethods, ScanMethods};
+use crate::query::scan::shape::want_all_rows;
+use crate::query::unnest::plan::scan_of;
+use pgrx::pg_sys::*;
+use pgrx::prelude::*;
+
+static AGGREGATE_PATH: PathMethods = PathMethods(CustomPathMethods {
+    CustomName: c"AmaxAggregate".as_ptr(),
+    PlanCustomPath: Some(plan_path),
+    ReparameterizeCustomPathByChild: None,
+});
+
+pub static AGGREGATE_SCAN: ScanMethods = ScanMethods(CustomScanMethods {
+    CustomName: c"AmaxAggregate".as_ptr(),
+    CreateCustomScanState: Some(super::node::create),
+});
+
+/// Adds paths to those that the planner has for groups.
+pub unsafe fn add_paths(
+    root: *mut PlannerInfo,
+    stage: UpperRelationKind::Type,
+    input: *mut RelOptInfo,
+    output: *mut RelOptInfo,
+) {
+    if stage != UpperRelationKind::UPPERREL_GROUP_AGG || !guc::custom_scan() {
+        return;
+    }
+    let parse = &*(*root).parse;
+    if !parse.groupingSets.is_null()
+        || parse.hasTargetSRFs
+        // They would put a node between ours and the scan.
+        || (*root).hasPseudoConstantQuals
+    {
+        return;
+    }
+    let Some(wanted) = wanted_of(root, output) else {
+        return;
+    };
+    let mut paths = Vec::new();
+    if let Some(child) = scan_of((*input).pathlist) {
+        paths.extend(path(root, output, child, &wanted));
+    }
+    if let Some(child) = scan_of((*input).partial_pathlist)
+        && (*output).consider_parallel
+        && wanted.is_parallel_safe(root)
+    {
+        paths.extend(parallel_path(root, output, child, &wanted));
+    }
+    for path in paths {
+        add_path(output, path as *mut Path);
+    }
+}
+
+/// The grouping keys, then the aggregates, that the query's target list and HAVING are made of.
+struct Wanted {
+    keys: Vec<*mut Node>,
+    aggregates: Vec<*mut Node>,
+}
+
+impl Wanted {
+    /// Whether workers may compute it.
+    unsafe fn is_parallel_safe(&self, root: *mut PlannerInfo) -> bool {
+        let mut all = self.keys.iter().chain(&self.aggregates);
+        all.all(|&node| is_parallel_safe(root, node))
+    }
+}
+
+/// None if some of it is not for us.
+unsafe fn wanted_of(root: *mut PlannerInfo, output: *mut RelOptInfo) -> Option<Wanted> {
+    let parse = &*(*root).parse;
+    let mut wanted = Wanted {
+        keys: Vec::new(),
+        aggregates: Vec::new(),
+    };
+    for clause in nodes(parse.groupClause) {
+        let key = (*get_sortgroupclause_tle(clause as *mut SortGroupClause, (*root).processed_tlist)).expr as *mut Node;
+        if type_of(exprType(key), exprCollation(key)).is_none() || !is_pure(key) {
+            return None;
+        }
+        if !wanted.keys.iter().any(|&k| equal(k, key)) {
+            wanted.keys.push(key);
+        }
+    }
+    let mut all = true;
+    let mut sources = nodes((*(*output).reltarget).exprs);
+    sources.push(parse.havingQual);
+    for source in sources {
+        walk(source, &mut |node| {
+            if wanted.keys.iter().any(|&key| equal(key, node)) {
+                return false;
+            }
+            match (*node).type_ {
+                NodeTag::T_Aggref => {
+                    all &= function_of(&*(node as *mut Aggref)).is_some();
+                    if !wanted.aggregates.iter().any(|&a| equal(a, node)) {
+                        wanted.aggregates.push(node);
+                    }
+                    false
+                }
+                NodeTag::T_Var | NodeTag::T_PlaceHolderVar | NodeTag::T_GroupingFunc => {
+                    all = false;
+                    false
+                }
+                _ => true,
+            }
+        });
+    }
+    all.then_some(wanted)
+}
+
+/// Groups that take more passes than this are better hashed by PostgreSQL, which spills them.
+const MOST_PASSES: f64 = 4.0;
+
+/// A node above `child`, which hands up `rows` of `target`.
+unsafe fn node(
+    output: *mut RelOptInfo,
+    child: *mut Path,
+    wanted: &Wanted,
+    part: Part,
+    target: *mut PathTarget,
+    rows: f64,
+) -> *mut CustomPath {
+    let custom = make::<CustomPath>(NodeTag::T_CustomPath);
+    let path = &mut (*custom).path;
+    path.pathtype = NodeTag::T_CustomScan;
+    path.parent = output;
+    path.pathtarget = target;
+    path.parallel_safe = (*output).consider_parallel && (*child).parallel_safe;
+    path.parallel_workers = (*child).parallel_workers;
+    path.rows = rows;
+    (*custom).flags = CUSTOMPATH_SUPPORT_PROJECTION;
+    (*custom).custom_paths = list([child]);
+    (*custom).custom_private = list([
+        list(wanted.keys.iter().copied()) as *mut Node,
+        list(wanted.aggregates.iter().copied()) as *mut Node,
+        makeInteger(part as i32) as *mut Node,
+    ]);
+    (*custom).methods = &AGGREGATE_PATH.0;
+    custom
+}
+
+impl Wanted {
+    fn computed(&self) -> f64 {
+        (self.keys.len() + self.aggregates.len()) as f64
+    }
+
+    /// Bytes of a group.
+    fn width(&self) -> f64 {
+        32.0 * self.computed() + 32.0
+    }
+
+    /// No row is handed up: what that takes is most of what a scan of columns costs, however few rows the planner
+    /// expects.
+    unsafe fn cost_of_rows(&self, child: *mut Path) -> f64 {
+        0.7 * (*child).total_cost + 0.1 * cpu_operator_cost * self.computed() * (*child).rows
+    }
+
+    /// Of handing out a group.
+    unsafe fn cost_of_group(&self) -> f64 {
+        cpu_tuple_cost + cpu_operator_cost * self.computed()
+    }
+
+    unsafe fn fits(&self, groups: f64) -> bool {
+        groups * self.width() < MOST_PASSES * get_hash_memory_limit() as f64
+    }
+}
+
+/// None if memory is too short for it.
+unsafe fn path(
+    root: *mut PlannerInfo,
+    output: *mut RelOptInfo,
+    child: *mut Path,
+    wanted: &Wanted,
+) -> Option<*mut CustomPath> {
+    let groups = groups(root, (*child).parent, (*child).rows, &wanted.keys);
+    let target = (*output).reltarget;
+    let custom = node(output, child, wanted, Part::Whole, target, groups);
+    let path = &mut (*custom).path;
+    path.startup_cost = wanted.cost_of_rows(child);
+    path.total_cost = path.startup_cost + groups * wanted.cost_of_group();
+    wanted.fits(groups).then_some(custom)
+}
+
+/// Both parts and the Gather node over a parallel scan; None if memory is too short for it.
+unsafe fn parallel_path(
+    root: *mut PlannerInfo,
+    output: *mut RelOptInfo,
+    child: *mut Path,
+    wanted: &Wanted,
+) -> Option<*mut CustomPath> {
+    let rel = (*child).parent;
+    let sent = groups(root, rel, (*child).rows, &wanted.keys);
+    let pieces = (sent * wanted.width() / PIECE as f64).ceil().max(1.0);
+    let target = create_empty_pathtarget();
+    add_column_to_pathtarget(target, piece(), 0);
+    (*target).width = PIECE as i32;
+    let lower = node(output, child, wanted, Part::Lower, target, pieces);
+    let path = &mut (*lower).path;
+    // It has queues in the query's shared memory.
+    path.parallel_aware = true;
+    path.startup_cost = wanted.cost_of_rows(child);
+    // As bytes, one after the other.
+    path.total_cost = path.startup_cost + sent * cpu_operator_cost;
+    let workers = f64::from((*child).parallel_workers);
+    let mut rows = pieces * workers;
+    let gather = create_gather_path(root, output, path, target, std::ptr::null_mut(), &mut rows) as *mut Path;
+    let all = groups(root, rel, (*rel).rows, &wanted.keys);
+    let target = (*output).reltarget;
+    let upper = node(output, gather, wanted, Part::Upper, target, all);
+    let path = &mut (*upper).path;
+    path.parallel_workers = 0;
+    path.startup_cost = (*gather).total_cost + sent * workers * cpu_operator_cost;
+    path.total_cost = path.startup_cost + all * wanted.cost_of_group();
+    wanted.fits(all).then_some(upper)
+}
+
+/// The lower part's output, in plans: bytes, as an expression that PostgreSQL finds again in both nodes' target lists
+/// (a constant or a variable it would not).
+unsafe fn piece() -> *mut Expr {
+    let null = makeConst(BYTEAOID, -1, InvalidOid, -1, Datum::null(), true, false);
+    makeRelabelType(
+        null as *mut Expr,
+        BYTEAOID,
+        -1,
+        InvalidOid,
+        CoercionForm::COERCE_EXPLICIT_CAST,
+    ) as *mut Expr
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn plan_path(
+    root: *mut PlannerInfo,
+    _rel: *mut RelOptInfo,
+    best: *mut CustomPath,
+    tlist: *mut List,
+    _clauses: *mut List,
+    plans: *mut List,
+) -> *mut Plan {
+    let private = nodes((*best).custom_private);
+    let [keys, aggregates] = [0, 1].map(|i| nodes(private[i] as *mut List));
+    let part = private[2] as *mut Integer;
+    let scan = make::<CustomScan>(NodeTag::T_CustomScan);
+    let plan = &mut (*scan).scan.plan;
+    plan.targetlist = tlist;
+    if (*part).ival != Part::Lower as i32 {
+        plan.qual = (*(*root).parse).havingQual as *mut List;
+    }
+    (*scan).flags = (*best).flags;
+    (*scan).custom_plans = plans;
+    if (*part).ival != Part::Upper as i32 {
+        want_all_rows(nodes(plans)[0] as *mut CustomScan);
+    }
+    let mut entries: Vec<*mut Node> = keys.iter().chain(&aggregates).copied().collect();
+    if (*part).ival == Part::Lower as i32 {
+        entries.push(piece() as *mut Node);
+    }
+    (*scan).custom_scan_tlist = target_list(&entries);
+    // The planner looks here for parameters (finalize_plan() of subselect.c): workers get the values of those found,
+    // and a node is told when they change.
+    (*scan).custom_exprs = list(keys.iter().chain(&aggregates).copied());
+    let top = Top::of_query(root, &keys, &aggregates);
+    (*scan).custom_private = for_plan(keys.len(), part, top);
+    (*scan).methods = &AGGREGATE_SCAN.0;
+    plan
+}

@@ -1,0 +1,360 @@
+//! What the aggregate node computes of a scan's rows: keys and arguments as vectors, for the aggregator.
+
+use super::functions::{argument, function_of};
+use crate::query::batch::columns::LeafColumns;
+use crate::query::batch::rows::{Postgres, Rows};
+use crate::query::expr::datum;
+use crate::query::expr::entry::{expressions, over_entries};
+use crate::query::expr::tree::equal;
+use crate::query::scan::{self, Run};
+use amax_exec::{Aggregator, Batch, By, Error, Evaluated, Expr, Function, Input, Type, Vector, VectorBuilder};
+use pgrx::pg_sys;
+use pgrx::prelude::*;
+use std::borrow::Cow;
+use std::rc::Rc;
+
+/// An expression over the scan's entries, in both forms.
+pub struct Computed {
+    vector: Expr,
+    state: *mut pg_sys::ExprState,
+    pub reads: Vec<usize>,
+    /// SQL type and vectors' type.
+    pub sql: pg_sys::Oid,
+    pub ty: Type,
+}
+
+/// An aggregate.
+pub struct Wanted {
+    /// Which of the arguments.
+    argument: Option<usize>,
+    filter: Option<Computed>,
+    pub function: u32,
+    /// SQL type of the result.
+    pub result: pg_sys::Oid,
+}
+
+struct Argument {
+    node: *mut pg_sys::Node,
+    computed: Computed,
+    /// The aggregate whose FILTER says of which rows it is computed; others do not share it.
+    filter: Option<usize>,
+}
+
+/// All that is computed.
+pub struct Inputs {
+    pub keys: Vec<Computed>,
+    arguments: Vec<Argument>,
+    pub aggregates: Vec<Wanted>,
+    functions: Vec<(Function, Option<Type>)>,
+}
+
+/// Expressions over the table's row as [`Computed`] ones over the child's entries.
+unsafe fn compute(child: *mut pg_sys::CustomScanState, wanted: &[*mut pg_sys::Node]) -> Vec<Computed> {
+    let plan = (*child).ss.ps.plan as *mut pg_sys::CustomScan;
+    let entries = expressions((*plan).custom_scan_tlist);
+    let wanted: Vec<*mut pg_sys::Node> = wanted.iter().map(|&e| over_entries(e, &entries)).collect();
+    let vectors = scan::of(child).compile(child, &wanted);
+    wanted
+        .into_iter()
+        .zip(vectors)
+        .map(|(node, vector)| {
+            let sql = pg_sys::exprType(node);
+            let vector = vector.expect("the planner chose what has vectors");
+            Computed {
+                vector,
+                state: pg_sys::ExecInitExpr(node as *mut pg_sys::Expr, &mut (*child).ss.ps),
+                reads: crate::query::expr::compile::reads(node),
+                sql,
+                ty: datum::type_of(sql, pg_sys::exprCollation(node)).expect("the planner chose what has vectors"),
+            }
+        })
+        .collect()
+}
+
+/// Raises what the aggregation found as PostgreSQL's error.
+pub fn raise(error: Error) -> ! {
+    let code = match error {
+        Error::OutOfMemory(error) => crate::memory::raise(error),
+        Error::FloatOverflow | Error::NumericOverflow => PgSqlErrorCode::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
+        Error::Limit(_) => PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
+        _ => PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
+    };
+    ereport!(ERROR, code, error.to_string());
+}
+
+impl Inputs {
+    /// Of keys and Aggrefs over the table's row, above a scan, which will read what they need.
+    pub unsafe fn new(
+        child: *mut pg_sys::CustomScanState,
+        keys: &[*mut pg_sys::Node],
+        aggregates: &[*mut pg_sys::Node],
+    ) -> Inputs {
+        let keys = compute(child, keys);
+        let one = |node| compute(child, &[node]).pop().expect("one of one");
+        let mut functions = Vec::new();
+        let mut arguments: Vec<Argument> = Vec::new();
+        let aggregates: Vec<Wanted> = aggregates
+            .iter()
+            .enumerate()
+            .map(|(i, &aggregate)| {
+                let aggregate = &*(aggregate as *mut pg_sys::Aggref);
+                crate::compat::check_aggregate(aggregate.aggfnoid);
+                functions.push(function_of(aggregate).expect("the planner chose what we have"));
+                let filter = aggregate.aggfilter as *mut pg_sys::Node;
+                let filter = (!filter.is_null()).then(|| one(filter));
+                let argument = argument(aggregate).map(|node| {
+                    let same = |a: &Argument| a.filter.is_none() && equal(a.node, node);
+                    let known = arguments.iter().position(same).filter(|_| filter.is_none());
+                    known.unwrap_or_else(|| {
+                        arguments.push(Argument {
+                            node,
+                            computed: one(node),
+                            filter: filter.is_some().then_some(i),
+                        });
+                        arguments.len() - 1
+                    })
+                });
+                Wanted {
+                    argument,
+                    filter,
+                    function: aggregate.aggfnoid.to_u32(),
+                    result: aggregate.aggtype,
+                }
+            })
+            .collect();
+        let computed = aggregates.iter().flat_map(|a| &a.filter);
+        let computed = computed.chain(arguments.iter().map(|a| &a.computed)).chain(&keys);
+        scan::of(child).output = computed.flat_map(|c| c.reads.iter().copied()).collect();
+        Inputs {
+            keys,
+            arguments,
+            aggregates,
+            functions,
+        }
+    }
+
+    /// Bytes they may take. PostgreSQL gives each DISTINCT aggregate a sort of its own.
+    pub unsafe fn limit(&self) -> usize {
+        (pg_sys::get_hash_memory_limit() as usize).saturating_mul(1 + self.distinct_counts())
+    }
+
+    /// How many aggregates are count(distinct).
+    pub fn distinct_counts(&self) -> usize {
+        let distinct = |(function, _): &&(Function, _)| *function == Function::CountDistinct;
+        self.functions.iter().filter(distinct).count()
+    }
+
+    /// For these, with a limit of memory.
+    pub fn aggregator(&self, limit: usize) -> Aggregator {
+        let types: Vec<Type> = self.keys.iter().map(|key| key.ty).collect();
+        Aggregator::new(&types, &self.functions, limit).expect("the planner chose what we have")
+    }
+
+    /// Has `add` add the scan's next rows; false at its end. The scan's time and rows are its own in EXPLAIN, with what
+    /// we compute of them.
+    pub unsafe fn next_unit(&self, child: *mut pg_sys::CustomScanState, add: &mut dyn FnMut(&amax_exec::Rows)) -> bool {
+        let scan = scan::of(child);
+        let instrument = (*child).ss.ps.instrument;
+        if !instrument.is_null() {
+            pg_sys::InstrStartNode(instrument);
+        }
+        let mut single = Single::new(self);
+        let mut passed = 0;
+        let mut found = true;
+        while single.rows < SINGLE_ROWS {
+            match scan.next_run() {
+                Some(Run::One) => single.push(self, &mut scan.rows),
+                Some(Run::Leaf(columns, rows)) => {
+                    // In the order of rows.
+                    let before = std::mem::replace(&mut single, Single::new(self));
+                    passed += before.add(add) + rows.len();
+                    add(&self.leaf(&mut scan.rows, &columns, &rows));
+                    break;
+                }
+                None => {
+                    scan.rows.clear();
+                    found = false;
+                    break;
+                }
+            }
+        }
+        passed += single.add(add);
+        scan.note_removed(instrument);
+        if !instrument.is_null() {
+            pg_sys::InstrStopNode(instrument, passed as f64);
+        }
+        found
+    }
+
+    unsafe fn leaf<'a>(&self, scan: &mut Rows, columns: &'a Rc<LeafColumns>, rows: &[u32]) -> amax_exec::Rows<'a> {
+        let keys: Vec<Vector> = self.keys.iter().map(|key| vector(scan, columns, rows, key)).collect();
+        let filters: Vec<Option<Cow<[bool]>>> = self
+            .aggregates
+            .iter()
+            .map(|aggregate| {
+                let filter = aggregate.filter.as_ref()?;
+                Some(truths(&vector(scan, columns, rows, filter)).into())
+            })
+            .collect();
+        let arguments: Vec<Vector> = self
+            .arguments
+            .iter()
+            .map(|argument| {
+                let Some(filter) = argument.filter.and_then(|at| filters[at].as_ref()) else {
+                    return vector(scan, columns, rows, &argument.computed);
+                };
+                // Nothing is evaluated for rows that FILTER leaves out.
+                let kept: Vec<u32> = rows
+                    .iter()
+                    .zip(&filter[..])
+                    .filter(|&(_, &keep)| keep)
+                    .map(|(&row, _)| row)
+                    .collect();
+                vector(scan, columns, &kept, &argument.computed).spread(filter)
+            })
+            .collect();
+        amax_exec::Rows {
+            len: rows.len(),
+            columns: keys.into_iter().chain(arguments).collect(),
+            filters,
+        }
+    }
+
+    /// Adds rows whose columns are keys and arguments.
+    pub fn add(&self, aggregator: &mut Aggregator, rows: &amax_exec::Rows) {
+        let (keys, arguments) = rows.columns.split_at(self.keys.len());
+        let inputs: Vec<Input> = self
+            .aggregates
+            .iter()
+            .zip(&rows.filters)
+            .map(|(aggregate, filter)| Input {
+                argument: aggregate.argument.map(|at| &arguments[at]),
+                filter: filter.as_deref(),
+            })
+            .collect();
+        aggregator.update(rows.len, keys, &inputs).unwrap_or_else(|e| raise(e));
+    }
+
+    /// Such rows as another process wrote them.
+    pub fn read<'a>(&self, bytes: &'a [u8]) -> amax_exec::Rows<'a> {
+        let arguments = self.arguments.iter().map(|argument| &argument.computed);
+        let types: Vec<Type> = self.keys.iter().chain(arguments).map(|c| c.ty).collect();
+        let filters: Vec<bool> = self.aggregates.iter().map(|a| a.filter.is_some()).collect();
+        amax_exec::Rows::read(bytes, &types, &filters).unwrap_or_else(|e| raise(e))
+    }
+
+    /// The columns that say which process such rows belong to.
+    pub fn shared<'a>(&self, by: By, aggregator: &Aggregator, rows: &'a amax_exec::Rows) -> Vec<&'a Vector<'a>> {
+        let (keys, arguments) = rows.columns.split_at(self.keys.len());
+        let argument = || self.aggregates[aggregator.shared_values()?].argument;
+        match by {
+            By::Keys => keys.iter().collect(),
+            By::Values => argument().map(|at| &arguments[at]).into_iter().collect(),
+        }
+    }
+}
+
+/// So many rows by themselves are aggregated at a time.
+const SINGLE_ROWS: usize = 1024;
+
+/// Rows that are in no batch, evaluated by PostgreSQL.
+struct Single {
+    keys: Vec<VectorBuilder>,
+    arguments: Vec<VectorBuilder>,
+    filters: Vec<Option<Vec<bool>>>,
+    rows: usize,
+}
+
+impl Single {
+    fn new(inputs: &Inputs) -> Single {
+        let builder = |computed: &Computed| VectorBuilder::new(computed.ty);
+        let argument = |argument: &Argument| builder(&argument.computed);
+        let filter = |a: &Wanted| a.filter.as_ref().map(|_| Vec::new());
+        Single {
+            keys: inputs.keys.iter().map(builder).collect(),
+            arguments: inputs.arguments.iter().map(argument).collect(),
+            filters: inputs.aggregates.iter().map(filter).collect(),
+            rows: 0,
+        }
+    }
+
+    /// The row that the scan is at.
+    unsafe fn push(&mut self, inputs: &Inputs, rows: &mut Rows) {
+        self.rows += 1;
+        for (key, out) in inputs.keys.iter().zip(&mut self.keys) {
+            push(rows, key, out);
+        }
+        for (aggregate, out) in inputs.aggregates.iter().zip(&mut self.filters) {
+            if let (Some(filter), Some(out)) = (&aggregate.filter, out) {
+                out.push(rows.holds(filter.state, &filter.reads));
+            }
+        }
+        for (argument, out) in inputs.arguments.iter().zip(&mut self.arguments) {
+            let filter = argument.filter.and_then(|at| self.filters[at].as_ref());
+            if filter.is_none_or(|filter| filter.last() == Some(&true)) {
+                push(rows, &argument.computed, out);
+            } else {
+                out.push_null();
+            }
+        }
+    }
+
+    /// Has them added; how many.
+    fn add(self, add: &mut dyn FnMut(&amax_exec::Rows)) -> usize {
+        if self.rows > 0 {
+            let columns = self.keys.into_iter().chain(self.arguments);
+            let filters = self.filters.into_iter();
+            add(&amax_exec::Rows {
+                len: self.rows,
+                columns: columns.map(VectorBuilder::finish).collect(),
+                filters: filters.map(|filter| filter.map(Cow::Owned)).collect(),
+            });
+        }
+        self.rows
+    }
+}
+
+/// The values of an expression for rows of a leaf; PostgreSQL evaluates those that vectors are unsure of.
+unsafe fn vector<'a>(scan: &mut Rows, columns: &'a Rc<LeafColumns>, rows: &[u32], wanted: &Computed) -> Vector<'a> {
+    let mut external = Postgres {
+        rows: scan,
+        columns: columns.clone(),
+    };
+    let mut batch = Batch {
+        columns: &**columns,
+        external: &mut external,
+    };
+    let Evaluated { vector, unsure } = batch.eval(&wanted.vector, rows);
+    if unsure.is_empty() {
+        return vector;
+    }
+    let mut out = VectorBuilder::new(wanted.ty);
+    let mut unsure = unsure.into_iter().peekable();
+    for (i, &row) in rows.iter().enumerate() {
+        if unsure.next_if_eq(&(i as u32)).is_some() {
+            scan.set_leaf(columns, row);
+            push(scan, wanted, &mut out);
+        } else {
+            out.push_from(&vector, i);
+        }
+    }
+    out.finish()
+}
+
+unsafe fn push(rows: &mut Rows, wanted: &Computed, out: &mut VectorBuilder) {
+    let (value, null) = rows.eval(wanted.state, &wanted.reads);
+    datum::push(out, wanted.sql, value, null);
+}
+
+fn truths(vector: &Vector) -> Vec<bool> {
+    (0..vector.len())
+        .map(|i| vector.is_valid(i) && vector.words[i] != 0)
+        .collect()
+}
+
+/// Adds groups of another process, serialized.
+pub fn merge(aggregator: &mut Aggregator, bytes: &[u8]) {
+    let sent = aggregator.deserialize(bytes);
+    sent.and_then(|sent| aggregator.merge(&sent))
+        .unwrap_or_else(|e| raise(e));
+}

@@ -1,0 +1,67 @@
+//! The state of an aggregate node. The two parts of a parallel aggregate have one, in the leader.
+
+use super::exchange::Exchange;
+use super::pieces::{Inbox, Outbox};
+use super::rows::{Inputs, merge};
+use super::shape::{Part, part_of};
+use crate::query::expr::tree::nodes;
+use amax_exec::{Aggregator, Rows};
+use pgrx::pg_sys;
+
+/// The node's state, begun as PostgreSQL's.
+#[repr(C)]
+pub struct Node {
+    pub base: pg_sys::CustomScanState,
+    pub state: *mut State,
+}
+
+pub struct State {
+    pub inputs: Inputs,
+    pub aggregator: Aggregator,
+    /// The next group to hand out; None before the rows have been read.
+    pub next: Option<usize>,
+    /// Those that are handed out, if not all are.
+    pub best: Option<Vec<u32>>,
+    pub passes: u64,
+    pub peak: usize,
+    pub outbox: Outbox,
+    pub inbox: Inbox,
+    /// With the other processes of a parallel query.
+    pub exchange: Option<Exchange>,
+    /// Whether there may be one: not once distinct values take several passes.
+    pub exchanges: bool,
+}
+
+pub unsafe fn of<'a>(node: *mut pg_sys::CustomScanState) -> &'a mut State {
+    &mut *(*(node as *mut Node)).state
+}
+
+/// The scan; of the upper part of a parallel aggregate, the Gather node.
+pub unsafe fn child(node: *mut pg_sys::CustomScanState) -> *mut pg_sys::PlanState {
+    nodes((*node).custom_ps)[0] as *mut pg_sys::PlanState
+}
+
+pub unsafe fn part(node: *mut pg_sys::CustomScanState) -> Part {
+    part_of((*node).ss.ps.plan as *mut pg_sys::CustomScan)
+}
+
+impl State {
+    /// Adds the scan's next unit of rows; false at its end.
+    pub unsafe fn next_unit(&mut self, scan: *mut pg_sys::PlanState) -> bool {
+        let scan = scan as *mut pg_sys::CustomScanState;
+        let (inputs, aggregator) = (&self.inputs, &mut self.aggregator);
+        let mut add = |rows: &Rows| match &mut self.exchange {
+            Some(exchange) => exchange.add(inputs, aggregator, rows),
+            None => inputs.add(aggregator, rows),
+        };
+        let found = inputs.next_unit(scan, &mut add);
+        self.peak = self.peak.max(self.aggregator.bytes_used());
+        found
+    }
+
+    /// Adds groups that a worker has sent.
+    pub fn merge(&mut self, bytes: &[u8]) {
+        merge(&mut self.aggregator, bytes);
+        self.peak = self.peak.max(self.aggregator.bytes_used());
+    }
+}

@@ -1,0 +1,273 @@
+//! The entries of a scan as columns of one leaf.
+
+use super::arrays::Arrays;
+use super::datums::Datums;
+use super::input::Input;
+use crate::columnar::{Attribute, Level, OpenLeaf};
+use crate::query::expr::entry::Entry;
+use amax_exec::Columns;
+use amax_format::{Dense, PathStep, Tag, Unnest};
+use amax_lsm::Origin;
+use pgrx::pg_sys;
+use std::cell::OnceCell;
+use std::rc::Rc;
+
+/// In place of an element: the row of an outer join without one.
+const NO_ELEMENT: u32 = u32::MAX;
+
+/// The entries of a scan as columns of one leaf, decoded when they are first asked for. Rows are the leaf's, or
+/// elements of arrays.
+pub struct LeafColumns {
+    pub leaf: Rc<OpenLeaf>,
+    pub origin: Option<Origin>,
+    entries: Rc<[Entry]>,
+    inputs: Vec<OnceCell<Input>>,
+    datums: Vec<OnceCell<Datums>>,
+    elements: Option<Elements>,
+    /// The elements of arrays in the leaf.
+    levels: OnceCell<Option<Rc<Vec<Level>>>>,
+}
+
+impl LeafColumns {
+    pub fn new(leaf: Rc<OpenLeaf>, origin: Option<Origin>, entries: &Rc<[Entry]>) -> LeafColumns {
+        LeafColumns {
+            leaf,
+            origin,
+            entries: entries.clone(),
+            inputs: entries.iter().map(|_| OnceCell::new()).collect(),
+            datums: entries.iter().map(|_| OnceCell::new()).collect(),
+            elements: None,
+            levels: OnceCell::new(),
+        }
+    }
+
+    /// The elements of the next arrays of some rows; see [`Elements::new`].
+    pub fn unnest(self: &Rc<Self>, arrays: &Rc<Arrays>, rows: &[u32], outer: bool) -> LeafColumns {
+        let levels = self.levels(arrays).expect("only others are in no column");
+        LeafColumns {
+            elements: Some(Elements::new(self, arrays, levels, rows, outer)),
+            ..Self::new(self.leaf.clone(), self.origin, &self.entries)
+        }
+    }
+
+    /// None if the leaf is older than the documents' attribute.
+    fn levels(&self, arrays: &Arrays) -> Option<Rc<Vec<Level>>> {
+        let levels = self.levels.get_or_init(|| match &self.elements {
+            Some(elements) => Some(elements.levels.clone()),
+            None => (arrays.attribute < self.leaf.width()).then(|| self.leaf.unnest(arrays.attribute, &arrays.levels)),
+        });
+        levels.clone()
+    }
+
+    /// The rows of which PostgreSQL's function has to say what elements they have.
+    pub fn others(&self, arrays: &Arrays) -> Others {
+        Others(self.levels(arrays), self.level())
+    }
+
+    /// Rows.
+    pub fn len(&self) -> usize {
+        let elements = self.elements.as_ref();
+        elements.map_or(self.leaf.rows(), |e| e.parents.len())
+    }
+
+    pub fn elements(&self) -> Option<&Elements> {
+        self.elements.as_ref()
+    }
+
+    /// What its rows are: 0: the leaf's rows. n: elements of the n-th arrays.
+    pub fn level(&self) -> usize {
+        self.elements.as_ref().map_or(0, |elements| elements.level)
+    }
+
+    /// A row's number in the leaf, among those of its level.
+    pub fn place(&self, row: u32) -> Option<u32> {
+        match &self.elements {
+            None => Some(row),
+            Some(elements) => elements.place(row),
+        }
+    }
+
+    /// The row of the leaf.
+    pub fn root(&self, row: u32) -> u32 {
+        match &self.elements {
+            None => row,
+            Some(elements) => elements.parent.root(elements.parents[row as usize]),
+        }
+    }
+
+    fn element_input(&self, elements: &Elements, entry: &Entry, at: usize) -> Input {
+        if entry.level() < elements.level {
+            return match elements.parent.knows(at) {
+                true => Input::Made(elements.parent.dense(at).take(&elements.parents)),
+                false => Input::Unknown(Dense::filled(elements.parents.len(), Tag::Other)),
+            };
+        }
+        match entry {
+            Entry::Path(path) if path.level == elements.level => {
+                let (levels, at) = elements.levels_of(&self.leaf, &path.steps);
+                let dense = levels[path.level - 1].dense(at).take(&elements.elements);
+                Input::Element(levels, at, dense)
+            }
+            Entry::Ordinality(level) if *level == elements.level => Input::Made(elements.ordinality()),
+            Entry::Key(level) if *level == elements.level => Input::Made(elements.keys()),
+            _ => unreachable!("elements of later arrays are in no column here"),
+        }
+    }
+
+    /// An entry's value in a row, if it can be had quickly; numbers are made in the given context. `desc` is the
+    /// table's.
+    #[inline]
+    pub unsafe fn datum(
+        &self,
+        at: usize,
+        row: u32,
+        desc: pg_sys::TupleDesc,
+        context: pg_sys::MemoryContext,
+    ) -> Option<(pg_sys::Datum, bool)> {
+        let datums = self.datums[at].get_or_init(|| match &self.entries[at] {
+            entry if entry.level() != self.level() => Datums::Others,
+            entry => Datums::new(entry, self.input(at), self.dense(at), desc),
+        });
+        match datums {
+            Datums::Others => None,
+            datums => datums.get(self.dense(at), row as usize, context),
+        }
+    }
+
+    pub fn input(&self, at: usize) -> &Input {
+        self.inputs[at].get_or_init(|| {
+            if let Some(elements) = &self.elements {
+                return self.element_input(elements, &self.entries[at], at);
+            }
+            let attribute = match &self.entries[at] {
+                Entry::Path(path) | Entry::Answer(path, _) => path.attribute as usize - 1,
+                Entry::Attribute(attribute) => *attribute as usize - 1,
+                _ => usize::MAX,
+            };
+            let found = match &self.entries[at] {
+                Entry::Path(path) => self.leaf.path(attribute, &path.steps).map(Input::Path),
+                Entry::Answer(path, question) => {
+                    let answers = self.leaf.ask(attribute, &path.steps, question);
+                    answers.map(Input::Column)
+                }
+                Entry::Attribute(_) => self.leaf.dense(attribute).map(|found| {
+                    let Attribute { dense, documents } = found;
+                    match documents {
+                        true => Input::Documents(dense),
+                        false => Input::Column(dense),
+                    }
+                }),
+                _ => None,
+            };
+            found.unwrap_or_else(|| Input::Unknown(Dense::filled(self.leaf.rows(), Tag::Other)))
+        })
+    }
+}
+
+impl Columns for LeafColumns {
+    fn dense(&self, input: usize) -> &Dense {
+        match self.input(input) {
+            Input::Path(path) => &path.dense,
+            Input::Column(dense) | Input::Documents(dense) => dense,
+            Input::Element(_, _, dense) | Input::Made(dense) | Input::Unknown(dense) => dense,
+        }
+    }
+
+    fn knows(&self, input: usize) -> bool {
+        !matches!(self.input(input), Input::Unknown(_))
+    }
+}
+
+/// Rows of a batch that PostgreSQL's function is called for.
+pub struct Others(Option<Rc<Vec<Level>>>, usize);
+
+impl Others {
+    pub fn has(&self, place: Option<u32>) -> bool {
+        match (&self.0, place) {
+            (Some(levels), Some(place)) => levels[self.1].elements.is_other(place),
+            (Some(_), None) => false,
+            (None, _) => true,
+        }
+    }
+}
+
+/// What makes rows of the batch elements of arrays of another batch's rows.
+pub struct Elements {
+    pub parent: Rc<LeafColumns>,
+    /// From 1.
+    pub level: usize,
+    /// The row of the parent that each row here belongs to, ascending.
+    pub parents: Vec<u32>,
+    /// Its number in the leaf.
+    pub elements: Vec<u32>,
+    pub levels: Rc<Vec<Level>>,
+    arrays: Rc<Arrays>,
+}
+
+impl Elements {
+    /// The elements of arrays of these rows; for an outer join each row's are followed by one without element.
+    pub fn new(
+        parent: &Rc<LeafColumns>,
+        arrays: &Rc<Arrays>,
+        levels: Rc<Vec<Level>>,
+        rows: &[u32],
+        outer: bool,
+    ) -> Self {
+        let level = parent.level() + 1;
+        let known = &levels[level - 1].elements;
+        let (mut parents, mut elements) = (Vec::new(), Vec::new());
+        for &row in rows {
+            if let Some(place) = parent.place(row) {
+                let of = known.of(place as usize);
+                parents.resize(parents.len() + of.len(), row);
+                elements.extend(of);
+            }
+            if outer {
+                parents.push(row);
+                elements.push(NO_ELEMENT);
+            }
+        }
+        Elements {
+            parent: parent.clone(),
+            level,
+            parents,
+            elements,
+            levels,
+            arrays: arrays.clone(),
+        }
+    }
+
+    /// The element's number in the leaf, unless there is none.
+    pub fn place(&self, row: u32) -> Option<u32> {
+        Some(self.elements[row as usize]).filter(|&element| element != NO_ELEMENT)
+    }
+
+    /// The levels that a path from the elements is read of, and which it is of its level's wanted paths. The next
+    /// arrays are read by themselves: only where PostgreSQL's function unnests them.
+    pub fn levels_of(&self, leaf: &OpenLeaf, steps: &[PathStep]) -> (Rc<Vec<Level>>, usize) {
+        let arrays = &self.arrays;
+        let known = arrays.levels[self.level - 1].wanted.iter().position(|w| w == steps);
+        if let Some(at) = known {
+            return (self.levels.clone(), at);
+        }
+        let mut alone: Vec<Unnest> = arrays.levels[..self.level].to_vec();
+        alone.iter_mut().for_each(|level| level.wanted.clear());
+        alone[self.level - 1].wanted.push(steps.to_vec());
+        (leaf.unnest(arrays.attribute, &alone), 0)
+    }
+
+    /// Each field's key.
+    pub fn keys(&self) -> Dense {
+        self.levels[self.level - 1].elements.keys.take(&self.elements)
+    }
+
+    /// Each element's number in its array.
+    pub fn ordinality(&self) -> Dense {
+        let known = &self.levels[self.level - 1].elements;
+        Dense::ints((0..self.elements.len()).map(|row| {
+            let element = self.place(row as u32)?;
+            let place = self.parent.place(self.parents[row])?;
+            Some(i64::from(element - known.of(place as usize).start) + 1)
+        }))
+    }
+}

@@ -1,0 +1,8 @@
+//! Batches of rows as columns, and rows of them as PostgreSQL's expressions see them.
+
+pub mod arrays;
+pub mod columns;
+pub mod datums;
+pub mod explain;
+pub mod input;
+pub mod rows;

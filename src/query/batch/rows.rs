@@ -1,0 +1,424 @@
+//! Rows as PostgreSQL's expressions see them: a scan's entries, each computed when something asks for it.
+
+use super::arrays::Function;
+use super::columns::LeafColumns;
+use super::input::Input;
+use crate::am::block::Block;
+use crate::am::slot;
+use crate::columnar::{self, OpenLeaf, Row};
+use crate::query::expr::compile::Outside;
+use crate::query::expr::datum;
+use crate::query::expr::entry::Entry;
+use crate::query::expr::path::JsonPath;
+use crate::query::expr::tree::{eval, holds, reset};
+use crate::query::expr::value::{answer, datum_of, over_json, part, path_value};
+use crate::storage::rowpage::set_tid;
+use crate::types::attribute as attribute_of;
+use amax_exec::{External, VectorBuilder, Zones};
+use amax_format::{Tag, Zone};
+use amax_lsm::tid;
+use pgrx::pg_sys;
+use std::rc::Rc;
+
+/// Which row it is about.
+enum At {
+    None,
+    Leaf(Rc<LeafColumns>, u32),
+    /// In a slot: the row slot, or that of a node below.
+    Slot(*mut pg_sys::TupleTableSlot),
+}
+
+pub struct Rows {
+    pub rel: pg_sys::Relation,
+    pub entries: Rc<[Entry]>,
+    /// The entries' own expressions, over the table's row.
+    states: Vec<*mut pg_sys::ExprState>,
+    /// Those of [`Entry::Part`], over a document given as the value of a CASE; others are null.
+    parts: Vec<*mut pg_sys::ExprState>,
+    /// Holds the entries' values.
+    pub scan_slot: *mut pg_sys::TupleTableSlot,
+    pub econtext: *mut pg_sys::ExprContext,
+    /// Holds a row of the table where one is needed as such.
+    pub row_slot: *mut pg_sys::TupleTableSlot,
+    row_econtext: *mut pg_sys::ExprContext,
+    pub outside: Vec<Outside>,
+    /// Those that unnest, for what is not read from columns.
+    pub functions: Vec<Function>,
+    at: At,
+    filled: Vec<bool>,
+}
+
+impl Rows {
+    /// Of a scan with a relation and an expression context.
+    pub unsafe fn new(
+        scan: *mut pg_sys::ScanState,
+        rel: pg_sys::Relation,
+        expressions: &[*mut pg_sys::Node],
+        entries: Rc<[Entry]>,
+    ) -> Rows {
+        let estate = (*scan).ps.state;
+        let row_slot = pg_sys::ExecInitExtraTupleSlot(estate, (*rel).rd_att, slot::ops());
+        let row_econtext = pg_sys::CreateExprContext(estate);
+        (*row_econtext).ecxt_scantuple = row_slot;
+        let econtext = (*scan).ps.ps_ExprContext;
+        (*econtext).ecxt_scantuple = (*scan).ss_ScanTupleSlot;
+        Rows {
+            rel,
+            // Without a parent: it would say that scan tuples are virtual, and those of the table are not.
+            states: expressions
+                .iter()
+                .map(|&e| pg_sys::ExecInitExpr(e as *mut pg_sys::Expr, std::ptr::null_mut()))
+                .collect(),
+            parts: expressions
+                .iter()
+                .zip(&*entries)
+                .map(|(&e, entry)| match entry {
+                    Entry::Part(..) | Entry::Answer(..) => over_json(e),
+                    _ => std::ptr::null_mut(),
+                })
+                .collect(),
+            filled: vec![false; entries.len()],
+            entries,
+            scan_slot: (*scan).ss_ScanTupleSlot,
+            econtext,
+            row_slot,
+            row_econtext,
+            outside: Vec::new(),
+            functions: Vec::new(),
+            at: At::None,
+        }
+    }
+
+    /// Another row begins.
+    unsafe fn begin(&mut self, at: At) {
+        self.at = at;
+        self.empty();
+    }
+
+    /// No entry has been computed.
+    unsafe fn empty(&mut self) {
+        // PostgreSQL's functions only where there is something to do: this is done for every row.
+        reset((*self.econtext).ecxt_per_tuple_memory);
+        reset((*self.row_econtext).ecxt_per_tuple_memory);
+        self.filled.fill(false);
+        // ExecStoreVirtualTuple(), of which little is to do unless the last row was materialized.
+        if (*self.scan_slot).tts_flags & pg_sys::TTS_FLAG_SHOULDFREE as u16 != 0 {
+            crate::compat::clear_slot(self.scan_slot);
+        }
+        (*self.scan_slot).tts_flags &= !(pg_sys::TTS_FLAG_EMPTY as u16);
+        (*self.scan_slot).tts_nvalid = (*(*self.scan_slot).tts_tupleDescriptor).natts as i16;
+        // WHERE CURRENT OF asks for these two (execCurrent.c).
+        (*self.scan_slot).tts_tableOid = (*self.rel).rd_id;
+    }
+
+    /// Row `row` of a leaf.
+    pub unsafe fn set_leaf(&mut self, columns: &Rc<LeafColumns>, row: u32) {
+        match &mut self.at {
+            At::Leaf(known, at) if Rc::ptr_eq(known, columns) => {
+                *at = row;
+                self.empty();
+            }
+            _ => self.begin(At::Leaf(columns.clone(), row)),
+        }
+        clear(self.row_slot);
+        (*self.scan_slot).tts_tid = own_tid(columns, row);
+    }
+
+    /// Row `row` of the row page in `block`.
+    pub unsafe fn set_page(&mut self, block: &Block, row: usize) {
+        block.store(self.rel, row, self.row_slot);
+        self.set_slot(self.row_slot);
+    }
+
+    /// The row of the table that is in `slot`.
+    pub unsafe fn set_slot(&mut self, slot: *mut pg_sys::TupleTableSlot) {
+        self.begin(At::Slot(slot));
+        (*self.scan_slot).tts_tid = (*slot).tts_tid;
+    }
+
+    /// Calls the function that unnests at a level for the row it is about.
+    pub unsafe fn call(&mut self, level: usize) {
+        let array = self.functions[level - 1].array;
+        self.fill(&[array]);
+        self.functions[level - 1].call();
+    }
+
+    /// The row with the function's next element, or (for an outer join) without one; false after the last.
+    pub unsafe fn next_element(&mut self, level: usize) -> bool {
+        self.empty();
+        self.functions[level - 1].next()
+    }
+
+    pub unsafe fn no_element(&mut self, level: usize) {
+        self.empty();
+        self.functions[level - 1].none();
+    }
+
+    pub fn zones<'a>(&self, leaf: &'a OpenLeaf) -> LeafZones<'a> {
+        LeafZones {
+            leaf,
+            entries: self.entries.clone(),
+        }
+    }
+
+    /// Lets go of the row.
+    pub unsafe fn clear(&mut self) {
+        self.at = At::None;
+        crate::compat::clear_slot(self.scan_slot);
+        crate::compat::clear_slot(self.row_slot);
+        for function in &mut self.functions {
+            function.clear();
+        }
+    }
+
+    /// Computes the entries in `which` unless they have been.
+    pub unsafe fn fill(&mut self, which: &[usize]) {
+        for &entry in which {
+            if !self.filled[entry] {
+                let quick = match &self.at {
+                    At::Leaf(columns, row) => {
+                        let context = (*self.econtext).ecxt_per_tuple_memory;
+                        columns.datum(entry, *row, (*self.rel).rd_att, context)
+                    }
+                    _ => None,
+                };
+                let (value, null) = match quick {
+                    Some(value) => value,
+                    None => self.value(entry),
+                };
+                *(*self.scan_slot).tts_values.add(entry) = value;
+                *(*self.scan_slot).tts_isnull.add(entry) = null;
+                self.filled[entry] = true;
+            }
+        }
+    }
+
+    unsafe fn value(&mut self, entry: usize) -> (pg_sys::Datum, bool) {
+        let level = self.entries[entry].level();
+        let in_columns = match &self.at {
+            At::Leaf(columns, _) => columns.level(),
+            _ => 0,
+        };
+        if level > in_columns {
+            let function = &self.functions[level - 1];
+            return match (&self.entries[entry], function.ordinality) {
+                (Entry::Ordinality(_), Some(n)) => (pg_sys::Datum::from(n), false),
+                (Entry::Ordinality(_), None) => (pg_sys::Datum::null(), true),
+                _ => eval(self.states[entry], function.element_econtext),
+            };
+        }
+        if let At::Leaf(columns, row) = &self.at {
+            if level == in_columns
+                && let Some(found) = self.column_value(columns, *row, entry)
+            {
+                return found;
+            }
+            // The batch that has the entry's rows.
+            let (mut columns, mut row) = (columns.clone(), *row);
+            while let Some(elements) = columns.elements().filter(|e| e.level > level) {
+                row = elements.parents[row as usize];
+                columns = elements.parent.clone();
+            }
+            if let Entry::Part(attribute, keys) = &self.entries[entry] {
+                let at = *attribute as usize - 1;
+                if at < columns.leaf.width() {
+                    let memory = (*self.econtext).ecxt_per_tuple_memory;
+                    let old = pg_sys::MemoryContextSwitchTo(memory);
+                    let (document, null) = part(&columns.leaf, at, keys, row as usize);
+                    pg_sys::MemoryContextSwitchTo(old);
+                    (*self.econtext).caseValue_datum = document;
+                    (*self.econtext).caseValue_isNull = null;
+                    return eval(self.parts[entry], self.econtext);
+                }
+            }
+            if columns.level() < in_columns
+                && let Some(found) = self.column_value(&columns, row, entry)
+            {
+                return found;
+            }
+            if (*self.row_slot).tts_flags & pg_sys::TTS_FLAG_EMPTY as u16 != 0 {
+                let own = own_tid(&columns, row);
+                let whole = Row::new(columns.leaf.clone(), row as usize, columns.origin);
+                slot::store_columnar(self.row_slot, whole, own, (*self.rel).rd_id);
+            }
+        }
+        let slot = match self.at {
+            At::Slot(slot) => slot,
+            _ => self.row_slot,
+        };
+        if let Some(row) = slot::columnar_row(slot) {
+            let old = pg_sys::MemoryContextSwitchTo((*self.econtext).ecxt_per_tuple_memory);
+            let path = |json: &JsonPath| {
+                row.path(json.attribute as usize - 1, &json.steps, |found| {
+                    datum_of(found, json.text)
+                })
+            };
+            let found = match &self.entries[entry] {
+                Entry::Path(json) => path(json),
+                // Of a whole document PostgreSQL finds the answer.
+                Entry::Answer(json, _) if !json.steps.is_empty() => path(json).map(|(value, null)| {
+                    (*self.econtext).caseValue_datum = value;
+                    (*self.econtext).caseValue_isNull = null;
+                    eval(self.parts[entry], self.econtext)
+                }),
+                // By itself: the slot decodes those before it, too.
+                Entry::Attribute(at) => Some(row.attribute((*self.rel).rd_att, *at as usize - 1)),
+                _ => None,
+            };
+            pg_sys::MemoryContextSwitchTo(old);
+            if let Some(found) = found {
+                return found;
+            }
+        }
+        (*self.row_econtext).ecxt_scantuple = slot;
+        eval(self.states[entry], self.row_econtext)
+    }
+
+    /// An entry of the rows of `columns`, if it is in a column.
+    unsafe fn column_value(&self, columns: &LeafColumns, row: u32, entry: usize) -> Option<(pg_sys::Datum, bool)> {
+        let old = pg_sys::MemoryContextSwitchTo((*self.econtext).ecxt_per_tuple_memory);
+        let at = row as usize;
+        let found = match (&self.entries[entry], columns.input(entry)) {
+            (Entry::Path(json), Input::Path(path)) => {
+                let attribute = json.attribute as usize - 1;
+                let column = || &**path.column(&columns.leaf, attribute, &json.steps);
+                Some(path_value(&path.dense, at, column, at, json.text))
+            }
+            (Entry::Path(json), Input::Element(levels, path, dense)) => {
+                let column = &levels[columns.level() - 1].elements.paths[*path];
+                let place = columns.place(row).unwrap_or(0) as usize;
+                Some(path_value(dense, at, || column, place, json.text))
+            }
+            (Entry::Ordinality(_), Input::Made(dense)) => {
+                Some((pg_sys::Datum::from(dense.word(at)), dense.tag(at) == Tag::Missing))
+            }
+            (Entry::Key(_), Input::Made(dense)) => answer(dense, at),
+            (Entry::Answer(..), Input::Column(answers)) => answer(answers, at),
+            (Entry::Attribute(attribute), input @ (Input::Column(_) | Input::Documents(_))) => {
+                let number = *attribute as usize - 1;
+                let desc = (*self.rel).rd_att;
+                let plain = match input {
+                    Input::Column(dense) => columnar::dense_to_datum(dense, at, attribute_of(desc, number)),
+                    _ => None,
+                };
+                Some(
+                    plain.unwrap_or_else(|| Row::new(columns.leaf.clone(), at, columns.origin).attribute(desc, number)),
+                )
+            }
+            _ => None,
+        };
+        pg_sys::MemoryContextSwitchTo(old);
+        found
+    }
+
+    /// Whether a condition over the entries in `reads` holds.
+    pub unsafe fn holds(&mut self, state: *mut pg_sys::ExprState, reads: &[usize]) -> bool {
+        self.fill(reads);
+        holds(state, self.econtext)
+    }
+
+    /// Evaluates an expression over the entries in `reads`.
+    pub unsafe fn eval(&mut self, state: *mut pg_sys::ExprState, reads: &[usize]) -> (pg_sys::Datum, bool) {
+        self.fill(reads);
+        eval(state, self.econtext)
+    }
+
+    unsafe fn eval_outside(&mut self, id: usize, out: &mut VectorBuilder) {
+        let (state, ty) = (self.outside[id].state, self.outside[id].ty);
+        let (value, null) = eval(state, self.econtext);
+        datum::push(out, ty, value, null);
+    }
+
+    /// Appends the value of outside expression `id` for the row it is about.
+    pub unsafe fn push_outside(&mut self, id: usize, out: &mut VectorBuilder) {
+        let reads = std::mem::take(&mut self.outside[id].reads);
+        self.fill(&reads);
+        self.outside[id].reads = reads;
+        self.eval_outside(id, out);
+    }
+}
+
+#[inline]
+unsafe fn clear(slot: *mut pg_sys::TupleTableSlot) {
+    if (*slot).tts_flags & pg_sys::TTS_FLAG_EMPTY as u16 == 0 {
+        crate::compat::clear_slot(slot);
+    }
+}
+
+fn own_tid(columns: &LeafColumns, row: u32) -> pg_sys::ItemPointerData {
+    let key = columns.leaf.keys().get(columns.root(row) as usize);
+    let mut own = pg_sys::ItemPointerData::default();
+    set_tid(&mut own, tid::block(key), tid::offset(key));
+    own
+}
+
+/// PostgreSQL, for what does not depend on rows.
+pub struct Constants<'a>(pub &'a mut Rows);
+
+impl External for Constants<'_> {
+    fn row(&mut self, _id: usize, _row: u32, _out: &mut VectorBuilder) {
+        unreachable!("no row is looked at")
+    }
+
+    fn call(&mut self, _id: usize, _word: i64, _out: &mut VectorBuilder) {
+        unreachable!("no value is looked at")
+    }
+
+    fn once(&mut self, id: usize, out: &mut VectorBuilder) {
+        unsafe { self.0.eval_outside(id, out) }
+    }
+
+    fn is_known(&self, id: usize) -> bool {
+        // ExecEvalParamExec() of execExprInterp.c.
+        let values = unsafe { (*self.0.econtext).ecxt_param_exec_vals };
+        let param = self.0.outside[id].param;
+        param.is_none_or(|param| unsafe { (*values.add(param)).execPlan.is_null() })
+    }
+}
+
+/// The bounds of a leaf's columns.
+pub struct LeafZones<'a> {
+    leaf: &'a OpenLeaf,
+    entries: Rc<[Entry]>,
+}
+
+impl Zones for LeafZones<'_> {
+    fn zone(&self, input: usize) -> Option<Zone> {
+        let leaf = self.leaf;
+        match &self.entries[input] {
+            Entry::Path(path) if path.level > 0 => None,
+            Entry::Path(path) => leaf.path_zone(path.attribute as usize - 1, &path.steps),
+            Entry::Attribute(attribute) => leaf.zone(*attribute as usize - 1),
+            _ => None,
+        }
+    }
+}
+
+/// PostgreSQL, as vectorized expressions over one leaf call it.
+pub struct Postgres<'a> {
+    pub rows: &'a mut Rows,
+    pub columns: Rc<LeafColumns>,
+}
+
+impl External for Postgres<'_> {
+    fn row(&mut self, id: usize, row: u32, out: &mut VectorBuilder) {
+        unsafe {
+            self.rows.set_leaf(&self.columns, row);
+            self.rows.push_outside(id, out);
+        }
+    }
+
+    fn call(&mut self, id: usize, word: i64, out: &mut VectorBuilder) {
+        unsafe {
+            let econtext = self.rows.econtext;
+            self.rows.begin(At::None);
+            (*econtext).caseValue_datum = datum::of_word(word, self.rows.outside[id].arg);
+            (*econtext).caseValue_isNull = false;
+            self.rows.eval_outside(id, out);
+        }
+    }
+
+    fn once(&mut self, id: usize, out: &mut VectorBuilder) {
+        unsafe { self.rows.eval_outside(id, out) }
+    }
+}

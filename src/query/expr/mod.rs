@@ -1,0 +1,12 @@
+//! Expressions of a query: what they read, whether they have a vectorized form, and what their values are.
+
+pub mod compile;
+pub mod containment;
+pub mod datum;
+pub mod entry;
+pub mod guard;
+pub mod jsonpath;
+pub mod path;
+pub mod tree;
+pub mod unnesting;
+pub mod value;

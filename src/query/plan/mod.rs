@@ -1,0 +1,5 @@
+//! What the planning of all nodes has in common.
+
+pub mod estimate;
+pub mod methods;
+pub mod wanted;

@@ -1,0 +1,153 @@
+//! Planning scans: a custom path beside PostgreSQL's own for every amax table that has columns.
+
+use super::node::create;
+use super::shape::ReadToEnd;
+use crate::pg::relation::is_ours as is_amax;
+use crate::query::expr::containment::split;
+use crate::query::expr::entry::{collect, target_list, variables};
+use crate::query::expr::tree::{is_a, list, make, nodes};
+use crate::query::plan::methods::{PathMethods, ScanMethods};
+use crate::query::plan::wanted::wanted_of;
+use crate::storage::manifest;
+use pgrx::pg_sys;
+use pgrx::pg_sys::NodeTag;
+use pgrx::prelude::*;
+
+pub static PATH: PathMethods = PathMethods(pg_sys::CustomPathMethods {
+    CustomName: c"AmaxScan".as_ptr(),
+    PlanCustomPath: Some(plan_path),
+    ReparameterizeCustomPathByChild: None,
+});
+
+pub static SCAN: ScanMethods = ScanMethods(pg_sys::CustomScanMethods {
+    CustomName: c"AmaxScan".as_ptr(),
+    CreateCustomScanState: Some(create),
+});
+
+/// A scan in place of the sequential one: serial, and one that workers share if they may.
+pub unsafe fn paths(
+    root: *mut pg_sys::PlannerInfo,
+    rel: *mut pg_sys::RelOptInfo,
+    columnar: f64,
+) -> Option<(*mut pg_sys::CustomPath, Option<*mut pg_sys::CustomPath>)> {
+    let sequential = nodes((*rel).pathlist)
+        .into_iter()
+        .map(|path| path as *mut pg_sys::Path)
+        .find(|&path| (*path).pathtype == NodeTag::T_SeqScan && (*path).param_info.is_null())?;
+    let workers = if (*rel).consider_parallel {
+        let most = pg_sys::max_parallel_workers_per_gather;
+        pg_sys::compute_parallel_worker(rel, f64::from((*rel).pages), -1.0, most)
+    } else {
+        0
+    };
+    let serial = path(root, rel, sequential, columnar, 0);
+    let parallel = (workers > 0).then(|| path(root, rel, sequential, columnar, workers));
+    Some((serial, parallel))
+}
+
+/// The part of an amax table's rows that are columnar; None for others and if there are none.
+pub unsafe fn columnar_share(table: pg_sys::Oid) -> Option<f64> {
+    let rel = pg_sys::table_open(table, pg_sys::NoLock as i32);
+    let share = is_amax(rel).then(|| {
+        let columnar = manifest::current(rel).rows() as f64;
+        let all = f64::from((*(*rel).rd_rel).reltuples).max(columnar);
+        columnar / all.max(1.0)
+    });
+    pg_sys::table_close(rel, pg_sys::NoLock as i32);
+    share.filter(|&share| share > 0.0)
+}
+
+/// A path with no more than a part of the costs of a sequential scan, which decodes the same rows one by one: reading
+/// what is asked for of them, and a vector's share of each condition.
+unsafe fn path(
+    root: *mut pg_sys::PlannerInfo,
+    rel: *mut pg_sys::RelOptInfo,
+    sequential: *mut pg_sys::Path,
+    columnar: f64,
+    workers: i32,
+) -> *mut pg_sys::CustomPath {
+    let custom = make::<pg_sys::CustomPath>(NodeTag::T_CustomPath);
+    let path = &mut (*custom).path;
+    path.pathtype = NodeTag::T_CustomScan;
+    path.parent = rel;
+    path.pathtarget = (*rel).reltarget;
+    path.parallel_aware = workers > 0;
+    path.parallel_safe = (*rel).consider_parallel;
+    path.parallel_workers = workers;
+    path.rows = (*rel).rows;
+    let mut wanted = Vec::new();
+    wanted_of(root, rel, &mut wanted);
+    let whole = wanted
+        .iter()
+        .any(|&e| is_a(e, NodeTag::T_Var) && pg_sys::exprType(e) == pg_sys::JSONBOID);
+    let pages = f64::from((*rel).pages)
+        * pg_sys::seq_page_cost
+        * if whole {
+            1.0
+        } else {
+            (0.05 * wanted.len() as f64).min(1.0)
+        };
+    let decode = if whole {
+        3.0 * pg_sys::cpu_tuple_cost
+    } else {
+        pg_sys::cpu_operator_cost * wanted.len() as f64
+    };
+    let conditions =
+        0.1 * pg_sys::cpu_operator_cost * (1 + (*rel).baserestrictinfo.as_ref().map_or(0, |l| l.length)) as f64;
+    let vectors = pages + conditions * (*rel).tuples + (pg_sys::cpu_tuple_cost + decode) * (*rel).rows;
+    let one_by_one = (*sequential).total_cost - (*sequential).startup_cost;
+    let mut run = columnar * vectors.min(0.9 * one_by_one) + (1.0 - columnar) * one_by_one;
+    if workers > 0 {
+        // get_parallel_divisor() of costsize.c.
+        let leader = if pg_sys::parallel_leader_participation {
+            (1.0 - 0.3 * f64::from(workers)).max(0.0)
+        } else {
+            0.0
+        };
+        let divisor = f64::from(workers) + leader;
+        run /= divisor;
+        path.rows = (path.rows / divisor).max(1.0);
+    }
+    path.startup_cost = (*sequential).startup_cost;
+    path.total_cost = path.startup_cost + run;
+    #[cfg(feature = "test_hooks")]
+    super::mutants::claim_order(root, path);
+    (*custom).flags = pg_sys::CUSTOMPATH_SUPPORT_PROJECTION | pg_sys::CUSTOMPATH_SUPPORT_BACKWARD_SCAN;
+    (*custom).methods = &PATH.0;
+    custom
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn plan_path(
+    root: *mut pg_sys::PlannerInfo,
+    rel: *mut pg_sys::RelOptInfo,
+    best: *mut pg_sys::CustomPath,
+    tlist: *mut pg_sys::List,
+    clauses: *mut pg_sys::List,
+    _plans: *mut pg_sys::List,
+) -> *mut pg_sys::Plan {
+    let scan = make::<pg_sys::CustomScan>(NodeTag::T_CustomScan);
+    let mut wanted = Vec::new();
+    wanted_of(root, rel, &mut wanted);
+    let mut conditions = Vec::new();
+    for condition in nodes(pg_sys::extract_actual_clauses(clauses, false)) {
+        split(condition, &mut conditions);
+    }
+    for &node in nodes(tlist).iter().chain(&conditions) {
+        collect(root, node, (*rel).relid, &mut wanted);
+    }
+    // PostgreSQL may give the plan another target list later (create_projection_plan), made of the same variables.
+    for expression in nodes((*(*rel).reltarget).exprs) {
+        variables(expression, (*rel).relid, &mut wanted);
+    }
+    let plan = &mut (*scan).scan.plan;
+    plan.targetlist = tlist;
+    plan.qual = list(conditions);
+    (*scan).scan.scanrelid = (*rel).relid;
+    (*scan).flags = (*best).flags;
+    (*scan).custom_scan_tlist = target_list(&wanted);
+    let alone = pg_sys::bms_membership((*root).all_baserels) == pg_sys::BMS_Membership::BMS_SINGLETON;
+    (*scan).custom_private = list([pg_sys::makeInteger(ReadToEnd::of(root, alone) as i32)]);
+    (*scan).methods = &SCAN.0;
+    plan
+}

@@ -1,0 +1,4 @@
+//! Planning scans that unnest.
+
+pub mod plan;
+pub mod select;
