@@ -358,17 +358,19 @@ class Load:
     def kill_backend(self):
         """One backend dies; the postmaster ends the others and recovers. Returns when it has noticed."""
         with self.server.connect() as control:
-            victims = control.execute("SELECT pid FROM pg_stat_activity WHERE datname = 'load' AND pid <> pg_backend_pid() ORDER BY pid").fetchall()
-            if not victims:
-                return
             try:
-                os.kill(self.rng.choice(victims)[0], signal.SIGKILL)
-            except ProcessLookupError:
-                return
-            deadline = time.monotonic() + 60
-            try:
-                while time.monotonic() < deadline:
-                    control.execute("SELECT pg_sleep(0.01)")
+                while True:
+                    victims = control.execute("SELECT pid FROM pg_stat_activity WHERE datname = 'load' AND pid <> pg_backend_pid() ORDER BY pid").fetchall()
+                    if not victims:
+                        continue
+                    try:
+                        os.kill(self.rng.choice(victims)[0], signal.SIGKILL)
+                    except ProcessLookupError:
+                        continue
+                    # One that was about to end by itself may have done so: then another has to die.
+                    deadline = time.monotonic() + 5
+                    while time.monotonic() < deadline:
+                        control.execute("SELECT pg_sleep(0.01)")
             except psycopg.OperationalError:
                 pass
 
