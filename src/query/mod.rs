@@ -23,7 +23,7 @@ pub use unnest::select::in_subqueries as unnest_in_subqueries;
 
 use pgrx::pg_sys;
 
-/// Tells PostgreSQL of our nodes, whose plans it may have to read.
+/// Tells PostgreSQL of our nodes, whose plans it may have to read, and our nodes of those that hand up batches.
 pub fn init() {
     unsafe {
         pg_sys::RegisterCustomScanMethods(&scan::plan::SCAN.0);
@@ -31,4 +31,5 @@ pub fn init() {
         pg_sys::RegisterCustomScanMethods(&aggregate::plan::AGGREGATE_SCAN.0);
         pg_sys::RegisterCustomScanMethods(&unnest::plan::SCAN.0);
     }
+    batch::contract::register(&scan::node::METHODS, scan::batches::view);
 }

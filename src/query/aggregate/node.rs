@@ -4,12 +4,11 @@ use super::parallel;
 use super::pieces::{Inbox, Outbox};
 use super::rows::{Inputs, Wanted, raise};
 use super::shape::{Part, number_of_keys, top_of};
-use super::state::{Node, State, child, of, part};
+use super::state::{Node, State, child, input, of, part};
 use crate::query::expr::datum;
 use crate::query::expr::entry::expressions;
 use crate::query::expr::tree::{list, nodes, project};
 use crate::query::plan::methods::ExecMethods;
-use crate::query::scan;
 use crate::query::scan::source::is_worker;
 use amax_exec::Output;
 use pgrx::PgMemoryContexts;
@@ -54,7 +53,7 @@ unsafe extern "C-unwind" fn begin(node: *mut pg_sys::CustomScanState, estate: *m
     let lower = part(node) == Part::Lower;
     // The lower part's last entry is what it hands up.
     let aggregates = &aggregates[..aggregates.len() - usize::from(lower)];
-    let inputs = Inputs::new(below as *mut pg_sys::CustomScanState, keys, aggregates);
+    let inputs = Inputs::new(input(node), keys, aggregates);
     let limit = if lower && is_worker() {
         usize::MAX
     } else {
@@ -133,14 +132,14 @@ unsafe fn read(node: *mut pg_sys::CustomScanState) {
     of(node).passes += 1;
     match part(node) {
         Part::Upper => parallel::gather(node),
-        _ => while of(node).next_unit(child(node)) {},
+        _ => while of(node).next_unit(input(node)) {},
     }
 }
 
 unsafe fn read_again(node: *mut pg_sys::CustomScanState) {
     match part(node) {
         Part::Upper => pg_sys::ExecReScan(child(node)),
-        _ => scan::of(child(node) as *mut pg_sys::CustomScanState).restart(),
+        _ => input(node).restart(),
     }
     read(node);
 }

@@ -12,7 +12,7 @@ use super::exchange::{self, Exchange, Room};
 use super::pieces::{Header, PIECE};
 use super::rows::raise;
 use super::shape::top_of;
-use super::state::{State, child, of};
+use super::state::{State, child, input, of};
 use crate::query::expr::datum;
 use crate::query::expr::tree::{next_row, project};
 use crate::query::scan::source::is_worker;
@@ -46,7 +46,7 @@ pub unsafe fn send(node: *mut pg_sys::CustomScanState) -> *mut pg_sys::TupleTabl
         if let Some(exchange) = &of(node).exchange {
             exchange.started();
         }
-        let found = of(node).next_unit(child(node));
+        let found = of(node).next_unit(input(node));
         if !found {
             of(node).finish();
         }
@@ -86,7 +86,7 @@ unsafe fn next_piece(node: *mut pg_sys::CustomScanState) -> Option<Vec<u8>> {
             state.outbox.due = false;
         }
         while !state.outbox.done && state.aggregator.bytes_used() + state.outbox.bytes() <= limit {
-            state.outbox.done = !state.next_unit(child(node));
+            state.outbox.done = !state.next_unit(input(node));
         }
         if let Some(exchange) = state.exchange.as_mut().filter(|_| !state.outbox.done)
             && exchange.stay_out(&mut state.aggregator)

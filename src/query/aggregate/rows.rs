@@ -2,26 +2,15 @@
 
 use super::functions::{argument, function_of};
 use crate::query::batch::columns::LeafColumns;
-use crate::query::batch::rows::{Postgres, Rows};
-use crate::query::expr::datum;
-use crate::query::expr::entry::{expressions, over_entries};
+use crate::query::batch::computed::Computed;
+use crate::query::batch::rows::Rows;
+use crate::query::batch::{Batch, Batches};
 use crate::query::expr::tree::equal;
-use crate::query::scan::{self, Run};
-use amax_exec::{Aggregator, Batch, By, Error, Evaluated, Expr, Function, Input, Type, Vector, VectorBuilder};
+use amax_exec::{Aggregator, By, Error, Function, Input, Type, Vector, VectorBuilder};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 use std::borrow::Cow;
 use std::rc::Rc;
-
-/// An expression over the scan's entries, in both forms.
-pub struct Computed {
-    vector: Expr,
-    state: *mut pg_sys::ExprState,
-    pub reads: Vec<usize>,
-    /// SQL type and vectors' type.
-    pub sql: pg_sys::Oid,
-    pub ty: Type,
-}
 
 /// An aggregate.
 pub struct Wanted {
@@ -48,29 +37,6 @@ pub struct Inputs {
     functions: Vec<(Function, Option<Type>)>,
 }
 
-/// Expressions over the table's row as [`Computed`] ones over the child's entries.
-unsafe fn compute(child: *mut pg_sys::CustomScanState, wanted: &[*mut pg_sys::Node]) -> Vec<Computed> {
-    let plan = (*child).ss.ps.plan as *mut pg_sys::CustomScan;
-    let entries = expressions((*plan).custom_scan_tlist);
-    let wanted: Vec<*mut pg_sys::Node> = wanted.iter().map(|&e| over_entries(e, &entries)).collect();
-    let vectors = scan::of(child).compile(child, &wanted);
-    wanted
-        .into_iter()
-        .zip(vectors)
-        .map(|(node, vector)| {
-            let sql = pg_sys::exprType(node);
-            let vector = vector.expect("the planner chose what has vectors");
-            Computed {
-                vector,
-                state: pg_sys::ExecInitExpr(node as *mut pg_sys::Expr, &mut (*child).ss.ps),
-                reads: crate::query::expr::compile::reads(node),
-                sql,
-                ty: datum::type_of(sql, pg_sys::exprCollation(node)).expect("the planner chose what has vectors"),
-            }
-        })
-        .collect()
-}
-
 /// Raises what the aggregation found as PostgreSQL's error.
 pub fn raise(error: Error) -> ! {
     let code = match error {
@@ -83,14 +49,10 @@ pub fn raise(error: Error) -> ! {
 }
 
 impl Inputs {
-    /// Of keys and Aggrefs over the table's row, above a scan, which will read what they need.
-    pub unsafe fn new(
-        child: *mut pg_sys::CustomScanState,
-        keys: &[*mut pg_sys::Node],
-        aggregates: &[*mut pg_sys::Node],
-    ) -> Inputs {
-        let keys = compute(child, keys);
-        let one = |node| compute(child, &[node]).pop().expect("one of one");
+    /// Of keys and Aggrefs over the row of what hands up batches, which will read what they need.
+    pub unsafe fn new(input: &mut dyn Batches, keys: &[*mut pg_sys::Node], aggregates: &[*mut pg_sys::Node]) -> Inputs {
+        let keys = Computed::of(input, keys);
+        let mut one = |node| Computed::of(input, &[node]).pop().expect("one of one");
         let mut functions = Vec::new();
         let mut arguments: Vec<Argument> = Vec::new();
         let aggregates: Vec<Wanted> = aggregates
@@ -124,7 +86,7 @@ impl Inputs {
             .collect();
         let computed = aggregates.iter().flat_map(|a| &a.filter);
         let computed = computed.chain(arguments.iter().map(|a| &a.computed)).chain(&keys);
-        scan::of(child).output = computed.flat_map(|c| c.reads.iter().copied()).collect();
+        input.read(computed.flat_map(|c| c.reads.iter().copied()).collect());
         Inputs {
             keys,
             arguments,
@@ -150,50 +112,72 @@ impl Inputs {
         Aggregator::new(&types, &self.functions, limit).expect("the planner chose what we have")
     }
 
-    /// Has `add` add the scan's next rows; false at its end. The scan's time and rows are its own in EXPLAIN, with what
+    /// Has `add` add the input's next rows; false at its end. The input's time and rows are its own in EXPLAIN, with what
     /// we compute of them.
-    pub unsafe fn next_unit(&self, child: *mut pg_sys::CustomScanState, add: &mut dyn FnMut(&amax_exec::Rows)) -> bool {
-        let scan = scan::of(child);
-        let instrument = (*child).ss.ps.instrument;
-        if !instrument.is_null() {
-            pg_sys::InstrStartNode(instrument);
+    pub unsafe fn next_unit(&self, input: &mut dyn Batches, add: &mut dyn FnMut(&amax_exec::Rows)) -> bool {
+        #[cfg(feature = "test_hooks")]
+        if reads_late(input) {
+            self.add_late(input, add);
+            return false;
         }
+        input.start();
         let mut single = Single::new(self);
         let mut passed = 0;
         let mut found = true;
         while single.rows < SINGLE_ROWS {
-            match scan.next_run() {
-                Some(Run::One) => single.push(self, &mut scan.rows),
-                Some(Run::Leaf(columns, rows)) => {
+            match input.next_batch() {
+                Some(Batch::Row) => single.push(self, input.rows()),
+                Some(Batch::Leaf(columns, rows)) => {
                     // In the order of rows.
                     let before = std::mem::replace(&mut single, Single::new(self));
                     passed += before.add(add) + rows.len();
-                    add(&self.leaf(&mut scan.rows, &columns, &rows));
+                    add(&self.leaf(input.rows(), &columns, &rows));
                     break;
                 }
                 None => {
-                    scan.rows.clear();
+                    input.rows().clear();
                     found = false;
                     break;
                 }
             }
         }
         passed += single.add(add);
-        scan.note_removed(instrument);
-        if !instrument.is_null() {
-            pg_sys::InstrStopNode(instrument, passed as f64);
-        }
+        input.stop(passed);
         found
     }
 
-    unsafe fn leaf<'a>(&self, scan: &mut Rows, columns: &'a Rc<LeafColumns>, rows: &[u32]) -> amax_exec::Rows<'a> {
-        let keys: Vec<Vector> = self.keys.iter().map(|key| vector(scan, columns, rows, key)).collect();
+    /// Has `add` add all of the input's rows, each read again by its position once all have been found.
+    #[cfg(feature = "test_hooks")]
+    unsafe fn add_late(&self, input: &mut dyn Batches, add: &mut dyn FnMut(&amax_exec::Rows)) {
+        input.start();
+        let mut found = Vec::new();
+        while let Some(batch) = input.next_batch() {
+            found.push(input.positions(&batch));
+        }
+        let mut single = Single::new(self);
+        let mut passed = 0;
+        for positions in &found {
+            match input.batch_at(positions) {
+                Batch::Row => single.push(self, input.rows()),
+                Batch::Leaf(columns, rows) => {
+                    passed += rows.len();
+                    add(&self.leaf(input.rows(), &columns, &rows));
+                }
+            }
+        }
+        passed += single.add(add);
+        input.rows().clear();
+        input.stop(passed);
+    }
+
+    unsafe fn leaf<'a>(&self, input: &mut Rows, columns: &'a Rc<LeafColumns>, rows: &[u32]) -> amax_exec::Rows<'a> {
+        let keys: Vec<Vector> = self.keys.iter().map(|key| key.values(input, columns, rows)).collect();
         let filters: Vec<Option<Cow<[bool]>>> = self
             .aggregates
             .iter()
             .map(|aggregate| {
                 let filter = aggregate.filter.as_ref()?;
-                Some(truths(&vector(scan, columns, rows, filter)).into())
+                Some(truths(&filter.values(input, columns, rows)).into())
             })
             .collect();
         let arguments: Vec<Vector> = self
@@ -201,7 +185,7 @@ impl Inputs {
             .iter()
             .map(|argument| {
                 let Some(filter) = argument.filter.and_then(|at| filters[at].as_ref()) else {
-                    return vector(scan, columns, rows, &argument.computed);
+                    return argument.computed.values(input, columns, rows);
                 };
                 // Nothing is evaluated for rows that FILTER leaves out.
                 let kept: Vec<u32> = rows
@@ -210,7 +194,7 @@ impl Inputs {
                     .filter(|&(_, &keep)| keep)
                     .map(|(&row, _)| row)
                     .collect();
-                vector(scan, columns, &kept, &argument.computed).spread(filter)
+                argument.computed.values(input, columns, &kept).spread(filter)
             })
             .collect();
         amax_exec::Rows {
@@ -254,6 +238,12 @@ impl Inputs {
     }
 }
 
+/// Whether a test has positions tried out; they are of the table's rows, not of elements of their arrays.
+#[cfg(feature = "test_hooks")]
+fn reads_late(input: &mut dyn Batches) -> bool {
+    crate::guc::fault_point().as_deref() == Some("late_rows") && input.rows().functions.is_empty()
+}
+
 /// So many rows by themselves are aggregated at a time.
 const SINGLE_ROWS: usize = 1024;
 
@@ -278,21 +268,21 @@ impl Single {
         }
     }
 
-    /// The row that the scan is at.
+    /// The row that the input is at.
     unsafe fn push(&mut self, inputs: &Inputs, rows: &mut Rows) {
         self.rows += 1;
         for (key, out) in inputs.keys.iter().zip(&mut self.keys) {
-            push(rows, key, out);
+            key.push(rows, out);
         }
         for (aggregate, out) in inputs.aggregates.iter().zip(&mut self.filters) {
             if let (Some(filter), Some(out)) = (&aggregate.filter, out) {
-                out.push(rows.holds(filter.state, &filter.reads));
+                out.push(filter.holds(rows));
             }
         }
         for (argument, out) in inputs.arguments.iter().zip(&mut self.arguments) {
             let filter = argument.filter.and_then(|at| self.filters[at].as_ref());
             if filter.is_none_or(|filter| filter.last() == Some(&true)) {
-                push(rows, &argument.computed, out);
+                argument.computed.push(rows, out);
             } else {
                 out.push_null();
             }
@@ -312,38 +302,6 @@ impl Single {
         }
         self.rows
     }
-}
-
-/// The values of an expression for rows of a leaf; PostgreSQL evaluates those that vectors are unsure of.
-unsafe fn vector<'a>(scan: &mut Rows, columns: &'a Rc<LeafColumns>, rows: &[u32], wanted: &Computed) -> Vector<'a> {
-    let mut external = Postgres {
-        rows: scan,
-        columns: columns.clone(),
-    };
-    let mut batch = Batch {
-        columns: &**columns,
-        external: &mut external,
-    };
-    let Evaluated { vector, unsure } = batch.eval(&wanted.vector, rows);
-    if unsure.is_empty() {
-        return vector;
-    }
-    let mut out = VectorBuilder::new(wanted.ty);
-    let mut unsure = unsure.into_iter().peekable();
-    for (i, &row) in rows.iter().enumerate() {
-        if unsure.next_if_eq(&(i as u32)).is_some() {
-            scan.set_leaf(columns, row);
-            push(scan, wanted, &mut out);
-        } else {
-            out.push_from(&vector, i);
-        }
-    }
-    out.finish()
-}
-
-unsafe fn push(rows: &mut Rows, wanted: &Computed, out: &mut VectorBuilder) {
-    let (value, null) = rows.eval(wanted.state, &wanted.reads);
-    datum::push(out, wanted.sql, value, null);
 }
 
 fn truths(vector: &Vector) -> Vec<bool> {

@@ -4,6 +4,7 @@ use super::exchange::Exchange;
 use super::pieces::{Inbox, Outbox};
 use super::rows::{Inputs, merge};
 use super::shape::{Part, part_of};
+use crate::query::batch::{self, Batches};
 use crate::query::expr::tree::nodes;
 use amax_exec::{Aggregator, Rows};
 use pgrx::pg_sys;
@@ -41,20 +42,24 @@ pub unsafe fn child(node: *mut pg_sys::CustomScanState) -> *mut pg_sys::PlanStat
     nodes((*node).custom_ps)[0] as *mut pg_sys::PlanState
 }
 
+/// What it has its rows from; not of an upper part.
+pub unsafe fn input<'a>(node: *mut pg_sys::CustomScanState) -> &'a mut dyn Batches {
+    batch::of(child(node)).expect("the planner put us above what hands up batches")
+}
+
 pub unsafe fn part(node: *mut pg_sys::CustomScanState) -> Part {
     part_of((*node).ss.ps.plan as *mut pg_sys::CustomScan)
 }
 
 impl State {
-    /// Adds the scan's next unit of rows; false at its end.
-    pub unsafe fn next_unit(&mut self, scan: *mut pg_sys::PlanState) -> bool {
-        let scan = scan as *mut pg_sys::CustomScanState;
+    /// Adds the next unit of rows of what hands up batches; false at its end.
+    pub unsafe fn next_unit(&mut self, input: &mut dyn Batches) -> bool {
         let (inputs, aggregator) = (&self.inputs, &mut self.aggregator);
         let mut add = |rows: &Rows| match &mut self.exchange {
             Some(exchange) => exchange.add(inputs, aggregator, rows),
             None => inputs.add(aggregator, rows),
         };
-        let found = inputs.next_unit(scan, &mut add);
+        let found = inputs.next_unit(input, &mut add);
         self.peak = self.peak.max(self.aggregator.bytes_used());
         found
     }

@@ -2,7 +2,11 @@
 
 pub mod arrays;
 pub mod columns;
+pub mod computed;
+pub mod contract;
 pub mod datums;
 pub mod explain;
 pub mod input;
 pub mod rows;
+
+pub use contract::{Batch, Batches, of};

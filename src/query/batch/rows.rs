@@ -136,6 +136,21 @@ impl Rows {
         (*self.scan_slot).tts_tid = (*slot).tts_tid;
     }
 
+    /// The row of the table at a TID, which the snapshot sees.
+    pub unsafe fn set_tid(&mut self, mut tid: pg_sys::ItemPointerData, snapshot: pg_sys::Snapshot) {
+        let fetch = (*(*self.rel).rd_tableam).tuple_fetch_row_version;
+        let fetch = fetch.expect("a table access method has all of them");
+        let found = pg_sys::ffi::pg_guard_ffi_boundary(|| fetch(self.rel, &mut tid, snapshot, self.row_slot));
+        assert!(found, "a row stays where it is for a snapshot that sees it");
+        self.set_slot(self.row_slot);
+    }
+
+    /// The TID of the row it is about.
+    pub fn tid(&self) -> pg_sys::ItemPointerData {
+        // SAFETY: the slot lives as long as the node.
+        unsafe { (*self.scan_slot).tts_tid }
+    }
+
     /// Calls the function that unnests at a level for the row it is about.
     pub unsafe fn call(&mut self, level: usize) {
         let array = self.functions[level - 1].array;

@@ -1,6 +1,7 @@
 //! Offering join filters: when a query starts we look for our scans on the outer sides of hash joins.
 
 use super::filter::JoinFilter;
+use crate::query::batch::Batches;
 use crate::query::expr::compile::{comparison, reads};
 use crate::query::expr::datum;
 use crate::query::expr::tree::{is_a, is_pure, nodes, rewrite, walk};
@@ -159,7 +160,7 @@ unsafe fn attach(node: *mut CustomScanState, key: *mut Node, offer: &Offer) {
     if datum::type_of(exprType(key), exprCollation(key)) != Some(offer.ty) {
         return;
     }
-    let compiled = scan.compile(node, &[key]).pop().flatten();
+    let compiled = scan.compile(&[key]).pop().flatten();
     // What may raise an error must not be computed for rows that are perhaps never asked for.
     let Some(compiled) = compiled.filter(|key| scan.is_flat() && !key.calls_out()) else {
         return;
@@ -178,7 +179,5 @@ unsafe fn attach(node: *mut CustomScanState, key: *mut Node, offer: &Offer) {
         (slot, econtext),
         (*(*node).ss.ps.plan).plan_rows,
     );
-    // Joins are met from the top; the lowest leaves out most, as a rule.
-    scan.joins.filters.insert(0, filter);
-    scan.joins.restart();
+    scan.add_join_filter(filter);
 }

@@ -1,6 +1,9 @@
 //! The scan node. See README.md.
 
+mod advance;
+pub mod batches;
 pub mod explain;
+mod filter;
 #[cfg(feature = "test_hooks")]
 mod mutants;
 pub mod node;
@@ -13,4 +16,4 @@ pub mod source;
 pub mod stage;
 pub mod state;
 
-pub use state::{Run, of};
+pub use state::of;

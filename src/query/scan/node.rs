@@ -67,7 +67,7 @@ unsafe extern "C-unwind" fn exec(node: *mut pg_sys::CustomScanState) -> *mut pg_
     } else {
         recheck(node, epq)
     };
-    scan.note_removed((*node).ss.ps.instrument);
+    scan.note_removed();
     if !found {
         let result = (*node).ss.ps.ps_ResultTupleSlot;
         crate::compat::clear_slot(result);
@@ -122,5 +122,5 @@ unsafe extern "C-unwind" fn end(node: *mut pg_sys::CustomScanState) {
 
 #[pg_guard]
 unsafe extern "C-unwind" fn rescan(node: *mut pg_sys::CustomScanState) {
-    of(node).restart();
+    of(node).start_again();
 }

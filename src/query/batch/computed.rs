@@ -1,0 +1,84 @@
+//! Expressions over the columns of batches, in both forms: over vectors, and PostgreSQL's for what those are unsure of.
+
+use super::columns::LeafColumns;
+use super::contract::Batches;
+use super::rows::{Postgres, Rows};
+use crate::query::expr::compile::reads;
+use crate::query::expr::datum;
+use crate::query::expr::entry::over_entries;
+use amax_exec::{Batch, Evaluated, Expr, Type, Vector, VectorBuilder};
+use pgrx::pg_sys;
+use std::rc::Rc;
+
+pub struct Computed {
+    vector: Expr,
+    state: *mut pg_sys::ExprState,
+    /// Columns.
+    pub reads: Vec<usize>,
+    /// SQL type and vectors' type.
+    pub sql: pg_sys::Oid,
+    pub ty: Type,
+}
+
+impl Computed {
+    /// Of expressions over the table's row, which the planner has found to have vectors.
+    pub unsafe fn of(input: &mut dyn Batches, wanted: &[*mut pg_sys::Node]) -> Vec<Computed> {
+        let columns = input.columns();
+        let wanted: Vec<*mut pg_sys::Node> = wanted.iter().map(|&e| over_entries(e, &columns)).collect();
+        let vectors = input.compile(&wanted);
+        let parent = input.state();
+        wanted
+            .into_iter()
+            .zip(vectors)
+            .map(|(node, vector)| {
+                let sql = pg_sys::exprType(node);
+                let vector = vector.expect("the planner chose what has vectors");
+                Computed {
+                    vector,
+                    state: pg_sys::ExecInitExpr(node as *mut pg_sys::Expr, parent),
+                    reads: reads(node),
+                    sql,
+                    ty: datum::type_of(sql, pg_sys::exprCollation(node)).expect("the planner chose what has vectors"),
+                }
+            })
+            .collect()
+    }
+
+    /// Its values for rows of a batch; PostgreSQL evaluates those that vectors are unsure of.
+    pub unsafe fn values<'a>(&self, input: &mut Rows, columns: &'a Rc<LeafColumns>, rows: &[u32]) -> Vector<'a> {
+        let mut external = Postgres {
+            rows: input,
+            columns: columns.clone(),
+        };
+        let mut batch = Batch {
+            columns: &**columns,
+            external: &mut external,
+        };
+        let Evaluated { vector, unsure } = batch.eval(&self.vector, rows);
+        if unsure.is_empty() {
+            return vector;
+        }
+        let mut out = VectorBuilder::new(self.ty);
+        let mut unsure = unsure.into_iter().peekable();
+        for (i, &row) in rows.iter().enumerate() {
+            if unsure.next_if_eq(&(i as u32)).is_some() {
+                input.set_leaf(columns, row);
+                self.push(input, &mut out);
+            } else {
+                out.push_from(&vector, i);
+            }
+        }
+        out.finish()
+    }
+
+    /// Appends its value for the row that `rows` is at.
+    pub unsafe fn push(&self, rows: &mut Rows, out: &mut VectorBuilder) {
+        let (value, null) = rows.eval(self.state, &self.reads);
+        datum::push(out, self.sql, value, null);
+    }
+
+    /// Whether it is true of the row that `rows` is at.
+    pub unsafe fn holds(&self, rows: &mut Rows) -> bool {
+        rows.holds(self.state, &self.reads)
+    }
+}

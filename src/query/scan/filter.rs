@@ -1,0 +1,193 @@
+//! What a stage looks at next: rows of a leaf that vectorized conditions and joins above let pass, or elements of their
+//! arrays.
+
+use super::run;
+use super::shape::ReadToEnd;
+use super::source::Unit;
+use super::stage::{Current, Picked, Stage, UNLESS_MATCHED};
+use super::state::Scan;
+use crate::query::batch::Batch;
+use crate::query::batch::columns::LeafColumns;
+use crate::query::batch::rows::{Constants, Postgres};
+use amax_exec::passes_none;
+use std::rc::Rc;
+
+impl Scan {
+    /// Rows of the next leaf that pass the vectorized conditions, each with the condition to go on with; or a page.
+    unsafe fn unit(&mut self, forward: bool) -> Current {
+        let (rows, clauses) = (&mut self.rows, &self.stages[0].clauses);
+        let unit = self.source.next(forward, &mut |leaf| {
+            let zones = rows.zones(leaf);
+            let vectors = clauses.iter().map_while(|clause| clause.vector.as_ref());
+            passes_none(vectors, &zones, &mut Constants(rows))
+        });
+        match unit {
+            None => Current::None,
+            Some(Unit::Page) => {
+                self.stages[0].counts.all += self.source.block.len() as u64;
+                Current::Page
+            }
+            Some(Unit::Leaf(leaf, origin, rows)) => {
+                #[cfg(feature = "test_hooks")]
+                let rows = super::mutants::drop_rows(rows);
+                let columns = Rc::new(LeafColumns::new(leaf, origin, &self.rows.entries));
+                let picked = self.filter(0, &columns, rows);
+                let picked = self.leave_out_unmatched(&columns, picked, 0);
+                Current::Leaf(columns, picked)
+            }
+        }
+    }
+
+    /// Leaves out those rows, from the `from`-th on, that have no match in a join above. Conditions that are still open
+    /// come first: they may raise an error.
+    unsafe fn leave_out_unmatched(&mut self, columns: &Rc<LeafColumns>, mut picked: Picked, from: usize) -> Picked {
+        if self.joins.filters.is_empty() {
+            return picked;
+        }
+        let conditions = self.stages[0].clauses.len();
+        let passed = |row: &(u32, usize)| row.1 == conditions;
+        let rows: Vec<u32> = match &picked {
+            Picked::Decided(rows) => rows[from..].to_vec(),
+            Picked::Open(rows) => {
+                let rows = rows[from..].iter().filter(|&row| passed(row));
+                rows.map(|row| row.0).collect()
+            }
+        };
+        let all = rows.len();
+        let kept = self.joins.select(&mut self.rows, columns, rows);
+        self.source.met.unmatched += (all - kept.len()) as u64;
+        match &mut picked {
+            Picked::Decided(rows) => {
+                rows.truncate(from);
+                rows.extend(kept);
+            }
+            Picked::Open(rows) => {
+                let mut kept = kept.into_iter().peekable();
+                let rest = rows.split_off(from);
+                rows.extend(
+                    rest.into_iter()
+                        .filter(|row| !passed(row) || kept.next_if_eq(&row.0).is_some()),
+                );
+            }
+        }
+        picked
+    }
+
+    /// A join above has built its table: the rows that are still to come are looked at again.
+    pub(super) unsafe fn hear_of_joins(&mut self) {
+        let stage = &mut self.stages[0];
+        let from = (stage.at + 1) as usize;
+        match std::mem::replace(&mut stage.current, Current::None) {
+            Current::Leaf(columns, picked) => {
+                let from = from.min(picked.len());
+                let picked = self.leave_out_unmatched(&columns, picked, from);
+                self.stages[0].current = Current::Leaf(columns, picked);
+            }
+            other => stage.current = other,
+        }
+    }
+
+    /// Rows that may pass a stage's conditions.
+    unsafe fn filter(&mut self, stage: usize, columns: &Rc<LeafColumns>, mut rows: Vec<u32>) -> Picked {
+        let to_end = match self.all {
+            ReadToEnd::Perhaps => false,
+            ReadToEnd::WithQuery => run::is_whole(),
+            ReadToEnd::Always => true,
+        };
+        let stage = &mut self.stages[stage];
+        let all = rows.len();
+        stage.counts.all += all as u64;
+        let mut picked: Vec<(u32, usize)> = Vec::new();
+        let mut external = Postgres {
+            rows: &mut self.rows,
+            columns: columns.clone(),
+        };
+        let mut batch = amax_exec::Batch {
+            columns: &**columns,
+            external: &mut external,
+        };
+        let vectorized = stage.vectorized(to_end);
+        for (i, clause) in stage.clauses[..vectorized].iter().enumerate() {
+            let Some(vector) = &clause.vector else { break };
+            if rows.is_empty() {
+                break;
+            }
+            let mut unsure = Vec::new();
+            rows = batch.filter(vector, &rows, &mut unsure);
+            stage.counts.passed[i] += rows.len() as u64;
+            picked.extend(unsure.into_iter().map(|row| (row, i)));
+        }
+        self.removed += all - rows.len() - picked.len();
+        if picked.is_empty() && vectorized == stage.clauses.len() {
+            return Picked::Decided(rows);
+        }
+        let open = !picked.is_empty();
+        picked.extend(rows.into_iter().map(|row| (row, vectorized)));
+        if open {
+            picked.sort_unstable();
+        }
+        Picked::Open(picked)
+    }
+
+    /// The elements of the arrays of some rows of the stage before.
+    unsafe fn elements(&mut self, stage: usize, columns: &Rc<LeafColumns>, rows: &[u32]) -> Current {
+        let arrays = self.arrays.clone().expect("a stage unnests something");
+        let Stage { outer, matching, .. } = self.stages[stage];
+        let batch = Rc::new(columns.unnest(&arrays, rows, outer));
+        let (elements, without): (Vec<u32>, Vec<u32>) =
+            (0..batch.len() as u32).partition(|&row| batch.place(row).is_some());
+        let mut picked = self.filter(stage, &batch, elements);
+        if outer {
+            let conditions = self.stages[stage].clauses.len();
+            let parent = |row: u32| batch.elements().map(|e| e.parents[row as usize]);
+            let mut at = 0;
+            let mut kept = Vec::new();
+            for row in without {
+                // Those of the same row of the stage before come before it.
+                let (mut sure, mut open) = (false, false);
+                while let Some((element, first)) = picked.get(at, conditions).filter(|p| p.0 < row) {
+                    if parent(element) == parent(row) {
+                        sure |= first == matching;
+                        open = true;
+                    }
+                    at += 1;
+                }
+                if !sure {
+                    kept.push((row, if open { UNLESS_MATCHED } else { matching }));
+                }
+            }
+            kept.extend((0..picked.len()).filter_map(|at| picked.get(at, conditions)));
+            kept.sort_unstable();
+            picked = Picked::Open(kept);
+        }
+        Current::Leaf(batch, picked)
+    }
+
+    /// What a stage has to look at next; false at the end.
+    pub(super) unsafe fn begin(&mut self, stage: usize, forward: bool, eager: bool) -> bool {
+        self.stages[stage].current = Current::None;
+        let current = if stage == 0 {
+            self.rows.clear();
+            self.unit(forward)
+        } else {
+            match self.run(stage - 1, eager) {
+                None => Current::None,
+                Some(Batch::Leaf(columns, rows)) => self.elements(stage, &columns, &rows),
+                Some(Batch::Row) => {
+                    self.rows.call(stage);
+                    Current::Call
+                }
+            }
+        };
+        let page = self.source.block.len() as isize;
+        let stage = &mut self.stages[stage];
+        stage.matched = None;
+        stage.at = match &current {
+            _ if forward => -1,
+            Current::Leaf(_, picked) => picked.len() as isize,
+            _ => page,
+        };
+        stage.current = current;
+        !matches!(stage.current, Current::None)
+    }
+}
