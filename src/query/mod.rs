@@ -31,5 +31,6 @@ pub fn init() {
         pg_sys::RegisterCustomScanMethods(&aggregate::plan::AGGREGATE_SCAN.0);
         pg_sys::RegisterCustomScanMethods(&unnest::plan::SCAN.0);
     }
-    batch::contract::register(&scan::node::METHODS, scan::batches::view);
+    batch::register(&scan::plan::OPERATOR);
+    batch::register(&unnest::plan::OPERATOR);
 }

@@ -6,7 +6,7 @@ pub mod node;
 pub mod parallel;
 pub mod pieces;
 pub mod plan;
+pub mod private;
 pub mod rows;
-pub mod shape;
 pub mod state;
 pub mod top;

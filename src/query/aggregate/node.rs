@@ -2,13 +2,14 @@
 
 use super::parallel;
 use super::pieces::{Inbox, Outbox};
+use super::private::{AggregatePlan, Part};
 use super::rows::{Inputs, Wanted, raise};
-use super::shape::{Part, number_of_keys, top_of};
-use super::state::{Node, State, child, input, of, part};
+use super::state::{Node, State, child, input, of, part, plan as plan_of};
 use crate::query::expr::datum;
 use crate::query::expr::entry::expressions;
 use crate::query::expr::tree::{list, nodes, project};
 use crate::query::plan::methods::ExecMethods;
+use crate::query::plan::private::Private;
 use crate::query::scan::source::is_worker;
 use amax_exec::Output;
 use pgrx::PgMemoryContexts;
@@ -41,6 +42,8 @@ pub unsafe extern "C-unwind" fn create(_plan: *mut pg_sys::CustomScan) -> *mut p
 #[pg_guard]
 unsafe extern "C-unwind" fn begin(node: *mut pg_sys::CustomScanState, estate: *mut pg_sys::EState, eflags: i32) {
     let plan = (*node).ss.ps.plan as *mut pg_sys::CustomScan;
+    let mut context = PgMemoryContexts::For((*estate).es_query_cxt);
+    (*(node as *mut Node)).plan = crate::memory::keep(&mut context, AggregatePlan::of_plan(plan));
     let below = pg_sys::ExecInitNode(nodes((*plan).custom_plans)[0] as *mut pg_sys::Plan, estate, eflags);
     (*node).custom_ps = list([below]);
     if part(node) == Part::Upper {
@@ -49,7 +52,7 @@ unsafe extern "C-unwind" fn begin(node: *mut pg_sys::CustomScanState, estate: *m
         return;
     }
     let entries = expressions((*plan).custom_scan_tlist);
-    let (keys, aggregates) = entries.split_at(number_of_keys(plan));
+    let (keys, aggregates) = entries.split_at(plan_of(node).keys);
     let lower = part(node) == Part::Lower;
     // The lower part's last entry is what it hands up.
     let aggregates = &aggregates[..aggregates.len() - usize::from(lower)];
@@ -59,7 +62,6 @@ unsafe extern "C-unwind" fn begin(node: *mut pg_sys::CustomScanState, estate: *m
     } else {
         inputs.limit()
     };
-    let mut context = PgMemoryContexts::For((*estate).es_query_cxt);
     (*(node as *mut Node)).state = crate::memory::keep(
         &mut context,
         State {
@@ -171,7 +173,7 @@ unsafe fn next_group(node: *mut pg_sys::CustomScanState) -> Option<usize> {
             of(node).exchanges = false;
             read_again(node);
         }
-        let top = top_of((*node).ss.ps.plan as *mut pg_sys::CustomScan);
+        let top = plan_of(node).top;
         let state = of(node);
         state.best = top.and_then(|top| top.best(&state.aggregator));
         state.next = Some(0);
@@ -246,7 +248,7 @@ unsafe extern "C-unwind" fn explain(
     if part(node) == Part::Lower {
         return;
     }
-    if let Some(top) = top_of((*node).ss.ps.plan as *mut pg_sys::CustomScan) {
+    if let Some(top) = plan_of(node).top {
         crate::query::batch::explain::number(c"Best Groups", top.count as u64, es);
     }
     if !(*es).analyze {

@@ -11,8 +11,7 @@
 use super::exchange::{self, Exchange, Room};
 use super::pieces::{Header, PIECE};
 use super::rows::raise;
-use super::shape::top_of;
-use super::state::{State, child, input, of};
+use super::state::{State, child, input, of, plan};
 use crate::query::expr::datum;
 use crate::query::expr::tree::{next_row, project};
 use crate::query::scan::source::is_worker;
@@ -124,7 +123,7 @@ impl State {
     /// In a worker that has all of its groups: leaves out those that cannot be among the query's best.
     unsafe fn keep_best(&mut self, node: *mut pg_sys::CustomScanState) {
         let complete = self.exchange.as_ref().is_some_and(|e| e.groups_are_complete());
-        let top = top_of((*node).ss.ps.plan as *mut pg_sys::CustomScan);
+        let top = plan(node).top;
         let best = top.filter(|_| complete).and_then(|top| top.best(&self.aggregator));
         if let Some(best) = best {
             let mut keep = vec![false; self.aggregator.grouping().len()];

@@ -2,16 +2,16 @@
 
 use super::functions::function_of;
 use super::pieces::PIECE;
-use super::shape::{Part, for_plan};
+use super::private::{AggregatePath, AggregatePlan, Part};
 use super::top::Top;
 use crate::guc;
+use crate::query::batch::{path_in, read_to_end};
 use crate::query::expr::datum::type_of;
 use crate::query::expr::entry::target_list;
 use crate::query::expr::tree::{equal, is_pure, list, make, nodes, walk};
 use crate::query::plan::estimate::groups;
 use crate::query::plan::methods::{PathMethods, ScanMethods};
-use crate::query::scan::shape::want_all_rows;
-use crate::query::unnest::plan::scan_of;
+use crate::query::plan::private::Private;
 use pgrx::pg_sys::*;
 use pgrx::prelude::*;
 
@@ -48,10 +48,10 @@ pub unsafe fn add_paths(
         return;
     };
     let mut paths = Vec::new();
-    if let Some(child) = scan_of((*input).pathlist) {
+    if let Some(child) = path_in((*input).pathlist) {
         paths.extend(path(root, output, child, &wanted));
     }
-    if let Some(child) = scan_of((*input).partial_pathlist)
+    if let Some(child) = path_in((*input).partial_pathlist)
         && (*output).consider_parallel
         && wanted.is_parallel_safe(root)
     {
@@ -141,11 +141,12 @@ unsafe fn node(
     path.rows = rows;
     (*custom).flags = CUSTOMPATH_SUPPORT_PROJECTION;
     (*custom).custom_paths = list([child]);
-    (*custom).custom_private = list([
-        list(wanted.keys.iter().copied()) as *mut Node,
-        list(wanted.aggregates.iter().copied()) as *mut Node,
-        makeInteger(part as i32) as *mut Node,
-    ]);
+    let private = AggregatePath {
+        part,
+        keys: wanted.keys.clone(),
+        aggregates: wanted.aggregates.clone(),
+    };
+    (*custom).custom_private = private.to_list();
     (*custom).methods = &AGGREGATE_PATH.0;
     custom
 }
@@ -247,30 +248,32 @@ unsafe extern "C-unwind" fn plan_path(
     _clauses: *mut List,
     plans: *mut List,
 ) -> *mut Plan {
-    let private = nodes((*best).custom_private);
-    let [keys, aggregates] = [0, 1].map(|i| nodes(private[i] as *mut List));
-    let part = private[2] as *mut Integer;
+    let AggregatePath { part, keys, aggregates } = AggregatePath::of_list((*best).custom_private);
     let scan = make::<CustomScan>(NodeTag::T_CustomScan);
     let plan = &mut (*scan).scan.plan;
     plan.targetlist = tlist;
-    if (*part).ival != Part::Lower as i32 {
+    if part != Part::Lower {
         plan.qual = (*(*root).parse).havingQual as *mut List;
     }
     (*scan).flags = (*best).flags;
     (*scan).custom_plans = plans;
-    if (*part).ival != Part::Upper as i32 {
-        want_all_rows(nodes(plans)[0] as *mut CustomScan);
+    if part != Part::Upper {
+        read_to_end(nodes(plans)[0]);
     }
     let mut entries: Vec<*mut Node> = keys.iter().chain(&aggregates).copied().collect();
-    if (*part).ival == Part::Lower as i32 {
+    if part == Part::Lower {
         entries.push(piece() as *mut Node);
     }
     (*scan).custom_scan_tlist = target_list(&entries);
     // The planner looks here for parameters (finalize_plan() of subselect.c): workers get the values of those found,
     // and a node is told when they change.
     (*scan).custom_exprs = list(keys.iter().chain(&aggregates).copied());
-    let top = Top::of_query(root, &keys, &aggregates);
-    (*scan).custom_private = for_plan(keys.len(), part, top);
+    let private = AggregatePlan {
+        part,
+        keys: keys.len(),
+        top: Top::of_query(root, &keys, &aggregates),
+    };
+    (*scan).custom_private = private.to_list();
     (*scan).methods = &AGGREGATE_SCAN.0;
     plan
 }

@@ -2,8 +2,8 @@
 
 use super::exchange::Exchange;
 use super::pieces::{Inbox, Outbox};
+use super::private::{AggregatePlan, Part};
 use super::rows::{Inputs, merge};
-use super::shape::{Part, part_of};
 use crate::query::batch::{self, Batches};
 use crate::query::expr::tree::nodes;
 use amax_exec::{Aggregator, Rows};
@@ -13,6 +13,7 @@ use pgrx::pg_sys;
 #[repr(C)]
 pub struct Node {
     pub base: pg_sys::CustomScanState,
+    pub plan: *mut AggregatePlan,
     pub state: *mut State,
 }
 
@@ -47,8 +48,13 @@ pub unsafe fn input<'a>(node: *mut pg_sys::CustomScanState) -> &'a mut dyn Batch
     batch::of(child(node)).expect("the planner put us above what hands up batches")
 }
 
+/// What its plan says.
+pub unsafe fn plan(node: *mut pg_sys::CustomScanState) -> AggregatePlan {
+    *(*(node as *mut Node)).plan
+}
+
 pub unsafe fn part(node: *mut pg_sys::CustomScanState) -> Part {
-    part_of((*node).ss.ps.plan as *mut pg_sys::CustomScan)
+    plan(node).part
 }
 
 impl State {

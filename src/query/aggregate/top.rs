@@ -2,7 +2,8 @@
 //! equal to the last. PostgreSQL's sort and limit stay above; they have less to do.
 
 use super::functions::function_of;
-use crate::query::expr::tree::{equal, is_a, list, nodes};
+use crate::query::expr::tree::{equal, is_a, nodes};
+use crate::query::plan::private::{Reader, Writer};
 use amax_exec::{Aggregator, Function, Output, Scalar};
 use pgrx::pg_sys::*;
 use std::collections::BinaryHeap;
@@ -65,38 +66,33 @@ impl Top {
         })
     }
 
-    /// For a plan.
-    pub unsafe fn to_list(self) -> *mut List {
+    /// In a plan.
+    pub unsafe fn write(&self, out: &mut Writer) {
         let (kind, a, b) = match self.by {
             By::Key(a) => (0, a, 0),
             By::Aggregate(a) => (1, a, 0),
             By::Difference(a, b) => (2, a, b),
         };
-        let numbers = [
-            self.count,
-            kind,
-            a,
-            b,
-            usize::from(self.descending),
-            usize::from(self.nulls_first),
-        ];
-        list(numbers.map(|number| makeInteger(number as i32)))
+        out.count(self.count);
+        out.int(kind);
+        out.count(a);
+        out.count(b);
+        out.bool(self.descending);
+        out.bool(self.nulls_first);
     }
 
-    pub unsafe fn of_list(numbers: *mut List) -> Option<Top> {
-        let numbers: Vec<usize> = nodes(numbers)
-            .into_iter()
-            .map(|number| (*(number as *mut Integer)).ival as usize)
-            .collect();
-        let &[count, kind, a, b, descending, nulls_first] = &numbers[..] else {
-            return None;
-        };
-        Some(Top {
+    pub unsafe fn read(from: &mut Reader) -> Top {
+        let (count, kind, a, b) = (from.count(), from.count(), from.count(), from.count());
+        Top {
             count,
-            by: [By::Key(a), By::Aggregate(a), By::Difference(a, b)][kind],
-            descending: descending != 0,
-            nulls_first: nulls_first != 0,
-        })
+            by: match kind {
+                0 => By::Key(a),
+                1 => By::Aggregate(a),
+                _ => By::Difference(a, b),
+            },
+            descending: from.bool(),
+            nulls_first: from.bool(),
+        }
     }
 
     /// The groups to hand up; None if it has to be all of them.

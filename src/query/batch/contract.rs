@@ -3,7 +3,7 @@
 use super::columns::LeafColumns;
 use super::rows::Rows;
 use crate::columnar::OpenLeaf;
-use crate::query::plan::methods::ExecMethods;
+use crate::query::plan::methods::{ExecMethods, PathMethods, ScanMethods, path_with};
 use amax_exec::Expr;
 use amax_lsm::Origin;
 use pgrx::pg_sys;
@@ -70,17 +70,42 @@ pub trait Batches {
     unsafe fn stop(&mut self, rows: usize);
 }
 
-/// How a node's state is seen as one that hands up batches.
-type View = unsafe fn(*mut pg_sys::CustomScanState) -> *mut dyn Batches;
-
-thread_local! {
-    /// The methods of those that do.
-    static VIEWS: RefCell<Vec<(&'static ExecMethods, View)>> = const { RefCell::new(Vec::new()) };
+/// A kind of node that hands up batches: what its paths, plans and states are known by.
+pub struct Operator {
+    pub path: &'static PathMethods,
+    pub plan: &'static ScanMethods,
+    pub exec: &'static ExecMethods,
+    /// Tells a plan that whoever reads it reads it to its end.
+    pub read_to_end: unsafe fn(*mut pg_sys::CustomScan),
+    /// A state that has been begun.
+    pub view: unsafe fn(*mut pg_sys::CustomScanState) -> *mut dyn Batches,
 }
 
-/// Says that nodes with these methods hand up batches.
-pub fn register(methods: &'static ExecMethods, view: View) {
-    VIEWS.with_borrow_mut(|views| views.push((methods, view)));
+thread_local! {
+    static OPERATORS: RefCell<Vec<&'static Operator>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Has one found by the functions below.
+pub fn register(operator: &'static Operator) {
+    OPERATORS.with_borrow_mut(|operators| operators.push(operator));
+}
+
+fn operator(is: impl Fn(&Operator) -> bool) -> Option<&'static Operator> {
+    OPERATORS.with_borrow(|operators| operators.iter().copied().find(|operator| is(operator)))
+}
+
+/// The first path that hands up batches, if it needs nothing of other relations.
+pub unsafe fn path_in(paths: *mut pg_sys::List) -> Option<*mut pg_sys::Path> {
+    path_with(paths, |methods| {
+        operator(|o| std::ptr::eq(methods, &o.path.0)).is_some()
+    })
+}
+
+/// Tells the plan of such a path that it will be read to its end.
+pub unsafe fn read_to_end(plan: *mut pg_sys::Node) {
+    let plan = plan as *mut pg_sys::CustomScan;
+    let found = operator(|o| std::ptr::eq((*plan).methods, &o.plan.0));
+    (found.expect("a plan is of its path's kind").read_to_end)(plan);
 }
 
 /// A node that has been begun as one that hands up batches; None if it does not.
@@ -89,7 +114,6 @@ pub unsafe fn of<'a>(node: *mut pg_sys::PlanState) -> Option<&'a mut dyn Batches
         return None;
     }
     let node = node as *mut pg_sys::CustomScanState;
-    let known = |&(methods, _): &(&'static ExecMethods, View)| std::ptr::eq((*node).methods, &methods.0);
-    let view = VIEWS.with_borrow(|views| views.iter().copied().find(known))?.1;
-    Some(&mut *view(node))
+    let found = operator(|o| std::ptr::eq((*node).methods, &o.exec.0))?;
+    Some(&mut *(found.view)(node))
 }

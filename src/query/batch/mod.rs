@@ -9,4 +9,4 @@ pub mod explain;
 pub mod input;
 pub mod rows;
 
-pub use contract::{Batch, Batches, of};
+pub use contract::{Batch, Batches, Operator, of, path_in, read_to_end, register};

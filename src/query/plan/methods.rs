@@ -1,5 +1,6 @@
 //! The callbacks of our nodes: tables that PostgreSQL knows a path, a plan and a plan's state by.
 
+use crate::query::expr::tree::{is_a, nodes};
 use pgrx::pg_sys;
 
 /// Of a path.
@@ -16,3 +17,21 @@ unsafe impl Sync for ScanMethods {}
 pub struct ExecMethods(pub pg_sys::CustomExecMethods);
 // SAFETY: a table of function pointers, never changed.
 unsafe impl Sync for ExecMethods {}
+
+/// The first of these paths, but for a projection above it, that has such methods and needs nothing of other relations.
+pub unsafe fn path_with(
+    paths: *mut pg_sys::List,
+    has: impl Fn(*const pg_sys::CustomPathMethods) -> bool,
+) -> Option<*mut pg_sys::Path> {
+    nodes(paths).into_iter().find_map(|path| {
+        let path = match (*path).type_ {
+            pg_sys::NodeTag::T_ProjectionPath => (*(path as *mut pg_sys::ProjectionPath)).subpath,
+            _ => path as *mut pg_sys::Path,
+        };
+        let custom = path as *mut pg_sys::CustomPath;
+        let found = is_a(path as *mut pg_sys::Node, pg_sys::NodeTag::T_CustomPath)
+            && has((*custom).methods)
+            && (*path).param_info.is_null();
+        found.then_some(path)
+    })
+}

@@ -2,4 +2,5 @@
 
 pub mod estimate;
 pub mod methods;
+pub mod private;
 pub mod wanted;

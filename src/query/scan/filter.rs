@@ -1,8 +1,8 @@
 //! What a stage looks at next: rows of a leaf that vectorized conditions and joins above let pass, or elements of their
 //! arrays.
 
+use super::private::ReadToEnd;
 use super::run;
-use super::shape::ReadToEnd;
 use super::source::Unit;
 use super::stage::{Current, Picked, Stage, UNLESS_MATCHED};
 use super::state::Scan;

@@ -1,11 +1,12 @@
 //! The scan's callbacks for PostgreSQL's executor.
 
 use super::parallel;
-use super::shape::Shape;
+use super::private::ScanPlan;
 use super::state::{Node, Scan, of};
 use crate::pg::snapshot::predicate_lock;
 use crate::query::expr::tree::{make, project};
 use crate::query::plan::methods::ExecMethods;
+use crate::query::plan::private::Private;
 use pgrx::PgMemoryContexts;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -41,7 +42,7 @@ unsafe extern "C-unwind" fn begin(node: *mut pg_sys::CustomScanState, estate: *m
         // A join's is for us to open.
         rel if rel.is_null() => {
             let plan = (*node).ss.ps.plan as *mut pg_sys::CustomScan;
-            pg_sys::ExecOpenScanRelation(estate, Shape::of(plan).table, eflags)
+            pg_sys::ExecOpenScanRelation(estate, ScanPlan::of_plan(plan).table(plan), eflags)
         }
         rel => rel,
     };

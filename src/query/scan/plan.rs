@@ -1,12 +1,16 @@
 //! Planning scans: a custom path beside PostgreSQL's own for every amax table that has columns.
 
+use super::batches::view;
+use super::node::METHODS;
 use super::node::create;
-use super::shape::ReadToEnd;
+use super::private::{ReadToEnd, ScanPlan, read_to_end};
 use crate::pg::relation::is_ours as is_amax;
+use crate::query::batch::Operator;
 use crate::query::expr::containment::split;
 use crate::query::expr::entry::{collect, target_list, variables};
 use crate::query::expr::tree::{is_a, list, make, nodes};
 use crate::query::plan::methods::{PathMethods, ScanMethods};
+use crate::query::plan::private::Private;
 use crate::query::plan::wanted::wanted_of;
 use crate::storage::manifest;
 use pgrx::pg_sys;
@@ -23,6 +27,14 @@ pub static SCAN: ScanMethods = ScanMethods(pg_sys::CustomScanMethods {
     CustomName: c"AmaxScan".as_ptr(),
     CreateCustomScanState: Some(create),
 });
+
+pub static OPERATOR: Operator = Operator {
+    path: &PATH,
+    plan: &SCAN,
+    exec: &METHODS,
+    read_to_end,
+    view,
+};
 
 /// A scan in place of the sequential one: serial, and one that workers share if they may.
 pub unsafe fn paths(
@@ -147,7 +159,13 @@ unsafe extern "C-unwind" fn plan_path(
     (*scan).flags = (*best).flags;
     (*scan).custom_scan_tlist = target_list(&wanted);
     let alone = pg_sys::bms_membership((*root).all_baserels) == pg_sys::BMS_Membership::BMS_SINGLETON;
-    (*scan).custom_private = list([pg_sys::makeInteger(ReadToEnd::of(root, alone) as i32)]);
+    let private = ScanPlan {
+        all: ReadToEnd::of(root, alone),
+        conditions: nodes(plan.qual).len(),
+        table: None,
+        levels: Vec::new(),
+    };
+    (*scan).custom_private = private.to_list();
     (*scan).methods = &SCAN.0;
     plan
 }

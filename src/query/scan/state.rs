@@ -1,6 +1,6 @@
 //! The scan node: vectorized filters over leaves, then the entries of the rows that pass.
 
-use super::shape::{ReadToEnd, Shape};
+use super::private::{ReadToEnd, ScanPlan};
 use super::shared::Shared;
 use super::source::{Met, Position, Source};
 use super::stage::{Clause, Counts, Current, Stage};
@@ -12,6 +12,7 @@ use crate::query::expr::entry::{Entry, entry_of, expressions};
 use crate::query::expr::tree::nodes;
 use crate::query::expr::unnesting::Unnesting;
 use crate::query::join::filter::{JoinFilter, JoinFilters};
+use crate::query::plan::private::Private;
 use crate::storage::meta::logical_blocks;
 use amax_exec::Expr;
 use pgrx::pg_sys;
@@ -56,16 +57,16 @@ pub unsafe fn of<'a>(node: *mut pg_sys::CustomScanState) -> &'a mut Scan {
 impl Scan {
     pub(super) unsafe fn new(node: *mut pg_sys::CustomScanState, rel: pg_sys::Relation) -> Scan {
         let plan = (*node).ss.ps.plan as *mut pg_sys::CustomScan;
-        let shape = Shape::of(plan);
+        let private = ScanPlan::of_plan(plan);
         let tlist = expressions((*plan).custom_scan_tlist);
         let calls = nodes((*plan).custom_exprs);
-        let functions: Vec<Unnesting> = shape
-            .functions()
-            .into_iter()
+        let functions: Vec<Unnesting> = private
+            .levels
+            .iter()
             .zip(&calls)
-            .map(|(relation, &call)| {
+            .map(|(level, &call)| {
                 let function = (*(call as *mut pg_sys::FuncExpr)).funcid.to_u32();
-                Unnesting::by(relation, function).expect("the planner chose what unnests")
+                Unnesting::by(level.function.relation(plan), function).expect("the planner chose what unnests")
             })
             .collect();
         let entries: Rc<[Entry]> = tlist.iter().map(|&e| entry_of(e, &functions)).collect();
@@ -82,7 +83,7 @@ impl Scan {
             let mut vectors = true;
             let clause = |clause: *mut pg_sys::Node| {
                 let vector = vectors.then(|| compiler.compile(clause)).flatten();
-                let vector = vector.filter(|v| shape.all != ReadToEnd::Perhaps || !v.calls_out());
+                let vector = vector.filter(|v| private.all != ReadToEnd::Perhaps || !v.calls_out());
                 vectors = vector.is_some();
                 Clause {
                     state: pg_sys::ExecInitExpr(clause as *mut pg_sys::Expr, parent),
@@ -94,8 +95,8 @@ impl Scan {
             let clauses = clauses.by_ref().take(matching + others).map(clause);
             Stage::new(clauses.collect(), matching, outer)
         };
-        let mut stages = vec![stage(shape.conditions, 0, false)];
-        for level in &shape.levels {
+        let mut stages = vec![stage(private.conditions, 0, false)];
+        for level in &private.levels {
             stages.push(stage(level.matching, level.others, level.outer));
         }
         rows.outside = std::mem::take(&mut compiler.outside);
@@ -120,7 +121,7 @@ impl Scan {
             arrays: arrays.map(Rc::new),
             removed: 0,
             joins: JoinFilters::default(),
-            all: shape.all,
+            all: private.all,
             output,
             parallel: false,
             shared: std::ptr::null_mut(),

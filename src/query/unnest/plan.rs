@@ -4,14 +4,18 @@
 //! PostgreSQL's own nested loop of the two is planned as well, and its pieces are taken: its conditions, in its order.
 
 use crate::guc;
+use crate::query::batch::Operator;
 use crate::query::expr::entry::{Entry, collect, collect_elements, entry_of, target_list, variables};
 use crate::query::expr::path::{call_of, path_of};
 use crate::query::expr::tree::{is_a, list, make, nodes, rewrite, walk};
 use crate::query::expr::unnesting::Unnesting;
-use crate::query::plan::methods::{PathMethods, ScanMethods};
+use crate::query::plan::methods::{PathMethods, ScanMethods, path_with};
+use crate::query::plan::private::Private;
+use crate::query::scan::batches::view;
+use crate::query::scan::node::METHODS;
 use crate::query::scan::node::create;
 use crate::query::scan::plan;
-use crate::query::scan::shape::{Level, ReadToEnd, Shape};
+use crate::query::scan::private::{Level, Place, ReadToEnd, ScanPlan, read_to_end};
 use amax_format::PathStep;
 use pgrx::pg_sys::*;
 use pgrx::prelude::*;
@@ -26,6 +30,14 @@ pub static SCAN: ScanMethods = ScanMethods(CustomScanMethods {
     CustomName: c"AmaxUnnest".as_ptr(),
     CreateCustomScanState: Some(create),
 });
+
+pub static OPERATOR: Operator = Operator {
+    path: &PATH,
+    plan: &SCAN,
+    exec: &METHODS,
+    read_to_end,
+    view,
+};
 
 /// The expression without the PlaceHolderVars in it.
 unsafe fn bare(node: *mut Node) -> *mut Node {
@@ -103,7 +115,7 @@ pub unsafe fn add_paths(
         .into_iter()
         .map(|path| path as *mut Path)
         .find(|&path| (*path).pathtype == NodeTag::T_FunctionScan);
-    let (Some(scan), Some(function)) = (scan_of((*outer).pathlist), function) else {
+    let (Some(scan), Some(function)) = (scan_in((*outer).pathlist), function) else {
         return;
     };
     let rte = *(*root).simple_rte_array.add((*inner).relid as usize);
@@ -127,7 +139,7 @@ pub unsafe fn add_paths(
     add_path(joinrel, join.path(scan) as *mut Path);
     if let (true, Some(scan)) = (
         (*joinrel).consider_parallel && (*function).parallel_safe,
-        scan_of((*outer).partial_pathlist),
+        scan_in((*outer).partial_pathlist),
     ) {
         add_partial_path(joinrel, join.path(scan) as *mut Path);
     }
@@ -254,20 +266,26 @@ unsafe extern "C-unwind" fn plan_path(
     };
     let mut conditions = nodes((*below).scan.plan.qual);
     let mut calls = nodes((*below).custom_exprs);
-    let mut shape = Shape::of(below);
+    let mut private = ScanPlan::of_plan(below);
     let before = conditions.len();
     let own = nodes((*function).scan.plan.qual).into_iter();
     conditions.extend(own.map(restore));
     conditions.extend(nodes((*nest).join.joinqual));
     let matching = conditions.len() - before;
     conditions.extend(nodes((*nest).join.plan.qual));
-    shape.levels.push(Level {
-        function: relations[relations.len() - 1],
+    // Among more relations than below.
+    let place = |at: usize| Place::of(relations[at], (*rel).relids);
+    private.table = Some(place(0));
+    for (i, level) in private.levels.iter_mut().enumerate() {
+        level.function = place(i + 1);
+    }
+    private.levels.push(Level {
+        function: place(relations.len() - 1),
         outer: (*nest).join.jointype == JoinType::JOIN_LEFT,
         matching,
         others: conditions.len() - before - matching,
     });
-    shape.all = ReadToEnd::of(root, bms_is_subset((*root).all_baserels, (*rel).relids));
+    private.all = ReadToEnd::of(root, bms_is_subset((*root).all_baserels, (*rel).relids));
     let called = nodes((*function).functions)[0] as *mut RangeTblFunction;
     calls.push(bare(restore((*called).funcexpr)));
 
@@ -310,7 +328,7 @@ unsafe extern "C-unwind" fn plan_path(
     (*scan).flags = (*best).flags;
     (*scan).custom_scan_tlist = target_list(&wanted);
     (*scan).custom_exprs = list(calls);
-    (*scan).custom_private = shape.words((*rel).relids);
+    (*scan).custom_private = private.to_list();
     (*scan).methods = &SCAN.0;
     plan
 }
@@ -322,17 +340,8 @@ pub unsafe fn is_ours(plan: *mut Node) -> bool {
 }
 
 /// Our scan among paths, if it needs nothing of other relations.
-pub unsafe fn scan_of(paths: *mut List) -> Option<*mut Path> {
-    nodes(paths).into_iter().find_map(|path| {
-        let path = match (*path).type_ {
-            NodeTag::T_ProjectionPath => (*(path as *mut ProjectionPath)).subpath,
-            _ => path as *mut Path,
-        };
-        if !is_a(path as *mut Node, NodeTag::T_CustomPath) {
-            return None;
-        }
-        let methods = (*(path as *mut CustomPath)).methods;
-        let ours = std::ptr::eq(methods, &plan::PATH.0) || std::ptr::eq(methods, &PATH.0);
-        (ours && (*path).param_info.is_null()).then_some(path)
+unsafe fn scan_in(paths: *mut List) -> Option<*mut Path> {
+    path_with(paths, |methods| {
+        std::ptr::eq(methods, &plan::PATH.0) || std::ptr::eq(methods, &PATH.0)
     })
 }

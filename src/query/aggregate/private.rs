@@ -1,0 +1,70 @@
+//! What an aggregate's path and plan carry, apart from expressions.
+
+use super::top::Top;
+use crate::query::plan::private::{Private, Reader, Writer};
+use pgrx::pg_sys::*;
+
+/// The node by itself, or one of the two parts of a parallel aggregate, below and above a Gather node.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    Whole,
+    Lower,
+    Upper,
+}
+
+const PARTS: [Part; 3] = [Part::Whole, Part::Lower, Part::Upper];
+
+/// Of a path.
+pub struct AggregatePath {
+    pub part: Part,
+    pub keys: Vec<*mut Node>,
+    pub aggregates: Vec<*mut Node>,
+}
+
+impl Private for AggregatePath {
+    const KIND: &'static std::ffi::CStr = c"amax aggregate path 1";
+
+    unsafe fn write(&self, out: &mut Writer) {
+        out.int(self.part as i32);
+        out.nodes(&self.keys);
+        out.nodes(&self.aggregates);
+    }
+
+    unsafe fn read(from: &mut Reader) -> AggregatePath {
+        AggregatePath {
+            part: from.one_of(&PARTS),
+            keys: from.nodes(),
+            aggregates: from.nodes(),
+        }
+    }
+}
+
+/// Of a plan.
+#[derive(Clone, Copy)]
+pub struct AggregatePlan {
+    pub part: Part,
+    /// How many of the entries are keys; the others are aggregates, and the lower part's last one is its output.
+    pub keys: usize,
+    pub top: Option<Top>,
+}
+
+impl Private for AggregatePlan {
+    const KIND: &'static std::ffi::CStr = c"amax aggregate 1";
+
+    unsafe fn write(&self, out: &mut Writer) {
+        out.int(self.part as i32);
+        out.count(self.keys);
+        out.bool(self.top.is_some());
+        if let Some(top) = &self.top {
+            top.write(out);
+        }
+    }
+
+    unsafe fn read(from: &mut Reader) -> AggregatePlan {
+        AggregatePlan {
+            part: from.one_of(&PARTS),
+            keys: from.count(),
+            top: from.bool().then(|| Top::read(from)),
+        }
+    }
+}
