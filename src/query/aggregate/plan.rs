@@ -9,6 +9,7 @@ use crate::query::batch::{path_in, read_to_end};
 use crate::query::expr::datum::type_of;
 use crate::query::expr::entry::target_list;
 use crate::query::expr::tree::{equal, is_pure, list, make, nodes, walk};
+use crate::query::plan::costs;
 use crate::query::plan::estimate::groups;
 use crate::query::plan::methods::{PathMethods, ScanMethods};
 use crate::query::plan::private::Private;
@@ -119,9 +120,6 @@ unsafe fn wanted_of(root: *mut PlannerInfo, output: *mut RelOptInfo) -> Option<W
     all.then_some(wanted)
 }
 
-/// Groups that take more passes than this are better hashed by PostgreSQL, which spills them.
-const MOST_PASSES: f64 = 4.0;
-
 /// A node above `child`, which hands up `rows` of `target`.
 unsafe fn node(
     output: *mut RelOptInfo,
@@ -152,28 +150,13 @@ unsafe fn node(
 }
 
 impl Wanted {
-    fn computed(&self) -> f64 {
-        (self.keys.len() + self.aggregates.len()) as f64
+    /// How many keys and aggregates.
+    fn computed(&self) -> usize {
+        self.keys.len() + self.aggregates.len()
     }
 
-    /// Bytes of a group.
-    fn width(&self) -> f64 {
-        32.0 * self.computed() + 32.0
-    }
-
-    /// No row is handed up: what that takes is most of what a scan of columns costs, however few rows the planner
-    /// expects.
     unsafe fn cost_of_rows(&self, child: *mut Path) -> f64 {
-        0.7 * (*child).total_cost + 0.1 * cpu_operator_cost * self.computed() * (*child).rows
-    }
-
-    /// Of handing out a group.
-    unsafe fn cost_of_group(&self) -> f64 {
-        cpu_tuple_cost + cpu_operator_cost * self.computed()
-    }
-
-    unsafe fn fits(&self, groups: f64) -> bool {
-        groups * self.width() < MOST_PASSES * get_hash_memory_limit() as f64
+        costs::aggregate((*child).total_cost, (*child).rows, self.computed())
     }
 }
 
@@ -189,8 +172,8 @@ unsafe fn path(
     let custom = node(output, child, wanted, Part::Whole, target, groups);
     let path = &mut (*custom).path;
     path.startup_cost = wanted.cost_of_rows(child);
-    path.total_cost = path.startup_cost + groups * wanted.cost_of_group();
-    wanted.fits(groups).then_some(custom)
+    path.total_cost = path.startup_cost + costs::groups(groups, wanted.computed());
+    costs::groups_fit(groups, wanted.computed()).then_some(custom)
 }
 
 /// Both parts and the Gather node over a parallel scan; None if memory is too short for it.
@@ -202,7 +185,9 @@ unsafe fn parallel_path(
 ) -> Option<*mut CustomPath> {
     let rel = (*child).parent;
     let sent = groups(root, rel, (*child).rows, &wanted.keys);
-    let pieces = (sent * wanted.width() / PIECE as f64).ceil().max(1.0);
+    let pieces = (sent * costs::group_width(wanted.computed()) / PIECE as f64)
+        .ceil()
+        .max(1.0);
     let target = create_empty_pathtarget();
     add_column_to_pathtarget(target, piece(), 0);
     (*target).width = PIECE as i32;
@@ -212,7 +197,7 @@ unsafe fn parallel_path(
     path.parallel_aware = true;
     path.startup_cost = wanted.cost_of_rows(child);
     // As bytes, one after the other.
-    path.total_cost = path.startup_cost + sent * cpu_operator_cost;
+    path.total_cost = path.startup_cost + costs::groups_sent(sent);
     let workers = f64::from((*child).parallel_workers);
     let mut rows = pieces * workers;
     let gather = create_gather_path(root, output, path, target, std::ptr::null_mut(), &mut rows) as *mut Path;
@@ -221,9 +206,9 @@ unsafe fn parallel_path(
     let upper = node(output, gather, wanted, Part::Upper, target, all);
     let path = &mut (*upper).path;
     path.parallel_workers = 0;
-    path.startup_cost = (*gather).total_cost + sent * workers * cpu_operator_cost;
-    path.total_cost = path.startup_cost + all * wanted.cost_of_group();
-    wanted.fits(all).then_some(upper)
+    path.startup_cost = (*gather).total_cost + costs::groups_sent(sent * workers);
+    path.total_cost = path.startup_cost + costs::groups(all, wanted.computed());
+    costs::groups_fit(all, wanted.computed()).then_some(upper)
 }
 
 /// The lower part's output, in plans: bytes, as an expression that PostgreSQL finds again in both nodes' target lists

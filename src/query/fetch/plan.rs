@@ -5,6 +5,7 @@
 use crate::query::expr::containment::split;
 use crate::query::expr::entry::{Entry, collect, entry_of, target_list};
 use crate::query::expr::tree::{is_a, list, make, nodes};
+use crate::query::plan::costs;
 use crate::query::plan::methods::{PathMethods, ScanMethods};
 use crate::query::plan::wanted::{ancestry, translated, wanted_of};
 use pgrx::pg_sys;
@@ -21,9 +22,6 @@ pub static SCAN: ScanMethods = ScanMethods(pg_sys::CustomScanMethods {
     CustomName: c"AmaxFetch".as_ptr(),
     CreateCustomScanState: Some(super::node::create),
 });
-
-/// What a fetch saves of the costs of the scan below it, which knows nothing of how long assembling a document takes.
-const SAVED: f64 = 0.2;
 
 /// A fetch for each scan by an index of which it saves something; `columnar` is the part of the rows that are.
 pub unsafe fn paths(
@@ -135,8 +133,9 @@ unsafe fn path(rel: *mut pg_sys::RelOptInfo, scan: *mut pg_sys::Path, columnar: 
     path.rows = (*scan).rows;
     path.pathkeys = (*scan).pathkeys;
     path.startup_cost = (*scan).startup_cost;
+    // PostgreSQL knows nothing of how long assembling a document takes.
     let run = (*scan).total_cost - (*scan).startup_cost;
-    path.total_cost = path.startup_cost + run * (1.0 - SAVED * columnar);
+    path.total_cost = path.startup_cost + costs::fetch(run, columnar);
     (*custom).custom_paths = list([scan]);
     (*custom).flags = pg_sys::CUSTOMPATH_SUPPORT_PROJECTION;
     (*custom).methods = &PATH.0;

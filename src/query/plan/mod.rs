@@ -1,5 +1,6 @@
 //! What the planning of all nodes has in common.
 
+pub mod costs;
 pub mod estimate;
 pub mod methods;
 pub mod private;

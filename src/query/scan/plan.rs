@@ -9,6 +9,7 @@ use crate::query::batch::Operator;
 use crate::query::expr::containment::split;
 use crate::query::expr::entry::{collect, target_list, variables};
 use crate::query::expr::tree::{is_a, list, make, nodes};
+use crate::query::plan::costs;
 use crate::query::plan::methods::{PathMethods, ScanMethods};
 use crate::query::plan::private::Private;
 use crate::query::plan::wanted::wanted_of;
@@ -92,31 +93,19 @@ unsafe fn path(
     let whole = wanted
         .iter()
         .any(|&e| is_a(e, NodeTag::T_Var) && pg_sys::exprType(e) == pg_sys::JSONBOID);
-    let pages = f64::from((*rel).pages)
-        * pg_sys::seq_page_cost
-        * if whole {
-            1.0
-        } else {
-            (0.05 * wanted.len() as f64).min(1.0)
-        };
-    let decode = if whole {
-        3.0 * pg_sys::cpu_tuple_cost
-    } else {
-        pg_sys::cpu_operator_cost * wanted.len() as f64
+    let work = costs::ScanWork {
+        pages: f64::from((*rel).pages),
+        tuples: (*rel).tuples,
+        rows: (*rel).rows,
+        conditions: (*rel).baserestrictinfo.as_ref().map_or(0, |l| l.length as usize),
+        columns: wanted.len(),
+        documents: whole,
     };
-    let conditions =
-        0.1 * pg_sys::cpu_operator_cost * (1 + (*rel).baserestrictinfo.as_ref().map_or(0, |l| l.length)) as f64;
-    let vectors = pages + conditions * (*rel).tuples + (pg_sys::cpu_tuple_cost + decode) * (*rel).rows;
+    let vectors = costs::scan(&work);
     let one_by_one = (*sequential).total_cost - (*sequential).startup_cost;
-    let mut run = columnar * vectors.min(0.9 * one_by_one) + (1.0 - columnar) * one_by_one;
+    let mut run = columnar * vectors.min(costs::AT_MOST * one_by_one) + (1.0 - columnar) * one_by_one;
     if workers > 0 {
-        // get_parallel_divisor() of costsize.c.
-        let leader = if pg_sys::parallel_leader_participation {
-            (1.0 - 0.3 * f64::from(workers)).max(0.0)
-        } else {
-            0.0
-        };
-        let divisor = f64::from(workers) + leader;
+        let divisor = costs::parallel_divisor(workers);
         run /= divisor;
         path.rows = (path.rows / divisor).max(1.0);
     }

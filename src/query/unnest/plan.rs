@@ -9,6 +9,7 @@ use crate::query::expr::entry::{Entry, collect, collect_elements, entry_of, targ
 use crate::query::expr::path::{call_of, path_of};
 use crate::query::expr::tree::{is_a, list, make, nodes, rewrite, walk};
 use crate::query::expr::unnesting::Unnesting;
+use crate::query::plan::costs;
 use crate::query::plan::methods::{PathMethods, ScanMethods, path_with};
 use crate::query::plan::private::Private;
 use crate::query::scan::batches::view;
@@ -222,8 +223,7 @@ impl Join {
         path.rows = nested.rows;
         path.startup_cost = (*scan).startup_cost;
         // A function's call for each row is what we spare.
-        let elements = 0.5 * cpu_tuple_cost * nested.rows;
-        path.total_cost = ((*scan).total_cost + elements).min(0.9 * nested.total_cost);
+        path.total_cost = costs::unnest((*scan).total_cost, nested.total_cost, nested.rows);
         (*custom).flags = CUSTOMPATH_SUPPORT_PROJECTION;
         (*custom).custom_paths = list([nest]);
         (*custom).methods = &PATH.0;

@@ -1,0 +1,228 @@
+"""What the constants of the cost model are on this machine: work of our nodes, in units of the same work on heap, of the same run.
+
+cpu_tuple_cost is what a sequential scan of heap takes for a row of which nothing is read, cpu_operator_cost what a comparison of two integers
+takes there: PostgreSQL's defaults say that one is four of the other, machines say something else. Times are those of EXPLAIN (ANALYZE, TIMING
+OFF), the best of several, in one process, with decoded columns in memory."""
+
+import argparse
+import re
+import sys
+import time
+
+import psycopg
+
+from bench.numbers import machine
+
+NAMES = ("a", "b", "c", "d", "e")
+KEYS = ("k", "l", "m")
+RULES = {"GROUP_BYTES", "MOST_PASSES"}
+
+
+class Bench:
+    def __init__(self, options):
+        self.options = options
+        self.session = psycopg.connect(options.dsn, autocommit=True)
+        self.rows = options.rows
+        self.documents = options.rows // 10
+
+    def run(self, statement):
+        return self.session.execute(statement)
+
+    def explain(self, query, options=""):
+        (found,) = self.run(f"EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON{options}) {query}").fetchone()
+        return found[0]
+
+    def check(self, query, nodes):
+        """The plan has to be the one that is measured."""
+        plan, found = self.explain(query)["Plan"], []
+        while plan:
+            found.append(plan.get("Custom Plan Provider", plan["Node Type"]))
+            plan = plan.get("Plans", [None])[0]
+        if found[: len(nodes)] != nodes:
+            sys.exit(f"another plan than {nodes}: {found}: {query}")
+
+    def time(self, query, *nodes):
+        """Nanoseconds, the least of several runs."""
+        self.check(query, list(nodes))
+        return min(self.explain(query)["Execution Time"] for _ in range(self.options.repeat)) * 1e6
+
+    def slope(self, query, steps, *nodes):
+        """Nanoseconds of each further step of a query that has 1 to n of something, by least squares, and of none."""
+        points = [(n, self.time(query(n), *nodes)) for n in steps]
+        mean_n, mean_t = (sum(p[i] for p in points) / len(points) for i in (0, 1))
+        slope = sum((n - mean_n) * (t - mean_t) for n, t in points) / sum((n - mean_n) ** 2 for n, _ in points)
+        return slope, mean_t - slope * mean_n
+
+    def cold(self, query):
+        """What a session without caches does."""
+        with psycopg.connect(self.options.dsn, autocommit=True) as session:
+            session.execute("SET max_parallel_workers_per_gather = 0")
+            session.execute("SET amax.shared_cache = 0")
+            (found,) = session.execute(f"EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) {query}").fetchone()
+        return found[0]
+
+    def pages(self, query):
+        """Pages that it reads."""
+        plan = self.cold(query)["Plan"]
+        return plan["Shared Hit Blocks"] + plan["Shared Read Blocks"]
+
+
+def prepare(bench):
+    """Rows of integers, and documents of some twenty paths, in heap and amax."""
+    run = bench.run
+    run("CREATE EXTENSION IF NOT EXISTS amax")
+    run("SET max_parallel_workers_per_gather = 0")
+    columns = ", ".join(f"abs(hashint4(i * 10 + {n})) % 100000 * 2 AS {name}" for n, name in enumerate(NAMES))
+    columns += "".join(f", abs(hashint4(i * 10 + {5 + n})) % {5 + n} AS {name}" for n, name in enumerate(KEYS))
+    columns += ", 'kind ' || abs(hashint4(i)) % 20 AS t"
+    fields = ", ".join(f"'f{n}', abs(hashint4(i * 20 + {n})) % 1000" for n in range(14))
+    for system in ("heap", "amax"):
+        run(f"DROP TABLE IF EXISTS costs_{system}, costs_documents_{system}")
+        run(f"CREATE TABLE costs_{system} USING {system} AS SELECT i AS id, {columns} FROM generate_series(1, {bench.rows}) i")
+        run(f"""CREATE TABLE costs_documents_{system} USING {system} AS
+            SELECT i AS id, jsonb_build_object('name', 'name ' || i, 'kind', 'kind ' || i % 20, 'at', to_timestamp(1700000000 + i), {fields},
+                'author', jsonb_build_object('login', 'user ' || i * 7919 % 5000, 'followers', i % 777),
+                'items', (SELECT jsonb_agg(jsonb_build_object('n', i % 91 + j, 's', 'item ' || j)) FROM generate_series(1, 5) j)) AS doc
+            FROM generate_series(1, {bench.documents}) i""")
+        run(f"CREATE INDEX ON costs_documents_{system} (id)")
+        for table in (f"costs_{system}", f"costs_documents_{system}"):
+            run(f"VACUUM (ANALYZE) {table}")
+    for table, rows in (("costs_amax", bench.rows), ("costs_documents_amax", bench.documents)):
+        (columnar,) = run(f"SELECT sum(rows) FROM amax.components('{table}')").fetchone()
+        if columnar is None or columnar < 0.9 * rows:
+            sys.exit(f"{table}: {columnar} of {rows} rows are columnar")
+
+
+def always(n):
+    """n conditions that are true of every row, as numbers are even; no bounds and no dictionary say so."""
+    return " AND ".join(f"{NAMES[i]} <> {2 * i + 1}" for i in range(n))
+
+
+def heap(bench):
+    """Nanoseconds of cpu_tuple_cost and cpu_operator_cost."""
+    rows = bench.rows
+    tuple_ = bench.time("SELECT FROM costs_heap", "Seq Scan") / rows
+    operator, _ = bench.slope(lambda n: f"SELECT FROM costs_heap WHERE {always(n)}", range(1, 6), "Seq Scan")
+    return tuple_, operator / rows
+
+
+def measure(bench, tuple_, operator):
+    """Each constant, with the query that says what was done."""
+    rows, documents = bench.rows, bench.documents
+    scan, aggregate = "AmaxScan", "AmaxAggregate"
+
+    def none(n):
+        return f"SELECT FROM costs_amax WHERE {always(n)} AND a + b = 1"
+
+    slope, _ = bench.slope(none, range(1, 6), scan)
+    yield "CONDITION", slope / rows / operator, "five conditions less one, on vectors"
+
+    whole = bench.time("SELECT FROM costs_amax", scan)
+    yield "ROW", whole / rows / tuple_, "SELECT FROM: rows without columns"
+    slope, _ = bench.slope(lambda n: f"SELECT {', '.join(NAMES[:n])} FROM costs_amax", range(1, 6), scan)
+    yield "COLUMN_VALUE", slope / rows / operator, "five columns less one"
+    of_rows = bench.time("SELECT FROM costs_documents_amax", scan)
+    of_documents = bench.time("SELECT doc FROM costs_documents_amax", scan)
+    yield "DOCUMENT", (of_documents - of_rows) / documents / tuple_, "documents of 34 values less rows without columns"
+    elements = documents * 5
+    unnested = bench.time("SELECT e->>'n' FROM costs_documents_amax, jsonb_array_elements(doc->'items') e", "AmaxUnnest")
+    yield "ELEMENT", (unnested - of_rows) / elements / tuple_, "elements of arrays less rows without columns"
+
+    others = "SELECT doc FROM costs_documents_amax", "SELECT e->>'n' FROM costs_documents_amax, jsonb_array_elements(doc->'items') e"
+    bench.run("SET amax.custom_scan = off")
+    others = [bench.time(query) for query in others]
+    bench.run("RESET amax.custom_scan")
+    yield "AT_MOST", of_documents / others[0], "documents, to the same by PostgreSQL's nodes on amax"
+    yield "AT_MOST", unnested / others[1], "elements, to the same"
+
+    def sums(n):
+        return "SELECT " + ", ".join(f"sum({name})" for name in NAMES[:n]) + " FROM costs_amax"
+
+    slope, base = bench.slope(sums, range(1, 6), aggregate, scan)
+    yield "AGGREGATED", slope / rows / operator, "five sums less one"
+    handed = bench.time("SELECT a FROM costs_amax", scan)
+    yield "NOT_HANDED_UP", max(base, 0) / handed, "no sum, to one column handed up"
+    cold = [min(bench.cold(query)["Execution Time"] for _ in range(bench.options.repeat)) for query in (sums(1), "SELECT a FROM costs_amax")]
+    yield "NOT_HANDED_UP", cold[0] / cold[1], "one sum, to one column handed up, by a session that has to decode it first"
+    path = "doc->>'name'"
+    cold = [min(bench.cold(f"SELECT {what} FROM costs_documents_amax")["Execution Time"] for _ in range(bench.options.repeat)) for what in (f"count({path})", path)]
+    yield "NOT_HANDED_UP", cold[0] / cold[1], "the same of a path of documents"
+    key, _ = bench.slope(lambda n: f"SELECT count(*) FROM costs_amax GROUP BY {', '.join(KEYS[:n])}", range(1, 4), aggregate, scan)
+    yield "AGGREGATED", key / rows / operator, "three integer keys less one, few groups"
+    text = bench.time("SELECT count(*) FROM costs_amax GROUP BY t", aggregate, scan) - bench.time("SELECT count(*) FROM costs_amax", aggregate, scan)
+    yield "AGGREGATED", text / rows / operator, "one text key less none, few groups"
+    bench.run("SET work_mem = '1GB'")
+    few = bench.time("SELECT id % 10, count(*) FROM costs_amax GROUP BY 1", aggregate, scan)
+    many = bench.time("SELECT id, count(*) FROM costs_amax GROUP BY 1", aggregate, scan)
+
+    def counts(n):
+        return "SELECT id, count(*)" + "".join(f", max({name})" for name in NAMES[: n - 1]) + " FROM costs_amax GROUP BY 1"
+
+    value, _ = bench.slope(counts, range(1, 6), aggregate, scan)
+    one = value / rows / operator
+    yield "GROUP_VALUE", one, "groups of one row with five results less one"
+    yield "GROUP", max((many - few) / rows - 2 * one * operator, 0) / tuple_, "as many groups as rows, less few groups and two values each"
+
+    # One worker reads all and sends all groups. It is planned for the leader and a worker, as a plan for one alone would not be chosen.
+    for setting in ("max_parallel_workers_per_gather = 1", "parallel_setup_cost = 0", "min_parallel_table_scan_size = 0",
+                    "amax.exchange_threshold = '1GB'", "plan_cache_mode = force_generic_plan"):
+        bench.run(f"SET {setting}")
+    parts = ["AmaxAggregate", "Gather", "AmaxAggregate", "AmaxScan"]
+    for name, key in (("few", "id % 10"), ("many", "id")):
+        bench.run(f"PREPARE {name} AS SELECT {key}, count(*) FROM costs_amax GROUP BY 1")
+        bench.run(f"EXPLAIN EXECUTE {name}")
+    bench.run("SET parallel_leader_participation = off")
+    more = bench.time("EXECUTE many", *parts) - bench.time("EXECUTE few", *parts)
+    yield "GROUP_SENT", (more - (many - few)) / rows / 2 / operator, "one worker that sends as many groups as rows, less them in one process; half of it"
+    bench.run("SET max_parallel_workers_per_gather = 0")
+    bench.run("RESET work_mem")
+
+    bench.run("SET enable_seqscan = off")
+    bench.run("SET enable_bitmapscan = off")
+    wanted = f"SELECT doc->>'kind' FROM costs_documents_amax WHERE id BETWEEN 1 AND {documents // 4}"
+    fetched = bench.time(wanted, "AmaxFetch")
+    bench.run("SET amax.custom_scan = off")
+    found = bench.time(wanted, "Index Scan")
+    for setting in ("enable_seqscan", "enable_bitmapscan", "amax.custom_scan"):
+        bench.run(f"RESET {setting}")
+    yield "FETCH_SAVES", 1 - fetched / found, "a path by an index, to the same without fetch"
+
+    (all_pages,) = bench.run("SELECT relpages FROM pg_class WHERE oid = 'costs_documents_amax'::regclass").fetchone()
+    nothing = bench.pages("SELECT count(*) FROM costs_documents_amax")
+    paths = ["name", "kind", "at", "f0", "f7"]
+    read = [bench.pages(f"SELECT count(doc->>'{path}') FROM costs_documents_amax") - nothing for path in paths]
+    yield "COLUMN_PAGES", sum(read) / len(read) / all_pages, f"pages of a path, of {all_pages} of the table"
+
+
+def constants(source):
+    with open(source, encoding="utf-8") as text:
+        return {name: float(value) for name, value in re.findall(r"pub const (\w+): f64 = ([\d.]+);", text.read())}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--dsn", required=True)
+    parser.add_argument("--source", required=True, help="costs.rs")
+    parser.add_argument("--rows", type=int, default=1000000, help="rows of integers; documents are a tenth")
+    parser.add_argument("--repeat", type=int, default=5, help="runs of each query, of which the best counts")
+    options = parser.parse_args()
+    known = constants(options.source)
+    started = time.monotonic()
+    bench = Bench(options)
+    prepare(bench)
+    tuple_, operator = heap(bench)
+    print(f"{machine()}; {options.rows:,} rows; heap: a row {tuple_:.1f} ns, an operator {operator:.2f} ns", file=sys.stderr)
+    print("| constant | measured | in the source | measured / source | of what |\n|---|---:|---:|---:|---|")
+    measured = {}
+    for name, value, what in measure(bench, tuple_, operator):
+        measured[name] = value
+        print(f"| {name} | {value:.2f} | {known[name]:g} | {value / known[name]:.2f} | {what} |", flush=True)
+    missing = sorted(known.keys() - measured.keys() - RULES)
+    if missing:
+        print(f"not measured: {', '.join(missing)}", file=sys.stderr)
+    print(f"{time.monotonic() - started:.0f} s", file=sys.stderr)
+    return 1 if missing else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,122 @@
+//! What our paths cost: every constant of our cost model, in units of PostgreSQL's, which users may set.
+//!
+//! `benchmarks/costs/run` measures them against the same work on heap, and prints each beside its value here. What the
+//! comments say is measured is from there, of one process that has decoded its columns before, unless they say more.
+
+use pgrx::pg_sys;
+use pgrx::pg_sys::{cpu_operator_cost, cpu_tuple_cost, seq_page_cost};
+
+/// Pages of one path or variable, as a part of the table's pages, in seq_page_cost each. Measured: 0.08 for a path of
+/// documents with 34 values.
+pub const COLUMN_PAGES: f64 = 0.05;
+/// Looking at one row by a vectorized condition, in cpu_operator_cost; walking the rows counts as one more. Measured: 0.28.
+pub const CONDITION: f64 = 0.1;
+/// Handing up one row, in cpu_tuple_cost. Measured: 1.2.
+pub const ROW: f64 = 1.0;
+/// One value of it, in cpu_operator_cost. Measured: 1.0.
+pub const COLUMN_VALUE: f64 = 1.0;
+/// Assembling a whole document, in cpu_tuple_cost. Measured: 32 for 34 values; but PostgreSQL counts nothing for it in
+/// its own paths to the same documents, such as scans by an index, and ours must not look worse beside them.
+pub const DOCUMENT: f64 = 3.0;
+/// The most that a path may cost, as a part of PostgreSQL's own for the same rows: it is never slower. Measured: 0.96 for
+/// whole documents, 0.2 for elements.
+pub const AT_MOST: f64 = 0.9;
+/// Unnesting one element and handing it up, in cpu_tuple_cost. Measured: 2.2; but the planner has no idea how many there
+/// are (100 of each array), and what counts is the relation to its nested loop, which costs some 2 for each: measured 0.2.
+pub const ELEMENT: f64 = 0.5;
+/// What is left of a scan's cost when an aggregate takes its batches and no row is handed up, as a part of it. Measured:
+/// nearly nothing once columns are decoded, 0.18 with decoding integers, 0.25 with decoding a path. Conditions, which
+/// are in the scan's cost too, are left in full: hence no less.
+pub const NOT_HANDED_UP: f64 = 0.7;
+/// Computing one key or argument of a row and aggregating it, in cpu_operator_cost. Measured: 0.18 for a sum, 0.28 for a
+/// key.
+pub const AGGREGATED: f64 = 0.1;
+/// Handing out one group, in cpu_tuple_cost. Measured, with making it: 1.2.
+pub const GROUP: f64 = 1.0;
+/// One key or result of it, in cpu_operator_cost. Measured, with what memory far away costs when groups are many: 3.4.
+pub const GROUP_VALUE: f64 = 1.0;
+/// Sending one group to the leader, and as much again for merging it there, in cpu_operator_cost. Measured: 6.2.
+pub const GROUP_SENT: f64 = 1.0;
+/// What a fetch saves of the scan below it where paths of documents are read, as a part of its cost. Measured: 0.6 for one
+/// path; but PostgreSQL's cost of an index scan has nothing of documents in it, and the rest of it is not saved.
+pub const FETCH_SAVES: f64 = 0.2;
+/// Bytes of a group, and of each key and result in it: for how many groups fit in memory. An estimate from above.
+pub const GROUP_BYTES: f64 = 32.0;
+/// Groups that take more passes than this are better hashed by PostgreSQL, which spills them. A rule.
+pub const MOST_PASSES: f64 = 4.0;
+
+/// What a scan is expected to do.
+pub struct ScanWork {
+    /// The table's pages and rows, as the planner has them.
+    pub pages: f64,
+    pub tuples: f64,
+    /// Rows that pass.
+    pub rows: f64,
+    pub conditions: usize,
+    /// Paths and variables that are read.
+    pub columns: usize,
+    /// Whether whole documents are among them.
+    pub documents: bool,
+}
+
+/// A scan of columns, of as many rows as the table has.
+pub fn scan(work: &ScanWork) -> f64 {
+    let columns = work.columns as f64;
+    // SAFETY: settings, which only this thread reads and writes.
+    let (page, tuple, operator) = unsafe { (seq_page_cost, cpu_tuple_cost, cpu_operator_cost) };
+    let (pages, decode) = match work.documents {
+        true => (1.0, DOCUMENT * tuple),
+        false => ((COLUMN_PAGES * columns).min(1.0), COLUMN_VALUE * operator * columns),
+    };
+    let conditions = CONDITION * operator * (1 + work.conditions) as f64;
+    page * work.pages * pages + conditions * work.tuples + (ROW * tuple + decode) * work.rows
+}
+
+/// A scan that unnests, instead of a scan and a nested loop over so many rows.
+pub fn unnest(scan: f64, nested_loop: f64, rows: f64) -> f64 {
+    let elements = ELEMENT * unsafe { cpu_tuple_cost } * rows;
+    (scan + elements).min(AT_MOST * nested_loop)
+}
+
+/// Reading and aggregating all rows of a scan of this cost; `computed` are keys and aggregates. What handing up rows
+/// takes is most of what a scan of columns costs, however few rows the planner expects.
+pub fn aggregate(scan: f64, rows: f64, computed: usize) -> f64 {
+    NOT_HANDED_UP * scan + AGGREGATED * unsafe { cpu_operator_cost } * computed as f64 * rows
+}
+
+/// Handing out groups.
+pub fn groups(groups: f64, computed: usize) -> f64 {
+    let (tuple, operator) = unsafe { (cpu_tuple_cost, cpu_operator_cost) };
+    groups * (GROUP * tuple + GROUP_VALUE * operator * computed as f64)
+}
+
+/// Sending groups, or merging those sent.
+pub fn groups_sent(groups: f64) -> f64 {
+    groups * GROUP_SENT * unsafe { cpu_operator_cost }
+}
+
+/// Bytes of a group.
+pub fn group_width(computed: usize) -> f64 {
+    GROUP_BYTES * (computed + 1) as f64
+}
+
+/// Whether so many groups may be ours.
+pub fn groups_fit(groups: f64, computed: usize) -> bool {
+    // SAFETY: computed from settings.
+    groups * group_width(computed) < MOST_PASSES * unsafe { pg_sys::get_hash_memory_limit() } as f64
+}
+
+/// A fetch above a scan of this cost; `columnar` is the part of the rows that are.
+pub fn fetch(scan: f64, columnar: f64) -> f64 {
+    scan * (1.0 - FETCH_SAVES * columnar)
+}
+
+/// How many processes share a parallel path's work: get_parallel_divisor() of costsize.c.
+pub fn parallel_divisor(workers: i32) -> f64 {
+    // SAFETY: a setting.
+    let leader = match unsafe { pg_sys::parallel_leader_participation } {
+        true => (1.0 - 0.3 * f64::from(workers)).max(0.0),
+        false => 0.0,
+    };
+    f64::from(workers) + leader
+}
