@@ -4,6 +4,7 @@
 \i :include
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
+SET cpu_operator_cost = 0; -- of sending groups, which are many
 SET min_parallel_table_scan_size = 0;
 SET max_parallel_workers_per_gather = 2;
 SET amax.rows_per_leaf = 500;

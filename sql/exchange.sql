@@ -11,6 +11,7 @@ INSERT INTO exchanged SELECT i, jsonb_build_object('user', 'user ' || i, 'kind',
 ANALYZE exchanged;
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
+SET cpu_operator_cost = 0; -- of sending groups, which are many
 SET min_parallel_table_scan_size = 0;
 SET enable_sort = off;
 SET enable_hashagg = off;

@@ -10,7 +10,7 @@ use pgrx::pg_sys::{cpu_operator_cost, cpu_tuple_cost, seq_page_cost};
 /// documents with 34 values.
 pub const COLUMN_PAGES: f64 = 0.05;
 /// Looking at one row by a vectorized condition, in cpu_operator_cost; walking the rows counts as one more. Measured: 0.28.
-pub const CONDITION: f64 = 0.1;
+pub const CONDITION: f64 = 0.3;
 /// Handing up one row, in cpu_tuple_cost. Measured: 1.2.
 pub const ROW: f64 = 1.0;
 /// One value of it, in cpu_operator_cost. Measured: 1.0.
@@ -27,16 +27,16 @@ pub const ELEMENT: f64 = 0.5;
 /// What is left of a scan's cost when an aggregate takes its batches and no row is handed up, as a part of it. Measured:
 /// nearly nothing once columns are decoded, 0.18 with decoding integers, 0.25 with decoding a path. Conditions, which
 /// are in the scan's cost too, are left in full: hence no less.
-pub const NOT_HANDED_UP: f64 = 0.7;
+pub const NOT_HANDED_UP: f64 = 0.25;
 /// Computing one key or argument of a row and aggregating it, in cpu_operator_cost. Measured: 0.18 for a sum, 0.28 for a
 /// key.
-pub const AGGREGATED: f64 = 0.1;
+pub const AGGREGATED: f64 = 0.2;
 /// Handing out one group, in cpu_tuple_cost. Measured, with making it: 1.2.
 pub const GROUP: f64 = 1.0;
 /// One key or result of it, in cpu_operator_cost. Measured, with what memory far away costs when groups are many: 3.4.
-pub const GROUP_VALUE: f64 = 1.0;
+pub const GROUP_VALUE: f64 = 3.0;
 /// Sending one group to the leader, and as much again for merging it there, in cpu_operator_cost. Measured: 6.2.
-pub const GROUP_SENT: f64 = 1.0;
+pub const GROUP_SENT: f64 = 6.0;
 /// What a fetch saves of the scan below it where paths of documents are read, as a part of its cost. Measured: 0.6 for one
 /// path; but PostgreSQL's cost of an index scan has nothing of documents in it, and the rest of it is not saved.
 pub const FETCH_SAVES: f64 = 0.2;
