@@ -1,4 +1,4 @@
-//! The aggregate node.
+//! The aggregate node. See README.md.
 
 pub mod exchange;
 pub mod functions;

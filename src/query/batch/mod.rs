@@ -1,4 +1,4 @@
-//! Batches of rows as columns, and rows of them as PostgreSQL's expressions see them.
+//! Batches of rows as columns, and rows of them as PostgreSQL's expressions see them. See README.md.
 
 pub mod arrays;
 pub mod columns;

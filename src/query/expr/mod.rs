@@ -1,4 +1,5 @@
 //! Expressions of a query: what they read, whether they have a vectorized form, and what their values are.
+//! See README.md.
 
 pub mod compile;
 pub mod containment;

@@ -1,4 +1,4 @@
-//! Hash joins that tell the scans below of their keys.
+//! Hash joins that tell the scans below of their keys. See README.md.
 
 pub mod filter;
 pub mod offer;

@@ -1,4 +1,4 @@
-//! What the planning of all nodes has in common.
+//! What the planning of all nodes has in common. See README.md.
 
 pub mod costs;
 pub mod estimate;

@@ -1,4 +1,4 @@
-//! Planning scans that unnest.
+//! Planning scans that unnest. See README.md.
 
 pub mod plan;
 pub mod select;
