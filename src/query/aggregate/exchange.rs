@@ -7,118 +7,20 @@
 //! process to each other one. Nobody ends before it has all that the others have sent; whoever waits reads what comes
 //! meanwhile. No process waits for another in any other way until then, or none could be sure that it goes on.
 
+use super::queues::{BY_KEYS, BY_VALUES, Kind, Lane, OFF, OPEN, Room, lost};
 use super::rows::{Inputs, merge, raise};
 use crate::guc;
 use crate::query::scan::source::is_worker;
-use crate::storage::shm;
 use amax_exec::{Aggregator, By, Rows, rows};
 use pgrx::pg_sys;
-use pgrx::prelude::*;
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::Ordering;
 
-/// Bytes of all queues that lead to one process.
-const QUEUES: usize = 1 << 20;
 /// Rows of a message: few enough that it mostly is far shorter than a queue, and so is neither cut into pieces nor put
 /// together again.
 const ROWS: usize = 1024;
 /// Bytes that may wait for a process that has no room for them; one that is only starting gets that far behind.
 const WAITING: usize = 8 << 20;
-
-/// What the processes of a parallel aggregate share: this, then the queues.
-#[repr(C)]
-pub struct Room {
-    /// Processes that there is room for: the leader, and the workers that were planned.
-    places: u32,
-    /// Those that take part: as many as have been started; 0 as long as the leader does not know.
-    parts: AtomicU32,
-    /// One of the following.
-    state: AtomicU32,
-    /// Whether the leader has left out groups, so that workers may have a part of them.
-    narrowed: AtomicBool,
-    queue: usize,
-}
-
-/// Each process has its own groups, so far.
-const OPEN: u32 = 0;
-/// It stays so, as one has ended.
-const OFF: u32 = 1;
-const BY_KEYS: u32 = 2;
-const BY_VALUES: u32 = 3;
-
-/// Bytes of shared memory for so many workers; without any if there is not enough.
-pub unsafe fn size(workers: usize) -> usize {
-    let places = workers + 1;
-    let queues = places * (places - 1) * queue_size(places);
-    size_of::<Room>() + if shm::there_is_room(queues) { queues } else { 0 }
-}
-
-fn queue_size(places: usize) -> usize {
-    (QUEUES / places).next_multiple_of(64)
-}
-
-impl Room {
-    /// For the queries' processes, with the leader in the first place; `size` is as [`size`] said.
-    pub unsafe fn init(room: *mut Room, workers: usize, size: usize) {
-        let there = size > size_of::<Room>();
-        let places = if there { workers + 1 } else { 1 };
-        room.write(Room {
-            places: places as u32,
-            parts: AtomicU32::new(0),
-            state: AtomicU32::new(OPEN),
-            narrowed: AtomicBool::new(false),
-            queue: queue_size(places),
-        });
-        for from in 0..places {
-            for to in (0..places).filter(|&to| to != from) {
-                pg_sys::shm_mq_create(Self::queue(room, from, to).cast(), (*room).queue);
-            }
-        }
-    }
-
-    /// Leaves it off.
-    pub unsafe fn turn_off(room: *mut Room) {
-        (*room).state.store(OFF, Ordering::Release);
-    }
-
-    unsafe fn queue(room: *mut Room, from: usize, to: usize) -> *mut pg_sys::shm_mq {
-        let others = (*room).places as usize - 1;
-        let at = from * others + to - usize::from(to > from);
-        let first = room.add(1) as *mut u8;
-        first.add(at * (*room).queue) as *mut pg_sys::shm_mq
-    }
-}
-
-/// The queues to and from another process.
-struct Lane {
-    to: *mut pg_sys::shm_mq_handle,
-    from: *mut pg_sys::shm_mq_handle,
-    /// Messages that had no room yet, the first of them perhaps sent in part.
-    waiting: VecDeque<Vec<u8>>,
-    bytes: usize,
-    /// What has come of something that is longer than a message.
-    partial: Vec<u8>,
-    /// Whether all has come that will.
-    ended: bool,
-}
-
-/// What a message begins with.
-#[derive(Clone, Copy, PartialEq)]
-#[repr(u8)]
-enum Kind {
-    /// More of it follows.
-    Part,
-    Rows,
-    Groups,
-    End,
-}
-
-impl Kind {
-    fn of(byte: u8) -> Kind {
-        let kinds = [Kind::Part, Kind::Rows, Kind::Groups, Kind::End];
-        kinds[usize::from(byte)]
-    }
-}
 
 /// A process's part in it.
 pub struct Exchange {
@@ -436,14 +338,4 @@ impl Exchange {
         self.spill(aggregator);
         self.make_room(0, inputs, aggregator);
     }
-}
-
-/// Another process is gone: it has said why, unless it was killed.
-unsafe fn lost() -> ! {
-    crate::memory::check_for_interrupts();
-    ereport!(
-        ERROR,
-        PgSqlErrorCode::ERRCODE_ADMIN_SHUTDOWN,
-        "lost connection to a process of a parallel aggregate"
-    );
 }

@@ -7,6 +7,7 @@ pub mod parallel;
 pub mod pieces;
 pub mod plan;
 pub mod private;
+pub mod queues;
 pub mod rows;
 pub mod state;
 pub mod top;

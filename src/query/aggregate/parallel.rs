@@ -8,8 +8,9 @@
 //! Groups that are many, or the distinct values that are counted, are known to one process each: see
 //! [`super::exchange`].
 
-use super::exchange::{self, Exchange, Room};
+use super::exchange::Exchange;
 use super::pieces::{Header, PIECE};
+use super::queues::{self, Room};
 use super::rows::raise;
 use super::state::{State, child, input, of, plan};
 use crate::query::expr::datum;
@@ -145,7 +146,7 @@ pub unsafe extern "C-unwind" fn estimate_dsm(
     _node: *mut pg_sys::CustomScanState,
     context: *mut pg_sys::ParallelContext,
 ) -> pg_sys::Size {
-    exchange::size((*context).nworkers as usize)
+    queues::size((*context).nworkers as usize)
 }
 
 /// Of a parallel query that begins, or begins again.

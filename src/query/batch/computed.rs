@@ -2,7 +2,8 @@
 
 use super::columns::LeafColumns;
 use super::contract::Batches;
-use super::rows::{Postgres, Rows};
+use super::external::Postgres;
+use super::rows::Rows;
 use crate::query::expr::compile::reads;
 use crate::query::expr::datum;
 use crate::query::expr::entry::over_entries;

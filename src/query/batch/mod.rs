@@ -6,6 +6,8 @@ pub mod computed;
 pub mod contract;
 pub mod datums;
 pub mod explain;
+pub mod external;
+pub mod function;
 pub mod input;
 pub mod rows;
 

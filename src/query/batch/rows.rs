@@ -1,11 +1,11 @@
 //! Rows as PostgreSQL's expressions see them: a scan's entries, each computed when something asks for it.
 
-use super::arrays::Function;
 use super::columns::LeafColumns;
+use super::function::Function;
 use super::input::Input;
 use crate::am::block::Block;
 use crate::am::slot;
-use crate::columnar::{self, OpenLeaf, Row};
+use crate::columnar::{self, Row};
 use crate::query::expr::compile::Outside;
 use crate::query::expr::datum;
 use crate::query::expr::entry::Entry;
@@ -14,8 +14,8 @@ use crate::query::expr::tree::{eval, holds, reset};
 use crate::query::expr::value::{answer, datum_of, over_json, part, path_value};
 use crate::storage::rowpage::set_tid;
 use crate::types::attribute as attribute_of;
-use amax_exec::{External, VectorBuilder, Zones};
-use amax_format::{Tag, Zone};
+use amax_exec::VectorBuilder;
+use amax_format::Tag;
 use amax_lsm::tid;
 use pgrx::pg_sys;
 use std::rc::Rc;
@@ -111,6 +111,11 @@ impl Rows {
         (*self.scan_slot).tts_tableOid = (*self.rel).rd_id;
     }
 
+    /// No row: expressions over values alone.
+    pub(super) unsafe fn set_none(&mut self) {
+        self.begin(At::None);
+    }
+
     /// Row `row` of a leaf.
     pub unsafe fn set_leaf(&mut self, columns: &Rc<LeafColumns>, row: u32) {
         match &mut self.at {
@@ -167,13 +172,6 @@ impl Rows {
     pub unsafe fn no_element(&mut self, level: usize) {
         self.empty();
         self.functions[level - 1].none();
-    }
-
-    pub fn zones<'a>(&self, leaf: &'a OpenLeaf) -> LeafZones<'a> {
-        LeafZones {
-            leaf,
-            entries: self.entries.clone(),
-        }
     }
 
     /// Lets go of the row.
@@ -338,7 +336,7 @@ impl Rows {
         eval(state, self.econtext)
     }
 
-    unsafe fn eval_outside(&mut self, id: usize, out: &mut VectorBuilder) {
+    pub(super) unsafe fn eval_outside(&mut self, id: usize, out: &mut VectorBuilder) {
         let (state, ty) = (self.outside[id].state, self.outside[id].ty);
         let (value, null) = eval(state, self.econtext);
         datum::push(out, ty, value, null);
@@ -365,75 +363,4 @@ fn own_tid(columns: &LeafColumns, row: u32) -> pg_sys::ItemPointerData {
     let mut own = pg_sys::ItemPointerData::default();
     set_tid(&mut own, tid::block(key), tid::offset(key));
     own
-}
-
-/// PostgreSQL, for what does not depend on rows.
-pub struct Constants<'a>(pub &'a mut Rows);
-
-impl External for Constants<'_> {
-    fn row(&mut self, _id: usize, _row: u32, _out: &mut VectorBuilder) {
-        unreachable!("no row is looked at")
-    }
-
-    fn call(&mut self, _id: usize, _word: i64, _out: &mut VectorBuilder) {
-        unreachable!("no value is looked at")
-    }
-
-    fn once(&mut self, id: usize, out: &mut VectorBuilder) {
-        unsafe { self.0.eval_outside(id, out) }
-    }
-
-    fn is_known(&self, id: usize) -> bool {
-        // ExecEvalParamExec() of execExprInterp.c.
-        let values = unsafe { (*self.0.econtext).ecxt_param_exec_vals };
-        let param = self.0.outside[id].param;
-        param.is_none_or(|param| unsafe { (*values.add(param)).execPlan.is_null() })
-    }
-}
-
-/// The bounds of a leaf's columns.
-pub struct LeafZones<'a> {
-    leaf: &'a OpenLeaf,
-    entries: Rc<[Entry]>,
-}
-
-impl Zones for LeafZones<'_> {
-    fn zone(&self, input: usize) -> Option<Zone> {
-        let leaf = self.leaf;
-        match &self.entries[input] {
-            Entry::Path(path) if path.level > 0 => None,
-            Entry::Path(path) => leaf.path_zone(path.attribute as usize - 1, &path.steps),
-            Entry::Attribute(attribute) => leaf.zone(*attribute as usize - 1),
-            _ => None,
-        }
-    }
-}
-
-/// PostgreSQL, as vectorized expressions over one leaf call it.
-pub struct Postgres<'a> {
-    pub rows: &'a mut Rows,
-    pub columns: Rc<LeafColumns>,
-}
-
-impl External for Postgres<'_> {
-    fn row(&mut self, id: usize, row: u32, out: &mut VectorBuilder) {
-        unsafe {
-            self.rows.set_leaf(&self.columns, row);
-            self.rows.push_outside(id, out);
-        }
-    }
-
-    fn call(&mut self, id: usize, word: i64, out: &mut VectorBuilder) {
-        unsafe {
-            let econtext = self.rows.econtext;
-            self.rows.begin(At::None);
-            (*econtext).caseValue_datum = datum::of_word(word, self.rows.outside[id].arg);
-            (*econtext).caseValue_isNull = false;
-            self.rows.eval_outside(id, out);
-        }
-    }
-
-    fn once(&mut self, id: usize, out: &mut VectorBuilder) {
-        unsafe { self.rows.eval_outside(id, out) }
-    }
 }

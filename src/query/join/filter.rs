@@ -5,7 +5,8 @@
 //! not among them. The join still looks at the rows that are left.
 
 use crate::query::batch::columns::LeafColumns;
-use crate::query::batch::rows::{Postgres, Rows};
+use crate::query::batch::external::Postgres;
+use crate::query::batch::rows::Rows;
 use crate::query::expr::datum;
 use crate::query::expr::tree::{eval, reset};
 use amax_exec::{Batch, Expr, KeySet, Type, VectorBuilder};

@@ -2,8 +2,9 @@
 
 use super::filter::JoinFilter;
 use crate::query::batch::Batches;
-use crate::query::expr::compile::{comparison, reads};
+use crate::query::expr::compile::reads;
 use crate::query::expr::datum;
+use crate::query::expr::operators::comparison;
 use crate::query::expr::tree::{is_a, is_pure, nodes, rewrite, walk};
 use crate::query::scan::node::METHODS;
 use crate::query::scan::of;

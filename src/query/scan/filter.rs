@@ -8,7 +8,7 @@ use super::stage::{Current, Picked, Stage, UNLESS_MATCHED};
 use super::state::Scan;
 use crate::query::batch::Batch;
 use crate::query::batch::columns::LeafColumns;
-use crate::query::batch::rows::{Constants, Postgres};
+use crate::query::batch::external::{Constants, LeafZones, Postgres};
 use amax_exec::passes_none;
 use std::rc::Rc;
 
@@ -17,7 +17,10 @@ impl Scan {
     unsafe fn unit(&mut self, forward: bool) -> Current {
         let (rows, clauses) = (&mut self.rows, &self.stages[0].clauses);
         let unit = self.source.next(forward, &mut |leaf| {
-            let zones = rows.zones(leaf);
+            let zones = LeafZones {
+                leaf,
+                entries: rows.entries.clone(),
+            };
             let vectors = clauses.iter().map_while(|clause| clause.vector.as_ref());
             passes_none(vectors, &zones, &mut Constants(rows))
         });

@@ -1,0 +1,81 @@
+//! What vectorized expressions ask of others: PostgreSQL, and the bounds of columns.
+
+use super::columns::LeafColumns;
+use super::rows::Rows;
+use crate::columnar::OpenLeaf;
+use crate::query::expr::datum;
+use crate::query::expr::entry::Entry;
+use amax_exec::{External, VectorBuilder, Zones};
+use amax_format::Zone;
+use std::rc::Rc;
+
+/// PostgreSQL, for what does not depend on rows.
+pub struct Constants<'a>(pub &'a mut Rows);
+
+impl External for Constants<'_> {
+    fn row(&mut self, _id: usize, _row: u32, _out: &mut VectorBuilder) {
+        unreachable!("no row is looked at")
+    }
+
+    fn call(&mut self, _id: usize, _word: i64, _out: &mut VectorBuilder) {
+        unreachable!("no value is looked at")
+    }
+
+    fn once(&mut self, id: usize, out: &mut VectorBuilder) {
+        unsafe { self.0.eval_outside(id, out) }
+    }
+
+    fn is_known(&self, id: usize) -> bool {
+        // ExecEvalParamExec() of execExprInterp.c.
+        let values = unsafe { (*self.0.econtext).ecxt_param_exec_vals };
+        let param = self.0.outside[id].param;
+        param.is_none_or(|param| unsafe { (*values.add(param)).execPlan.is_null() })
+    }
+}
+
+/// The bounds of a leaf's columns.
+pub struct LeafZones<'a> {
+    pub leaf: &'a OpenLeaf,
+    pub entries: Rc<[Entry]>,
+}
+
+impl Zones for LeafZones<'_> {
+    fn zone(&self, input: usize) -> Option<Zone> {
+        let leaf = self.leaf;
+        match &self.entries[input] {
+            Entry::Path(path) if path.level > 0 => None,
+            Entry::Path(path) => leaf.path_zone(path.attribute as usize - 1, &path.steps),
+            Entry::Attribute(attribute) => leaf.zone(*attribute as usize - 1),
+            _ => None,
+        }
+    }
+}
+
+/// PostgreSQL, as vectorized expressions over one leaf call it.
+pub struct Postgres<'a> {
+    pub rows: &'a mut Rows,
+    pub columns: Rc<LeafColumns>,
+}
+
+impl External for Postgres<'_> {
+    fn row(&mut self, id: usize, row: u32, out: &mut VectorBuilder) {
+        unsafe {
+            self.rows.set_leaf(&self.columns, row);
+            self.rows.push_outside(id, out);
+        }
+    }
+
+    fn call(&mut self, id: usize, word: i64, out: &mut VectorBuilder) {
+        unsafe {
+            let econtext = self.rows.econtext;
+            self.rows.set_none();
+            (*econtext).caseValue_datum = datum::of_word(word, self.rows.outside[id].arg);
+            (*econtext).caseValue_isNull = false;
+            self.rows.eval_outside(id, out);
+        }
+    }
+
+    fn once(&mut self, id: usize, out: &mut VectorBuilder) {
+        unsafe { self.rows.eval_outside(id, out) }
+    }
+}
