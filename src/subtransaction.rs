@@ -10,13 +10,18 @@ use pgrx::prelude::*;
 /// transaction id, or be undone by aborting: what it has written must be harmless, as after a crash.
 ///
 /// Fit for the time before a commit, too: PostgreSQL runs deferred triggers then, whose functions may have EXCEPTION
-/// blocks (BeginInternalSubTransaction() in xact.c), and has not ended any of its own modules when it calls us.
+/// blocks (BeginInternalSubTransaction() in xact.c), and has not ended any of its own modules when it calls us. There
+/// are two subtransactions, one in the other: RollbackAndReleaseCurrentSubTransaction() asserts that what it comes back
+/// to is not in the midst of COMMIT or PREPARE TRANSACTION (TBLOCK_END, TBLOCK_PREPARE), and comes back to the outer
+/// one; ReleaseCurrentSubTransaction(), which ends that, may come back to anything.
 pub unsafe fn catch<R>(codes: &'static [PgSqlErrorCode], f: impl FnOnce() -> R) -> Result<R, Caught> {
     let context = pg_sys::CurrentMemoryContext;
     let owner = pg_sys::CurrentResourceOwner;
     pg_sys::BeginInternalSubTransaction(std::ptr::null());
+    pg_sys::BeginInternalSubTransaction(std::ptr::null());
     pg_sys::MemoryContextSwitchTo(context);
     let back = move || {
+        pg_sys::ReleaseCurrentSubTransaction();
         pg_sys::MemoryContextSwitchTo(context);
         pg_sys::CurrentResourceOwner = owner;
     };
