@@ -1,9 +1,8 @@
 //! For tests: memory that is refused (`amax.fault_allocation`). Counted are requests of 64 kB and more, from when the
 //! setting is set. `N` refuses the Nth, `N+` all from it on: what is served then comes out of the reserve, to which
-//! what is given back goes. `/BYTES` behind it counts smaller ones, too. Without the feature test_hooks there is no
-//! setting, and nothing is refused.
+//! what is given back goes. `/BYTES` behind it counts smaller ones, too; `=BYTES` behind that is what the reserve has,
+//! if it is to be less. Without the feature test_hooks there is no setting, and nothing is refused.
 
-use super::reserve;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 /// No request is so large.
@@ -16,7 +15,9 @@ static AT: AtomicU64 = AtomicU64::new(0);
 /// Whether all behind it are.
 static LASTING: AtomicBool = AtomicBool::new(false);
 static COUNT: AtomicU64 = AtomicU64::new(0);
-/// Bytes that the reserve has left.
+/// Bytes of the reserve.
+static RESERVE: AtomicUsize = AtomicUsize::new(0);
+/// Bytes that it has left.
 static LEFT: AtomicUsize = AtomicUsize::new(0);
 
 #[cfg(feature = "test_hooks")]
@@ -52,6 +53,6 @@ pub fn take_reserve(size: usize) -> bool {
 pub fn freed(size: usize) {
     if cfg!(feature = "test_hooks") && size >= LEAST.load(Relaxed) {
         let more = LEFT.load(Relaxed).saturating_add(size);
-        LEFT.store(more.min(reserve::BYTES), Relaxed);
+        LEFT.store(more.min(RESERVE.load(Relaxed)), Relaxed);
     }
 }

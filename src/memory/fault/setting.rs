@@ -1,6 +1,6 @@
 //! `amax.fault_allocation`: reading, setting and showing it.
 
-use super::{AT, COUNT, LASTING, LEAST, LEFT, OFF, is_armed};
+use super::{AT, COUNT, LASTING, LEAST, LEFT, OFF, RESERVE, is_armed};
 use crate::memory::reserve;
 use pgrx::prelude::*;
 use std::ffi::{CStr, c_char, c_void};
@@ -13,6 +13,7 @@ struct Setting {
     at: u64,
     lasting: bool,
     least: usize,
+    reserve: usize,
 }
 
 fn parse(setting: &str) -> Option<Setting> {
@@ -21,8 +22,13 @@ fn parse(setting: &str) -> Option<Setting> {
             at: 0,
             lasting: false,
             least: OFF,
+            reserve: reserve::BYTES,
         });
     }
+    let (setting, reserve) = match setting.split_once('=') {
+        Some((setting, reserve)) => (setting, reserve.parse().ok().filter(|&r| r <= reserve::BYTES)?),
+        None => (setting, reserve::BYTES),
+    };
     let (which, least) = match setting.split_once('/') {
         Some((which, least)) => (which, least.parse().ok()?),
         None => (setting, COUNTED),
@@ -32,6 +38,7 @@ fn parse(setting: &str) -> Option<Setting> {
         at: number.unwrap_or(which).parse().ok().filter(|&at| at > 0)?,
         lasting: number.is_some(),
         least,
+        reserve,
     })
 }
 
@@ -60,7 +67,8 @@ pub unsafe extern "C-unwind" fn assign(setting: *const c_char, _extra: *mut c_vo
     COUNT.store(0, Relaxed);
     AT.store(setting.at, Relaxed);
     LASTING.store(setting.lasting, Relaxed);
-    LEFT.store(reserve::BYTES, Relaxed);
+    RESERVE.store(setting.reserve, Relaxed);
+    LEFT.store(setting.reserve, Relaxed);
     LEAST.store(setting.least, Relaxed);
 }
 

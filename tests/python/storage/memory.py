@@ -3,15 +3,19 @@
 The Nth request fails, and in a second round all from the Nth on (`amax.fault_allocation`). Each time the statement does what it does on
 heap, or ends with "out of memory"; a commit that flushes does not even that. Afterwards the rows are those of the heap twin.
 
-    memory.py DIRECTORY RESULTS [OPERATION...]
+Then the reserve is empty: who cannot be told no ends the session, and nothing else (`ENDED`).
+
+    memory.py DIRECTORY RESULTS [OPERATION...|"ended OPERATION"...]
 
 AMAX_MEMORY_TRIES: how many values of N for each operation and round, spread evenly over all there are (default 6; 0: all).
 AMAX_MEMORY_LEAST: bytes of the smallest request that is counted (default 65536).
 """
 
+import collections
 import os
 import pathlib
 import sys
+import time
 import traceback
 
 import psycopg
@@ -20,6 +24,8 @@ from server import Server, own
 
 TRIES = int(os.environ.get("AMAX_MEMORY_TRIES", "6"))
 LEAST = int(os.environ.get("AMAX_MEMORY_LEAST", "65536"))
+# Of requests that end sessions.
+SMALL = 1024
 ROWS = 12000
 OUT_OF_MEMORY = "53200"
 
@@ -82,8 +88,18 @@ OPERATIONS = {
 }
 
 
+# Sessions that end in the midst of these, with locks and pages in hand.
+ENDED = ("load", "inline flush", "flush", "merge", "scan", "aggregate", "update", "verify")
+
+
 class Failure(Exception):
     """What must not be."""
+
+
+def tries(count):
+    """So many of the requests as are to be refused."""
+    step = max(1, count / TRIES) if TRIES else 1
+    return sorted({1 + int(i * step) for i in range(count) if i * step < count} | {count})
 
 
 class Side:
@@ -132,7 +148,7 @@ class Test:
         for side in (self.heap, self.amax):
             side.run(statement)
 
-    def attempt(self, fault):
+    def attempt(self, fault, least=LEAST):
         """Whether the statement succeeded, and how many requests were counted."""
         operation, amax = self.operation, self.amax
         if operation.always:
@@ -141,7 +157,7 @@ class Test:
             amax = self.amax = Side(self.server, "amax")
         for statement in operation.each:
             amax.run(statement)
-        amax.run(f"SET amax.fault_allocation = '{fault}/{LEAST}'")
+        amax.run(f"SET amax.fault_allocation = '{fault}/{least}'")
         try:
             result = amax.run(operation.statement, operation.copy)
             done = True
@@ -183,8 +199,7 @@ class Test:
         self.check(done, "no fault")
         tried = errors = 0
         for lasting in ("", "+"):
-            step = max(1, count / TRIES) if TRIES else 1
-            for n in sorted({1 + int(i * step) for i in range(count) if i * step < count} | {count}):
+            for n in tries(count):
                 done, _ = self.attempt(f"{n}{lasting}")
                 tried += 1
                 errors += not done
@@ -195,6 +210,46 @@ class Test:
             raise Failure("no request that failed did anything")
         return f"{count} requests, {tried} of them refused, {errors} errors"
 
+    def end_sessions(self):
+        """As `run`, without a reserve, and with smaller requests, of which most cannot be told no."""
+        _, count = self.attempt(10 ** 9, f"{SMALL}=0")
+        outcomes = collections.Counter()
+        for lasting in ("", "+"):
+            for n in tries(count):
+                fault = f"{n}{lasting}/{SMALL}=0"
+                outcome = self.end_session(fault)
+                outcomes[outcome] += 1
+                self.check(outcome == "done", fault)
+        if not outcomes["ended"]:
+            raise Failure("no session ended")
+        return f"{count} requests, {outcomes.total()} of them refused, {outcomes['ended']} sessions ended, {outcomes['error']} errors"
+
+    def end_session(self, fault):
+        """How the statement ended in a session of its own: done, error, ended."""
+        operation = self.operation
+        self.amax.connection.close()
+        self.amax = Side(self.server, "amax")
+        for statement in operation.each:
+            self.amax.run(statement)
+        pid = self.amax.connection.info.backend_pid
+        outcome = "done"
+        try:
+            self.amax.run(f"SET amax.fault_allocation = '{fault}'")
+            self.amax.run(operation.statement, operation.copy)
+        except psycopg.Error as error:
+            outcome = "ended" if self.amax.connection.closed else "error"
+            if error.sqlstate != OUT_OF_MEMORY:
+                raise Failure(f"{fault}: {error.sqlstate} {error}") from error
+        if outcome != "ended":
+            self.amax.run("SET amax.fault_allocation = ''")
+            return outcome
+        self.amax = Side(self.server, "amax")
+        # Whoever waits for it to be gone sees that nothing of it is left: it held the table's locks.
+        while self.amax.run(f"SELECT count(*) FROM pg_stat_activity WHERE pid = {pid}") != [(0,)]:
+            time.sleep(0.01)
+        self.amax.run("SET lock_timeout = '5s'; BEGIN; LOCK TABLE t; COMMIT")
+        return outcome
+
 
 def main():
     directory, results = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
@@ -203,11 +258,10 @@ def main():
     server = Server(directory, "memory", ["autovacuum = off", "amax.flush_threshold = 0", "fsync = off"])
     server.start()
     postmaster = (server.data / "postmaster.pid").read_text().split()[0]
-    wanted = sys.argv[3:] or OPERATIONS
-    for name in wanted:
+    for name in sys.argv[3:] or [*OPERATIONS, *(f"ended {name}" for name in ENDED)]:
         try:
-            test = Test(server, OPERATIONS[name])
-            said = test.run()
+            test = Test(server, OPERATIONS[name.removeprefix("ended ")])
+            said = test.end_sessions() if name.startswith("ended ") else test.run()
             test.close()
             if (server.data / "postmaster.pid").read_text().split()[0] != postmaster or server.new_crashes():
                 raise Failure(f"a crash: {server.log_tail(1000)}")
