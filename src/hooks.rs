@@ -3,6 +3,7 @@
 
 use crate::am::bulk;
 use crate::maintenance::inline;
+use crate::pg::Snapshot;
 use crate::storage::map;
 use crate::{am, arrow, columnar, memory, query};
 use pgrx::pg_sys;
@@ -124,7 +125,7 @@ unsafe extern "C-unwind" fn upper_paths(
 #[pg_guard]
 unsafe extern "C-unwind" fn executor_start(query: *mut pg_sys::QueryDesc, flags: i32) {
     if (*(*query).plannedstmt).parallelModeNeeded && !bulk::idle() {
-        bulk::finish_for_workers((*query).snapshot);
+        bulk::finish_for_workers(Snapshot::of((*query).snapshot));
     }
     match NEXT_START {
         Some(next) => next(query, flags),

@@ -1,7 +1,7 @@
 //! SQL functions to look inside a table. They read pages only, and need the right to read the table.
 
 use crate::columnar::{open_leaf, shared};
-use crate::pg::relation::{Opened, open_for_reading, rel_name};
+use crate::pg::relation::Opened;
 use crate::storage::manifest::{self, Replaced, cancel_replaced};
 use amax_lsm::{RangeSet, tid};
 use pgrx::pg_sys;
@@ -9,9 +9,9 @@ use pgrx::prelude::*;
 
 /// A table that has pages here: the planner's rule for queries (get_relation_info() of plancat.c).
 pub fn open(table: pg_sys::Oid) -> Opened {
-    let opened = open_for_reading(table);
-    let persistence = unsafe { (*(*opened.0).rd_rel).relpersistence };
-    if persistence != pg_sys::RELPERSISTENCE_PERMANENT as i8 && unsafe { pg_sys::RecoveryInProgress() } {
+    let opened = Opened::for_reading(table);
+    // SAFETY: looks at shared memory.
+    if !opened.is_permanent() && unsafe { pg_sys::RecoveryInProgress() } {
         ereport!(
             ERROR,
             PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
@@ -23,7 +23,7 @@ pub fn open(table: pg_sys::Oid) -> Opened {
 
 pub fn components_of(table: pg_sys::Oid) -> (Opened, std::rc::Rc<amax_lsm::Manifest>) {
     let opened = open(table);
-    let manifest = manifest::current(opened.0);
+    let manifest = manifest::current(&opened);
     (opened, manifest)
 }
 
@@ -104,7 +104,7 @@ fn leaves(
     let (opened, manifest) = components_of(table);
     let mut rows = Vec::new();
     for component in &manifest.components {
-        for (at, leaf) in manifest::directory(opened.0, component).leaves.iter().enumerate() {
+        for (at, leaf) in manifest::directory(&opened, component).leaves.iter().enumerate() {
             let text = |key| format!("({},{})", tid::block(key), tid::offset(key));
             rows.push((
                 component.id as i64,
@@ -124,16 +124,13 @@ fn leaves(
 /// Refuses what tells of values, as pg_stats does: policies may hide the rows that they are of.
 pub fn check_row_security(table: &Opened) {
     let own_rights = pg_sys::InvalidOid;
-    // SAFETY: the relation is open.
-    let security = unsafe { pg_sys::check_enable_rls((*table.0).rd_id, own_rights, false) };
+    // SAFETY: it looks the table up.
+    let security = unsafe { pg_sys::check_enable_rls(table.id(), own_rights, false) };
     if security == pg_sys::CheckEnableRlsResult::RLS_ENABLED as i32 {
         ereport!(
             ERROR,
             PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
-            format!(
-                "columns of table \"{}\" are hidden by row-level security",
-                rel_name(table.0)
-            )
+            format!("columns of table \"{}\" are hidden by row-level security", table.name())
         );
     }
 }
@@ -167,7 +164,7 @@ fn columns(
     for component in &manifest.components {
         for at in 0..component.leaves as usize {
             crate::memory::check_for_interrupts();
-            let leaf = open_leaf(opened.0, component, at);
+            let leaf = open_leaf(&opened, component, at);
             let leaf = leaf.unwrap_or_else(|Replaced| cancel_replaced());
             for c in leaf.leaf().describe() {
                 rows.push((

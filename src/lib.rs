@@ -12,7 +12,7 @@ use pgrx::prelude::*;
 mod am;
 mod arrow;
 mod columnar;
-mod compat;
+mod disguise;
 mod encoding;
 mod fault;
 mod guc;
@@ -27,7 +27,6 @@ mod query;
 mod schema;
 mod storage;
 mod subtransaction;
-mod types;
 mod verify;
 
 pgrx::pg_module_magic!();

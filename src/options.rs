@@ -2,7 +2,8 @@
 //! through pg_dump, pg_upgrade, TRUNCATE and rewrites, and drops them with the table. The label is a JSON object.
 
 use crate::guc::{self, Compression};
-use crate::pg::relation::{open_for_reading, require};
+use crate::pg::Relation;
+use crate::pg::relation::Opened;
 use pgrx::pg_sys;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
@@ -35,8 +36,8 @@ const NUMBERS: [(&str, i64, i64); 5] = [
 ];
 
 impl Options {
-    pub fn of(rel: pg_sys::Relation) -> Options {
-        let own = label(unsafe { labelled(rel) });
+    pub fn of(rel: &Relation) -> Options {
+        let own = label(labelled(rel));
         let number = |name: &str| own.get(name).and_then(Value::as_i64);
         let compression = own
             .get("compression")
@@ -62,11 +63,8 @@ fn compression_named(name: &str) -> Option<Compression> {
 
 /// The table whose options the relation has: the one that is being rewritten, if it is its new file (make_new_heap() in
 /// cluster.c).
-unsafe fn labelled(rel: pg_sys::Relation) -> pg_sys::Oid {
-    match (*(*rel).rd_rel).relrewrite {
-        pg_sys::InvalidOid => (*rel).rd_id,
-        table => table,
-    }
+fn labelled(rel: &Relation) -> pg_sys::Oid {
+    rel.rewrite_of().unwrap_or(rel.id())
 }
 
 fn address(relid: pg_sys::Oid) -> pg_sys::ObjectAddress {
@@ -79,10 +77,12 @@ fn address(relid: pg_sys::Oid) -> pg_sys::ObjectAddress {
 
 /// The table's own options; empty when it has none.
 fn label(relid: pg_sys::Oid) -> Map<String, Value> {
+    // SAFETY: it looks the table up.
     let text = unsafe { pg_sys::GetSecurityLabel(&address(relid), PROVIDER.as_ptr()) };
     if text.is_null() {
         return Map::new();
     }
+    // SAFETY: it is a palloc'd string.
     let text = unsafe { CStr::from_ptr(text) }.to_string_lossy();
     serde_json::from_str(&text).unwrap_or_default()
 }
@@ -144,26 +144,15 @@ fn invalid(name: &str, value: &Value, wanted: &str) {
 #[pg_extern]
 fn set_options(table: pg_sys::Oid, options: pgrx::AnyElement) {
     // Not as pgrx's JsonB, which panics at what serde_json cannot hold.
+    // SAFETY: the function is declared with a jsonb.
     let text = unsafe { pgrx::direct_function_call::<&CStr>(pg_sys::jsonb_out, &[Some(options.datum())]) };
     let changes = parse(text.expect("jsonb has a text"));
+    // SAFETY: a string that ends with a zero.
     unsafe { pg_sys::PreventCommandIfReadOnly(c"amax.set_options()".as_ptr()) };
     // The lock SECURITY LABEL takes.
-    let lock = pg_sys::ShareUpdateExclusiveLock as i32;
-    let rel = unsafe { pg_sys::relation_open(table, lock) };
-    require(rel);
-    unsafe {
-        #[cfg(feature = "pg15")]
-        let owner = pg_sys::pg_class_ownercheck(table, pg_sys::GetUserId());
-        #[cfg(not(feature = "pg15"))]
-        let owner = pg_sys::object_ownercheck(pg_sys::RelationRelationId, table, pg_sys::GetUserId());
-        if !owner {
-            pg_sys::aclcheck_error(
-                pg_sys::AclResult::ACLCHECK_NOT_OWNER,
-                pg_sys::ObjectType::OBJECT_TABLE,
-                (*(*rel).rd_rel).relname.data.as_ptr(),
-            );
-        }
-    }
+    let rel = Opened::with_lock(table, pg_sys::ShareUpdateExclusiveLock);
+    rel.require_ours();
+    rel.require_owner();
     let mut own = label(table);
     for (name, value) in changes {
         if value.is_null() {
@@ -174,16 +163,16 @@ fn set_options(table: pg_sys::Oid, options: pgrx::AnyElement) {
     }
     check(&own);
     let text = CString::new(Value::Object(own.clone()).to_string()).expect("JSON text has no NUL");
+    let label = if own.is_empty() {
+        std::ptr::null()
+    } else {
+        text.as_ptr()
+    };
+    // SAFETY: it looks the table up; `text` lives, and is copied.
     unsafe {
-        let label = if own.is_empty() {
-            std::ptr::null()
-        } else {
-            text.as_ptr()
-        };
         pg_sys::SetSecurityLabel(&address(table), PROVIDER.as_ptr(), label);
         // The same statement may call us for the table again.
         pg_sys::CommandCounterIncrement();
-        pg_sys::relation_close(rel, pg_sys::NoLock as i32);
     }
 }
 
@@ -192,9 +181,9 @@ fn set_options(table: pg_sys::Oid, options: pgrx::AnyElement) {
 fn options(
     table: pg_sys::Oid,
 ) -> TableIterator<'static, (name!(name, String), name!(value, String), name!(source, String))> {
-    let rel = open_for_reading(table);
+    let rel = Opened::for_reading(table);
     let own = label(table);
-    let o = Options::of(rel.0);
+    let o = Options::of(&rel);
     let rows = [
         ("compression", o.compression.name().to_string()),
         ("rows_per_leaf", o.rows_per_leaf.to_string()),
@@ -212,21 +201,26 @@ fn options(
 }
 
 /// Checks `SECURITY LABEL FOR amax`, which is what a dump restores options with.
+///
+/// # Safety
+/// As ExecSecLabelStmt() calls it: with an object, and a string or null.
 #[pg_guard]
 unsafe extern "C-unwind" fn relabel(object: *const pg_sys::ObjectAddress, label: *const std::ffi::c_char) {
-    if (*object).classId != pg_sys::RelationRelationId || (*object).objectSubId != 0 {
+    // SAFETY: as the caller promises.
+    let (object, label) = unsafe { (*object, (!label.is_null()).then(|| CStr::from_ptr(label))) };
+    if object.classId != pg_sys::RelationRelationId || object.objectSubId != 0 {
         ereport!(
             ERROR,
             PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
             "amax labels are for tables: they hold their options"
         );
     }
-    if label.is_null() {
-        return;
+    if let Some(label) = label {
+        check(&parse(label));
     }
-    check(&parse(CStr::from_ptr(label)));
 }
 
 pub fn init() {
+    // SAFETY: a name that stays, and a function of that type.
     unsafe { pg_sys::register_label_provider(PROVIDER.as_ptr(), Some(relabel)) }
 }

@@ -4,12 +4,12 @@
 use crate::columnar::{open_leaf, raise, storage};
 use crate::inspect::{check_row_security, components_of, plain};
 use crate::memory::check_for_interrupts;
+use crate::pg::Relation;
+use crate::pg::tupdesc::{Attribute, name_of};
 use crate::storage::manifest::{Replaced, cancel_replaced};
-use crate::types::attribute;
 use amax_format::{ColumnType, Line, Outline};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
-use std::ffi::CStr;
 
 /// A document column of a table.
 struct Documents {
@@ -40,9 +40,8 @@ fn schema(
 > {
     let (opened, manifest) = components_of(table);
     check_row_security(&opened);
-    let rel = opened.0;
-    // SAFETY: the relation is open.
-    let mut columns = unsafe { document_columns(rel) };
+    let rel = &*opened;
+    let mut columns = document_columns(rel);
     for component in &manifest.components {
         for at in 0..component.leaves as usize {
             check_for_interrupts();
@@ -52,9 +51,7 @@ fn schema(
                 let added = if column.at < leaf.width() {
                     column.outline.add_leaf(leaf.leaf(), column.at)
                 } else {
-                    // SAFETY: the relation is open, and has the attribute.
-                    let default = unsafe { default_of(rel, column.at) };
-                    column.outline.add_same(leaf.rows() as u64, default)
+                    column.outline.add_same(leaf.rows() as u64, default_of(rel, column.at))
                 };
                 added.unwrap_or_else(|error| raise(error));
             }
@@ -79,28 +76,24 @@ fn schema(
     }))
 }
 
-unsafe fn document_columns(rel: pg_sys::Relation) -> Vec<Documents> {
-    let desc = (*rel).rd_att;
-    let attributes = (0..(*desc).natts as usize).map(|at| (at, attribute(desc, at)));
+fn document_columns(rel: &Relation) -> Vec<Documents> {
+    let is_document = |att: &Attribute| !att.attisdropped && storage(att).column == ColumnType::Json;
+    let attributes = rel.desc().attributes().enumerate();
     attributes
-        .filter(|&(_, att)| !(*att).attisdropped && storage(att).column == ColumnType::Json)
+        .filter(|(_, att)| is_document(att))
         .map(|(at, att)| Documents {
             at,
-            name: plain(
-                CStr::from_ptr((*att).attname.data.as_ptr())
-                    .to_string_lossy()
-                    .into_owned(),
-            ),
+            name: plain(name_of(att)),
             outline: Outline::default(),
         })
         .collect()
 }
 
 /// What rows have in a column that was added after they were written: the default that ALTER TABLE kept.
-unsafe fn default_of<'a>(rel: pg_sys::Relation, at: usize) -> Option<&'a [u8]> {
-    let mut null = true;
-    let value = pg_sys::getmissingattr((*rel).rd_att, at as i32 + 1, &mut null);
-    (!null).then(|| {
+fn default_of(rel: &Relation, at: usize) -> Option<&[u8]> {
+    let (value, null) = rel.desc().missing(at);
+    // SAFETY: a document, which the descriptor keeps.
+    (!null).then(|| unsafe {
         let document = pg_sys::pg_detoast_datum_packed(value.cast_mut_ptr());
         std::slice::from_raw_parts(
             pgrx::varlena::vardata_any(document) as *const u8,

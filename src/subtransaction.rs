@@ -14,35 +14,36 @@ use pgrx::prelude::*;
 /// are two subtransactions, one in the other: RollbackAndReleaseCurrentSubTransaction() asserts that what it comes back
 /// to is not in the midst of COMMIT or PREPARE TRANSACTION (TBLOCK_END, TBLOCK_PREPARE), and comes back to the outer
 /// one; ReleaseCurrentSubTransaction(), which ends that, may come back to anything.
-pub unsafe fn catch<R>(codes: &'static [PgSqlErrorCode], f: impl FnOnce() -> R) -> Result<R, Caught> {
-    let context = pg_sys::CurrentMemoryContext;
-    let owner = pg_sys::CurrentResourceOwner;
-    pg_sys::BeginInternalSubTransaction(std::ptr::null());
-    pg_sys::BeginInternalSubTransaction(std::ptr::null());
-    pg_sys::MemoryContextSwitchTo(context);
-    let back = move || {
-        pg_sys::ReleaseCurrentSubTransaction();
-        pg_sys::MemoryContextSwitchTo(context);
-        pg_sys::CurrentResourceOwner = owner;
-    };
-    let undo = move || {
-        // An error of our own has not been to errfinish(): it leaves what locks of pages hold off, and the abort takes
-        // the locks alone.
-        pg_sys::InterruptHoldoffCount = 0;
-        pg_sys::QueryCancelHoldoffCount = 0;
-        pg_sys::RollbackAndReleaseCurrentSubTransaction();
-        back();
-    };
+pub fn catch<R>(codes: &'static [PgSqlErrorCode], f: impl FnOnce() -> R) -> Result<R, Caught> {
+    let outer = Outer::now();
+    // SAFETY: in a transaction, and not in parallel mode.
+    unsafe {
+        pg_sys::BeginInternalSubTransaction(std::ptr::null());
+        pg_sys::BeginInternalSubTransaction(std::ptr::null());
+    }
+    outer.resume_context();
     let run = std::panic::AssertUnwindSafe(|| {
         let result = f();
-        pg_sys::ReleaseCurrentSubTransaction();
-        back();
+        // SAFETY: begun above.
+        unsafe {
+            pg_sys::ReleaseCurrentSubTransaction();
+            pg_sys::ReleaseCurrentSubTransaction();
+        }
+        outer.resume();
         Ok(result)
     });
     PgTryBuilder::new(run)
         .catch_others(move |cause| {
             let caught = Caught::of(&cause);
-            undo();
+            // SAFETY: begun above. An error of our own has not been to errfinish(): it leaves what locks of pages hold
+            // off, and the abort takes the locks alone.
+            unsafe {
+                pg_sys::InterruptHoldoffCount = 0;
+                pg_sys::QueryCancelHoldoffCount = 0;
+                pg_sys::RollbackAndReleaseCurrentSubTransaction();
+                pg_sys::ReleaseCurrentSubTransaction();
+            }
+            outer.resume();
             if codes.contains(&caught.code) {
                 Err(caught)
             } else {
@@ -50,6 +51,36 @@ pub unsafe fn catch<R>(codes: &'static [PgSqlErrorCode], f: impl FnOnce() -> R) 
             }
         })
         .execute()
+}
+
+/// What a subtransaction changes for good: its end leaves the transaction's own.
+#[derive(Clone, Copy)]
+struct Outer {
+    context: pg_sys::MemoryContext,
+    owner: pg_sys::ResourceOwner,
+}
+
+impl Outer {
+    fn now() -> Outer {
+        // SAFETY: globals of the backend.
+        unsafe {
+            Outer {
+                context: pg_sys::CurrentMemoryContext,
+                owner: pg_sys::CurrentResourceOwner,
+            }
+        }
+    }
+
+    fn resume_context(&self) {
+        // SAFETY: it was current, and outlives the subtransaction.
+        unsafe { pg_sys::MemoryContextSwitchTo(self.context) };
+    }
+
+    fn resume(&self) {
+        self.resume_context();
+        // SAFETY: as above.
+        unsafe { pg_sys::CurrentResourceOwner = self.owner };
+    }
 }
 
 /// An error that undid a subtransaction.

@@ -3,7 +3,7 @@
 use crate::columnar::{open_leaf, read_xids, stub};
 use crate::fault::fault;
 use crate::inspect::open;
-use crate::storage::buffer::{Pin, physical_blocks};
+use crate::pg::{Pin, Relation};
 use crate::storage::manifest::{self, Replaced, cancel_replaced};
 use crate::storage::{blob, census, checked, map, meta, rowpage};
 use crate::subtransaction;
@@ -17,7 +17,7 @@ use std::cell::Cell;
 #[pg_extern]
 fn verify(table: pg_sys::Oid) -> SetOfIterator<'static, String> {
     let opened = open(table);
-    let rel = opened.0;
+    let rel = &*opened;
     let mut problems = Vec::new();
     checked::forget();
     // Damage that makes a structure unreadable is an error of PostgreSQL's, caught and reported like the others.
@@ -60,13 +60,12 @@ fn verify(table: pg_sys::Oid) -> SetOfIterator<'static, String> {
 
 /// What is damaged is a problem, and so is the result of what follows.
 fn guarded<R>(f: impl FnOnce() -> R) -> Result<R, String> {
-    // SAFETY: it reads.
-    let caught = unsafe { subtransaction::catch(&[PgSqlErrorCode::ERRCODE_DATA_CORRUPTED], f) };
+    let caught = subtransaction::catch(&[PgSqlErrorCode::ERRCODE_DATA_CORRUPTED], f);
     caught.map_err(|damage| damage.message)
 }
 
 /// The pages that the manifest is stored in.
-fn check_manifest(rel: pg_sys::Relation) {
+fn check_manifest(rel: &Relation) {
     // Under the metapage's lock: nobody else keeps the pages.
     meta::read(rel, |page| {
         if let Ok(stored) = amax_lsm::meta::manifest(page) {
@@ -76,11 +75,11 @@ fn check_manifest(rel: pg_sys::Relation) {
 }
 
 /// Pages that two things refer to.
-fn twice_used(rel: pg_sys::Relation) -> Vec<String> {
+fn twice_used(rel: &Relation) -> Vec<String> {
     loop {
         crate::memory::check_for_interrupts();
         let sequence = meta::read(rel, amax_lsm::meta::sequence);
-        let census = census::take(rel, &manifest::current(rel), physical_blocks(rel));
+        let census = census::take(rel, &manifest::current(rel), rel.physical_blocks());
         // A census is right while the manifest stays.
         if meta::read(rel, amax_lsm::meta::sequence) == sequence {
             let problem = |page| format!("page {page} is referred to twice");
@@ -89,7 +88,7 @@ fn twice_used(rel: pg_sys::Relation) -> Vec<String> {
     }
 }
 
-fn check_component(rel: pg_sys::Relation, component: &Component) -> Vec<String> {
+fn check_component(rel: &Relation, component: &Component) -> Vec<String> {
     let mut problems = Vec::new();
     let directory = manifest::directory(rel, component);
     blob::check(rel, &component.directory);
@@ -119,8 +118,7 @@ fn check_component(rel: pg_sys::Relation, component: &Component) -> Vec<String> 
                 .map(|p| format!("leaf {at}: {p}")),
         );
         let xids = read_xids(rel, component, entry);
-        // SAFETY: an open relation.
-        let frozen = unsafe { (*(*rel).rd_rel).relfrozenxid }.into_inner();
+        let frozen = rel.frozen().0.into_inner();
         let oldest = xids.range().map(|range| range.0);
         if oldest.is_some_and(|oldest| precedes(oldest, frozen)) {
             problems.push(format!(
@@ -156,7 +154,7 @@ fn check_component(rel: pg_sys::Relation, component: &Component) -> Vec<String> 
 }
 
 /// Each logical block: where it is mapped to, and what the stub directory says of it.
-fn check_blocks(rel: pg_sys::Relation, blocks: u32, owned: &RangeSet) -> Vec<String> {
+fn check_blocks(rel: &Relation, blocks: u32, owned: &RangeSet) -> Vec<String> {
     let mut problems = Vec::new();
     let next = Cell::new(0);
     while next.get() < blocks {
@@ -180,16 +178,14 @@ fn check_blocks(rel: pg_sys::Relation, blocks: u32, owned: &RangeSet) -> Vec<Str
     problems
 }
 
-fn check_mapping(rel: pg_sys::Relation, v: u32) -> Option<String> {
+fn check_mapping(rel: &Relation, v: u32) -> Option<String> {
     let p = map::physical(rel, v)?;
-    let problem = if p >= physical_blocks(rel) {
+    let problem = if p >= rel.physical_blocks() {
         Some("which is not there".into())
     } else if map::logical(rel, p) != Some(v) {
         Some(format!("which is mapped to {:?}", map::logical(rel, p)))
     } else {
-        let pin = Pin::read(rel, p);
-        let _lock = pin.share();
-        rowpage::problem(&pin)
+        rowpage::problem(Pin::read(rel, p).share().page())
     };
     // It may have been given up meanwhile.
     problem
@@ -197,7 +193,7 @@ fn check_mapping(rel: pg_sys::Relation, v: u32) -> Option<String> {
         .map(|problem| format!("block {v} is mapped to page {p}, {problem}"))
 }
 
-fn check_stubs(rel: pg_sys::Relation, v: u32, owned: &RangeSet) -> Vec<String> {
+fn check_stubs(rel: &Relation, v: u32, owned: &RangeSet) -> Vec<String> {
     let Some(states) = stub::states_of_block(rel, v).filter(|_| !owned.contains(v)) else {
         return Vec::new();
     };

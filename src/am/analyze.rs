@@ -4,8 +4,7 @@ use super::block::{Place, locate};
 use super::descriptor::{Sample, state};
 use super::slot;
 use crate::columnar;
-use crate::heap::tuple::{raw_xmin, update_xid};
-use crate::storage::buffer::Pin;
+use crate::pg::{Pin, Relation, Tuple, xid};
 use crate::storage::manifest::{Replaced, cancel_replaced};
 use crate::storage::rowpage::{self, Item, heap_tuple, is_stub, set_tid};
 use pgrx::pg_sys;
@@ -40,7 +39,7 @@ pub unsafe extern "C-unwind" fn next_block(scan: pg_sys::TableScanDesc, stream: 
 }
 
 unsafe fn open(scan: pg_sys::TableScanDesc, v: u32) -> bool {
-    let rel = (*scan).rs_rd;
+    let rel = Relation::of((*scan).rs_rd);
     state(scan).sample = match locate(rel, v) {
         Place::Nowhere => None,
         Place::Hot(p) => Some(Sample::Hot {
@@ -66,7 +65,7 @@ pub unsafe extern "C-unwind" fn next_tuple(
     dead: *mut f64,
     slot: *mut pg_sys::TupleTableSlot,
 ) -> bool {
-    let rel = (*scan).rs_rd;
+    let rel = Relation::of((*scan).rs_rd);
     match &mut state(scan).sample {
         None => {}
         Some(Sample::Columnar { rows, v, next }) => {
@@ -76,7 +75,7 @@ pub unsafe extern "C-unwind" fn next_tuple(
             if *next < rows.len() {
                 let mut tid = pg_sys::ItemPointerData::default();
                 set_tid(&mut tid, *v, rows.offset(*next));
-                slot::store_columnar(slot, rows.row(*next), tid, (*rel).rd_id);
+                slot::store_columnar(slot, rows.row(*next), tid, rel.id());
                 *next += 1;
                 *live += 1.0;
                 return true;
@@ -84,42 +83,42 @@ pub unsafe extern "C-unwind" fn next_tuple(
         }
         Some(Sample::Hot { v, pin, next }) => {
             let lock = pin.share();
-            let most = rowpage::max_offset(pin.page());
+            let most = pin.page().max_offset();
             while *next <= most {
                 let offset = *next;
                 *next += 1;
                 if rowpage::item(pin.page(), offset) == Item::Dead {
                     *dead += 1.0;
                 }
-                let Some(mut tuple) = heap_tuple(rel, pin, offset).filter(|t| !is_stub(t.t_data)) else {
+                let Some(mut tuple) = heap_tuple(rel, pin, offset).filter(|t| !is_stub(t.header())) else {
                     continue;
                 };
                 if counts(&mut tuple, oldest_xmin, pin, live, dead) {
                     let mut tid = pg_sys::ItemPointerData::default();
                     set_tid(&mut tid, *v, offset);
                     drop(lock);
-                    slot::store_heap(slot, tuple, tid, pin);
+                    slot::store_heap(slot, tuple.data(), tid, pin);
                     return true;
                 }
             }
         }
     }
     state(scan).sample = None;
-    crate::compat::clear_slot(slot);
+    crate::pg::executor::clear_slot(slot);
     false
 }
 
 /// Counts a tuple as live or dead; true when it belongs to the sample.
 unsafe fn counts(
-    tuple: &mut pg_sys::HeapTupleData,
+    tuple: &mut Tuple,
     oldest_xmin: pg_sys::TransactionId,
     pin: &Pin,
     live: *mut f64,
     dead: *mut f64,
 ) -> bool {
     use pg_sys::HTSV_Result::*;
-    let mine = |xid| pg_sys::TransactionIdIsCurrentTransactionId(xid);
-    match pg_sys::HeapTupleSatisfiesVacuum(tuple, oldest_xmin, pin.buffer()) {
+    let mine = |xid| xid::is_current(xid);
+    match tuple.fate(oldest_xmin, pin.buffer()) {
         HEAPTUPLE_LIVE => {}
         HEAPTUPLE_DEAD | HEAPTUPLE_RECENTLY_DEAD => {
             *dead += 1.0;
@@ -127,12 +126,12 @@ unsafe fn counts(
         }
         // Others report what they insert when they end; our own is counted here.
         HEAPTUPLE_INSERT_IN_PROGRESS => {
-            if !mine(raw_xmin(tuple.t_data)) {
+            if !mine(tuple.header().xmin()) {
                 return false;
             }
         }
         _ => {
-            let xmax = update_xid(tuple.t_data);
+            let xmax = tuple.header().update_xid();
             if mine(xmax) {
                 *dead += 1.0;
                 return false;

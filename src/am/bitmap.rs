@@ -4,6 +4,7 @@ use super::descriptor::{Position, state};
 use crate::columnar::Pick;
 use crate::pg::snapshot::{is_serializable, predicate_lock};
 use crate::pg::stats::count_fetch;
+use crate::pg::{Relation, Snapshot};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
@@ -18,15 +19,15 @@ unsafe fn load(scan: pg_sys::TableScanDesc, v: u32, offsets: Option<&[u16]>) -> 
         s.block.clear();
         return false;
     }
-    let rel = (*scan).rs_rd;
+    let rel = Relation::of((*scan).rs_rd);
     let pick = match offsets {
         Some(offsets) => Pick::Indexed(offsets),
         None => {
-            predicate_lock(rel, (*scan).rs_snapshot);
+            predicate_lock(rel, Snapshot::of((*scan).rs_snapshot));
             Pick::All
         }
     };
-    s.block.load(rel, (*scan).rs_snapshot, v, pick);
+    s.block.load(rel, Snapshot::of((*scan).rs_snapshot), v, pick);
     s.block.len() > 0
 }
 
@@ -41,8 +42,8 @@ unsafe fn next_row(scan: pg_sys::TableScanDesc, slot: *mut pg_sys::TupleTableSlo
         return false;
     }
     s.at = Position::In { row };
-    count_fetch((*scan).rs_rd);
-    s.block.store((*scan).rs_rd, row as usize, slot);
+    count_fetch(Relation::of((*scan).rs_rd));
+    s.block.store(Relation::of((*scan).rs_rd), row as usize, slot);
     true
 }
 

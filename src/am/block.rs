@@ -7,7 +7,8 @@
 use super::slot;
 use crate::columnar::{self, LeafRows, Pick};
 use crate::pg::snapshot::{is_serializable, predicate_lock};
-use crate::storage::buffer::{Lock, Pin};
+use crate::pg::tuple::Header;
+use crate::pg::{Lock, Page, Pin, Relation, Snapshot};
 use crate::storage::manifest::{self, Replaced};
 use crate::storage::map;
 use crate::storage::rowpage::{self, heap_tuple, heap_tuple_of, is_stub, set_tid};
@@ -23,7 +24,7 @@ pub enum Place {
     Nowhere,
 }
 
-pub fn locate(rel: pg_sys::Relation, v: u32) -> Place {
+pub fn locate(rel: &Relation, v: u32) -> Place {
     for _ in 0..2 {
         let manifest = manifest::current(rel);
         if let Some(component) = manifest.component_of(v) {
@@ -39,10 +40,10 @@ pub fn locate(rel: pg_sys::Relation, v: u32) -> Place {
 
 /// The same for a reader. Under SSI a block that is nowhere may be one of a load that goes on, which looks for locks on
 /// the relation when it publishes its rows.
-pub fn locate_to_read(rel: pg_sys::Relation, v: u32, snapshot: pg_sys::Snapshot) -> Place {
+pub fn locate_to_read(rel: &Relation, v: u32, snapshot: &Snapshot) -> Place {
     match locate(rel, v) {
         Place::Nowhere if is_serializable() => {
-            unsafe { predicate_lock(rel, snapshot) };
+            predicate_lock(rel, snapshot);
             locate(rel, v)
         }
         place => place,
@@ -50,12 +51,7 @@ pub fn locate_to_read(rel: pg_sys::Relation, v: u32, snapshot: pg_sys::Snapshot)
 }
 
 /// Reads block `v` where it is, and again where it is by then, if on a standby it has moved meanwhile.
-pub fn read<R>(
-    rel: pg_sys::Relation,
-    v: u32,
-    snapshot: pg_sys::Snapshot,
-    mut f: impl FnMut(Place) -> Result<R, Replaced>,
-) -> R {
+pub fn read<R>(rel: &Relation, v: u32, snapshot: &Snapshot, mut f: impl FnMut(Place) -> Result<R, Replaced>) -> R {
     loop {
         match f(locate_to_read(rel, v, snapshot)) {
             Ok(result) => return result,
@@ -96,10 +92,10 @@ enum HotPage {
 struct PageImage([u8; pg_sys::BLCKSZ as usize]);
 
 impl HotPage {
-    fn page(&self) -> pg_sys::Page {
+    fn page(&self) -> Page<'_> {
         match self {
             HotPage::Pinned(pin) => pin.page(),
-            HotPage::Copied(_, image) => image.0.as_ptr() as pg_sys::Page,
+            HotPage::Copied(_, image) => unsafe { Page::of(image.0.as_ptr() as pg_sys::Page) },
         }
     }
 
@@ -114,7 +110,7 @@ impl HotPage {
 
 impl Block {
     /// Loads the rows of logical block `v` that `snapshot` sees.
-    pub fn load(&mut self, rel: pg_sys::Relation, snapshot: pg_sys::Snapshot, v: u32, pick: Pick) {
+    pub fn load(&mut self, rel: &Relation, snapshot: &Snapshot, v: u32, pick: Pick) {
         self.v = v;
         // Let go of the old page before taking the next, but keep the vector.
         let mut offsets = match std::mem::take(&mut self.rows) {
@@ -190,7 +186,7 @@ impl Block {
         let mut roots = [0u16; amax_lsm::tid::MAX_OFFSET as usize];
         if let Rows::Hot { page, .. } = &self.rows {
             let _lock = page.share();
-            unsafe { pg_sys::heap_get_root_tuples(page.page(), roots.as_mut_ptr()) };
+            unsafe { pg_sys::heap_get_root_tuples(page.page().raw(), roots.as_mut_ptr()) };
         }
         let aliases = match &self.rows {
             Rows::Columnar(rows) => rows.aliases(),
@@ -209,7 +205,7 @@ impl Block {
             Rows::None => 0,
             Rows::Hot { page, .. } => {
                 let _lock = page.share();
-                rowpage::max_offset(page.page())
+                page.page().max_offset()
             }
             Rows::Columnar(rows) => rows.max_offset(),
         }
@@ -220,7 +216,7 @@ impl Block {
     }
 
     /// Stores the `i`th row in a slot.
-    pub unsafe fn store(&self, rel: pg_sys::Relation, i: usize, into: *mut pg_sys::TupleTableSlot) {
+    pub unsafe fn store(&self, rel: &Relation, i: usize, into: *mut pg_sys::TupleTableSlot) {
         let mut tid = pg_sys::ItemPointerData::default();
         set_tid(&mut tid, self.v, self.offset(i));
         match &self.rows {
@@ -231,23 +227,23 @@ impl Block {
                 match page {
                     HotPage::Pinned(pin) => {
                         let tuple = heap_tuple(rel, pin, offsets[i]).expect(there);
-                        slot::store_heap(into, tuple, tid, pin);
+                        slot::store_heap(into, tuple.data(), tid, pin);
                     }
                     HotPage::Copied(p, _) => {
                         let tuple = heap_tuple_of(rel, page.page(), *p, offsets[i]);
-                        slot::store_copy(into, &mut tuple.expect(there), tid);
+                        slot::store_copy(into, &mut tuple.expect(there).data(), tid);
                     }
                 }
             }
-            Rows::Columnar(rows) => slot::store_columnar(into, rows.row(i), tid, (*rel).rd_id),
+            Rows::Columnar(rows) => slot::store_columnar(into, rows.row(i), tid, rel.id()),
         }
     }
 }
 
 /// The offsets of the tuples on a row page that the snapshot sees (heapgetpage() in heapam.c). Stubs are not rows.
 fn hot_rows(
-    rel: pg_sys::Relation,
-    snapshot: pg_sys::Snapshot,
+    rel: &Relation,
+    snapshot: &Snapshot,
     (v, p): (u32, u32),
     pick: &Pick,
     out: &mut Vec<u16>,
@@ -262,7 +258,7 @@ fn hot_rows(
                     let Some(mut tuple) = heap_tuple(rel, &pin, offset) else {
                         continue;
                     };
-                    if !is_stub(tuple.t_data) && rowpage::visible(rel, &mut tuple, &pin, &lock, snapshot) {
+                    if !is_stub(tuple.header()) && tuple.is_visible(rel, pin.buffer(), snapshot) {
                         out.push(offset);
                     }
                 }
@@ -274,13 +270,13 @@ fn hot_rows(
                     let mut tuple = pg_sys::HeapTupleData::default();
                     if pg_sys::heap_hot_search_buffer(
                         &mut tid,
-                        rel,
+                        rel.raw(),
                         pin.buffer(),
-                        snapshot,
+                        snapshot.raw(),
                         &mut tuple,
                         std::ptr::null_mut(),
                         true,
-                    ) && !is_stub(tuple.t_data)
+                    ) && !is_stub(Header::of(tuple.t_data))
                     {
                         out.push(tid.ip_posid);
                     }
@@ -292,7 +288,7 @@ fn hot_rows(
             drop(lock);
             return Ok(HotPage::Pinned(pin));
         }
-        let image = Box::new(PageImage(std::ptr::read(pin.page() as *const _)));
+        let image = Box::new(PageImage(*lock.bytes()));
         drop(lock);
         confirm_page(rel, v, p)?;
         Ok(HotPage::Copied(p, image))
@@ -301,7 +297,7 @@ fn hot_rows(
 
 /// On a standby, after the row page of a block was read and its lock given back: whether it was that block's. A block
 /// that has lost its row page gets none again.
-pub fn confirm_page(rel: pg_sys::Relation, v: u32, p: u32) -> Result<(), Replaced> {
+pub fn confirm_page(rel: &Relation, v: u32, p: u32) -> Result<(), Replaced> {
     match map::physical(rel, v) {
         Some(now) if now == p => Ok(()),
         _ => Err(Replaced),
@@ -310,7 +306,7 @@ pub fn confirm_page(rel: pg_sys::Relation, v: u32, p: u32) -> Result<(), Replace
 
 /// Prunes a row page if it is worth it (pruneheap.c). Sealed pages stay as they are: pruning would unseal them. A flush
 /// that has the cleanup lock when we pin the page seals it all the same, so the lock is waited for.
-pub unsafe fn prune(rel: pg_sys::Relation, pin: &Pin) {
+pub unsafe fn prune(rel: &Relation, pin: &Pin) {
     if !rowpage::is_prunable(pin.page()) {
         return;
     }
@@ -320,14 +316,14 @@ pub unsafe fn prune(rel: pg_sys::Relation, pin: &Pin) {
     };
     if !sealed {
         crate::fault::fault("prune_chosen");
-        pg_sys::heap_page_prune_opt(rel, pin.buffer());
+        pg_sys::heap_page_prune_opt(rel.raw(), pin.buffer());
     }
 }
 
 /// For SSI. On a row page heap's code takes predicate locks on physical TIDs, which heap's writers check. A flush turns
 /// those into a lock on the relation after it has sealed the page; whoever reads a sealed page takes that lock at once,
 /// like readers of components.
-pub unsafe fn predicate_lock_if_sealed(rel: pg_sys::Relation, snapshot: pg_sys::Snapshot, pin: &Pin, _lock: &Lock) {
+pub unsafe fn predicate_lock_if_sealed(rel: &Relation, snapshot: &Snapshot, pin: &Pin, _lock: &Lock) {
     if rowpage::is_sealed(pin.page()) {
         predicate_lock(rel, snapshot);
     }

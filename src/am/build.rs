@@ -10,46 +10,47 @@ use super::bulk;
 use super::index_feed::IndexFeed;
 use super::slot;
 use crate::columnar::Pick;
+use crate::disguise::size::Logical;
+use crate::disguise::size::Physical;
 use crate::pg::executor::{exec_qual, per_tuple_context};
-use crate::pg::snapshot::is_mvcc;
-use crate::storage::buffer::Pin;
-use crate::storage::rowpage::{self, InHeap, heap_tuple, is_stub, set_tid};
+use crate::pg::{Pin, Relation, Snapshot};
+use crate::storage::rowpage::{self, heap_tuple, is_stub, set_tid};
 use crate::storage::{map, meta};
 use pgrx::pg_sys;
 use pgrx::pg_sys::ffi::pg_guard_ffi_boundary;
 use pgrx::prelude::*;
 
 /// Makes the relation look like a heap table: heap's build scan refuses others.
-struct AsHeap {
-    rel: pg_sys::Relation,
+struct AsHeap<'a> {
+    rel: &'a Relation,
     routine: *const pg_sys::TableAmRoutine,
-    _in_heap: InHeap,
+    _in_heap: Physical,
 }
 
-impl AsHeap {
-    unsafe fn enter(rel: pg_sys::Relation) -> AsHeap {
-        let routine = (*rel).rd_tableam;
-        (*rel).rd_tableam = pg_sys::GetHeapamTableAmRoutine();
+impl<'a> AsHeap<'a> {
+    unsafe fn enter(rel: &'a Relation) -> AsHeap<'a> {
+        let routine = (*rel.raw()).rd_tableam;
+        (*rel.raw()).rd_tableam = pg_sys::GetHeapamTableAmRoutine();
         AsHeap {
             rel,
             routine,
-            _in_heap: InHeap::enter(),
+            _in_heap: Physical::enter(),
         }
     }
 }
 
-impl Drop for AsHeap {
+impl Drop for AsHeap<'_> {
     fn drop(&mut self) {
-        unsafe { (*self.rel).rd_tableam = self.routine }
+        unsafe { (*self.rel.raw()).rd_tableam = self.routine }
     }
 }
 
-struct Translation<'a> {
+struct Translation<'a, 'b> {
     callback: pg_sys::IndexBuildCallback,
     state: *mut std::ffi::c_void,
-    rel: pg_sys::Relation,
+    rel: &'a Relation,
     routine: *const pg_sys::TableAmRoutine,
-    feed: &'a mut IndexFeed,
+    feed: &'a mut IndexFeed<'b>,
     v: u32,
     pin: Pin,
     tuples: f64,
@@ -69,7 +70,7 @@ unsafe extern "C-unwind" fn translate(
     let own = (*(*values).cast_mut_ptr::<pg_sys::ItemPointerData>()).ip_posid;
     // The page is pinned, and a tuple does not move under a pin.
     let tuple = heap_tuple(t.rel, &t.pin, own).expect("a tuple that heap's build has found");
-    if is_stub(tuple.t_data) {
+    if is_stub(tuple.header()) {
         t.tuples -= f64::from(alive);
         return;
     }
@@ -81,12 +82,13 @@ unsafe extern "C-unwind" fn translate(
     let (own, root) = (logical(own), logical((*tid).ip_posid));
     // What is indexed, and what the index does with it, is not heap's business. The relation may be built anew
     // meanwhile.
-    let heap = (*t.rel).rd_tableam;
-    (*t.rel).rd_tableam = t.routine;
-    let outside = InHeap::suspend();
-    t.feed.row_of_page(tuple, own, &t.pin, root, alive, t.callback, t.state);
+    let heap = (*t.rel.raw()).rd_tableam;
+    (*t.rel.raw()).rd_tableam = t.routine;
+    let outside = Logical::enter();
+    t.feed
+        .row_of_page(tuple.data(), own, &t.pin, root, alive, t.callback, t.state);
     drop(outside);
-    (*t.rel).rd_tableam = heap;
+    (*t.rel.raw()).rd_tableam = heap;
 }
 
 #[pg_guard]
@@ -103,17 +105,19 @@ pub unsafe extern "C-unwind" fn range_scan(
     callback_state: *mut std::ffi::c_void,
     scan: pg_sys::TableScanDesc,
 ) -> f64 {
+    let rel = Relation::of(rel);
+    let index = Relation::of(index);
     bulk::finish(rel);
     // One snapshot for all pages: MVCC for a concurrent build, Any otherwise, as heapam_index_build_range_scan()
     // chooses.
     let concurrent = (*info).ii_Concurrent;
     let registered = scan.is_null() && concurrent;
     let snapshot = if !scan.is_null() {
-        (*scan).rs_snapshot
+        Snapshot::of((*scan).rs_snapshot)
     } else if concurrent {
-        pg_sys::RegisterSnapshot(pg_sys::GetTransactionSnapshot())
+        Snapshot::of(pg_sys::RegisterSnapshot(pg_sys::GetTransactionSnapshot()))
     } else {
-        &raw mut pg_sys::SnapshotAnyData
+        Snapshot::of(&raw mut pg_sys::SnapshotAnyData)
     };
     let end = match count {
         pg_sys::InvalidBlockNumber => meta::logical_blocks(rel),
@@ -172,7 +176,7 @@ pub unsafe extern "C-unwind" fn range_scan(
     (*info).ii_ExpressionsState = std::ptr::null_mut();
     (*info).ii_PredicateState = std::ptr::null_mut();
     if registered {
-        pg_sys::UnregisterSnapshot(snapshot);
+        pg_sys::UnregisterSnapshot(snapshot.raw());
     }
     if !scan.is_null() {
         super::scan::end(scan);
@@ -182,7 +186,7 @@ pub unsafe extern "C-unwind" fn range_scan(
 
 /// Where a block's rows are, with a pin if that is a row page. BRIN summarizes within VACUUM, which has no snapshot
 /// that counts: before the page is held it may be flushed, reclaimed and used again.
-fn locate_pinned(rel: pg_sys::Relation, v: u32) -> (Place, Option<Pin>) {
+fn locate_pinned(rel: &Relation, v: u32) -> (Place, Option<Pin>) {
     loop {
         let place = locate(rel, v);
         let Place::Hot(p) = place else {
@@ -198,19 +202,19 @@ fn locate_pinned(rel: pg_sys::Relation, v: u32) -> (Place, Option<Pin>) {
 }
 
 unsafe fn row_page(
-    rel: pg_sys::Relation,
-    index: pg_sys::Relation,
+    rel: &Relation,
+    index: &Relation,
     info: *mut pg_sys::IndexInfo,
     any_visible: bool,
-    snapshot: pg_sys::Snapshot,
-    feed: &mut IndexFeed,
+    snapshot: &Snapshot,
+    feed: &mut IndexFeed<'_>,
     v: u32,
     pin: Pin,
     callback: pg_sys::IndexBuildCallback,
     state: *mut std::ffi::c_void,
 ) -> f64 {
     let p = pin.block();
-    let routine = (*rel).rd_tableam;
+    let routine = (*rel.raw()).rd_tableam;
     let mut translation = Translation {
         callback,
         state,
@@ -234,22 +238,29 @@ unsafe fn row_page(
     let flags = pg_sys::ScanOptions::SO_TYPE_SEQSCAN
         | pg_sys::ScanOptions::SO_ALLOW_STRAT
         | pg_sys::ScanOptions::SO_ALLOW_PAGEMODE;
-    let flags = if is_mvcc(snapshot) {
+    let flags = if snapshot.is_mvcc() {
         flags
     } else {
         flags & !pg_sys::ScanOptions::SO_ALLOW_PAGEMODE
     };
-    let heap_scan = pg_sys::heap_beginscan(rel, snapshot, 0, std::ptr::null_mut(), std::ptr::null_mut(), flags);
+    let heap_scan = pg_sys::heap_beginscan(
+        rel.raw(),
+        snapshot.raw(),
+        0,
+        std::ptr::null_mut(),
+        std::ptr::null_mut(),
+        flags,
+    );
     pg_sys::heap_setscanlimits(heap_scan, p, 1);
     // A scan handed in passes for a parallel worker's, which must claim to be synchronized and to cover everything.
-    let build = (*(*rel).rd_tableam)
+    let build = (*(*rel.raw()).rd_tableam)
         .index_build_range_scan
         .expect("heap builds indexes");
     // An error, a cancelled build too, must not leave the relation heap's.
     let tuples = pg_guard_ffi_boundary(|| {
         build(
-            rel,
-            index,
+            rel.raw(),
+            index.raw(),
             &mut tids,
             true,
             any_visible,
@@ -277,9 +288,12 @@ pub unsafe extern "C-unwind" fn validate_scan(
     snapshot: pg_sys::Snapshot,
     validate: *mut pg_sys::ValidateIndexState,
 ) {
+    let rel = Relation::of(rel);
+    let index = Relation::of(index);
+    let snapshot = Snapshot::of(snapshot);
     let estate = pg_sys::CreateExecutorState();
     let econtext = per_tuple_context(estate);
-    let slot = pg_sys::MakeSingleTupleTableSlot((*rel).rd_att, slot::ops());
+    let slot = pg_sys::MakeSingleTupleTableSlot(rel.desc().raw(), slot::ops());
     (*econtext).ecxt_scantuple = slot;
     let predicate = pg_sys::ExecPrepareQual((*info).ii_Predicate, estate);
     let unique = if (*info).ii_Unique {
@@ -317,11 +331,11 @@ pub unsafe extern "C-unwind" fn validate_scan(
             let mut tid = pg_sys::ItemPointerData::default();
             set_tid(&mut tid, v, root);
             pg_sys::index_insert(
-                index,
+                index.raw(),
                 values.as_mut_ptr(),
                 isnull.as_mut_ptr(),
                 &mut tid,
-                rel,
+                rel.raw(),
                 unique,
                 false,
                 info,

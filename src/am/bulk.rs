@@ -11,10 +11,10 @@ use crate::columnar::write::ComponentWriter;
 use crate::fault::fault;
 use crate::guc;
 use crate::options::Options;
-use crate::pg::relation::{is_logically_logged, rel_name};
-use crate::pg::snapshot::{check_readers, is_mvcc};
+use crate::pg::relation::{Borrowed, FileId};
+use crate::pg::snapshot::check_readers;
 use crate::pg::stats::count_inserts;
-use crate::storage::cache::{FileId, file_id};
+use crate::pg::{Relation, Snapshot, Values};
 use crate::storage::rowpage::set_tid;
 use crate::storage::{manifest, meta};
 use amax_lsm::Origin;
@@ -65,6 +65,14 @@ struct Load {
     lost: bool,
 }
 
+unsafe fn values_of<'a>(slot: *mut pg_sys::TupleTableSlot) -> Values<'a> {
+    Values::of(
+        (*slot).tts_values,
+        (*slot).tts_isnull,
+        (*(*slot).tts_tupleDescriptor).natts as usize,
+    )
+}
+
 thread_local! {
     static LOADS: RefCell<Vec<Load>> = const { RefCell::new(Vec::new()) };
 }
@@ -72,13 +80,13 @@ thread_local! {
 /// Takes the rows if the statement is (now) a bulk load, and gives the slots their TIDs; false when they belong in row
 /// pages. Single rows that do are passed to `into_row_page`.
 pub unsafe fn insert(
-    rel: pg_sys::Relation,
+    rel: &Relation,
     slots: &[*mut pg_sys::TupleTableSlot],
     cid: u32,
     into_row_page: impl Fn(*mut pg_sys::TupleTableSlot),
 ) -> bool {
     let of = Statement {
-        file: file_id(rel),
+        file: rel.file(),
         subxact: pg_sys::GetCurrentSubTransactionId(),
         cid,
     };
@@ -87,7 +95,7 @@ pub unsafe fn insert(
         // would be many.
         take(|load| load.of.is_beside(of) && load.is_idle());
         Load {
-            relid: (*rel).rd_id,
+            relid: rel.id(),
             of,
             xid: pg_sys::InvalidTransactionId,
             rows_before: 0,
@@ -132,11 +140,11 @@ pub unsafe fn insert(
 }
 
 /// Whether rows may be invisible to everyone until the statement ends.
-unsafe fn eligible(rel: pg_sys::Relation) -> bool {
-    if is_logically_logged(rel) {
+unsafe fn eligible(rel: &Relation) -> bool {
+    if rel.is_logically_logged() {
         return false;
     }
-    let indexes = pg_sys::RelationGetIndexList(rel);
+    let indexes = pg_sys::RelationGetIndexList(rel.raw());
     let count = if indexes.is_null() {
         0
     } else {
@@ -164,11 +172,11 @@ impl Load {
             pg_sys::slot_getsomeattrs_int(slot, natts);
         }
         let width = self.width.as_ref();
-        width.is_some_and(|width| width.is_for_heap((*slot).tts_values, (*slot).tts_isnull))
+        width.is_some_and(|width| width.is_for_heap(values_of(slot)))
     }
 
     /// Writes the row of a slot whose attributes are valid.
-    unsafe fn push(&mut self, rel: pg_sys::Relation, slot: *mut pg_sys::TupleTableSlot) {
+    unsafe fn push(&mut self, rel: &Relation, slot: *mut pg_sys::TupleTableSlot) {
         let writer = self.writer.as_mut().expect("a load that takes rows has a writer");
         if writer.ends_block(self.next_offset - 1) {
             self.next_block += 1;
@@ -183,12 +191,11 @@ impl Load {
         }
         let (v, offset) = (self.next_block, self.next_offset);
         // The component's origin says whose they are.
-        let (values, isnull) = ((*slot).tts_values, (*slot).tts_isnull);
-        writer.push(rel, key(v, offset), FROZEN, values, isnull);
+        writer.push(rel, key(v, offset), FROZEN, values_of(slot));
         writer.own(v);
         self.next_offset += 1;
         set_tid(&mut (*slot).tts_tid, v, offset);
-        (*slot).tts_tableOid = (*rel).rd_id;
+        (*slot).tts_tableOid = rel.id();
         slot::set_loaded(slot, self.origin());
     }
 
@@ -206,26 +213,26 @@ impl Load {
     }
 
     /// Whether it has rows to publish that the snapshot may see.
-    unsafe fn is_seen_by(&self, snapshot: pg_sys::Snapshot) -> bool {
-        self.writer.is_some() && (snapshot.is_null() || !is_mvcc(snapshot) || (*snapshot).curcid > self.of.cid)
+    unsafe fn is_seen_by(&self, snapshot: Option<&Snapshot>) -> bool {
+        self.writer.is_some() && snapshot.is_none_or(|s| !s.is_mvcc() || (*s.raw()).curcid > self.of.cid)
     }
 
     /// Raises an error if rows of it were lost.
-    unsafe fn check(&self, rel: pg_sys::Relation) {
+    unsafe fn check(&self, rel: &Relation) {
         if self.lost {
             ereport!(
                 ERROR,
                 PgSqlErrorCode::ERRCODE_INVALID_TRANSACTION_STATE,
                 format!(
                     "rows that were to be loaded into relation \"{}\" have been lost with an error",
-                    rel_name(rel)
+                    rel.name()
                 )
             );
         }
     }
 
     /// Makes the rows written so far a component.
-    unsafe fn publish(&mut self, rel: pg_sys::Relation) {
+    unsafe fn publish(&mut self, rel: &Relation) {
         self.check(rel);
         let Some(mut writer) = self.writer.take() else {
             return;
@@ -262,8 +269,8 @@ impl Load {
 }
 
 /// Publishes what the current transaction has loaded into the relation, if the snapshot may see it.
-pub unsafe fn publish_for(rel: pg_sys::Relation, snapshot: pg_sys::Snapshot) {
-    let file = file_id(rel);
+pub unsafe fn publish_for(rel: &Relation, snapshot: Option<&Snapshot>) {
+    let file = rel.file();
     let sees = |load: &Load| load.of.file == file && load.is_seen_by(snapshot);
     while let Some(mut load) = take_one(sees) {
         load.publish(rel);
@@ -278,22 +285,22 @@ pub fn idle() -> bool {
 }
 
 /// The statement's end for one relation (table_finish_bulk_insert()).
-pub unsafe fn finish(rel: pg_sys::Relation) {
-    let file = file_id(rel);
+pub unsafe fn finish(rel: &Relation) {
+    let file = rel.file();
     while let Some(mut load) = take_one(|load| load.of.file == file) {
         load.publish(rel);
     }
 }
 
 /// The relation's file is about to be emptied.
-pub unsafe fn discard(rel: pg_sys::Relation) {
-    let file = file_id(rel);
+pub unsafe fn discard(rel: &Relation) {
+    let file = rel.file();
     drop(take(|load| load.of.file == file));
 }
 
 /// Workers are about to read with a snapshot, and know nothing of what is not published.
-pub unsafe fn finish_for_workers(snapshot: pg_sys::Snapshot) {
-    finish_all(|load| load.is_seen_by(snapshot));
+pub unsafe fn finish_for_workers(snapshot: &Snapshot) {
+    finish_all(|load| load.is_seen_by(Some(snapshot)));
 }
 
 /// The end of a command: its loads are published.
@@ -311,15 +318,13 @@ unsafe fn finish_all(wanted: impl Fn(&Load) -> bool) {
         if load.writer.is_none() && !load.lost {
             continue;
         }
-        let rel = pg_sys::RelationIdGetRelation(load.relid);
-        if rel.is_null() {
+        let Some(rel) = Borrowed::find(load.relid) else {
             continue;
-        }
+        };
         // The relation may have been rewritten or truncated since: then the rows are gone with the old file.
-        if file_id(rel) == load.of.file {
-            load.publish(rel);
+        if rel.file() == load.of.file {
+            load.publish(&rel);
         }
-        pg_sys::RelationClose(rel);
     }
 }
 

@@ -3,8 +3,7 @@
 use super::rewrite::{Cutoffs, Rewrite};
 use super::slot;
 use crate::columnar;
-use crate::heap::tuple::{raw_xmin, update_xid};
-use crate::pg::relation::rel_name;
+use crate::pg::{Relation, Tuple, xid};
 use crate::storage::rowpage::set_tid;
 use pgrx::PgMemoryContexts;
 use pgrx::pg_sys;
@@ -23,6 +22,8 @@ pub unsafe extern "C-unwind" fn copy_for_cluster(
     tups_vacuumed: *mut f64,
     tups_recently_dead: *mut f64,
 ) {
+    let old = Relation::of(old);
+    let new = Relation::of(new);
     let cutoffs = Cutoffs {
         oldest_xmin,
         xid: *xid_cutoff,
@@ -32,7 +33,7 @@ pub unsafe extern "C-unwind" fn copy_for_cluster(
     let sort = if use_sort {
         let options = pg_sys::TUPLESORT_NONE as i32;
         pg_sys::tuplesort_begin_cluster(
-            (*old).rd_att,
+            old.desc().raw(),
             index,
             pg_sys::maintenance_work_mem,
             std::ptr::null_mut(),
@@ -45,14 +46,14 @@ pub unsafe extern "C-unwind" fn copy_for_cluster(
     let (mut table_scan, mut index_scan) = (std::ptr::null_mut(), std::ptr::null_mut());
     if !index.is_null() && !use_sort {
         #[cfg(not(feature = "pg18"))]
-        let scan = pg_sys::index_beginscan(old, index, any, 0, 0);
+        let scan = pg_sys::index_beginscan(old.raw(), index, any, 0, 0);
         #[cfg(feature = "pg18")]
-        let scan = pg_sys::index_beginscan(old, index, any, std::ptr::null_mut(), 0, 0);
+        let scan = pg_sys::index_beginscan(old.raw(), index, any, std::ptr::null_mut(), 0, 0);
         index_scan = scan;
         pg_sys::index_rescan(index_scan, std::ptr::null_mut(), 0, std::ptr::null_mut(), 0);
     } else {
         table_scan = super::scan::begin(
-            old,
+            old.raw(),
             any,
             0,
             std::ptr::null_mut(),
@@ -60,7 +61,7 @@ pub unsafe extern "C-unwind" fn copy_for_cluster(
             pg_sys::ScanOptions::SO_TYPE_SEQSCAN,
         );
     }
-    let slot = pg_sys::table_slot_create(old, std::ptr::null_mut());
+    let slot = pg_sys::table_slot_create(old.raw(), std::ptr::null_mut());
     let forward = pg_sys::ScanDirection::ForwardScanDirection;
     let mut per_row = PgMemoryContexts::new("amax cluster row");
     loop {
@@ -85,7 +86,7 @@ pub unsafe extern "C-unwind" fn copy_for_cluster(
             if sort.is_null() {
                 rewrite.add(&mut tuple);
             } else {
-                pg_sys::tuplesort_putheaptuple(sort, &mut tuple);
+                pg_sys::tuplesort_putheaptuple(sort, tuple.raw());
             }
         }
         pg_sys::MemoryContextSwitchTo(context);
@@ -106,7 +107,7 @@ pub unsafe extern "C-unwind" fn copy_for_cluster(
             }
             per_row.reset();
             let context = pg_sys::MemoryContextSwitchTo(per_row.value());
-            rewrite.add(&mut *tuple);
+            rewrite.add(&mut Tuple::of(*tuple));
             pg_sys::MemoryContextSwitchTo(context);
         }
         pg_sys::tuplesort_end(sort);
@@ -117,27 +118,30 @@ pub unsafe extern "C-unwind" fn copy_for_cluster(
 /// The row in the slot as a heap tuple with its physical TID, which is what update chains link, and its state for
 /// VACUUM.
 unsafe fn row_version(
-    rel: pg_sys::Relation,
+    rel: &Relation,
     slot: *mut pg_sys::TupleTableSlot,
     oldest_xmin: pg_sys::TransactionId,
-) -> (pg_sys::HeapTupleData, pg_sys::HTSV_Result::Type) {
+) -> (Tuple<'static>, pg_sys::HTSV_Result::Type) {
     if let Some((tuple, buffer)) = slot::heap_tuple(slot) {
         let mut tuple = *tuple;
         let offset = tuple.t_self.ip_posid;
         set_tid(&mut tuple.t_self, pg_sys::BufferGetBlockNumber(buffer), offset);
         pg_sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_SHARE as i32);
-        let state = pg_sys::HeapTupleSatisfiesVacuum(&mut tuple, oldest_xmin, buffer);
+        let mut tuple = Tuple::of(tuple);
+        let state = tuple.fate(oldest_xmin, buffer);
         pg_sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_UNLOCK as i32);
         return (tuple, state);
     }
     let row = slot::columnar_row(slot).expect("the slot holds a columnar row");
-    columnar::row_for_rewrite(rel, row.clone(), slot, oldest_xmin)
+    let row = row.clone();
+    let tuple = Tuple::of(*pg_sys::ExecFetchSlotHeapTuple(slot, false, std::ptr::null_mut()));
+    columnar::row_for_rewrite(rel, row, tuple, oldest_xmin)
 }
 
 /// Counts a version; true when it has to be copied.
 unsafe fn counts(
-    rel: pg_sys::Relation,
-    tuple: &pg_sys::HeapTupleData,
+    rel: &Relation,
+    tuple: &Tuple,
     state: pg_sys::HTSV_Result::Type,
     vacuumed: *mut f64,
     recently_dead: *mut f64,
@@ -149,9 +153,9 @@ unsafe fn counts(
             return false;
         }
         HEAPTUPLE_RECENTLY_DEAD => *recently_dead += 1.0,
-        HEAPTUPLE_INSERT_IN_PROGRESS => warn_unless_mine(rel, raw_xmin(tuple.t_data), "insert"),
+        HEAPTUPLE_INSERT_IN_PROGRESS => warn_unless_mine(rel, tuple.header().xmin(), "insert"),
         HEAPTUPLE_DELETE_IN_PROGRESS => {
-            warn_unless_mine(rel, update_xid(tuple.t_data), "delete");
+            warn_unless_mine(rel, tuple.header().update_xid(), "delete");
             *recently_dead += 1.0;
         }
         _ => {}
@@ -159,8 +163,8 @@ unsafe fn counts(
     true
 }
 
-unsafe fn warn_unless_mine(rel: pg_sys::Relation, xid: pg_sys::TransactionId, what: &str) {
-    if !pg_sys::TransactionIdIsCurrentTransactionId(xid) {
-        pgrx::warning!("concurrent {what} in progress within table \"{}\"", rel_name(rel));
+unsafe fn warn_unless_mine(rel: &Relation, xid: pg_sys::TransactionId, what: &str) {
+    if !xid::is_current(xid) {
+        pgrx::warning!("concurrent {what} in progress within table \"{}\"", rel.name());
     }
 }

@@ -2,7 +2,7 @@
 
 use super::block::Block;
 use crate::columnar::LeafRows;
-use crate::storage::buffer::Pin;
+use crate::pg::Pin;
 use pgrx::pg_sys;
 
 /// A scan descriptor, begun as PostgreSQL's.

@@ -5,13 +5,14 @@ use super::bulk;
 use super::descriptor::state;
 use super::slot;
 use crate::columnar;
-use crate::heap::tuple::{next_version, raw_xmin};
+use crate::disguise::size::Physical;
+use crate::heap::tuple::next_version;
 use crate::pg::horizon::before;
-use crate::pg::snapshot::is_mvcc;
-use crate::storage::buffer::{Lock, Pin};
+use crate::pg::tuple::Header;
+use crate::pg::{Lock, Pin, Relation, Snapshot, Tuple, xid};
 use crate::storage::manifest::{self, Replaced};
 use crate::storage::map;
-use crate::storage::rowpage::{self, InHeap, heap_tuple, is_stub, set_tid, tid_block};
+use crate::storage::rowpage::{self, heap_tuple, is_stub, set_tid, tid_block};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
@@ -25,9 +26,10 @@ struct IndexFetch {
 
 #[pg_guard]
 pub unsafe extern "C-unwind" fn begin(rel: pg_sys::Relation) -> *mut pg_sys::IndexFetchTableData {
+    let rel = Relation::of(rel);
     // Nothing of it may outlive `end`: a check of a unique key begins one for each row.
     let fetch = pg_sys::palloc0(std::mem::size_of::<IndexFetch>()) as *mut IndexFetch;
-    (*fetch).base.rel = rel;
+    (*fetch).base.rel = rel.raw();
     (&raw mut (*fetch).page).write(None);
     fetch as *mut pg_sys::IndexFetchTableData
 }
@@ -53,13 +55,14 @@ pub unsafe extern "C-unwind" fn tuple(
     call_again: *mut bool,
     all_dead: *mut bool,
 ) -> bool {
-    let rel = (*fetch).rel;
+    let snapshot = Snapshot::of(snapshot);
+    let rel = Relation::of((*fetch).rel);
     let state = &mut *(fetch as *mut IndexFetch);
     if !all_dead.is_null() {
         *all_dead = false;
     }
     if !bulk::idle() {
-        bulk::publish_for(rel, snapshot);
+        bulk::publish_for(rel, Some(snapshot));
     }
     crate::memory::check_for_interrupts();
     let v = tid_block(&*tid);
@@ -87,7 +90,7 @@ pub unsafe extern "C-unwind" fn tuple(
         Place::Columnar(manifest, component) => {
             state.page = None;
             let component = &manifest.components[component];
-            let row = columnar::fetch(rel, component, &mut *tid, snapshot, all_dead)?;
+            let row = columnar::fetch(rel, component, &mut *tid, snapshot, all_dead.as_mut())?;
             Ok(store_row(rel, row, *tid, slot))
         }
         Place::Nowhere => Ok(false),
@@ -95,24 +98,24 @@ pub unsafe extern "C-unwind" fn tuple(
 }
 
 unsafe fn store_row(
-    rel: pg_sys::Relation,
+    rel: &Relation,
     row: Option<columnar::Row>,
     tid: pg_sys::ItemPointerData,
     slot: *mut pg_sys::TupleTableSlot,
 ) -> bool {
     let found = row.is_some();
     if let Some(row) = row {
-        slot::store_columnar(slot, row, tid, (*rel).rd_id);
+        slot::store_columnar(slot, row, tid, rel.id());
     }
     found
 }
 
 /// The next member of a HOT chain on a row page that the snapshot sees.
 unsafe fn hot_tuple(
-    rel: pg_sys::Relation,
+    rel: &Relation,
     pin: &Pin,
     tid: pg_sys::ItemPointer,
-    snapshot: pg_sys::Snapshot,
+    snapshot: &Snapshot,
     slot: *mut pg_sys::TupleTableSlot,
     call_again: *mut bool,
     all_dead: *mut bool,
@@ -126,36 +129,44 @@ unsafe fn hot_tuple(
         return false;
     };
     // Only a non-MVCC snapshot can see more than one member of a HOT chain.
-    *call_again = !is_mvcc(snapshot);
+    *call_again = !snapshot.is_mvcc();
     slot::store_heap(slot, found, *tid, pin);
     true
 }
 
 /// heap_hot_search_buffer() under the page's lock; sets the offset to that of the tuple found.
 unsafe fn search_chain(
-    rel: pg_sys::Relation,
+    rel: &Relation,
     pin: &Pin,
     tid: &mut pg_sys::ItemPointerData,
-    snapshot: pg_sys::Snapshot,
+    snapshot: &Snapshot,
     all_dead: *mut bool,
     first: bool,
 ) -> Option<pg_sys::HeapTupleData> {
     let mut physical = pg_sys::ItemPointerData::default();
     set_tid(&mut physical, pin.block(), tid.ip_posid);
     let mut found = pg_sys::HeapTupleData::default();
-    let got = pg_sys::heap_hot_search_buffer(&mut physical, rel, pin.buffer(), snapshot, &mut found, all_dead, first);
+    let got = pg_sys::heap_hot_search_buffer(
+        &mut physical,
+        rel.raw(),
+        pin.buffer(),
+        snapshot.raw(),
+        &mut found,
+        all_dead,
+        first,
+    );
     tid.ip_posid = physical.ip_posid;
     // An index entry never points to a stub, but a line pointer may have been taken by one since the entry's row died.
-    (got && !is_stub(found.t_data)).then_some(found)
+    (got && !is_stub(Header::of(found.t_data))).then_some(found)
 }
 
 /// The same on a standby (see `block`): the tuple is copied while the page is locked. Its queries' snapshots see one
 /// member of a chain.
 unsafe fn copied_tuple(
-    rel: pg_sys::Relation,
+    rel: &Relation,
     (v, pin): (u32, &Pin),
     tid: pg_sys::ItemPointer,
-    snapshot: pg_sys::Snapshot,
+    snapshot: &Snapshot,
     slot: *mut pg_sys::TupleTableSlot,
 ) -> Result<bool, Replaced> {
     let mut at = *tid;
@@ -171,7 +182,7 @@ unsafe fn copied_tuple(
 /// Copies a tuple that was found on a row page while it is locked, and stores the copy once the page turns out to be
 /// that of block `v`.
 unsafe fn store_confirmed(
-    rel: pg_sys::Relation,
+    rel: &Relation,
     (v, pin): (u32, &Pin),
     lock: Lock,
     found: Option<pg_sys::HeapTupleData>,
@@ -194,8 +205,10 @@ pub unsafe extern "C-unwind" fn row_version(
     snapshot: pg_sys::Snapshot,
     slot: *mut pg_sys::TupleTableSlot,
 ) -> bool {
+    let rel = Relation::of(rel);
+    let snapshot = Snapshot::of(snapshot);
     if !bulk::idle() {
-        bulk::publish_for(rel, snapshot);
+        bulk::publish_for(rel, Some(snapshot));
     }
     let logical = *tid;
     let v = tid_block(&logical);
@@ -205,8 +218,9 @@ pub unsafe extern "C-unwind" fn row_version(
             let pin = Pin::read(rel, p);
             let lock = pin.share();
             let found = heap_tuple(rel, &pin, logical.ip_posid)
-                .filter(|tuple| !is_stub(tuple.t_data))
-                .filter(|tuple| rowpage::visible(rel, &mut { *tuple }, &pin, &lock, snapshot));
+                .filter(|tuple| !is_stub(tuple.header()))
+                .map(|tuple| tuple.data())
+                .filter(|tuple| Tuple::of(*tuple).is_visible(rel, pin.buffer(), snapshot));
             store_confirmed(rel, (v, &pin), lock, found, logical, slot)
         }
         Place::Hot(p) => match heap_fetch(rel, p, logical.ip_posid, snapshot) {
@@ -228,19 +242,19 @@ pub unsafe extern "C-unwind" fn row_version(
 
 /// heap_fetch() at a physical TID; stubs are not rows. The buffer comes pinned.
 pub unsafe fn heap_fetch(
-    rel: pg_sys::Relation,
+    rel: &Relation,
     p: u32,
     offset: u16,
-    snapshot: pg_sys::Snapshot,
+    snapshot: &Snapshot,
 ) -> Option<(pg_sys::HeapTupleData, pg_sys::Buffer)> {
     let mut tuple = pg_sys::HeapTupleData::default();
     set_tid(&mut tuple.t_self, p, offset);
     let mut buffer = 0;
-    if !pg_sys::heap_fetch(rel, snapshot, &mut tuple, &mut buffer, false) {
+    if !pg_sys::heap_fetch(rel.raw(), snapshot.raw(), &mut tuple, &mut buffer, false) {
         return None;
     }
     let pin = Pin::adopt(buffer);
-    (!is_stub(tuple.t_data)).then(|| (tuple, pin.into_buffer()))
+    (!is_stub(Header::of(tuple.t_data))).then(|| (tuple, pin.into_buffer()))
 }
 
 #[pg_guard]
@@ -249,9 +263,11 @@ pub unsafe extern "C-unwind" fn satisfies_snapshot(
     slot: *mut pg_sys::TupleTableSlot,
     snapshot: pg_sys::Snapshot,
 ) -> bool {
+    let rel = Relation::of(rel);
+    let snapshot = Snapshot::of(snapshot);
     if let Some((tuple, buffer)) = slot::heap_tuple(slot) {
         pg_sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_SHARE as i32);
-        let visible = pg_sys::HeapTupleSatisfiesVisibility(tuple, snapshot, buffer);
+        let visible = pg_sys::HeapTupleSatisfiesVisibility(tuple, snapshot.raw(), buffer);
         pg_sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_UNLOCK as i32);
         return visible;
     }
@@ -279,8 +295,8 @@ pub unsafe extern "C-unwind" fn satisfies_snapshot(
 /// heap_get_latest_tid(): follows the update chain from `tid` to the newest version the snapshot sees.
 #[pg_guard]
 pub unsafe extern "C-unwind" fn latest_tid(scan: pg_sys::TableScanDesc, tid: pg_sys::ItemPointer) {
-    let rel = (*scan).rs_rd;
-    let snapshot = (*scan).rs_snapshot;
+    let rel = Relation::of((*scan).rs_rd);
+    let snapshot = Snapshot::of((*scan).rs_snapshot);
     let mut next = *tid;
     let mut prior_xmax = pg_sys::InvalidTransactionId;
     loop {
@@ -292,20 +308,20 @@ pub unsafe extern "C-unwind" fn latest_tid(scan: pg_sys::TableScanDesc, tid: pg_
             Place::Nowhere => return,
             Place::Hot(p) => {
                 let pin = rowpage::read(rel, p);
-                let lock = pin.share();
+                let _lock = pin.share();
                 let Some(mut tuple) = heap_tuple(rel, &pin, next.ip_posid) else {
                     return;
                 };
-                if is_stub(tuple.t_data) {
+                if is_stub(tuple.header()) {
                     return;
                 }
-                if prior_xmax != pg_sys::InvalidTransactionId && raw_xmin(tuple.t_data) != prior_xmax {
+                if prior_xmax != pg_sys::InvalidTransactionId && tuple.header().xmin() != prior_xmax {
                     return;
                 }
-                if rowpage::visible(rel, &mut tuple, &pin, &lock, snapshot) {
+                if tuple.is_visible(rel, pin.buffer(), snapshot) {
                     *tid = next;
                 }
-                next_version(rel, tuple.t_data, &tuple.t_self)
+                next_version(rel, tuple.header(), tuple.tid())
             }
             Place::Columnar(manifest, component) => {
                 if prior_xmax != pg_sys::InvalidTransactionId {
@@ -335,6 +351,7 @@ pub unsafe extern "C-unwind" fn index_delete_tuples(
     rel: pg_sys::Relation,
     op: *mut pg_sys::TM_IndexDeleteOp,
 ) -> pg_sys::TransactionId {
+    let rel = Relation::of(rel);
     let all = std::slice::from_raw_parts_mut((*op).deltids, (*op).ndeltids as usize);
     let status = std::slice::from_raw_parts((*op).status, all.len());
     let manifest = manifest::current(rel);
@@ -359,8 +376,8 @@ pub unsafe extern "C-unwind" fn index_delete_tuples(
     if !hot.is_empty() {
         all[..hot.len()].copy_from_slice(&hot);
         (*op).ndeltids = hot.len() as i32;
-        let guard = InHeap::enter();
-        horizon = pg_sys::heap_index_delete_tuples(rel, op);
+        let guard = Physical::enter();
+        horizon = pg_sys::heap_index_delete_tuples(rel.raw(), op);
         drop(guard);
     } else {
         (*op).ndeltids = 0;
@@ -374,8 +391,8 @@ pub unsafe extern "C-unwind" fn index_delete_tuples(
         (*op).ndeltids += kept.len() as i32;
         // Their rows died before the horizon; we do not know when, so a standby's snapshots older than it must go:
         // those not past the transaction before it.
-        let last = before(pg_sys::GetOldestNonRemovableTransactionId(rel));
-        if horizon == pg_sys::InvalidTransactionId || pg_sys::TransactionIdPrecedes(horizon, last) {
+        let last = before(xid::oldest_xmin(rel));
+        if horizon == pg_sys::InvalidTransactionId || xid::precedes(horizon, last) {
             horizon = last;
         }
     }

@@ -4,21 +4,20 @@
 use super::slot;
 use crate::columnar::stub::{self, State};
 use crate::columnar::{Pick, Row, origin, rows_of_block};
-use crate::heap::tuple::update_xid;
 use crate::pg::executor::{exec_qual, per_tuple_context};
-use crate::pg::snapshot::is_mvcc;
-use crate::storage::buffer::Pin;
+use crate::pg::snapshot::Own;
+use crate::pg::{Pin, Relation, Snapshot, xid};
 use crate::storage::manifest::{Replaced, cancel_replaced};
 use crate::storage::rowpage::set_tid;
 use amax_lsm::Component;
 use pgrx::pg_sys;
 use pgrx::pg_sys::ffi::pg_guard_ffi_boundary;
 
-pub struct IndexFeed {
-    rel: pg_sys::Relation,
-    index: pg_sys::Relation,
+pub struct IndexFeed<'a> {
+    rel: &'a Relation,
+    index: &'a Relation,
     info: *mut pg_sys::IndexInfo,
-    snapshot: pg_sys::Snapshot,
+    snapshot: &'a Snapshot,
     any_visible: bool,
     estate: *mut pg_sys::EState,
     econtext: *mut pg_sys::ExprContext,
@@ -35,17 +34,17 @@ enum Verdict {
     },
 }
 
-impl IndexFeed {
+impl<'a> IndexFeed<'a> {
     pub unsafe fn new(
-        rel: pg_sys::Relation,
-        index: pg_sys::Relation,
+        rel: &'a Relation,
+        index: &'a Relation,
         info: *mut pg_sys::IndexInfo,
-        snapshot: pg_sys::Snapshot,
+        snapshot: &'a Snapshot,
         any_visible: bool,
-    ) -> IndexFeed {
+    ) -> IndexFeed<'a> {
         let estate = pg_sys::CreateExecutorState();
         let econtext = per_tuple_context(estate);
-        let slot = pg_sys::MakeSingleTupleTableSlot((*rel).rd_att, slot::ops());
+        let slot = pg_sys::MakeSingleTupleTableSlot(rel.desc().raw(), slot::ops());
         (*econtext).ecxt_scantuple = slot;
         let predicate = pg_sys::ExecPrepareQual((*info).ii_Predicate, estate);
         // Those made from here on belong to this feed's executor state.
@@ -71,10 +70,9 @@ impl IndexFeed {
         callback: pg_sys::IndexBuildCallback,
         state: *mut std::ffi::c_void,
     ) -> f64 {
-        let mvcc = is_mvcc(self.snapshot);
-        let mut any: pg_sys::SnapshotData = std::mem::zeroed();
-        any.snapshot_type = pg_sys::SnapshotType::SNAPSHOT_ANY;
-        let snapshot = if mvcc { self.snapshot } else { &raw mut any };
+        let mvcc = self.snapshot.is_mvcc();
+        let any = Own::of_kind(pg_sys::SnapshotType::SNAPSHOT_ANY);
+        let snapshot = if mvcc { self.snapshot } else { &any };
         let rows = rows_of_block(self.rel, component, v, snapshot, &Pick::All);
         let rows = rows.unwrap_or_else(|Replaced| cancel_replaced());
         let aliases = rows.aliases();
@@ -103,7 +101,7 @@ impl IndexFeed {
 
     /// Lets go of the last row.
     pub unsafe fn clear(&mut self) {
-        crate::compat::clear_slot(self.slot);
+        crate::pg::executor::clear_slot(self.slot);
     }
 
     unsafe fn feed(
@@ -117,7 +115,7 @@ impl IndexFeed {
     ) {
         let mut tid = pg_sys::ItemPointerData::default();
         set_tid(&mut tid, v, offset);
-        slot::store_columnar(self.slot, row, tid, (*self.rel).rd_id);
+        slot::store_columnar(self.slot, row, tid, self.rel.id());
         self.feed_stored(tid, alive, callback, state);
     }
 
@@ -152,7 +150,7 @@ impl IndexFeed {
         let (values, isnull) = (values.as_mut_ptr(), isnull.as_mut_ptr());
         pg_sys::FormIndexDatum(self.info, self.slot, self.estate, values, isnull);
         let callback = callback.expect("an index build has a callback");
-        pg_guard_ffi_boundary(|| callback(self.index, &mut tid, values, isnull, alive, state));
+        pg_guard_ffi_boundary(|| callback(self.index.raw(), &mut tid, values, isnull, alive, state));
     }
 
     /// For a build under SnapshotAny, as heap's does for a tuple: waits for transactions whose outcome a uniqueness
@@ -163,13 +161,13 @@ impl IndexFeed {
             return Verdict::Index { alive: true };
         }
         let checks = (*self.info).ii_Unique || !(*self.info).ii_ExclusionOps.is_null();
-        let oldest = pg_sys::GetOldestNonRemovableTransactionId(self.rel);
+        let oldest = xid::oldest_xmin(self.rel);
         loop {
             match origin::vacuum_state(self.rel, &component.origin, oldest) {
                 HEAPTUPLE_DEAD => return Verdict::Skip,
                 HEAPTUPLE_INSERT_IN_PROGRESS => {
                     let xid = pg_sys::TransactionId::from(component.origin.expect("in progress").xid);
-                    if !pg_sys::TransactionIdIsCurrentTransactionId(xid) && checks {
+                    if !xid::is_current(xid) && checks {
                         self.wait(xid, v, offset);
                         continue;
                     }
@@ -180,15 +178,15 @@ impl IndexFeed {
                 // Marked dead rows are not among the rows fed.
                 return Verdict::Index { alive: true };
             };
-            let judged = stub::with_tuple(self.rel, (v, offset), (block, at), |tuple, pin, _| {
-                let state = pg_sys::HeapTupleSatisfiesVacuum(tuple, oldest, pin.buffer());
-                (state, update_xid(tuple.t_data))
+            let judged = stub::with_tuple(self.rel, (v, offset), (block, at), |tuple, lock| {
+                let state = tuple.fate(oldest, lock.buffer());
+                (state, tuple.header().update_xid())
             });
             return match judged {
                 None | Some((HEAPTUPLE_DEAD, _)) => Verdict::Skip,
                 Some((HEAPTUPLE_RECENTLY_DEAD, _)) => Verdict::Index { alive: false },
                 Some((HEAPTUPLE_DELETE_IN_PROGRESS, xid)) => {
-                    if pg_sys::TransactionIdIsCurrentTransactionId(xid) {
+                    if xid::is_current(xid) {
                         Verdict::Index { alive: false }
                     } else if checks {
                         self.wait(xid, v, offset);
@@ -205,11 +203,11 @@ impl IndexFeed {
     unsafe fn wait(&self, xid: pg_sys::TransactionId, v: u32, offset: u16) {
         let mut tid = pg_sys::ItemPointerData::default();
         set_tid(&mut tid, v, offset);
-        pg_sys::XactLockTableWait(xid, self.rel, &mut tid, pg_sys::XLTW_Oper::XLTW_InsertIndexUnique);
+        pg_sys::XactLockTableWait(xid, self.rel.raw(), &mut tid, pg_sys::XLTW_Oper::XLTW_InsertIndexUnique);
     }
 }
 
-impl Drop for IndexFeed {
+impl Drop for IndexFeed<'_> {
     fn drop(&mut self) {
         if !std::thread::panicking() {
             unsafe {

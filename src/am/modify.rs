@@ -9,11 +9,13 @@ use super::block::{Place, locate};
 use super::bulk;
 use super::slot;
 use crate::columnar::{self, stub, stub_keys};
-use crate::heap::tuple::{moved_partitions, next_version, raw_xmin};
+use crate::disguise::size::Physical;
+use crate::heap::tuple::{moved_partitions, next_version};
 use crate::maintenance;
-use crate::pg::relation::{is_logically_logged, rel_name};
-use crate::storage::buffer::{Change, Pin};
-use crate::storage::rowpage::{self, InHeap, heap_tuple, is_stub, set_tid, tid_block};
+use crate::pg::snapshot::Own;
+use crate::pg::{Pin, Relation, Slot, Snapshot, xid};
+use crate::storage::buffer::Change;
+use crate::storage::rowpage::{self, heap_tuple, is_stub, set_tid, tid_block};
 use crate::storage::{map, meta};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -29,6 +31,7 @@ pub unsafe extern "C-unwind" fn insert(
     options: i32,
     bistate: *mut pg_sys::BulkInsertStateData,
 ) {
+    let rel = Relation::of(rel);
     insert_tuple(rel, slot, cid, options, bistate, None);
 }
 
@@ -41,11 +44,12 @@ pub unsafe extern "C-unwind" fn insert_speculative(
     bistate: *mut pg_sys::BulkInsertStateData,
     token: u32,
 ) {
+    let rel = Relation::of(rel);
     insert_tuple(rel, slot, cid, options, bistate, Some(token));
 }
 
 unsafe fn insert_tuple(
-    rel: pg_sys::Relation,
+    rel: &Relation,
     slot: *mut pg_sys::TupleTableSlot,
     cid: pg_sys::CommandId,
     options: i32,
@@ -63,7 +67,7 @@ unsafe fn insert_tuple(
 
 /// Inserts a row into a row page.
 unsafe fn heap_insert(
-    rel: pg_sys::Relation,
+    rel: &Relation,
     slot: *mut pg_sys::TupleTableSlot,
     cid: pg_sys::CommandId,
     mut options: i32,
@@ -80,8 +84,8 @@ unsafe fn heap_insert(
             );
             options |= pg_sys::HEAP_INSERT_SPECULATIVE as i32;
         }
-        let guard = InHeap::enter();
-        pg_sys::heap_insert(rel, tuple, cid, options & !STRIPPED, bistate);
+        let guard = Physical::enter();
+        pg_sys::heap_insert(rel.raw(), tuple, cid, options & !STRIPPED, bistate);
         drop(guard);
         maintenance::fault("insert_placed");
         (*slot).tts_tid = logical_tid(rel, &(*tuple).t_self);
@@ -92,14 +96,14 @@ unsafe fn heap_insert(
 
 /// The slot's heap tuple for the duration of `f`.
 unsafe fn with_heap_tuple<R>(
-    rel: pg_sys::Relation,
+    rel: &Relation,
     slot: *mut pg_sys::TupleTableSlot,
     f: impl FnOnce(pg_sys::HeapTuple) -> R,
 ) -> R {
     let mut should_free = true;
     let tuple = pg_sys::ExecFetchSlotHeapTuple(slot, true, &mut should_free);
-    (*slot).tts_tableOid = (*rel).rd_id;
-    (*tuple).t_tableOid = (*rel).rd_id;
+    (*slot).tts_tableOid = rel.id();
+    (*tuple).t_tableOid = rel.id();
     let result = f(tuple);
     if should_free {
         pg_sys::pfree(tuple as _);
@@ -108,7 +112,7 @@ unsafe fn with_heap_tuple<R>(
 }
 
 /// The logical TID of a row just put at a physical one.
-pub unsafe fn logical_tid(rel: pg_sys::Relation, physical: &pg_sys::ItemPointerData) -> pg_sys::ItemPointerData {
+pub unsafe fn logical_tid(rel: &Relation, physical: &pg_sys::ItemPointerData) -> pg_sys::ItemPointerData {
     let mut tid = *physical;
     set_tid(&mut tid, map::adopt(rel, tid_block(physical)), physical.ip_posid);
     tid
@@ -121,21 +125,19 @@ pub unsafe extern "C-unwind" fn complete_speculative(
     _token: u32,
     succeeded: bool,
 ) {
+    let rel = Relation::of(rel);
     let tid = (*slot).tts_tid;
     // Our own speculative row is not settled: its page cannot have been flushed.
     let Some(p) = map::physical(rel, tid_block(&tid)) else {
-        pgrx::error!(
-            "speculatively inserted row vanished from relation \"{}\"",
-            rel_name(rel)
-        );
+        pgrx::error!("speculatively inserted row vanished from relation \"{}\"", rel.name());
     };
     let mut physical = tid;
     set_tid(&mut physical, p, tid.ip_posid);
-    let _guard = InHeap::enter();
+    let _guard = Physical::enter();
     if succeeded {
-        pg_sys::heap_finish_speculative(rel, &mut physical);
+        pg_sys::heap_finish_speculative(rel.raw(), &mut physical);
     } else {
-        pg_sys::heap_abort_speculative(rel, &mut physical);
+        pg_sys::heap_abort_speculative(rel.raw(), &mut physical);
     }
 }
 
@@ -148,14 +150,15 @@ pub unsafe extern "C-unwind" fn multi_insert(
     options: i32,
     bistate: *mut pg_sys::BulkInsertStateData,
 ) {
+    let rel = Relation::of(rel);
     meta::ensure(rel);
     let rows = std::slice::from_raw_parts(slots, nslots as usize);
     let into_row_page = |slot| heap_insert(rel, slot, cid, options, bistate, None);
     if bulk::insert(rel, rows, cid, into_row_page) {
         return;
     }
-    let guard = InHeap::enter();
-    pg_sys::heap_multi_insert(rel, slots, nslots, cid, options & !STRIPPED, bistate);
+    let guard = Physical::enter();
+    pg_sys::heap_multi_insert(rel.raw(), slots, nslots, cid, options & !STRIPPED, bistate);
     drop(guard);
     let mut last = (pg_sys::InvalidBlockNumber, 0);
     for &slot in rows {
@@ -170,6 +173,7 @@ pub unsafe extern "C-unwind" fn multi_insert(
 
 #[pg_guard]
 pub unsafe extern "C-unwind" fn finish_bulk_insert(rel: pg_sys::Relation, _options: i32) {
+    let rel = Relation::of(rel);
     bulk::finish(rel);
 }
 
@@ -197,13 +201,13 @@ enum Purpose {
 }
 
 unsafe fn target(
-    rel: pg_sys::Relation,
+    rel: &Relation,
     tid: &pg_sys::ItemPointerData,
     cid: u32,
     purpose: Purpose,
 ) -> Result<Target, NoTarget> {
     if !bulk::idle() {
-        bulk::publish_for(rel, std::ptr::null_mut());
+        bulk::publish_for(rel, None);
     }
     loop {
         crate::memory::check_for_interrupts();
@@ -241,7 +245,7 @@ unsafe fn target(
         set_tid(&mut physical, p, offset);
         if stub
             && purpose == Purpose::Change
-            && is_logically_logged(rel)
+            && rel.is_logically_logged()
             && stub_keys::lacks_identity(rel, tid, &physical, || row_of(rel, tid))
             && stub_keys::renew(rel, &pin, offset)
         {
@@ -269,7 +273,7 @@ impl NoTarget {
 
 /// Rewrites the successor's TID that heap reported: where the next version is, or the row itself.
 unsafe fn fix_failure(
-    rel: pg_sys::Relation,
+    rel: &Relation,
     tid: &pg_sys::ItemPointerData,
     physical: &pg_sys::ItemPointerData,
     tmfd: *mut pg_sys::TM_FailureData,
@@ -287,20 +291,17 @@ unsafe fn fix_failure(
 
 /// SSI for columnar rows: readers lock logical TIDs (see `columnar::fetch`), which heap's code knows nothing of. Called
 /// after the change, so that a reader who saw the row before it has its lock by now.
-unsafe fn check_readers(rel: pg_sys::Relation, tid: &pg_sys::ItemPointerData) {
+unsafe fn check_readers(rel: &Relation, tid: &pg_sys::ItemPointerData) {
     let mut tid = *tid;
-    pg_sys::CheckForSerializableConflictIn(rel, &mut tid, tid_block(&tid));
+    pg_sys::CheckForSerializableConflictIn(rel.raw(), &mut tid, tid_block(&tid));
 }
 
 /// Whether a referential action's crosscheck snapshot sees the columnar row. Its stub is frozen, so heap cannot tell.
-unsafe fn passes_crosscheck(
-    rel: pg_sys::Relation,
-    tid: &pg_sys::ItemPointerData,
-    crosscheck: pg_sys::Snapshot,
-) -> bool {
+unsafe fn passes_crosscheck(rel: &Relation, tid: &pg_sys::ItemPointerData, crosscheck: pg_sys::Snapshot) -> bool {
     if crosscheck.is_null() {
         return true;
     }
+    let crosscheck = Snapshot::of(crosscheck);
     match locate(rel, tid_block(tid)) {
         Place::Columnar(manifest, at) => columnar::origin::visible(rel, &manifest.components[at].origin, crosscheck),
         _ => true,
@@ -323,6 +324,7 @@ pub unsafe extern "C-unwind" fn delete(
     tmfd: *mut pg_sys::TM_FailureData,
     changing_partition: bool,
 ) -> pg_sys::TM_Result::Type {
+    let rel = Relation::of(rel);
     let logical = *tid;
     let mut target = match target(rel, &logical, cid, Purpose::Change) {
         Ok(target) => target,
@@ -331,9 +333,9 @@ pub unsafe extern "C-unwind" fn delete(
     if target.stub && !passes_crosscheck(rel, &logical, crosscheck) {
         return report_updated(&logical, tmfd);
     }
-    let guard = InHeap::enter();
+    let guard = Physical::enter();
     let result = pg_sys::heap_delete(
-        rel,
+        rel.raw(),
         &mut target.physical,
         cid,
         crosscheck,
@@ -352,10 +354,10 @@ pub unsafe extern "C-unwind" fn delete(
 }
 
 /// The columnar row whose stub a target is.
-fn row_of(rel: pg_sys::Relation, tid: &pg_sys::ItemPointerData) -> columnar::Row {
+fn row_of(rel: &Relation, tid: &pg_sys::ItemPointerData) -> columnar::Row {
     match locate(rel, tid_block(tid)) {
         Place::Columnar(manifest, at) => columnar::row_at(rel, &manifest.components[at], tid),
-        _ => pgrx::error!("columnar row vanished from relation \"{}\"", rel_name(rel)),
+        _ => pgrx::error!("columnar row vanished from relation \"{}\"", rel.name()),
     }
 }
 
@@ -377,6 +379,7 @@ pub unsafe extern "C-unwind" fn update(
     lockmode: *mut pg_sys::LockTupleMode::Type,
     update_indexes: *mut UpdateIndexes,
 ) -> pg_sys::TM_Result::Type {
+    let rel = Relation::of(rel);
     let logical = *otid;
     set_update_indexes(update_indexes, false);
     let mut target = match target(rel, &logical, cid, Purpose::Change) {
@@ -393,15 +396,24 @@ pub unsafe extern "C-unwind" fn update(
     let row = || row_of(rel, &logical);
     let keys = target
         .stub
-        .then(|| stub_keys::pose(rel, &logical, &target.physical, slot, row))
+        .then(|| stub_keys::pose(rel, &logical, &target.physical, Slot::of(slot), row))
         .flatten();
     with_heap_tuple(rel, slot, |tuple| {
-        let guard = InHeap::enter();
+        let guard = Physical::enter();
         #[cfg(feature = "pg15")]
-        let result = pg_sys::heap_update(rel, &mut target.physical, tuple, cid, crosscheck, wait, tmfd, lockmode);
+        let result = pg_sys::heap_update(
+            rel.raw(),
+            &mut target.physical,
+            tuple,
+            cid,
+            crosscheck,
+            wait,
+            tmfd,
+            lockmode,
+        );
         #[cfg(not(feature = "pg15"))]
         let result = pg_sys::heap_update(
-            rel,
+            rel.raw(),
             &mut target.physical,
             tuple,
             cid,
@@ -451,15 +463,13 @@ unsafe fn set_update_indexes(to: *mut UpdateIndexes, all: bool) {
 /// heap_update() on a stub made a heap-only tuple: index entries lead to the columnar row, not to the stub, so the new
 /// version must have entries of its own. Takes the HOT marks off both tuples, before our transaction can be seen to
 /// have committed.
-unsafe fn unchain(rel: pg_sys::Relation, pin: &Pin, stub: u16, version: u16) {
+unsafe fn unchain(rel: &Relation, pin: &Pin, stub: u16, version: u16) {
     let mut change = Change::begin(rel);
-    let page = Pin::read(rel, pin.block());
-    std::mem::forget(page.exclusive());
-    let handle = change.locked(page.into_buffer());
-    let image = change.raw(handle);
+    let handle = change.locked(Pin::read(rel, pin.block()).lock());
+    let image = change.whole(handle);
     for (offset, mark) in [(stub, pg_sys::HEAP_HOT_UPDATED), (version, pg_sys::HEAP_ONLY_TUPLE)] {
-        let (tuple, _) = rowpage::tuple_at(image, offset).expect("the tuples of our own update");
-        (*tuple).t_infomask2 &= !(mark as u16);
+        let tuple = rowpage::heap_tuple_of(rel, *image, pin.block(), offset).expect("the tuples of our own update");
+        (*tuple.header().raw()).t_infomask2 &= !(mark as u16);
     }
     change.commit();
 }
@@ -476,6 +486,7 @@ pub unsafe extern "C-unwind" fn lock(
     flags: u8,
     tmfd: *mut pg_sys::TM_FailureData,
 ) -> pg_sys::TM_Result::Type {
+    let rel = Relation::of(rel);
     use pg_sys::TM_Result::*;
     let follow_updates = u32::from(flags) & pg_sys::TUPLE_LOCK_FLAG_LOCK_UPDATE_IN_PROGRESS != 0;
     let find_last = u32::from(flags) & pg_sys::TUPLE_LOCK_FLAG_FIND_LAST_VERSION != 0;
@@ -491,9 +502,9 @@ pub unsafe extern "C-unwind" fn lock(
             ..Default::default()
         };
         let mut buffer = 0;
-        let guard = InHeap::enter();
+        let guard = Physical::enter();
         let result = pg_sys::heap_lock_tuple(
-            rel,
+            rel.raw(),
             &mut tuple,
             cid,
             mode,
@@ -522,9 +533,9 @@ pub unsafe extern "C-unwind" fn lock(
             }
         }
         if target.stub {
-            slot::store_columnar(slot, row_of(rel, &logical), logical, (*rel).rd_id);
+            slot::store_columnar(slot, row_of(rel, &logical), logical, rel.id());
         } else {
-            tuple.t_tableOid = (*rel).rd_id;
+            tuple.t_tableOid = rel.id();
             slot::store_pinned(slot, tuple, logical, pin.into_buffer());
         }
         return result;
@@ -534,7 +545,7 @@ pub unsafe extern "C-unwind" fn lock(
 /// The chain walk of heapam_tuple_lock(): from `tid`, made by `xmin`, to a version that can be locked (None; `tid` is
 /// it) or to the result that ends the attempt.
 unsafe fn last_version(
-    rel: pg_sys::Relation,
+    rel: &Relation,
     tid: &mut pg_sys::ItemPointerData,
     mut xmin: pg_sys::TransactionId,
     cid: pg_sys::CommandId,
@@ -555,20 +566,20 @@ unsafe fn last_version(
         let Place::Hot(p) = locate(rel, tid_block(tid)) else {
             return Some(TM_Deleted);
         };
-        let mut dirty: pg_sys::SnapshotData = std::mem::zeroed();
-        dirty.snapshot_type = pg_sys::SnapshotType::SNAPSHOT_DIRTY;
+        let own = Own::of_kind(pg_sys::SnapshotType::SNAPSHOT_DIRTY);
         let pin = rowpage::read(rel, p);
         let found = {
-            let lock = pin.share();
+            let _lock = pin.share();
             heap_tuple(rel, &pin, tid.ip_posid).map(|mut tuple| {
-                let visible = rowpage::visible(rel, &mut tuple, &pin, &lock, &mut dirty);
+                let visible = tuple.is_visible(rel, pin.buffer(), &own);
                 (tuple, visible)
             })
         };
         let Some((tuple, visible)) = found else {
             return Some(TM_Deleted);
         };
-        if is_stub(tuple.t_data) || raw_xmin(tuple.t_data) != xmin {
+        let dirty = &*own.raw();
+        if is_stub(tuple.header()) || tuple.header().xmin() != xmin {
             return Some(TM_Deleted);
         }
         if visible {
@@ -581,19 +592,20 @@ unsafe fn last_version(
                         dirty.xmin,
                         tid_block(tid),
                         tid.ip_posid,
-                        rel_name(rel)
+                        rel.name()
                     )
                 );
             }
             if dirty.xmax != pg_sys::InvalidTransactionId {
+                let xmax = dirty.xmax;
                 drop(pin);
-                if let Some(result) = wait_for(rel, dirty.xmax, tid, wait_policy) {
+                if let Some(result) = wait_for(rel, xmax, tid, wait_policy) {
                     return Some(result);
                 }
                 continue;
             }
-            if pg_sys::TransactionIdIsCurrentTransactionId(xmin) {
-                let cmin = pg_sys::HeapTupleHeaderGetCmin(tuple.t_data);
+            if xid::is_current(xmin) {
+                let cmin = pg_sys::HeapTupleHeaderGetCmin(tuple.header().raw());
                 if cmin >= cid {
                     (*tmfd).xmax = xmin;
                     (*tmfd).cmax = cmin;
@@ -602,8 +614,8 @@ unsafe fn last_version(
             }
             return None;
         }
-        match next_version(rel, tuple.t_data, &tuple.t_self) {
-            None if moved_partitions(&(*tuple.t_data).t_ctid) => *tid = (*tuple.t_data).t_ctid,
+        match next_version(rel, tuple.header(), tuple.tid()) {
+            None if moved_partitions(&tuple.header().next()) => *tid = tuple.header().next(),
             None => return Some(TM_Deleted),
             Some((next, xmax)) => {
                 *tid = next;
@@ -615,14 +627,14 @@ unsafe fn last_version(
 
 /// Waits for a transaction as the lock's wait policy says; Some when the policy is not to.
 unsafe fn wait_for(
-    rel: pg_sys::Relation,
+    rel: &Relation,
     xid: pg_sys::TransactionId,
     tid: &mut pg_sys::ItemPointerData,
     policy: pg_sys::LockWaitPolicy::Type,
 ) -> Option<pg_sys::TM_Result::Type> {
     use pg_sys::LockWaitPolicy::*;
     if policy == LockWaitBlock {
-        pg_sys::XactLockTableWait(xid, rel, tid, pg_sys::XLTW_Oper::XLTW_FetchUpdated);
+        pg_sys::XactLockTableWait(xid, rel.raw(), tid, pg_sys::XLTW_Oper::XLTW_FetchUpdated);
         return None;
     }
     #[cfg(not(feature = "pg18"))]
@@ -636,7 +648,7 @@ unsafe fn wait_for(
         ereport!(
             ERROR,
             PgSqlErrorCode::ERRCODE_LOCK_NOT_AVAILABLE,
-            format!("could not obtain lock on row in relation \"{}\"", rel_name(rel))
+            format!("could not obtain lock on row in relation \"{}\"", rel.name())
         );
     }
     Some(pg_sys::TM_Result::TM_WouldBlock)

@@ -4,7 +4,7 @@
 //! block, from the main fork. With us these are logical blocks: what is prefetched is of no use, and beyond the file's
 //! last segment there is only an error.
 
-use crate::pg::relation::is_ours;
+use crate::pg::Relation;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
@@ -21,7 +21,7 @@ unsafe extern "C-unwind" fn bitmap_scans(node: *mut pg_sys::PlanState, context: 
     }
     if (*node).type_ == pg_sys::NodeTag::T_BitmapHeapScanState {
         let scan = node as *mut pg_sys::BitmapHeapScanState;
-        if is_ours((*scan).ss.ss_currentRelation) {
+        if Relation::of((*scan).ss.ss_currentRelation).is_ours() {
             (*scan).prefetch_maximum = 0;
         }
     }
@@ -32,12 +32,12 @@ unsafe extern "C-unwind" fn bitmap_scans(node: *mut pg_sys::PlanState, context: 
 /// its prefetches would fail. So the setting is 0 from here to the end of the transaction or of the ANALYZE, if the
 /// file has not as many segments.
 #[cfg(any(feature = "pg15", feature = "pg16"))]
-pub unsafe fn of_analyze(rel: pg_sys::Relation, logical_blocks: u32) {
+pub unsafe fn of_analyze(rel: &Relation, logical_blocks: u32) {
     let segment = |blocks: u32| blocks.saturating_sub(1) / pg_sys::RELSEG_SIZE;
     if segment(logical_blocks) == 0
         || pg_sys::maintenance_io_concurrency == 0
         || pg_sys::IsInParallelMode()
-        || segment(logical_blocks) <= segment(crate::storage::buffer::physical_blocks(rel))
+        || segment(logical_blocks) <= segment(rel.physical_blocks())
     {
         return;
     }

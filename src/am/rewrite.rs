@@ -14,16 +14,14 @@
 use super::spool::Spool;
 use crate::columnar::Width;
 use crate::columnar::write::ComponentWriter;
+use crate::disguise::size::Physical;
 use crate::fault::fault;
 use crate::guc;
 use crate::heap::settled::is_settled;
-use crate::heap::tuple::raw_xmin;
 use crate::options::Options;
 use crate::pg::horizon::conflict_older;
-use crate::storage::buffer::physical_blocks;
-use crate::storage::rowpage::InHeap;
+use crate::pg::{Relation, Tuple, Values, tupdesc::attribute};
 use crate::storage::{manifest, map, meta};
-use crate::types::attribute;
 use amax_lsm::tid::key;
 use amax_lsm::xids::{FROZEN, is_normal, precedes};
 use pgrx::pg_sys;
@@ -36,9 +34,9 @@ pub struct Cutoffs {
     pub multi: pg_sys::MultiXactId,
 }
 
-pub struct Rewrite {
-    old: pg_sys::Relation,
-    new: pg_sys::Relation,
+pub struct Rewrite<'a> {
+    old: &'a Relation,
+    new: &'a Relation,
     cutoffs: Cutoffs,
     /// Whether a row was frozen, so that a standby's older snapshots would see it.
     frozen: bool,
@@ -62,10 +60,10 @@ struct Component {
     offset: u16,
 }
 
-impl Rewrite {
+impl<'a> Rewrite<'a> {
     /// Of the rows of `old`, to `new`, which is empty. In the current memory context.
-    pub unsafe fn new(old: pg_sys::Relation, new: pg_sys::Relation, cutoffs: Cutoffs) -> Rewrite {
-        let natts = (*(*old).rd_att).natts as usize;
+    pub unsafe fn new(old: &'a Relation, new: &'a Relation, cutoffs: Cutoffs) -> Rewrite<'a> {
+        let natts = old.desc().natts();
         Rewrite {
             old,
             new,
@@ -82,25 +80,25 @@ impl Rewrite {
     }
 
     /// Takes a version that is not dead, as VACUUM's rules found it. Its TID is the one that update chains link.
-    pub unsafe fn add(&mut self, tuple: &mut pg_sys::HeapTupleData) {
-        if !is_settled(tuple.t_data, self.cutoffs.oldest_xmin) {
+    pub unsafe fn add(&mut self, tuple: &mut Tuple) {
+        if !is_settled(tuple.header(), self.cutoffs.oldest_xmin) {
             let not_replaced = pg_sys::HEAP_XMAX_INVALID | pg_sys::HEAP_XMAX_LOCK_ONLY;
-            return match u32::from((*tuple.t_data).t_infomask) & not_replaced {
-                0 => self.replaced.put(tuple),
-                _ => self.others.put(tuple),
+            return match u32::from(tuple.header().infomask()) & not_replaced {
+                0 => self.replaced.put(&*tuple.raw()),
+                _ => self.others.put(&*tuple.raw()),
             };
         }
-        self.deform(tuple);
-        if self.width.is_for_heap(self.values.as_ptr(), self.isnull.as_ptr()) {
-            return self.others.put(tuple);
+        self.deform(&mut *tuple.raw());
+        if self.width.is_for_heap(self.row()) {
+            return self.others.put(&*tuple.raw());
         }
         if self.component.is_none() {
             if self.settled < guc::bulk_threshold() {
                 self.settled += 1;
-                return self.others.put(tuple);
+                return self.others.put(&*tuple.raw());
             }
             self.begin_component();
-            self.deform(tuple);
+            self.deform(&mut *tuple.raw());
         }
         let component = self.component.as_mut().expect("begun above");
         if component.writer.ends_block(component.offset) {
@@ -109,15 +107,19 @@ impl Rewrite {
         }
         component.offset += 1;
         let key = key(component.v, component.offset);
-        let (values, isnull) = (self.values.as_ptr(), self.isnull.as_ptr());
-        let xid = match raw_xmin(tuple.t_data).into_inner() {
+        let values = Values::of(self.values.as_ptr(), self.isnull.as_ptr(), self.values.len());
+        let xid = match tuple.header().xmin().into_inner() {
             xid if precedes(xid, self.cutoffs.xid.into_inner()) => {
                 self.frozen |= is_normal(xid);
                 FROZEN
             }
             xid => xid,
         };
-        component.writer.push(self.new, key, xid, values, isnull);
+        component.writer.push(self.new, key, xid, values);
+    }
+
+    unsafe fn row(&self) -> Values<'_> {
+        Values::of(self.values.as_ptr(), self.isnull.as_ptr(), self.values.len())
     }
 
     /// The settled rows held back so far are its first.
@@ -129,12 +131,12 @@ impl Rewrite {
             v: 0,
             offset: 0,
         });
-        self.others.take().drain(|tuple| self.add(tuple));
+        self.others.take().drain(|tuple| self.add(&mut Tuple::of(*tuple)));
     }
 
     /// The tuple's attributes, without the values of dropped columns.
     unsafe fn deform(&mut self, tuple: &mut pg_sys::HeapTupleData) {
-        let desc = (*self.old).rd_att;
+        let desc = self.old.desc().raw();
         let (values, isnull) = (self.values.as_mut_ptr(), self.isnull.as_mut_ptr());
         pg_sys::heap_deform_tuple(tuple, desc, values, isnull);
         for (at, null) in self.isnull.iter_mut().enumerate() {
@@ -173,17 +175,17 @@ impl Rewrite {
 
     unsafe fn write_row_pages(&mut self, others: [Spool; 2]) {
         meta::ensure(self.new);
-        let first = physical_blocks(self.new);
+        let first = self.new.physical_blocks();
         let (old, new, cutoffs) = (self.old, self.new, self.cutoffs);
-        let in_heap = InHeap::enter();
-        let state = pg_sys::begin_heap_rewrite(old, new, cutoffs.oldest_xmin, cutoffs.xid, cutoffs.multi);
+        let in_heap = Physical::enter();
+        let state = pg_sys::begin_heap_rewrite(old.raw(), new.raw(), cutoffs.oldest_xmin, cutoffs.xid, cutoffs.multi);
         drop(in_heap);
         let mut row = pgrx::PgMemoryContexts::new("amax rewritten row");
         let mut write = |tuple: &mut pg_sys::HeapTupleData| {
             let context = pg_sys::MemoryContextSwitchTo(row.value());
             self.deform(tuple);
             let (values, isnull) = (self.values.as_mut_ptr(), self.isnull.as_mut_ptr());
-            let copy = pg_sys::heap_form_tuple((*new).rd_att, values, isnull);
+            let copy = pg_sys::heap_form_tuple(new.desc().raw(), values, isnull);
             pg_sys::rewrite_heap_tuple(state, tuple, copy);
             pg_sys::MemoryContextSwitchTo(context);
             row.reset();
@@ -194,7 +196,7 @@ impl Rewrite {
         pg_sys::end_heap_rewrite(state);
         fault("rewrite_kept");
         // The pages lie in a row, and the map pages that this adds come behind them.
-        for p in first..physical_blocks(new) {
+        for p in first..new.physical_blocks() {
             map::adopt(new, p);
         }
     }

@@ -7,6 +7,7 @@ use super::slot;
 use crate::columnar::Pick;
 use crate::pg::snapshot::predicate_lock;
 use crate::pg::stats::{count_rows, count_scan};
+use crate::pg::{Relation, Snapshot};
 use crate::storage::meta::logical_blocks;
 use crate::storage::rowpage::tid_block;
 use pgrx::PgMemoryContexts;
@@ -22,14 +23,16 @@ pub unsafe extern "C-unwind" fn begin(
     parallel: pg_sys::ParallelTableScanDesc,
     flags: u32,
 ) -> pg_sys::TableScanDesc {
+    let rel = Relation::of(rel);
+    let snapshot = Snapshot::of(snapshot);
     if !bulk::idle() {
-        bulk::publish_for(rel, snapshot);
+        bulk::publish_for(rel, Some(snapshot));
     }
-    pg_sys::RelationIncrementReferenceCount(rel);
+    pg_sys::RelationIncrementReferenceCount(rel.raw());
     let context = PgMemoryContexts::CurrentMemoryContext;
     let scan = pg_sys::palloc0(std::mem::size_of::<Scan>()) as *mut Scan;
-    (*scan).base.rs_rd = rel;
-    (*scan).base.rs_snapshot = snapshot;
+    (*scan).base.rs_rd = rel.raw();
+    (*scan).base.rs_snapshot = snapshot.raw();
     (*scan).base.rs_nkeys = nkeys;
     (*scan).base.rs_flags = flags;
     (*scan).base.rs_parallel = parallel;
@@ -71,7 +74,7 @@ unsafe fn start(scan: pg_sys::TableScanDesc) {
     let s = state(scan);
     let parallel = (*scan).rs_parallel as pg_sys::ParallelBlockTableScanDesc;
     s.blocks = if parallel.is_null() {
-        logical_blocks((*scan).rs_rd)
+        logical_blocks(Relation::of((*scan).rs_rd))
     } else {
         (*parallel).phs_nblocks
     };
@@ -164,7 +167,12 @@ unsafe fn advance(scan: pg_sys::TableScanDesc, forward: bool) -> Option<usize> {
     }
     while let Some(v) = next_block(scan, forward) {
         crate::memory::check_for_interrupts();
-        s.block.load((*scan).rs_rd, (*scan).rs_snapshot, v, Pick::All);
+        s.block.load(
+            Relation::of((*scan).rs_rd),
+            Snapshot::of((*scan).rs_snapshot),
+            v,
+            Pick::All,
+        );
         let row = if forward { 0 } else { s.block.len() as isize - 1 };
         s.at = Position::In { row };
         if s.block.len() > 0 {
@@ -185,14 +193,14 @@ pub unsafe extern "C-unwind" fn getnextslot(
     let forward = direction >= 0;
     loop {
         let Some(row) = advance(scan, forward) else {
-            crate::compat::clear_slot(slot);
+            crate::pg::executor::clear_slot(slot);
             return false;
         };
-        state(scan).block.store((*scan).rs_rd, row, slot);
+        state(scan).block.store(Relation::of((*scan).rs_rd), row, slot);
         if (*scan).rs_nkeys > 0 && !key_test(scan, slot) {
             continue;
         }
-        count_rows((*scan).rs_rd, 1);
+        count_rows(Relation::of((*scan).rs_rd), 1);
         return true;
     }
 }
@@ -246,11 +254,11 @@ pub unsafe extern "C-unwind" fn getnextslot_tidrange(
         if tid < min || tid > max {
             continue;
         }
-        s.block.store((*scan).rs_rd, row, slot);
-        count_rows((*scan).rs_rd, 1);
+        s.block.store(Relation::of((*scan).rs_rd), row, slot);
+        count_rows(Relation::of((*scan).rs_rd), 1);
         return true;
     }
-    crate::compat::clear_slot(slot);
+    crate::pg::executor::clear_slot(slot);
     false
 }
 
@@ -280,7 +288,12 @@ pub unsafe extern "C-unwind" fn sample_next_block(
         return false;
     }
     crate::memory::check_for_interrupts();
-    s.block.load((*scan).rs_rd, (*scan).rs_snapshot, v, Pick::All);
+    s.block.load(
+        Relation::of((*scan).rs_rd),
+        Snapshot::of((*scan).rs_snapshot),
+        v,
+        Pick::All,
+    );
     true
 }
 
@@ -300,12 +313,12 @@ pub unsafe extern "C-unwind" fn sample_next_tuple(
         crate::memory::check_for_interrupts();
         let offset = next(sample, v, most);
         if offset == 0 {
-            crate::compat::clear_slot(slot);
+            crate::pg::executor::clear_slot(slot);
             return false;
         }
         if let Some(row) = s.block.find(offset) {
-            s.block.store((*scan).rs_rd, row, slot);
-            count_rows((*scan).rs_rd, 1);
+            s.block.store(Relation::of((*scan).rs_rd), row, slot);
+            count_rows(Relation::of((*scan).rs_rd), 1);
             return true;
         }
     }

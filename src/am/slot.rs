@@ -1,10 +1,10 @@
 //! The slot that amax's scans fill: a buffer heap tuple slot (execTuples.c) that can also hold a columnar row, whose
 //! attributes are decoded only when somebody asks for them.
 
-use crate::columnar::{Borrowed, Row, System, columnar_at};
-use crate::storage::buffer::Pin;
+use crate::columnar::{Row, System, columnar_at};
+use crate::pg::relation::Borrowed;
+use crate::pg::{Pin, TupleDesc, tupdesc::attribute};
 use crate::storage::manifest::cancel_replaced;
-use crate::types::attribute;
 use amax_lsm::Origin;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -105,7 +105,7 @@ pub unsafe fn store_pinned(
     tid: pg_sys::ItemPointerData,
     buffer: pg_sys::Buffer,
 ) {
-    crate::compat::clear_slot(slot);
+    crate::pg::executor::clear_slot(slot);
     let s = ours(slot);
     let header = &mut s.base.base;
     header.tupdata = tuple;
@@ -127,7 +127,7 @@ pub unsafe fn store_copy(
     tuple: &mut pg_sys::HeapTupleData,
     tid: pg_sys::ItemPointerData,
 ) {
-    crate::compat::clear_slot(slot);
+    crate::pg::executor::clear_slot(slot);
     let old = pg_sys::MemoryContextSwitchTo(values_context(slot));
     let copy = pg_sys::heap_copytuple(tuple);
     pg_sys::MemoryContextSwitchTo(old);
@@ -163,7 +163,7 @@ unsafe fn own_tuple(slot: *mut pg_sys::TupleTableSlot, tuple: pg_sys::HeapTuple)
 /// The columnar row that the row of a copied tuple has become, if it has.
 unsafe fn flushed(slot: *mut pg_sys::TupleTableSlot) -> Option<Row> {
     let rel = Borrowed::open((*slot).tts_tableOid);
-    columnar_at(rel.0, &(*slot).tts_tid)
+    columnar_at(&rel, &(*slot).tts_tid)
 }
 
 /// A value out of line. It may go meanwhile, if its row is flushed: then that is what is said.
@@ -197,7 +197,7 @@ unsafe fn fetch_attributes(slot: *mut pg_sys::TupleTableSlot, range: std::ops::R
     for at in wanted {
         let value = (*slot).tts_values.add(at);
         *value = match &row {
-            Some(row) => row.attribute(desc, at).0,
+            Some(row) => row.attribute(TupleDesc::of(desc), at).0,
             None => fetch(slot, *value),
         };
     }
@@ -235,7 +235,7 @@ pub unsafe fn store_columnar(
     tid: pg_sys::ItemPointerData,
     table: pg_sys::Oid,
 ) {
-    crate::compat::clear_slot(slot);
+    crate::pg::executor::clear_slot(slot);
     let s = ours(slot);
     s.columnar.row = Some(row);
     let base = &mut s.base.base.base;
@@ -334,7 +334,7 @@ unsafe extern "C-unwind" fn getsomeattrs(slot: *mut pg_sys::TupleTableSlot, natt
     };
     let old = pg_sys::MemoryContextSwitchTo(values_context(slot));
     for attribute in (*slot).tts_nvalid as usize..natts as usize {
-        let (value, null) = row.attribute((*slot).tts_tupleDescriptor, attribute);
+        let (value, null) = row.attribute(TupleDesc::of((*slot).tts_tupleDescriptor), attribute);
         *(*slot).tts_values.add(attribute) = value;
         *(*slot).tts_isnull.add(attribute) = null;
     }
@@ -391,7 +391,7 @@ unsafe fn form(slot: *mut pg_sys::TupleTableSlot) -> pg_sys::HeapTuple {
     (*tuple).t_self = (*slot).tts_tid;
     (*tuple).t_tableOid = (*slot).tts_tableOid;
     if let Some(system) = system {
-        system.apply((*tuple).t_data);
+        system.apply(&mut *(*tuple).t_data);
     }
     tuple
 }
@@ -419,7 +419,7 @@ unsafe extern "C-unwind" fn copyslot(dst: *mut pg_sys::TupleTableSlot, src: *mut
         store_columnar(dst, row.clone(), (*src).tts_tid, (*src).tts_tableOid);
         return;
     }
-    crate::compat::clear_slot(dst);
+    crate::pg::executor::clear_slot(dst);
     heap_ops().copyslot.unwrap()(dst, src);
 }
 

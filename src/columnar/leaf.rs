@@ -1,12 +1,11 @@
 //! Open leaves, and the columns decoded of them.
 
 use super::leaf_read::{damaged, open_image};
-use super::pages::{Image, Pages, relation};
+use super::pages::{Image, Pages, with_relation};
 use super::revive;
 use super::shared::{self, Found};
-use crate::pg::relation::rel_name;
+use crate::pg::{Relation, relation::FileId};
 use crate::storage::blob;
-use crate::storage::cache::FileId;
 use crate::storage::damage::corrupt;
 use crate::storage::manifest::{self, Replaced};
 use amax_format::{
@@ -129,7 +128,7 @@ const PATH_READS: usize = 20;
 
 impl OpenLeaf {
     /// Leaf `place.2` of a component, opened anew.
-    pub fn of(rel: pg_sys::Relation, component: &Component, place: Place) -> Result<OpenLeaf, Replaced> {
+    pub fn of(rel: &Relation, component: &Component, place: Place) -> Result<OpenLeaf, Replaced> {
         let at = place.2;
         let directory = manifest::read_directory(rel, component)?;
         let Some(entry) = directory.leaves.get(at) else {
@@ -137,7 +136,7 @@ impl OpenLeaf {
             corrupt(rel, 0, &detail);
         };
         let leaf = OpenLeaf {
-            relid: unsafe { (*rel).rd_id },
+            relid: rel.id(),
             entry: entry.clone(),
             source: Image::Pages(Pages::new(rel, component.id, &entry.image)),
             xids: OnceCell::new(),
@@ -189,10 +188,10 @@ impl OpenLeaf {
             return revived;
         }
         self.opened.get_or_init(|| {
-            let (rel, _borrowed) = relation(self.relid);
             let (_, component, at) = self.place;
             let leaf = open_image(self.source.clone(), self.entry.image.len, &self.entry);
-            self.open_as(leaf.unwrap_or_else(|e| damaged(rel, &self.entry, component, at, &e)))
+            let fail = |e| with_relation(self.relid, |rel| damaged(rel, &self.entry, component, at, &e));
+            self.open_as(leaf.unwrap_or_else(fail))
         })
     }
 
@@ -212,25 +211,31 @@ impl OpenLeaf {
         if self.revived.get().is_some() {
             return;
         }
-        let (rel, _borrowed) = relation(self.relid);
-        pgrx::debug1!("a leaf of relation \"{}\" is made again", rel_name(rel));
-        // SAFETY: whoever reads the leaf has the relation locked.
+        let (leaf, bytes) = with_relation(self.relid, |rel| self.made_again(rel));
+        self.bytes.set(self.bytes.get() + bytes);
+        self.lazy_paths.borrow_mut().clear();
+        let _ = self.revived.set(self.open_as(leaf));
+    }
+
+    /// The leaf, gathered from where its rows are now, and the bytes of its image.
+    fn made_again(&self, rel: &Relation) -> (Leaf<Image>, usize) {
+        pgrx::debug1!("a leaf of relation \"{}\" is made again", rel.name());
         let image = loop {
             crate::memory::check_for_interrupts();
-            match unsafe { revive::image(rel, self.keys()) } {
+            match revive::image(rel, self.keys()) {
                 Ok(image) => break image,
                 Err(Error::Replaced) => {}
                 Err(e) => super::error::raise(e),
             }
         };
         let (_, component, at) = self.place;
-        let len = image.len() as u64;
+        let len = image.len();
         let source = Image::Memory(Arc::new(image));
-        let leaf = open_image(source, len, &self.entry);
-        let leaf = leaf.unwrap_or_else(|e| damaged(rel, &self.entry, component, at, &e));
-        self.bytes.set(self.bytes.get() + len as usize);
-        self.lazy_paths.borrow_mut().clear();
-        let _ = self.revived.set(self.open_as(leaf));
+        let leaf = open_image(source, len as u64, &self.entry);
+        (
+            leaf.unwrap_or_else(|e| damaged(rel, &self.entry, component, at, &e)),
+            len,
+        )
     }
 
     /// Reads something of the leaf, wherever it is.

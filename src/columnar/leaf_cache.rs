@@ -4,7 +4,8 @@
 use super::leaf::{OpenLeaf, Place};
 use super::shared;
 use crate::guc;
-use crate::storage::cache::{self, file_id};
+use crate::pg::Relation;
+use crate::storage::cache;
 use crate::storage::manifest::Replaced;
 use amax_format::forget_blocks;
 use amax_lsm::Component;
@@ -49,8 +50,8 @@ impl Cache {
 }
 
 /// Leaf `at` of a component.
-pub fn open(rel: pg_sys::Relation, component: &Component, at: usize) -> Result<Rc<OpenLeaf>, Replaced> {
-    let place = (file_id(rel), component.id, at);
+pub fn open(rel: &Relation, component: &Component, at: usize) -> Result<Rc<OpenLeaf>, Replaced> {
+    let place = (rel.file(), component.id, at);
     if let Some(leaf) = find(place) {
         return Ok(leaf);
     }
@@ -121,14 +122,14 @@ pub fn invalidate(relid: pg_sys::Oid) {
 }
 
 /// `cache::forget()`, of the leaves as well: nothing remembered of the file holds.
-pub fn forget_file(rel: pg_sys::Relation) {
+pub fn forget_file(rel: &Relation) {
     cache::forget(rel);
-    let relid = unsafe { (*rel).rd_id };
+    let relid = rel.id();
     forget(|leaf_of| leaf_of == relid);
 }
 
 /// `cache::forget_everywhere()`, of the leaves as well.
-pub unsafe fn forget_file_everywhere(rel: pg_sys::Relation) {
+pub fn forget_file_everywhere(rel: &Relation) {
     cache::forget_everywhere(rel);
     forget_file(rel);
 }

@@ -3,6 +3,7 @@
 use super::leaf::OpenLeaf;
 use super::leaf_cache::open;
 use super::row::Row;
+use crate::pg::Relation;
 use crate::storage::damage::corrupt;
 use crate::storage::manifest::{self, Replaced};
 use crate::storage::rowpage::{set_tid, tid_block};
@@ -12,7 +13,7 @@ use pgrx::pg_sys;
 use std::rc::Rc;
 
 /// The leaf that holds block `v`.
-pub fn leaf_of(rel: pg_sys::Relation, component: &Component, v: u32) -> Result<Option<Rc<OpenLeaf>>, Replaced> {
+pub fn leaf_of(rel: &Relation, component: &Component, v: u32) -> Result<Option<Rc<OpenLeaf>>, Replaced> {
     let directory = manifest::read_directory(rel, component)?;
     let at = directory.first_leaf_at(v);
     match directory.leaves.get(at) {
@@ -30,11 +31,7 @@ pub fn resolve(entry: &LeafEntry, v: u32, offset: u16) -> u16 {
 }
 
 /// The row at `tid` as far as the leaf knows; `tid` is set to the row's own if it was an alias.
-pub fn find(
-    rel: pg_sys::Relation,
-    component: &Component,
-    at: &mut pg_sys::ItemPointerData,
-) -> Result<Option<Row>, Replaced> {
+pub fn find(rel: &Relation, component: &Component, at: &mut pg_sys::ItemPointerData) -> Result<Option<Row>, Replaced> {
     let v = tid_block(at);
     let Some(leaf) = leaf_of(rel, component, v)? else {
         return Ok(None);
@@ -48,7 +45,7 @@ pub fn find(
 }
 
 /// The row at its own TID, seen or not; None when a merge left it out.
-pub fn row(rel: pg_sys::Relation, component: &Component, at: &pg_sys::ItemPointerData) -> Option<Row> {
+pub fn row(rel: &Relation, component: &Component, at: &pg_sys::ItemPointerData) -> Option<Row> {
     let mut own = *at;
     let found = find(rel, component, &mut own);
     let row = found.unwrap_or_else(|Replaced| manifest::cancel_replaced());
@@ -56,7 +53,7 @@ pub fn row(rel: pg_sys::Relation, component: &Component, at: &pg_sys::ItemPointe
 }
 
 /// The row at a TID, seen or not, if it is columnar by now.
-pub fn columnar_at(rel: pg_sys::Relation, at: &pg_sys::ItemPointerData) -> Option<Row> {
+pub fn columnar_at(rel: &Relation, at: &pg_sys::ItemPointerData) -> Option<Row> {
     loop {
         let manifest = manifest::current(rel);
         let component = &manifest.components[manifest.component_of(tid_block(at))?];
@@ -69,7 +66,7 @@ pub fn columnar_at(rel: pg_sys::Relation, at: &pg_sys::ItemPointerData) -> Optio
 }
 
 /// The row at the TID of a live stub.
-pub fn row_at(rel: pg_sys::Relation, component: &Component, at: &pg_sys::ItemPointerData) -> Row {
+pub fn row_at(rel: &Relation, component: &Component, at: &pg_sys::ItemPointerData) -> Row {
     row(rel, component, at).unwrap_or_else(|| {
         let detail = format!(
             "component {} has no row ({},{})",

@@ -9,15 +9,17 @@ use super::stub::{self, State};
 use super::value::{Storage, storages};
 use super::write::{Leaves, leaf_options};
 use crate::options::Options;
+use crate::pg::Relation;
+use crate::pg::memory::Context;
+use crate::pg::vacuum::delay_point;
 use crate::storage::manifest;
 use amax_format::{Leaf, VerticalBuilder};
 use amax_lsm::{Component, Directory, FreeSpace, RangeSet, Xids, tid};
-use pgrx::pg_sys;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
 pub struct Merge<'a> {
-    rel: pg_sys::Relation,
+    rel: &'a Relation,
     options: Options,
     storages: Vec<Storage>,
     inputs: Vec<Input<'a>>,
@@ -27,7 +29,7 @@ pub struct Merge<'a> {
     rows_per_leaf: usize,
     leaves: Leaves,
     left_out: u64,
-    values: pgrx::PgMemoryContexts,
+    values: Context,
 }
 
 /// A cursor over the rows to keep of a component, by block.
@@ -63,12 +65,7 @@ pub struct Merged {
 
 impl<'a> Merge<'a> {
     /// Of components whose rows everyone sees; `free` are pages to write to.
-    pub unsafe fn new(
-        rel: pg_sys::Relation,
-        options: Options,
-        components: &[&'a Component],
-        free: FreeSpace,
-    ) -> Merge<'a> {
+    pub fn new(rel: &'a Relation, options: Options, components: &[&'a Component], free: FreeSpace) -> Merge<'a> {
         let inputs = components.iter().map(|&component| Input {
             component,
             directory: manifest::directory(rel, component),
@@ -80,20 +77,20 @@ impl<'a> Merge<'a> {
         let mut merge = Merge {
             rel,
             options,
-            storages: storages((*rel).rd_att),
+            storages: storages(rel.desc()),
             inputs: inputs.collect(),
             pending: VecDeque::new(),
             rows_per_leaf: options.rows_per_leaf as usize,
             leaves: Leaves::new(Some(free)),
             left_out: 0,
-            values: pgrx::PgMemoryContexts::new("amax merge values"),
+            values: Context::new("amax merge values"),
         };
         (0..merge.inputs.len()).for_each(|input| merge.advance(input));
         merge
     }
 
     /// Writes the merged component; `after_leaf` is called after each leaf.
-    pub unsafe fn run(mut self, after_leaf: impl Fn()) -> Merged {
+    pub fn run(mut self, after_leaf: impl Fn()) -> Merged {
         loop {
             let blocks = self.next_blocks();
             if blocks.is_empty() {
@@ -164,7 +161,7 @@ impl<'a> Merge<'a> {
     }
 
     /// The blocks of the next leaf, in order: the sequence that its columns follow.
-    unsafe fn next_blocks(&mut self) -> Vec<BlockRows> {
+    fn next_blocks(&mut self) -> Vec<BlockRows> {
         let mut blocks = Vec::new();
         let mut rows = 0;
         while rows < self.rows_per_leaf {
@@ -178,11 +175,8 @@ impl<'a> Merge<'a> {
     }
 
     /// The lowest block of all inputs. No two hold the same.
-    unsafe fn next_block(&mut self) -> Option<BlockRows> {
-        pg_sys::vacuum_delay_point(
-            #[cfg(feature = "pg18")]
-            false,
-        );
+    fn next_block(&mut self) -> Option<BlockRows> {
+        delay_point();
         let of = |input: &Input| input.next.as_ref().map(|block| block.v);
         let inputs = 0..self.inputs.len();
         let lowest = inputs.min_by_key(|&i| of(&self.inputs[i]).unwrap_or(u32::MAX))?;
@@ -192,7 +186,7 @@ impl<'a> Merge<'a> {
     }
 
     /// Writes a leaf of these blocks, or of as many as its byte bound allows.
-    unsafe fn write_leaf(&mut self, mut blocks: Vec<BlockRows>) {
+    fn write_leaf(&mut self, mut blocks: Vec<BlockRows>) {
         let rows = |blocks: &[BlockRows]| blocks.iter().map(|b| b.rows.len()).sum::<usize>();
         let (image, bytes) = loop {
             match self.encode(&blocks) {
@@ -233,7 +227,7 @@ impl<'a> Merge<'a> {
 
     /// The leaf of these blocks, and the bytes its rows took; or how many of the blocks are likely to stay within the
     /// byte bound.
-    unsafe fn encode(&mut self, blocks: &[BlockRows]) -> Result<(Vec<u8>, usize), usize> {
+    fn encode(&mut self, blocks: &[BlockRows]) -> Result<(Vec<u8>, usize), usize> {
         let keys = blocks.iter().flat_map(|block| {
             let keys = block.leaf.leaf.keys();
             block.rows.iter().map(|&row| (keys.get(row as usize), false))
@@ -248,10 +242,7 @@ impl<'a> Merge<'a> {
             let mut sources: Vec<Option<(usize, Source)>> = Vec::new();
             sources.resize_with(self.inputs.len(), || None);
             for (done, block) in blocks.iter().enumerate() {
-                pg_sys::vacuum_delay_point(
-                    #[cfg(feature = "pg18")]
-                    false,
-                );
+                delay_point();
                 let source = &mut sources[block.input];
                 if source.as_ref().is_none_or(|s| s.0 != block.leaf.at) {
                     // Let go of the old column before decoding the next.
@@ -261,12 +252,12 @@ impl<'a> Merge<'a> {
                     *source = Some((block.leaf.at, column));
                 }
                 let source = &source.as_ref().expect("set above").1;
-                let old = pg_sys::MemoryContextSwitchTo(self.values.value());
-                for &row in &block.rows {
-                    let value = source.value(self.rel, at, self.storages[at], row, &mut buffer);
-                    column.push(value).unwrap_or_else(|e| super::error::raise(e));
-                }
-                pg_sys::MemoryContextSwitchTo(old);
+                self.values.within(|| {
+                    for &row in &block.rows {
+                        let value = source.value(self.rel, at, self.storages[at], row, &mut buffer);
+                        column.push(value).unwrap_or_else(|e| super::error::raise(e));
+                    }
+                });
                 self.values.reset();
                 if bytes + column.bytes() > self.options.leaf_bytes && blocks.len() > 1 {
                     let share = (done + 1) as f64 / blocks.len() as f64;

@@ -1,6 +1,7 @@
 //! The columnar side of a table: reading components, writing them, changing their rows through stubs. See README.md.
 
 mod error;
+mod form;
 mod leaf;
 mod leaf_cache;
 mod leaf_read;
@@ -25,7 +26,6 @@ pub use leaf::{Attribute, Keys, Level, OpenLeaf, Path};
 pub use leaf_cache::{close as close_leaf, forget_file, forget_file_everywhere, invalidate, let_go, open as open_leaf};
 pub use leaf_read::read_xids;
 pub use lookup::{columnar_at, row_at};
-pub use pages::Borrowed;
 pub use row::Row;
 pub use rows::{
     LeafRows, Pick, count_of_blocks, fetch, next_version, row_version, rows_for_analyze, rows_of_block, rows_of_blocks,

@@ -1,11 +1,13 @@
 //! A leaf's bytes, read through the buffer manager when a column is decoded.
 
-use crate::storage::cache::{FileId, file_id};
+use crate::pg::Relation;
+use crate::pg::relation::{Borrowed, FileId};
 use crate::storage::{blob, manifest};
 use amax_format::{Error, ReadAt};
 use amax_lsm::Blob;
 use pgrx::pg_sys;
-use std::cell::Cell;
+use std::cell::RefCell;
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// Reads a leaf's bytes through the buffer manager. Columns are decoded long after the leaf was opened, by a slot that
@@ -20,10 +22,10 @@ pub struct Pages {
 }
 
 impl Pages {
-    pub fn new(rel: pg_sys::Relation, component: u64, image: &Blob) -> Pages {
+    pub fn new(rel: &Relation, component: u64, image: &Blob) -> Pages {
         Pages {
-            relid: unsafe { (*rel).rd_id },
-            file: file_id(rel),
+            relid: rel.id(),
+            file: rel.file(),
             component,
             image: image.clone(),
             buffers: Arc::new(blob::Buffers::of(image)),
@@ -31,9 +33,18 @@ impl Pages {
     }
 
     /// Calls `f` with the relation, if these bytes are there.
-    fn with<R>(&self, offset: u64, len: usize, f: impl FnOnce(pg_sys::Relation) -> R) -> Result<R, Error> {
-        let (rel, _borrowed) = relation(self.relid);
-        if file_id(rel) != self.file {
+    fn with<R>(&self, offset: u64, len: usize, f: impl FnOnce(&Relation) -> R) -> Result<R, Error> {
+        with_relation(self.relid, |rel| self.with_open(rel, offset, len, f))
+    }
+
+    fn with_open<R>(
+        &self,
+        rel: &Relation,
+        offset: u64,
+        len: usize,
+        f: impl FnOnce(&Relation) -> R,
+    ) -> Result<R, Error> {
+        if rel.file() != self.file {
             return Err(Error::Io("the relation was rewritten".into()));
         }
         if offset.checked_add(len as u64).is_none_or(|end| end > self.image.len) {
@@ -105,53 +116,29 @@ impl ReadAt for Pages {
     }
 }
 
-/// A relation looked up by OID, closed again on drop.
-pub struct Borrowed(pub pg_sys::Relation);
-
-impl Borrowed {
-    pub fn open(relid: pg_sys::Oid) -> Borrowed {
-        let rel = unsafe { pg_sys::RelationIdGetRelation(relid) };
-        if rel.is_null() {
-            pgrx::error!("could not open relation with OID {}", relid.to_u32());
-        }
-        Borrowed(rel)
-    }
-}
-
-impl Drop for Borrowed {
-    fn drop(&mut self) {
-        // After an error the resource owner closes it.
-        if !std::thread::panicking() {
-            unsafe { pg_sys::RelationClose(self.0) }
-        }
-    }
-}
-
 thread_local! {
-    static AT_HAND: Cell<Option<(pg_sys::Oid, pg_sys::Relation)>> = const { Cell::new(None) };
+    static AT_HAND: RefCell<Option<(pg_sys::Oid, Rc<Borrowed>)>> = const { RefCell::new(None) };
 }
 
-/// A relation, and what keeps it open.
-pub fn relation(relid: pg_sys::Oid) -> (pg_sys::Relation, Option<Borrowed>) {
-    match AT_HAND.get() {
-        Some((known, rel)) if known == relid => (rel, None),
-        _ => {
-            let borrowed = Borrowed::open(relid);
-            (borrowed.0, Some(borrowed))
-        }
+/// Runs `f` with a relation that somebody has locked.
+pub fn with_relation<R>(relid: pg_sys::Oid, f: impl FnOnce(&Relation) -> R) -> R {
+    let at_hand = AT_HAND.with_borrow(|at_hand| match at_hand {
+        Some((known, rel)) if *known == relid => Some(rel.clone()),
+        _ => None,
+    });
+    match at_hand {
+        Some(rel) => f(&rel),
+        None => f(&Borrowed::open(relid)),
     }
 }
 
 /// A relation looked up once for all reads of its leaves while this lives.
-pub struct AtHand {
-    _rel: Borrowed,
-}
+pub struct AtHand(());
 
 impl AtHand {
     pub fn open(relid: pg_sys::Oid) -> AtHand {
-        let rel = Borrowed::open(relid);
-        AT_HAND.set(Some((relid, rel.0)));
-        AtHand { _rel: rel }
+        AT_HAND.set(Some((relid, Rc::new(Borrowed::open(relid)))));
+        AtHand(())
     }
 }
 

@@ -9,13 +9,14 @@ use super::source::Source;
 use super::value::storages;
 use super::write::leaf_options;
 use crate::options::Options;
+use crate::pg::Relation;
+use crate::pg::memory::Context;
 use crate::storage::manifest::{self, Replaced};
 use amax_format::{Error, Leaf, Value, VerticalBuilder};
 use amax_lsm::{Key, Manifest, tid};
-use pgrx::pg_sys;
 
 /// The image of a leaf with rows of these keys; [`Error::Replaced`] if they moved meanwhile.
-pub unsafe fn image(rel: pg_sys::Relation, keys: &amax_format::Keys) -> Result<Vec<u8>, Error> {
+pub fn image(rel: &Relation, keys: &amax_format::Keys) -> Result<Vec<u8>, Error> {
     let manifest = manifest::current(rel);
     let mut leaves: Vec<((usize, usize), Leaf<Image>)> = Vec::new();
     let mut rows: Vec<Option<(usize, u32)>> = Vec::with_capacity(keys.len());
@@ -23,10 +24,10 @@ pub unsafe fn image(rel: pg_sys::Relation, keys: &amax_format::Keys) -> Result<V
         rows.push(find(rel, &manifest, key, &mut leaves)?);
     }
     let options = leaf_options(&Options::of(rel));
-    let storages = storages((*rel).rd_att);
+    let storages = storages(rel.desc());
     let keys = keys.iter().map(|key| (key, false));
     let mut builder = VerticalBuilder::new(keys, storages.len(), options)?;
-    let mut context = pgrx::PgMemoryContexts::new("amax leaf made again");
+    let mut context = Context::new("amax leaf made again");
     let mut buffer = Vec::new();
     for (at, &storage) in storages.iter().enumerate() {
         let sources = leaves.iter().map(|(_, leaf)| Source::of(rel, leaf, at));
@@ -34,13 +35,13 @@ pub unsafe fn image(rel: pg_sys::Relation, keys: &amax_format::Keys) -> Result<V
         let mut column = builder.column(storage.column);
         for place in &rows {
             crate::memory::check_for_interrupts();
-            let old = pg_sys::MemoryContextSwitchTo(context.value());
-            let value = match *place {
-                Some((leaf, row)) => sources[leaf].value(rel, at, storage, row, &mut buffer),
-                None => Value::Null,
-            };
-            let pushed = column.push(value);
-            pg_sys::MemoryContextSwitchTo(old);
+            let pushed = context.within(|| {
+                let value = match *place {
+                    Some((leaf, row)) => sources[leaf].value(rel, at, storage, row, &mut buffer),
+                    None => Value::Null,
+                };
+                column.push(value)
+            });
             context.reset();
             pushed?;
         }
@@ -51,7 +52,7 @@ pub unsafe fn image(rel: pg_sys::Relation, keys: &amax_format::Keys) -> Result<V
 
 /// Where the row with this key is: the leaf, of those read so far or one more, and the row's number in it.
 fn find(
-    rel: pg_sys::Relation,
+    rel: &Relation,
     manifest: &Manifest,
     key: Key,
     leaves: &mut Vec<((usize, usize), Leaf<Image>)>,

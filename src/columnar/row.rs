@@ -5,8 +5,8 @@ use super::leaf::OpenLeaf;
 use super::leaf_cache::has_room;
 use super::pages::AtHand;
 use super::value::to_datum;
+use crate::pg::{Relation, Snapshot, TupleDesc};
 use crate::storage::manifest::Replaced;
-use crate::types::attribute;
 use amax_format::{Error, PathStep, Scalar};
 use amax_lsm::Origin;
 use pgrx::pg_sys;
@@ -55,7 +55,7 @@ impl Row {
     }
 
     /// Whether the snapshot sees that it was inserted, as far as the leaf knows.
-    pub fn is_seen_by(&self, rel: pg_sys::Relation, snapshot: pg_sys::Snapshot) -> Result<bool, Replaced> {
+    pub fn is_seen_by(&self, rel: &Relation, snapshot: &Snapshot) -> Result<bool, Replaced> {
         let judge = self.leaf.judge(rel, snapshot)?;
         Ok(judge.is_none_or(|judge| judge(self.index as usize)))
     }
@@ -65,16 +65,14 @@ impl Row {
     }
 
     /// One attribute (from 0), in the current memory context.
-    pub unsafe fn attribute(&self, desc: pg_sys::TupleDesc, at: usize) -> (pg_sys::Datum, bool) {
-        let att = attribute(desc, at);
-        if (*att).attisdropped {
+    pub fn attribute(&self, desc: &TupleDesc, at: usize) -> (pg_sys::Datum, bool) {
+        let att = desc.attribute(at);
+        if att.attisdropped {
             return (pg_sys::Datum::null(), true);
         }
         if at >= self.leaf.width() {
             // Added since the leaf was written: the default that ALTER TABLE kept.
-            let mut null = true;
-            let value = pg_sys::getmissingattr(desc, at as i32 + 1, &mut null);
-            return (value, null);
+            return desc.missing(at);
         }
         let _rel = self.alone.then(|| AtHand::open(self.leaf.relid));
         let get = |scratch: &mut Vec<u8>| {

@@ -6,8 +6,10 @@ use super::origin;
 use super::row::Row;
 use super::stub::{self, State};
 use crate::heap::tuple;
+use crate::pg::snapshot::{Own, predicate_lock_tid};
+use crate::pg::{Relation, Snapshot, Tuple};
 use crate::storage::manifest::{Replaced, confirm};
-use crate::storage::rowpage::{set_tid, tid_block};
+use crate::storage::rowpage::{new_tid, tid_block};
 use amax_lsm::tid::{self, key};
 use amax_lsm::{Component, Origin};
 use pgrx::pg_sys;
@@ -88,10 +90,10 @@ impl LeafRows {
 }
 
 pub fn rows_of_block(
-    rel: pg_sys::Relation,
+    rel: &Relation,
     component: &Component,
     v: u32,
-    snapshot: pg_sys::Snapshot,
+    snapshot: &Snapshot,
     pick: &Pick,
 ) -> Result<LeafRows, Replaced> {
     if !origin::visible(rel, &component.origin, snapshot) {
@@ -105,9 +107,7 @@ pub fn rows_of_block(
     if let Pick::Indexed(offsets) = pick {
         // See `fetch`. A scan of all rows has a lock on the relation.
         for &offset in offsets.iter() {
-            let mut tid = pg_sys::ItemPointerData::default();
-            set_tid(&mut tid, v, resolve(&leaf.entry, v, offset));
-            unsafe { pg_sys::PredicateLockTID(rel, &mut tid, snapshot, pg_sys::FrozenTransactionId) };
+            predicate_lock_tid(rel, new_tid(v, resolve(&leaf.entry, v, offset)), snapshot);
         }
     }
     let states = stub::states_of_block(rel, v);
@@ -152,10 +152,10 @@ pub fn rows_of_block(
 /// The rows of a leaf in these blocks, all in the leaf, that the snapshot sees: row numbers, ascending. The component
 /// is visible.
 pub fn rows_of_blocks(
-    rel: pg_sys::Relation,
+    rel: &Relation,
     leaf: &OpenLeaf,
     blocks: Range<u32>,
-    snapshot: pg_sys::Snapshot,
+    snapshot: &Snapshot,
 ) -> Result<Vec<u32>, Replaced> {
     let mut rows = Vec::with_capacity(leaf.rows());
     runs_of_blocks(rel, leaf, blocks, snapshot, |run| rows.extend(run))?;
@@ -164,10 +164,10 @@ pub fn rows_of_blocks(
 
 /// How many they are.
 pub fn count_of_blocks(
-    rel: pg_sys::Relation,
+    rel: &Relation,
     leaf: &OpenLeaf,
     blocks: Range<u32>,
-    snapshot: pg_sys::Snapshot,
+    snapshot: &Snapshot,
 ) -> Result<usize, Replaced> {
     let mut count = 0;
     runs_of_blocks(rel, leaf, blocks, snapshot, |run| count += run.len())?;
@@ -176,10 +176,10 @@ pub fn count_of_blocks(
 
 /// The same as runs.
 fn runs_of_blocks(
-    rel: pg_sys::Relation,
+    rel: &Relation,
     leaf: &OpenLeaf,
     blocks: Range<u32>,
-    snapshot: pg_sys::Snapshot,
+    snapshot: &Snapshot,
     mut take: impl FnMut(Range<u32>),
 ) -> Result<(), Replaced> {
     let judge = leaf.judge(rel, snapshot)?;
@@ -212,33 +212,22 @@ fn runs_of_blocks(
 }
 
 /// ANALYZE's view: rows that are alive, or whose fate is open.
-pub fn rows_for_analyze(rel: pg_sys::Relation, component: &Component, v: u32) -> Result<LeafRows, Replaced> {
+pub fn rows_for_analyze(rel: &Relation, component: &Component, v: u32) -> Result<LeafRows, Replaced> {
     // A row's state changes with the transactions that hold it; their statistics reports make up for what is counted
     // here.
-    let mut snapshot: pg_sys::SnapshotData = unsafe { std::mem::zeroed() };
-    snapshot.snapshot_type = pg_sys::SnapshotType::SNAPSHOT_SELF;
-    rows_of_block(rel, component, v, &mut snapshot, &Pick::All)
-}
-
-/// What a dirty snapshot tells of the last tuple looked at must not stand when the row looked at has none
-/// (HeapTupleSatisfiesDirty() clears it for every tuple).
-unsafe fn reset_dirty(snapshot: pg_sys::Snapshot) {
-    if (*snapshot).snapshot_type == pg_sys::SnapshotType::SNAPSHOT_DIRTY {
-        (*snapshot).xmin = pg_sys::InvalidTransactionId;
-        (*snapshot).xmax = pg_sys::InvalidTransactionId;
-        (*snapshot).speculativeToken = 0;
-    }
+    let own = Own::of_kind(pg_sys::SnapshotType::SNAPSHOT_SELF);
+    rows_of_block(rel, component, v, &own, &Pick::All)
 }
 
 /// An index fetch.
-pub unsafe fn fetch(
-    rel: pg_sys::Relation,
+pub fn fetch(
+    rel: &Relation,
     component: &Component,
     at: &mut pg_sys::ItemPointerData,
-    snapshot: pg_sys::Snapshot,
-    all_dead: *mut bool,
+    snapshot: &Snapshot,
+    all_dead: Option<&mut bool>,
 ) -> Result<Option<Row>, Replaced> {
-    reset_dirty(snapshot);
+    snapshot.reset_dirty();
     if !origin::visible(rel, &component.origin, snapshot) {
         return Ok(None);
     }
@@ -249,9 +238,9 @@ pub unsafe fn fetch(
     let (v, offset) = (tid_block(at), at.ip_posid);
     // SSI: locked before the stub is looked at, checked by writers after they have changed it. The row's logical TID
     // may be some other row's physical one; that can only make a transaction fail in vain.
-    pg_sys::PredicateLockTID(rel, at, snapshot, pg_sys::FrozenTransactionId);
+    predicate_lock_tid(rel, *at, snapshot);
     let state = stub::state(rel, v, offset);
-    if state.is_dead() && !all_dead.is_null() {
+    if let (true, Some(all_dead)) = (state.is_dead(), all_dead) {
         *all_dead = true;
     }
     let visible = row.is_seen_by(rel, snapshot)? && stub::visible(rel, v, offset, state, snapshot);
@@ -260,20 +249,20 @@ pub unsafe fn fetch(
 }
 
 /// The row at its own TID, if the snapshot sees it.
-pub unsafe fn row_version(
-    rel: pg_sys::Relation,
+pub fn row_version(
+    rel: &Relation,
     component: &Component,
     at: &pg_sys::ItemPointerData,
-    snapshot: pg_sys::Snapshot,
+    snapshot: &Snapshot,
 ) -> Result<Option<Row>, Replaced> {
     let mut own = *at;
-    let row = fetch(rel, component, &mut own, snapshot, std::ptr::null_mut())?;
+    let row = fetch(rel, component, &mut own, snapshot, None)?;
     Ok(row.filter(|_| own.ip_posid == at.ip_posid))
 }
 
 /// Where the row's next version is, and who made it.
-pub unsafe fn next_version(
-    rel: pg_sys::Relation,
+pub fn next_version(
+    rel: &Relation,
     _component: &Component,
     at: &pg_sys::ItemPointerData,
 ) -> Option<(pg_sys::ItemPointerData, pg_sys::TransactionId)> {
@@ -281,9 +270,10 @@ pub unsafe fn next_version(
     let State::At { block, offset: o } = stub::state(rel, v, offset) else {
         return None;
     };
-    let stub = stub::with_tuple(rel, (v, offset), (block, o), |tuple, _, _| {
-        (std::ptr::read(tuple.t_data), tuple.t_self)
+    let stub = stub::with_tuple(rel, (v, offset), (block, o), |tuple, _| {
+        (tuple.header().copy(), *tuple.tid())
     })?;
     let (mut header, own) = stub;
-    tuple::next_version(rel, &mut header, &own)
+    let stub = Tuple::of_header(&mut header, rel.id());
+    tuple::next_version(rel, stub.header(), &own)
 }

@@ -6,7 +6,7 @@
 //! it next begins a scan or opens a leaf. As long as idle sessions keep too many, nothing is added.
 
 use crate::guc;
-use crate::storage::shm::{self, Segment, Shared};
+use crate::pg::shm::{self, Segment, Shared};
 pub use amax_cache::Key;
 use amax_cache::{Index, Place};
 use amax_format::Dense;

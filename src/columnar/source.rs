@@ -3,7 +3,7 @@
 use super::error::raise;
 use super::pages::Image;
 use super::value::{Storage, from_datum, to_datum};
-use crate::types::attribute;
+use crate::pg::Relation;
 use amax_format::{Column, Error, Leaf, Value};
 use pgrx::pg_sys;
 
@@ -16,29 +16,29 @@ pub enum Source {
 
 impl Source {
     /// Of column `at` of a leaf.
-    pub unsafe fn of(rel: pg_sys::Relation, leaf: &Leaf<Image>, at: usize) -> Result<Source, Error> {
-        let desc = (*rel).rd_att;
-        if (*attribute(desc, at)).attisdropped {
+    pub fn of(rel: &Relation, leaf: &Leaf<Image>, at: usize) -> Result<Source, Error> {
+        let desc = rel.desc();
+        if desc.attribute(at).attisdropped {
             return Ok(Source::Missing(pg_sys::Datum::null(), true));
         }
         if at >= leaf.schema().count() {
-            let mut null = true;
-            let value = pg_sys::getmissingattr(desc, at as i32 + 1, &mut null);
+            let (value, null) = desc.missing(at);
             return Ok(Source::Missing(value, null));
         }
         Ok(Source::Column(leaf.column(at)?))
     }
 
-    pub unsafe fn value<'a>(
+    pub fn value<'a>(
         &'a self,
-        rel: pg_sys::Relation,
+        rel: &Relation,
         at: usize,
         storage: Storage,
         row: u32,
         buffer: &'a mut Vec<u8>,
     ) -> Value<'a> {
         match self {
-            Source::Missing(value, null) => from_datum(storage, *value, *null),
+            // SAFETY: a default of the attribute, which its descriptor keeps.
+            Source::Missing(value, null) => unsafe { from_datum(storage, *value, *null) },
             Source::Column(column) => {
                 let value = column.get(row as usize, buffer);
                 let value = value.unwrap_or_else(|e| raise(e));
@@ -46,8 +46,9 @@ impl Source {
                     return value;
                 }
                 // The type was changed to one that looks the same to PostgreSQL.
-                let (datum, null) = to_datum(value, attribute((*rel).rd_att, at));
-                from_datum(storage, datum, null)
+                let (datum, null) = to_datum(value, rel.desc().attribute(at));
+                // SAFETY: just made, in the current memory context.
+                unsafe { from_datum(storage, datum, null) }
             }
         }
     }

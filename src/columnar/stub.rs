@@ -10,15 +10,19 @@
 //! be used again). The mark is the row's anti-matter: once no index entry leads to the row a merge leaves it out, and
 //! once nobody reads the merge's inputs the mark goes.
 
+use super::form::{self, KEY_BYTES};
 use super::row::Row;
+use crate::disguise::kind::Kind as AsKind;
+use crate::disguise::size::Physical;
 use crate::fault::fault;
-use crate::heap::tuple::MOST;
-use crate::pg::relation::is_logically_logged;
-use crate::storage::buffer::{Change, Kind, Lock, Pin};
+use crate::heap::tuple::insert_frozen;
+use crate::pg::memory::Context;
+use crate::pg::stats::count_inserts;
+use crate::pg::{Lock, Pin, Relation, Snapshot, Tuple, xid};
+use crate::storage::buffer::{Change, Kind};
 use crate::storage::damage::corrupt;
-use crate::storage::rowpage::{self, InHeap, STUB, heap_tuple, is_stub, set_tid, tid_block};
+use crate::storage::rowpage::{self, heap_tuple, is_stub, new_tid, tid_block};
 use crate::storage::{manifest, map, meta, space};
-use crate::types::attribute;
 use amax_lsm::meta::Map;
 use amax_lsm::tid::{self, Key, MAX_OFFSET, key};
 use amax_lsm::{Component, Extent};
@@ -31,9 +35,6 @@ const BLOCKS_PER_PAGE: u32 = 4;
 const TAKEN_OUT: usize = BLOCKS_PER_PAGE as usize * MAX_OFFSET as usize * ENTRY;
 /// In place of a block; the offset then tells [`State::Dead`] (0) from [`State::Gone`] (1).
 const DEAD: u32 = u32::MAX;
-/// Bytes between a stub's null bitmap and its attributes that hold the row's key.
-pub const KEY_BYTES: usize = 8;
-
 /// A row's entry in the directory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum State {
@@ -93,7 +94,7 @@ impl States {
 }
 
 /// None when no row of the block has an entry's place, which is the usual case.
-pub fn states_of_block(rel: pg_sys::Relation, v: u32) -> Option<States> {
+pub fn states_of_block(rel: &Relation, v: u32) -> Option<States> {
     read_entries(rel, v, |payload| {
         let start = position(v, 1);
         States(payload[start..start + MAX_OFFSET as usize * ENTRY].to_vec())
@@ -101,7 +102,7 @@ pub fn states_of_block(rel: pg_sys::Relation, v: u32) -> Option<States> {
 }
 
 /// Those of the blocks that have any, ascending. The directory is asked once for all blocks of a page.
-pub fn states_of_blocks(rel: pg_sys::Relation, blocks: Range<u32>) -> impl Iterator<Item = (u32, States)> {
+pub fn states_of_blocks(rel: &Relation, blocks: Range<u32>) -> impl Iterator<Item = (u32, States)> + '_ {
     let mut known = None;
     blocks.filter_map(move |v| {
         let group = v / BLOCKS_PER_PAGE;
@@ -113,7 +114,7 @@ pub fn states_of_blocks(rel: pg_sys::Relation, blocks: Range<u32>) -> impl Itera
     })
 }
 
-pub fn state(rel: pg_sys::Relation, v: u32, offset: u16) -> State {
+pub fn state(rel: &Relation, v: u32, offset: u16) -> State {
     let state = read_entries(rel, v, |payload| {
         let at = position(v, offset);
         parse(&payload[at..at + ENTRY])
@@ -122,7 +123,7 @@ pub fn state(rel: pg_sys::Relation, v: u32, offset: u16) -> State {
 }
 
 /// Reads the directory's page for a block, if there is one.
-fn read_entries<R>(rel: pg_sys::Relation, v: u32, f: impl Fn(&[u8]) -> R) -> Option<R> {
+fn read_entries<R>(rel: &Relation, v: u32, f: impl Fn(&[u8]) -> R) -> Option<R> {
     let read = manifest::read_stable(rel, || {
         let block = directory_page(rel, v)?;
         let pin = Pin::read(rel, block);
@@ -132,12 +133,12 @@ fn read_entries<R>(rel: pg_sys::Relation, v: u32, f: impl Fn(&[u8]) -> R) -> Opt
     read.map(|entries| entries.unwrap_or_else(|block| corrupt(rel, block, "expected a page of the stub directory")))
 }
 
-fn directory_page(rel: pg_sys::Relation, v: u32) -> Option<u32> {
+fn directory_page(rel: &Relation, v: u32) -> Option<u32> {
     Some(map::get(rel, Map::Stubs, v / BLOCKS_PER_PAGE)).filter(|&block| block != 0)
 }
 
 /// Sets the row's entry to `to` if it is `from`; true on success. The page's lock decides between two who try.
-fn replace(rel: pg_sys::Relation, v: u32, offset: u16, from: State, to: State) -> bool {
+fn replace(rel: &Relation, v: u32, offset: u16, from: State, to: State) -> bool {
     if from != State::None && directory_page(rel, v).is_none() {
         return false;
     }
@@ -160,40 +161,37 @@ fn replace(rel: pg_sys::Relation, v: u32, offset: u16, from: State, to: State) -
 
 /// Runs `f` on the stub of row (v, offset) at `place`, under its page's share lock. None when there is no such stub any
 /// more.
-pub unsafe fn with_tuple<R>(
-    rel: pg_sys::Relation,
+pub fn with_tuple<R>(
+    rel: &Relation,
     row: (u32, u16),
     place: (u32, u16),
-    f: impl FnOnce(&mut pg_sys::HeapTupleData, &Pin, &Lock) -> R,
+    f: impl FnOnce(&mut Tuple, &Lock) -> R,
 ) -> Option<R> {
     let pin = Pin::read(rel, place.0);
     let lock = pin.share();
     let mut tuple = heap_tuple(rel, &pin, place.1)?;
-    (key_of(&tuple) == Some(key(row.0, row.1))).then(|| f(&mut tuple, &pin, &lock))
+    (key_of(&tuple) == Some(key(row.0, row.1))).then(|| f(&mut tuple, &lock))
 }
 
 /// The key of the row that a tuple is the stub of.
-pub unsafe fn key_of(tuple: &pg_sys::HeapTupleData) -> Option<Key> {
-    if !is_stub(tuple.t_data) {
+pub fn key_of(tuple: &Tuple) -> Option<Key> {
+    let header = tuple.header();
+    if !is_stub(header) {
         return None;
     }
-    let at = (*tuple.t_data).t_hoff as usize - KEY_BYTES;
-    Some(std::ptr::read_unaligned(
-        (tuple.t_data as *const u8).add(at) as *const u64
-    ))
+    // SAFETY: a stub has them there (`form`).
+    Some(unsafe { header.u64_at(header.hoff() - KEY_BYTES) })
 }
 
 /// Whether the snapshot sees the row, as far as its stub goes.
-pub fn visible(rel: pg_sys::Relation, v: u32, offset: u16, mut seen: State, snapshot: pg_sys::Snapshot) -> bool {
+pub fn visible(rel: &Relation, v: u32, offset: u16, mut seen: State, snapshot: &Snapshot) -> bool {
     loop {
         let State::At { block, offset: at } = seen else {
             return seen == State::None;
         };
-        let judged = unsafe {
-            with_tuple(rel, (v, offset), (block, at), |tuple, pin, lock| {
-                rowpage::visible(rel, tuple, pin, lock, snapshot)
-            })
-        };
+        let judged = with_tuple(rel, (v, offset), (block, at), |tuple, lock| {
+            tuple.is_visible(rel, lock.buffer(), snapshot)
+        });
         if let Some(visible) = judged {
             return visible;
         }
@@ -207,11 +205,10 @@ pub fn visible(rel: pg_sys::Relation, v: u32, offset: u16, mut seen: State, snap
 /// Whether the row's entry leads to this place, and the stub there has been pruned: the row is dead to everyone. While
 /// we hold the page no stub is taken off it; otherwise it might have been, and made anew at the same place, between our
 /// two looks.
-fn is_pruned(rel: pg_sys::Relation, row: (u32, u16), place: (u32, u16)) -> bool {
+fn is_pruned(rel: &Relation, row: (u32, u16), place: (u32, u16)) -> bool {
     let (block, offset) = place;
     let _pin = Pin::hold(rel, block);
-    state(rel, row.0, row.1) == State::At { block, offset }
-        && unsafe { with_tuple(rel, row, place, |_, _, _| ()) }.is_none()
+    state(rel, row.0, row.1) == State::At { block, offset } && with_tuple(rel, row, place, |_, _| ()).is_none()
 }
 
 pub enum Found {
@@ -226,14 +223,9 @@ pub enum Found {
 }
 
 /// The row's stub, made if there is none.
-pub unsafe fn get_or_create(
-    rel: pg_sys::Relation,
-    component: &Component,
-    at: &pg_sys::ItemPointerData,
-    cid: u32,
-) -> Found {
+pub fn get_or_create(rel: &Relation, component: &Component, at: &pg_sys::ItemPointerData, cid: u32) -> Found {
     if let Some(origin) = &component.origin {
-        let mine = pg_sys::TransactionIdIsCurrentTransactionId(pg_sys::TransactionId::from(origin.xid));
+        let mine = xid::is_current(pg_sys::TransactionId::from(origin.xid));
         if mine && origin.cmin >= cid {
             return Found::Invisible;
         }
@@ -258,27 +250,9 @@ pub unsafe fn get_or_create(
 
 /// Inserts a stub and enters it; returns its place. Losing against another backend leaves an inert tuple that the next
 /// flush drops, as a crash does.
-unsafe fn create(rel: pg_sys::Relation, row: Row, at: &pg_sys::ItemPointerData) -> Option<(u32, u16)> {
-    let mut context = pgrx::PgMemoryContexts::new("amax stub");
-    let old = pg_sys::MemoryContextSwitchTo(context.value());
-    let mut tuple = form(rel, row, at);
-    space::for_tuple(rel, tuple.t_len as usize);
-    let guard = InHeap::enter();
-    let kind = Posing::of(rel, tuple.t_len as usize);
-    // Frozen: every snapshot that sees the row must see that it has not been changed yet.
-    let options = pg_sys::HEAP_INSERT_FROZEN | pg_sys::HEAP_INSERT_NO_LOGICAL;
-    let cid = pg_sys::GetCurrentCommandId(true);
-    pg_sys::heap_insert(rel, &mut tuple, cid, options as i32, std::ptr::null_mut());
-    drop(guard);
-    // It is no row.
-    pg_sys::pgstat_count_heap_insert(rel, -1);
-    let (block, offset) = (tid_block(&tuple.t_self), tuple.t_self.ip_posid);
-    fault("stub_placed");
-    map::adopt(rel, block);
-    drop(kind);
-    fault("stub_adopted");
-    pg_sys::MemoryContextSwitchTo(old);
-    context.reset();
+fn create(rel: &Relation, row: Row, at: &pg_sys::ItemPointerData) -> Option<(u32, u16)> {
+    let context = Context::new("amax stub");
+    let (block, offset) = context.within(|| insert(rel, form::stub(rel, row, key(tid_block(at), at.ip_posid))));
     // From here on our pin keeps the page from being flushed. If it was before, the stub may be gone: the caller tries
     // again.
     let pin = Pin::read(rel, block);
@@ -293,99 +267,37 @@ unsafe fn create(rel: pg_sys::Relation, row: Row, at: &pg_sys::ItemPointerData) 
     entered.then_some((block, offset))
 }
 
-/// While one of these lives, a relation poses as one of another kind. A materialized view's rows are not checked for
-/// SSI: a stub is no row that anybody has missed, and who only locks one writes nothing. Those of a TOAST table stay as
-/// they are if they are wide: moving attributes out of line would form the tuple anew, without the row's key.
-struct Posing(pg_sys::Relation, std::ffi::c_char);
-
-impl Posing {
-    unsafe fn of(rel: pg_sys::Relation, width: usize) -> Posing {
-        let pose = if width > WIDE {
-            pg_sys::RELKIND_TOASTVALUE
-        } else {
-            pg_sys::RELKIND_MATVIEW
-        };
-        let kind = &mut (*(*rel).rd_rel).relkind;
-        Posing(rel, std::mem::replace(kind, pose as _))
-    }
-}
-
-impl Drop for Posing {
-    fn drop(&mut self) {
-        unsafe { (*(*self.0).rd_rel).relkind = self.1 }
-    }
-}
-
-/// Beyond this heap would toast a tuple (heaptoast.h: TOAST_TUPLE_THRESHOLD).
-const WIDE: usize = 2032;
-
-/// A heap tuple with the row's key columns (those heap's locks and replica identities look at), all others NULL, and
-/// the row's own key in front of the attributes. What is wide is compressed: heap then takes the key for changed by
-/// every UPDATE, which may make it wait for a lock of the key in vain.
-unsafe fn form(rel: pg_sys::Relation, row: Row, at: &pg_sys::ItemPointerData) -> pg_sys::HeapTupleData {
-    let desc = (*rel).rd_att;
-    let natts = (*desc).natts as usize;
-    let mut values = vec![pg_sys::Datum::null(); natts];
-    let mut isnull = vec![true; natts];
-    let member = |i: usize| i as i32 + 1 - pg_sys::FirstLowInvalidHeapAttributeNumber;
-    use pg_sys::IndexAttrBitmapKind::*;
-    let keys = [INDEX_ATTR_BITMAP_KEY, INDEX_ATTR_BITMAP_IDENTITY_KEY]
-        .map(|kind| pg_sys::RelationGetIndexAttrBitmap(rel, kind));
-    // The old row that logical decoding shows under REPLICA IDENTITY FULL.
-    let all = is_logically_logged(rel) && (*(*rel).rd_rel).relreplident as u8 == pg_sys::REPLICA_IDENTITY_FULL;
-    for i in 0..natts {
-        if all || keys.iter().any(|&k| pg_sys::bms_is_member(member(i), k)) {
-            (values[i], isnull[i]) = row.attribute(desc, i);
-        }
-    }
-    let mut plain = pg_sys::heap_form_tuple(desc, values.as_mut_ptr(), isnull.as_mut_ptr());
-    if (*plain).t_len as usize + KEY_BYTES > WIDE {
-        for i in (0..natts).filter(|&i| !isnull[i] && (*attribute(desc, i)).attlen == -1) {
-            let compressed = pg_sys::toast_compress_datum(values[i], 0);
-            if !compressed.is_null() {
-                values[i] = compressed;
-            }
-        }
-        plain = pg_sys::heap_form_tuple(desc, values.as_mut_ptr(), isnull.as_mut_ptr());
-        // Keys that do not fit a page together are left out, the widest first, but for those that are logged:
-        // `stub_keys` looks them up.
-        let logged = |i: usize| is_logically_logged(rel) && (all || pg_sys::bms_is_member(member(i), keys[1]));
-        while (*plain).t_len as usize + KEY_BYTES > MOST {
-            let width = |i: usize| pg_sys::toast_datum_size(values[i]);
-            let wide = |&i: &usize| !isnull[i] && (*attribute(desc, i)).attlen == -1 && !logged(i);
-            let Some(widest) = (0..natts).filter(wide).max_by_key(|&i| width(i)) else {
-                break;
-            };
-            isnull[widest] = true;
-            plain = pg_sys::heap_form_tuple(desc, values.as_mut_ptr(), isnull.as_mut_ptr());
-        }
-    }
-    let (len, hoff) = ((*plain).t_len as usize, (*(*plain).t_data).t_hoff as usize);
-    let data = pg_sys::palloc0(len + KEY_BYTES) as *mut u8;
-    let from = (*plain).t_data as *const u8;
-    std::ptr::copy_nonoverlapping(from, data, hoff);
-    std::ptr::copy_nonoverlapping(from.add(hoff), data.add(hoff + KEY_BYTES), len - hoff);
-    std::ptr::write_unaligned(data.add(hoff) as *mut u64, key(tid_block(at), at.ip_posid));
-    let header = data as pg_sys::HeapTupleHeader;
-    (*header).t_hoff = (hoff + KEY_BYTES) as u8;
-    (*header).t_infomask2 |= STUB;
-    let mut t_self = pg_sys::ItemPointerData::default();
-    set_tid(&mut t_self, pg_sys::InvalidBlockNumber, 0);
-    pg_sys::HeapTupleData {
-        t_len: (len + KEY_BYTES) as u32,
-        t_self,
-        t_tableOid: (*rel).rd_id,
-        t_data: header,
-    }
+/// Puts a stub on a row page; returns its place.
+fn insert(rel: &Relation, mut stub: Tuple) -> (u32, u16) {
+    space::for_tuple(rel, stub.len());
+    let guard = Physical::enter();
+    // A stub is no row that anybody has missed, and who only locks one writes nothing. Moving attributes of a wide one
+    // out of line would form the tuple anew, without the row's key.
+    let kind = if stub.len() > form::WIDE {
+        AsKind::toast_table(rel)
+    } else {
+        AsKind::materialized_view(rel)
+    };
+    // Frozen: every snapshot that sees the row must see that it has not been changed yet.
+    insert_frozen(rel, &mut stub);
+    drop(guard);
+    // It is no row.
+    count_inserts(rel, -1);
+    let (block, offset) = (tid_block(stub.tid()), stub.tid().ip_posid);
+    fault("stub_placed");
+    map::adopt(rel, block);
+    drop(kind);
+    fault("stub_adopted");
+    (block, offset)
 }
 
 /// Whether the row's stub is (still) at this place.
-pub fn is_at(rel: pg_sys::Relation, at: &pg_sys::ItemPointerData, block: u32, offset: u16) -> bool {
+pub fn is_at(rel: &Relation, at: &pg_sys::ItemPointerData, block: u32, offset: u16) -> bool {
     state(rel, tid_block(at), at.ip_posid) == State::At { block, offset }
 }
 
 /// A flush drops the stub at `place`, on a page it has sealed: the row is as if nobody had ever touched it.
-pub fn release(rel: pg_sys::Relation, row: Key, place: (u32, u16)) {
+pub fn release(rel: &Relation, row: Key, place: (u32, u16)) {
     let (v, offset) = (tid::block(row), tid::offset(row));
     replace(
         rel,
@@ -401,25 +313,25 @@ pub fn release(rel: pg_sys::Relation, row: Key, place: (u32, u16)) {
 
 /// Takes idle stubs off their page, under its cleanup lock: rows whose stubs were only locked, or whose changes were
 /// rolled back. Nobody can be about to use them: that takes a pin.
-pub unsafe fn take_off(rel: pg_sys::Relation, pin: &Pin, idle: &[(Key, u16)]) {
+pub fn take_off(rel: &Relation, lock: &Lock, idle: &[(Key, u16)]) {
     // The row first: a stub that is gone while its entry is there means that the row is dead.
     for &(row, offset) in idle {
-        release(rel, row, (pin.block(), offset));
+        release(rel, row, (lock.block(), offset));
     }
     fault("vacuum_released");
     let mut change = Change::begin(rel);
-    let handle = change.borrowed(pin.buffer());
-    let page = change.raw(handle);
+    let handle = change.borrowed(lock);
+    let mut page = change.whole(handle);
     for &(_, offset) in idle {
-        rowpage::set_unused(page, offset);
+        page.set_unused(offset);
     }
-    pg_sys::PageTruncateLinePointerArray(page);
-    rowpage::free_space_to_lowest(page);
+    page.truncate_line_pointers();
+    rowpage::free_space_to_lowest(&mut page);
     change.commit();
 }
 
 /// Empties the entries of a block whose component goes: its rows are nobody's, their stubs inert tuples.
-pub fn forget(rel: pg_sys::Relation, v: u32) {
+pub fn forget(rel: &Relation, v: u32) {
     let Some(block) = directory_page(rel, v) else {
         return;
     };
@@ -434,7 +346,7 @@ pub fn forget(rel: pg_sys::Relation, v: u32) {
 }
 
 /// The entries in use of the directory page for blocks `group * 4` and following, ascending.
-fn entries_of_group(rel: pg_sys::Relation, group: u32) -> Vec<(Key, State)> {
+fn entries_of_group(rel: &Relation, group: u32) -> Vec<(Key, State)> {
     let Some(block) = directory_page(rel, group * BLOCKS_PER_PAGE) else {
         return Vec::new();
     };
@@ -455,7 +367,7 @@ fn entries_of_group(rel: pg_sys::Relation, group: u32) -> Vec<(Key, State)> {
 }
 
 /// All entries in use, a directory page at a time.
-pub fn entries(rel: pg_sys::Relation) -> impl Iterator<Item = Vec<(Key, State)>> {
+pub fn entries(rel: &Relation) -> impl Iterator<Item = Vec<(Key, State)>> {
     groups(rel).map(move |group| {
         crate::memory::check_for_interrupts();
         entries_of_group(rel, group)
@@ -473,7 +385,7 @@ pub struct DeadRows {
 
 /// Marks rows dead whose stubs have been pruned. VACUUM runs this after pruning and before any dead line pointer may be
 /// used again.
-pub unsafe fn mark_dead(rel: pg_sys::Relation) -> DeadRows {
+pub fn mark_dead(rel: &Relation) -> DeadRows {
     let mut dead = DeadRows::default();
     for (row, state) in entries(rel).flatten() {
         let (v, offset) = (tid::block(row), tid::offset(row));
@@ -497,12 +409,12 @@ pub unsafe fn mark_dead(rel: pg_sys::Relation) -> DeadRows {
 }
 
 /// Notes that no index entry leads to these dead rows any more.
-pub fn mark_gone(rel: pg_sys::Relation, rows: &[Key]) {
+pub fn mark_gone(rel: &Relation, rows: &[Key]) {
     set_all(rel, rows, State::Dead, State::Gone);
 }
 
 /// Sets entries from one state to another; ascending keys.
-fn set_all(rel: pg_sys::Relation, rows: &[Key], from: State, to: State) {
+fn set_all(rel: &Relation, rows: &[Key], from: State, to: State) {
     for rows in rows.chunk_by(|a, b| group_of(*a) == group_of(*b)) {
         let Some(block) = directory_page(rel, tid::block(rows[0])) else {
             continue;
@@ -521,7 +433,7 @@ fn set_all(rel: pg_sys::Relation, rows: &[Key], from: State, to: State) {
 }
 
 /// Takes back the marks of rows that a merge left out of the component, now that nobody reads the merge's inputs.
-pub fn sweep(rel: pg_sys::Relation, component: &Component) {
+pub fn sweep(rel: &Relation, component: &Component) {
     let mut swept = Vec::new();
     for entries in entries(rel) {
         let gone = entries
@@ -530,15 +442,14 @@ pub fn sweep(rel: pg_sys::Relation, component: &Component) {
         swept.extend(gone.map(|(row, _)| row));
     }
     swept.retain(|&row| {
-        let mut at = pg_sys::ItemPointerData::default();
-        set_tid(&mut at, tid::block(row), tid::offset(row));
+        let at = new_tid(tid::block(row), tid::offset(row));
         super::lookup::row(rel, component, &at).is_none()
     });
     set_all(rel, &swept, State::Gone, State::None);
 }
 
 /// The directory's pages, as far as there are any.
-pub fn groups(rel: pg_sys::Relation) -> Range<u32> {
+pub fn groups(rel: &Relation) -> Range<u32> {
     0..meta::logical_blocks(rel).div_ceil(BLOCKS_PER_PAGE)
 }
 
@@ -549,7 +460,7 @@ pub fn group_of(row: Key) -> u32 {
 
 /// Takes pages without an entry out of the directory, of those given; who was about to read one finds it empty, who was
 /// about to write to one sees that it is no longer there. To be retired by the caller.
-pub fn take_out_empty_pages(rel: pg_sys::Relation, groups: impl IntoIterator<Item = u32>) -> Vec<Extent> {
+pub fn take_out_empty_pages(rel: &Relation, groups: impl IntoIterator<Item = u32>) -> Vec<Extent> {
     let mut taken = Vec::new();
     for group in groups {
         crate::memory::check_for_interrupts();

@@ -4,96 +4,73 @@
 
 use super::row::Row;
 use super::stub;
+use crate::disguise::keys::Keys;
 use crate::heap::settled::settled;
-use crate::heap::tuple::update_xid;
-use crate::pg::relation::rel_name;
-use crate::storage::buffer::Pin;
+use crate::pg::tupdesc::Attribute;
+use crate::pg::{Lock, Pin, Relation, Slot, Tuple, xid};
 use crate::storage::rowpage::{heap_tuple, tid_block};
-use crate::types::attribute;
 use pg_sys::IndexAttrBitmapKind::{INDEX_ATTR_BITMAP_IDENTITY_KEY, INDEX_ATTR_BITMAP_KEY};
 use pgrx::pg_sys;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 
-/// While one of these lives, heap_update() finds the row's key changed if and only if it is.
-pub struct Posed {
-    rel: pg_sys::Relation,
-    keys: *mut pg_sys::Bitmapset,
-    posed: *mut pg_sys::Bitmapset,
-}
-
-/// `new` is the version to be, `row` the columnar row whose stub is at `place`. None when the stub lacks nothing.
-pub unsafe fn pose(
-    rel: pg_sys::Relation,
+/// Has heap_update() find the row's key changed if and only if it is, while the result lives. `new` is the version to
+/// be, `row` the columnar row whose stub is at `place`. None when the stub lacks nothing.
+pub fn pose<'a>(
+    rel: &'a Relation,
     tid: &pg_sys::ItemPointerData,
     place: &pg_sys::ItemPointerData,
-    new: *mut pg_sys::TupleTableSlot,
+    new: &Slot,
     row: impl FnOnce() -> Row,
-) -> Option<Posed> {
-    let mut posed = pg_sys::RelationGetIndexAttrBitmap(rel, INDEX_ATTR_BITMAP_KEY);
-    let lacking = lacking(rel, tid, place, row, |at| pg_sys::bms_is_member(member(at), posed));
+) -> Option<Keys<'a>> {
+    let mut keys = rel.index_attributes(INDEX_ATTR_BITMAP_KEY);
+    let lacking = lacking(rel, tid, place, row, |at| keys.has(at));
     if lacking.is_empty() {
-        pg_sys::bms_free(posed);
         return None;
-    }
-    let natts = (*(*rel).rd_att).natts;
-    if i32::from((*new).tts_nvalid) < natts {
-        pg_sys::slot_getsomeattrs_int(new, natts);
     }
     let mut changed = false;
     for (at, old) in lacking {
-        posed = pg_sys::bms_del_member(posed, member(at));
-        let att = attribute((*rel).rd_att, at);
-        let (value, null) = (*(*new).tts_values.add(at), *(*new).tts_isnull.add(at));
-        changed |= null || !pg_sys::datum_image_eq(value, old, (*att).attbyval, (*att).attlen.into());
+        keys.remove(at);
+        let (value, null) = new.value(at);
+        // SAFETY: two values of that attribute.
+        changed |= null || unsafe { !values_equal(value, old, rel.desc().attribute(at)) };
     }
     if changed {
-        // Attribute 0, the whole row, always counts as changed (HeapDetermineColumnsInfo()).
-        posed = pg_sys::bms_add_member(posed, -pg_sys::FirstLowInvalidHeapAttributeNumber);
+        keys.add_whole_row();
     }
-    let keys = std::mem::replace(&mut (*rel).rd_keyattr, posed);
-    Some(Posed { rel, keys, posed })
+    Some(Keys::replace(rel, keys))
 }
 
-impl Drop for Posed {
-    fn drop(&mut self) {
-        // Otherwise the relcache entry was rebuilt meanwhile, and ours freed with the old one.
-        unsafe {
-            if (*self.rel).rd_keyattr == self.posed {
-                (*self.rel).rd_keyattr = self.keys;
-            }
-        }
-    }
-}
-
-fn member(at: usize) -> i32 {
-    at as i32 + 1 - pg_sys::FirstLowInvalidHeapAttributeNumber
+/// # Safety
+/// Both are values of the attribute.
+unsafe fn values_equal(a: pg_sys::Datum, b: pg_sys::Datum, att: &Attribute) -> bool {
+    // SAFETY: as the caller promises.
+    unsafe { pg_sys::datum_image_eq(a, b, att.attbyval, att.attlen.into()) }
 }
 
 /// Whether the stub lacks what is logged of the old row. The table is logically logged.
-pub unsafe fn lacks_identity(
-    rel: pg_sys::Relation,
+pub fn lacks_identity(
+    rel: &Relation,
     tid: &pg_sys::ItemPointerData,
     place: &pg_sys::ItemPointerData,
     row: impl FnOnce() -> Row,
 ) -> bool {
-    let full = (*(*rel).rd_rel).relreplident as u8 == pg_sys::REPLICA_IDENTITY_FULL;
-    let identity = pg_sys::RelationGetIndexAttrBitmap(rel, INDEX_ATTR_BITMAP_IDENTITY_KEY);
-    let logged = |at| full || pg_sys::bms_is_member(member(at), identity);
+    let identity = rel.index_attributes(INDEX_ATTR_BITMAP_IDENTITY_KEY);
+    let logged = |at| rel.has_full_identity() || identity.has(at);
     !lacking(rel, tid, place, row, logged).is_empty()
 }
 
 /// Takes such a stub away, so that a new one is made. False when the row cannot be changed anyway: heap
 /// says why.
-pub unsafe fn renew(rel: pg_sys::Relation, pin: &Pin, offset: u16) -> bool {
-    let oldest_xmin = pg_sys::GetOldestNonRemovableTransactionId(rel);
-    if let Some(_lock) = pin.try_cleanup() {
+pub fn renew(rel: &Relation, pin: &Pin, offset: u16) -> bool {
+    let oldest_xmin = xid::oldest_xmin(rel);
+    if let Some(lock) = pin.try_cleanup() {
         let Some(mut stub) = heap_tuple(rel, pin, offset) else {
             return true;
         };
-        if settled(&mut stub, pin, oldest_xmin) {
+        if settled(&mut stub, &lock, oldest_xmin) {
             let row = stub::key_of(&stub).expect("looked at under the same pin");
-            stub::take_off(rel, pin, &[(row, offset)]);
+            stub::take_off(rel, &lock, &[(row, offset)]);
             return true;
         }
     }
@@ -102,12 +79,9 @@ pub unsafe fn renew(rel: pg_sys::Relation, pin: &Pin, offset: u16) -> bool {
         return true;
     };
     use pg_sys::HTSV_Result::*;
-    let in_use = match pg_sys::HeapTupleSatisfiesVacuum(&mut stub, oldest_xmin, pin.buffer()) {
+    let in_use = match stub.fate(oldest_xmin, pin.buffer()) {
         HEAPTUPLE_LIVE => true,
-        HEAPTUPLE_DELETE_IN_PROGRESS => {
-            let xid = update_xid(stub.t_data);
-            !pg_sys::TransactionIdIsCurrentTransactionId(xid)
-        }
+        HEAPTUPLE_DELETE_IN_PROGRESS => !xid::is_current(stub.header().update_xid()),
         _ => false,
     };
     if in_use {
@@ -115,7 +89,7 @@ pub unsafe fn renew(rel: pg_sys::Relation, pin: &Pin, offset: u16) -> bool {
             PgSqlErrorCode::ERRCODE_OBJECT_IN_USE,
             format!(
                 "row of relation \"{}\" is locked since before its replica identity was set",
-                rel_name(rel)
+                rel.name()
             ),
             "",
         )
@@ -126,23 +100,20 @@ pub unsafe fn renew(rel: pg_sys::Relation, pin: &Pin, offset: u16) -> bool {
 }
 
 /// Those of the columns (from 0) that are NULL in the stub but not in its row, with their values.
-unsafe fn lacking(
-    rel: pg_sys::Relation,
+fn lacking(
+    rel: &Relation,
     tid: &pg_sys::ItemPointerData,
     place: &pg_sys::ItemPointerData,
     row: impl FnOnce() -> Row,
     wanted: impl Fn(usize) -> bool,
 ) -> Vec<(usize, pg_sys::Datum)> {
-    let desc = (*rel).rd_att;
-    let null = |tuple: &mut pg_sys::HeapTupleData| {
-        let wanted = (0..(*desc).natts as usize).filter(|&at| wanted(at));
-        wanted
-            .filter(|&at| pg_sys::heap_attisnull(tuple, at as i32 + 1, desc))
-            .collect()
+    let desc = rel.desc();
+    let nulls = |tuple: &mut Tuple, _: &Lock| {
+        let wanted = (0..desc.natts()).filter(|&at| wanted(at));
+        wanted.filter(|&at| tuple.is_null(at, desc)).collect()
     };
     let stub = |at: &pg_sys::ItemPointerData| (tid_block(at), at.ip_posid);
-    let nulls: Vec<usize> =
-        stub::with_tuple(rel, stub(tid), stub(place), |tuple, _, _| null(tuple)).unwrap_or_default();
+    let nulls: Vec<usize> = stub::with_tuple(rel, stub(tid), stub(place), nulls).unwrap_or_default();
     if nulls.is_empty() {
         return Vec::new();
     }

@@ -1,9 +1,10 @@
 //! The system columns of a columnar row: who inserted it, and what its stub says.
 
 use super::origin;
-use super::pages::Borrowed;
 use super::row::Row;
 use super::stub::{self, State};
+use crate::pg::relation::Borrowed;
+use crate::pg::{Relation, Tuple};
 use crate::storage::rowpage;
 use amax_lsm::xids::FROZEN;
 use amax_lsm::{Origin, tid};
@@ -14,12 +15,10 @@ impl Row {
     pub fn system_columns(&self) -> System {
         let rel = Borrowed::open(self.leaf.relid);
         let (v, offset) = (tid::block(self.key()), tid::offset(self.key()));
-        let stub = match stub::state(rel.0, v, offset) {
-            State::At { block, offset: at } => unsafe {
-                stub::with_tuple(rel.0, (v, offset), (block, at), |tuple, _, _| {
-                    std::ptr::read(tuple.t_data)
-                })
-            },
+        let stub = match stub::state(&rel, v, offset) {
+            State::At { block, offset: at } => {
+                stub::with_tuple(&rel, (v, offset), (block, at), |tuple, _| tuple.header().copy())
+            }
             _ => None,
         };
         let inserted = match self.origin {
@@ -52,7 +51,7 @@ impl System {
     }
 
     /// Writes them to the header of a tuple formed of the row.
-    pub unsafe fn apply(&self, header: pg_sys::HeapTupleHeader) {
+    pub fn apply(&self, h: &mut pg_sys::HeapTupleHeaderData) {
         const XMAX_BITS: u16 = (pg_sys::HEAP_XMAX_INVALID
             | pg_sys::HEAP_XMAX_COMMITTED
             | pg_sys::HEAP_XMAX_IS_MULTI
@@ -60,7 +59,6 @@ impl System {
             | pg_sys::HEAP_XMAX_KEYSHR_LOCK
             | pg_sys::HEAP_XMAX_EXCL_LOCK
             | pg_sys::HEAP_COMBOCID) as u16;
-        let h = &mut *header;
         const COMMITTED: u32 = pg_sys::HEAP_XMIN_COMMITTED;
         const FROZEN_BITS: u32 = COMMITTED | pg_sys::HEAP_XMIN_INVALID;
         let (xmin, cmin, bits) = match self.inserted {
@@ -76,39 +74,39 @@ impl System {
         h.t_infomask = h.t_infomask & !XMAX_BITS | pg_sys::HEAP_XMAX_INVALID as u16;
         h.t_infomask2 &= pg_sys::HEAP_NATTS_MASK as u16;
         if let Some(stub) = &self.stub {
-            h.t_choice.t_heap.t_xmax = stub.t_choice.t_heap.t_xmax;
+            // SAFETY: a tuple on a page has transaction ids here.
+            let of_stub = unsafe { stub.t_choice.t_heap };
+            h.t_choice.t_heap.t_xmax = of_stub.t_xmax;
             h.t_infomask = h.t_infomask & !XMAX_BITS | stub.t_infomask & XMAX_BITS;
             h.t_infomask2 |= stub.t_infomask2 & pg_sys::HEAP_KEYS_UPDATED as u16;
             if stub.t_infomask & pg_sys::HEAP_XMAX_INVALID as u16 == 0 {
-                h.t_choice.t_heap.t_field3 = stub.t_choice.t_heap.t_field3;
+                h.t_choice.t_heap.t_field3 = of_stub.t_field3;
             }
             h.t_ctid = stub.t_ctid;
         }
     }
 }
 
-/// The row, which the slot holds, as a heap tuple for a rewrite, and its state for VACUUM. Its TID is that of its stub,
+/// The row, of which `tuple` was formed, as a heap tuple for a rewrite, and its state for VACUUM. Its TID is that of its stub,
 /// if it has one: update chains of row pages lead on from there.
-pub unsafe fn row_for_rewrite(
-    rel: pg_sys::Relation,
+pub fn row_for_rewrite<'a>(
+    rel: &Relation,
     row: Row,
-    slot: *mut pg_sys::TupleTableSlot,
+    mut tuple: Tuple<'a>,
     oldest_xmin: pg_sys::TransactionId,
-) -> (pg_sys::HeapTupleData, pg_sys::HTSV_Result::Type) {
+) -> (Tuple<'a>, pg_sys::HTSV_Result::Type) {
     use pg_sys::HTSV_Result::*;
     let (v, offset) = (tid::block(row.key()), tid::offset(row.key()));
-    let mut tuple = *pg_sys::ExecFetchSlotHeapTuple(slot, false, std::ptr::null_mut());
     let mut state = origin::vacuum_state(rel, &row.origin, oldest_xmin);
     match stub::state(rel, v, offset) {
-        State::None => (*tuple.t_data).t_ctid = tuple.t_self,
+        State::None => tuple.header_mut().t_ctid = *tuple.tid(),
         State::Dead | State::Gone => state = HEAPTUPLE_DEAD,
         State::At { block, offset: at } => {
-            rowpage::set_tid(&mut tuple.t_self, block, at);
+            tuple.set_tid(rowpage::new_tid(block, at));
             // The stub as it is once judged: an xmax that came to nothing is marked invalid by then. Without the mark
             // the rewrite module takes the row for updated, and drops it with its rolled-back successor.
-            let judged = stub::with_tuple(rel, (v, offset), (block, at), |stub, pin, _| {
-                let state = pg_sys::HeapTupleSatisfiesVacuum(stub, oldest_xmin, pin.buffer());
-                (state, std::ptr::read(stub.t_data))
+            let judged = stub::with_tuple(rel, (v, offset), (block, at), |stub, lock| {
+                (stub.fate(oldest_xmin, lock.buffer()), stub.header().copy())
             });
             let (of_stub, header) = match judged {
                 Some((state, header)) => (state, Some(header)),
@@ -121,7 +119,7 @@ pub unsafe fn row_for_rewrite(
                 stub: header,
                 ..row.system_columns()
             };
-            system.apply(tuple.t_data);
+            system.apply(tuple.header_mut());
         }
     }
     (tuple, state)

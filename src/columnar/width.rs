@@ -1,10 +1,10 @@
 //! Rows that a load or rewrite leaves to heap's functions, whatever their number: they say whether a page can hold such
 //! a row, once what can be is out of line; and what holds more than one leaf should, stays in row pages.
 
-use super::stub::KEY_BYTES;
+use super::form::KEY_BYTES;
 use crate::heap::tuple::MOST;
-use crate::pg::relation::is_logically_logged;
-use crate::types::attribute;
+use crate::pg::settings::own_maintenance_work_mem;
+use crate::pg::{Relation, Values};
 use pgrx::pg_sys;
 
 /// Attributes beyond this may be moved out of line (toast_tuple_find_biggest_attribute():
@@ -34,9 +34,9 @@ struct Attribute {
 }
 
 impl Attribute {
-    unsafe fn of(rel: pg_sys::Relation, at: usize) -> Attribute {
-        let att = &*attribute((*rel).rd_att, at);
-        let toasts = (*(*rel).rd_rel).reltoastrelid != pg_sys::InvalidOid;
+    fn of(rel: &Relation, at: usize) -> Attribute {
+        let att = rel.desc().attribute(at);
+        let toasts = rel.toast().is_some();
         Attribute {
             at,
             len: att.attlen,
@@ -51,39 +51,44 @@ impl Attribute {
     }
 
     /// Bytes of a value: what is out of line or compressed counts as what it stands for.
+    ///
+    /// # Safety
+    /// It is of the attribute's type.
     unsafe fn bytes(&self, value: pg_sys::Datum) -> usize {
-        match self.len {
-            -1 => {
-                let value = value.cast_mut_ptr::<pg_sys::varlena>();
-                let plain = pgrx::varlena::varatt_is_4b_u(value)
-                    || pgrx::varlena::varatt_is_1b(value) && !pgrx::varlena::varatt_is_1b_e(value);
-                if plain {
-                    pgrx::varlena::varsize_any(value)
-                } else {
-                    pg_sys::toast_raw_datum_size(pg_sys::Datum::from(value))
+        // SAFETY: as the caller promises.
+        unsafe {
+            match self.len {
+                -1 => {
+                    let value = value.cast_mut_ptr::<pg_sys::varlena>();
+                    let plain = pgrx::varlena::varatt_is_4b_u(value)
+                        || pgrx::varlena::varatt_is_1b(value) && !pgrx::varlena::varatt_is_1b_e(value);
+                    if plain {
+                        pgrx::varlena::varsize_any(value)
+                    } else {
+                        pg_sys::toast_raw_datum_size(pg_sys::Datum::from(value))
+                    }
                 }
+                -2 => std::ffi::CStr::from_ptr(value.cast_mut_ptr()).count_bytes() + 1,
+                len => len as usize,
             }
-            -2 => std::ffi::CStr::from_ptr(value.cast_mut_ptr()).count_bytes() + 1,
-            len => len as usize,
         }
     }
 }
 
 impl Width {
     /// Of rows that are heap's, or columnar ones that may become heap's.
-    pub unsafe fn of(rel: pg_sys::Relation) -> Width {
+    pub fn of(rel: &Relation) -> Width {
         Width::new(rel, MOST, true)
     }
 
     /// Of columnar rows whose stubs have to hold all of them; None if they need not. Logical decoding shows the old row
     /// from there, under REPLICA IDENTITY FULL.
-    pub unsafe fn of_whole_stubs(rel: pg_sys::Relation) -> Option<Width> {
-        let full = (*(*rel).rd_rel).relreplident as u8 == pg_sys::REPLICA_IDENTITY_FULL;
-        (full && is_logically_logged(rel)).then(|| Width::new(rel, MOST - KEY_BYTES, false))
+    pub fn of_whole_stubs(rel: &Relation) -> Option<Width> {
+        (rel.has_full_identity() && rel.is_logically_logged()).then(|| Width::new(rel, MOST - KEY_BYTES, false))
     }
 
-    unsafe fn new(rel: pg_sys::Relation, most: usize, move_out: bool) -> Width {
-        let natts = (*(*rel).rd_att).natts as usize;
+    fn new(rel: &Relation, most: usize, move_out: bool) -> Width {
+        let natts = rel.desc().natts();
         let of = |at| {
             let attribute = Attribute::of(rel, at);
             let moves = attribute.moves && move_out;
@@ -105,10 +110,14 @@ impl Width {
     }
 
     /// Whether the row belongs in a row page.
-    pub unsafe fn is_for_heap(&self, values: *const pg_sys::Datum, isnull: *const bool) -> bool {
+    pub fn is_for_heap(&self, row: Values) -> bool {
         let (mut bytes, mut tuple) = (0, header(self.attributes.len()));
-        for attribute in self.attributes.iter().filter(|a| !*isnull.add(a.at)) {
-            let own = attribute.bytes(*values.add(attribute.at));
+        for attribute in &self.attributes {
+            let Some(value) = row.get(attribute.at) else {
+                continue;
+            };
+            // SAFETY: a value of that attribute.
+            let own = unsafe { attribute.bytes(value) };
             bytes += own;
             // At most what heap makes of it: what can be moved leaves 18 bytes, or up to 24 if it is that short when
             // compressed.
@@ -127,12 +136,5 @@ fn header(natts: usize) -> usize {
 
 /// Bytes of rows that go to one leaf: [`MOST_BYTES`], or four times the memory for maintenance.
 pub fn most_bytes() -> usize {
-    // SAFETY: settings; nothing else changes them meanwhile.
-    let kilobytes = unsafe {
-        match pg_sys::autovacuum_work_mem {
-            own if own >= 0 && pg_sys::IsAutoVacuumWorkerProcess() => own,
-            _ => pg_sys::maintenance_work_mem,
-        }
-    };
-    MOST_BYTES.min(4 * 1024 * kilobytes as usize)
+    MOST_BYTES.min(4 * own_maintenance_work_mem())
 }

@@ -2,7 +2,8 @@
 
 use super::value::{Storage, from_datum, storages};
 use crate::options::Options;
-use crate::pg::relation::rel_name;
+use crate::pg::memory::Context;
+use crate::pg::{Relation, Values};
 use crate::storage::buffer::PAYLOAD;
 use crate::storage::{blob, manifest, space};
 use amax_format::{LeafBuilder, LeafOptions};
@@ -30,14 +31,7 @@ impl Leaves {
     }
 
     /// Writes a leaf. `keys` are the first and last of its rows, `xids` their transaction ids.
-    pub fn write(
-        &mut self,
-        rel: pg_sys::Relation,
-        keys: (Key, Key),
-        xids: &Xids,
-        mut aliases: Vec<(Key, u16)>,
-        image: &[u8],
-    ) {
+    pub fn write(&mut self, rel: &Relation, keys: (Key, Key), xids: &Xids, mut aliases: Vec<(Key, u16)>, image: &[u8]) {
         let image = self.write_bytes(rel, image);
         let rows = xids.len();
         let xids = LeafXids::store(xids, |bytes| self.write_bytes(rel, bytes));
@@ -61,7 +55,7 @@ impl Leaves {
         self.directory.leaves.push(entry);
     }
 
-    pub fn write_bytes(&mut self, rel: pg_sys::Relation, bytes: &[u8]) -> Blob {
+    pub fn write_bytes(&mut self, rel: &Relation, bytes: &[u8]) -> Blob {
         match &mut self.free {
             Some(free) => blob::write(rel, free, bytes),
             None => {
@@ -82,7 +76,7 @@ impl Leaves {
     /// pages, those not used and what a load adds to the reserve, and all pages of the component.
     pub fn finish(
         mut self,
-        rel: pg_sys::Relation,
+        rel: &Relation,
         blocks: RangeSet,
         origin: Option<Origin>,
     ) -> (Component, FreeSpace, Vec<Extent>) {
@@ -121,7 +115,7 @@ pub struct ComponentWriter {
     leaves: Leaves,
     blocks: RangeSet,
     rows: u64,
-    values: pgrx::PgMemoryContexts,
+    values: Context,
 }
 
 /// How a table with these options writes leaves.
@@ -138,10 +132,10 @@ pub fn leaf_options(options: &Options) -> LeafOptions {
 const GROWING: usize = 2;
 
 impl ComponentWriter {
-    pub unsafe fn new(rel: pg_sys::Relation, options: Options, free: Option<FreeSpace>) -> ComponentWriter {
+    pub fn new(rel: &Relation, options: Options, free: Option<FreeSpace>) -> ComponentWriter {
         ComponentWriter {
-            relid: (*rel).rd_id,
-            storages: storages((*rel).rd_att),
+            relid: rel.id(),
+            storages: storages(rel.desc()),
             options,
             builder: None,
             first: 0,
@@ -152,10 +146,7 @@ impl ComponentWriter {
             blocks: RangeSet::default(),
             rows: 0,
             // A load outlives the contexts its rows come in.
-            values: unsafe {
-                pgrx::PgMemoryContexts::TopMemoryContext
-                    .switch_to(|_| pgrx::PgMemoryContexts::new("amax values to write"))
-            },
+            values: Context::lasting("amax values to write"),
         }
     }
 
@@ -178,7 +169,7 @@ impl ComponentWriter {
 
     /// Whether there is memory for rows that take so much beside the leaf being built. If not, a line in the server's
     /// log says so.
-    pub fn has_room(&self, rel: pg_sys::Relation, bytes: usize) -> bool {
+    pub fn has_room(&self, rel: &Relation, bytes: usize) -> bool {
         let leaf = self.builder.as_ref().map_or(0, LeafBuilder::bytes);
         if bytes < amax_memory::SMALL {
             return true;
@@ -191,7 +182,7 @@ impl ComponentWriter {
                     PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY,
                     format!(
                         "rows of relation \"{}\" stay in their row page: out of memory",
-                        rel_name(rel)
+                        rel.name()
                     ),
                     format!("Failed on request of {} bytes.", error.bytes)
                 );
@@ -202,15 +193,8 @@ impl ComponentWriter {
     }
 
     /// Adds a row that transaction `xid` inserted. Keys ascend; all rows of a logical block end up in one leaf.
-    pub unsafe fn push(
-        &mut self,
-        rel: pg_sys::Relation,
-        key: Key,
-        xid: u32,
-        values: *const pg_sys::Datum,
-        isnull: *const bool,
-    ) {
-        debug_assert_eq!(self.relid, (*rel).rd_id);
+    pub fn push(&mut self, rel: &Relation, key: Key, xid: u32, values: Values) {
+        debug_assert_eq!(self.relid, rel.id());
         if self.leaf_is_full() && tid::block(key) != tid::block(self.last) {
             self.finish_leaf(rel);
         }
@@ -219,16 +203,16 @@ impl ComponentWriter {
             self.builder = Some(LeafBuilder::new(&schema, leaf_options(&self.options)));
             self.first = key;
         }
-        let old = pg_sys::MemoryContextSwitchTo(self.values.value());
-        let row: Vec<_> = self
-            .storages
-            .iter()
-            .enumerate()
-            .map(|(at, &storage)| from_datum(storage, *values.add(at), *isnull.add(at)))
-            .collect();
         let builder = self.builder.as_mut().expect("made above");
-        builder.push(key, &row).unwrap_or_else(|e| super::error::raise(e));
-        pg_sys::MemoryContextSwitchTo(old);
+        let value = |(at, &storage)| {
+            let value = values.get(at);
+            // SAFETY: a value of that attribute, which stays until the row has been pushed.
+            unsafe { from_datum(storage, value.unwrap_or(pg_sys::Datum::null()), value.is_none()) }
+        };
+        self.values.within(|| {
+            let row: Vec<_> = self.storages.iter().enumerate().map(value).collect();
+            builder.push(key, &row).unwrap_or_else(|e| super::error::raise(e));
+        });
         self.values.reset();
         self.last = key;
         self.xids.push(xid);
@@ -246,7 +230,7 @@ impl ComponentWriter {
     }
 
     /// Writes the leaf being built.
-    pub fn finish_leaf(&mut self, rel: pg_sys::Relation) {
+    pub fn finish_leaf(&mut self, rel: &Relation) {
         let Some(builder) = self.builder.take() else {
             return;
         };
@@ -258,7 +242,7 @@ impl ComponentWriter {
     }
 
     /// Writes what is left; see [`Leaves::finish`].
-    pub fn finish(mut self, rel: pg_sys::Relation, origin: Option<Origin>) -> (Component, FreeSpace, Vec<Extent>) {
+    pub fn finish(mut self, rel: &Relation, origin: Option<Origin>) -> (Component, FreeSpace, Vec<Extent>) {
         self.finish_leaf(rel);
         self.leaves.finish(rel, self.blocks, origin)
     }

@@ -1,4 +1,9 @@
-//! Heap's tuples on our row pages. See README.md.
+//! Heap's tuples on our row pages, and its functions on them. See README.md.
 
+#![deny(unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
+
+pub mod freeze;
+pub mod prune;
 pub mod settled;
+pub mod toast;
 pub mod tuple;

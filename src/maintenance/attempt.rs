@@ -1,18 +1,14 @@
 //! Maintenance that may fail, for want of space or memory, and then has changed nothing.
 
+use crate::pg::Relation;
 use crate::storage::space::{self, DISK_FULL};
 use crate::storage::{hand, manifest};
 use crate::subtransaction::{Caught, catch};
-use pgrx::pg_sys;
 use pgrx::prelude::*;
 
 /// Runs `f`. If it fails with one of these errors, pages that it has taken and not published are free again. The caller
 /// holds the maintenance lock. See [`catch`] for what `f` may do.
-pub unsafe fn attempt<R>(
-    rel: pg_sys::Relation,
-    codes: &'static [PgSqlErrorCode],
-    f: impl FnOnce() -> R,
-) -> Result<R, Caught> {
+pub fn attempt<R>(rel: &Relation, codes: &'static [PgSqlErrorCode], f: impl FnOnce() -> R) -> Result<R, Caught> {
     hand::begin();
     let result = catch(codes, f);
     let left = hand::end();
@@ -28,7 +24,7 @@ pub unsafe fn attempt<R>(
 
 /// Appends what the reserve lacks, and what stubs need of the maps of free space and visibility, if files can grow. The
 /// caller holds the maintenance lock.
-pub unsafe fn fill_reserve(rel: pg_sys::Relation) {
+pub fn fill_reserve(rel: &Relation) {
     if manifest::current(rel).components.is_empty() {
         return;
     }

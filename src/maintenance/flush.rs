@@ -8,12 +8,15 @@
 
 use crate::columnar::{Width, stub, write::ComponentWriter};
 use crate::heap::settled::settled;
-use crate::heap::tuple::raw_xmin;
 use crate::options::Options;
-use crate::storage::buffer::{Change, Pin};
+use crate::pg::memory::Context;
+use crate::pg::snapshot::widen_predicate_locks;
+use crate::pg::vacuum::delay_point;
+use crate::pg::values::Row;
+use crate::pg::{Lock, Pin, Relation};
+use crate::storage::buffer::Change;
 use crate::storage::rowpage::{self, Item, heap_tuple};
 use crate::storage::{manifest, map, meta, space};
-use crate::types::attribute;
 use amax_lsm::{Key, RetiredPages, tid};
 use pgrx::pg_sys;
 
@@ -44,7 +47,7 @@ struct Page {
 
 /// Flushes the relation's settled pages whose rows are no more than `most` bytes. The caller holds the maintenance lock
 /// and has pruned what it could.
-pub unsafe fn flush(rel: pg_sys::Relation, oldest_xmin: pg_sys::TransactionId, most: usize) -> Flushed {
+pub fn flush(rel: &Relation, oldest_xmin: pg_sys::TransactionId, most: usize) -> Flushed {
     let current = manifest::current(rel);
     let options = Options::of(rel);
     let unowned = current.unowned(meta::logical_blocks(rel));
@@ -62,18 +65,11 @@ pub unsafe fn flush(rel: pg_sys::Relation, oldest_xmin: pg_sys::TransactionId, m
     }
     super::fault("flush_chosen");
     let mut writer = ComponentWriter::new(rel, options, Some(manifest::take_free(rel, space::kept)));
-    let mut context = pgrx::PgMemoryContexts::new("amax flush page");
+    let mut context = Context::new("amax flush page");
     let mut pages = Vec::new();
     for (v, p) in candidates {
-        pg_sys::vacuum_delay_point(
-            #[cfg(feature = "pg18")]
-            false,
-        );
-        let old = pg_sys::MemoryContextSwitchTo(context.value());
-        if let Some(page) = write_page(rel, &mut writer, v, p, oldest_xmin, most) {
-            pages.push(page);
-        }
-        pg_sys::MemoryContextSwitchTo(old);
+        delay_point();
+        pages.extend(context.within(|| write_page(rel, &mut writer, v, p, oldest_xmin, most)));
         context.reset();
     }
     // What takes much memory comes before pages are sealed.
@@ -92,7 +88,7 @@ pub unsafe fn flush(rel: pg_sys::Relation, oldest_xmin: pg_sys::TransactionId, m
     }
     super::fault("flush_sealed");
     // Predicate locks on physical TIDs become one on the relation, which writers of columnar rows run into.
-    pg_sys::TransferPredicateLocksToHeapRelation(rel);
+    widen_predicate_locks(rel);
     let (mut component, left, component_pages) = writer.finish(rel, None);
     component.rows = flushed.rows;
     super::fault("flush_written");
@@ -112,8 +108,8 @@ pub unsafe fn flush(rel: pg_sys::Relation, oldest_xmin: pg_sys::TransactionId, m
 }
 
 /// Writes the rows of a settled page.
-unsafe fn write_page(
-    rel: pg_sys::Relation,
+fn write_page(
+    rel: &Relation,
     writer: &mut ComponentWriter,
     v: u32,
     p: u32,
@@ -122,29 +118,24 @@ unsafe fn write_page(
 ) -> Option<Page> {
     let pin = Pin::read(rel, p);
     let (page, offsets) = {
-        let _lock = pin.share();
+        let lock = pin.share();
         if rowpage::is_sealed(pin.page()) {
             None
         } else {
-            examine(rel, &pin, v, p, oldest_xmin)
+            examine(rel, &pin, &lock, v, oldest_xmin)
         }
     }
-    .or_else(|| recover(rel, &pin, v, p, oldest_xmin))?;
+    .or_else(|| recover(rel, &pin, v, oldest_xmin))?;
     let bytes = bytes_out_of_line(rel, &pin, &offsets)?;
     if bytes > most || !writer.has_room(rel, shredding(bytes)) {
         return None;
     }
-    let desc = (*rel).rd_att;
-    let natts = (*desc).natts as usize;
-    let mut values = vec![pg_sys::Datum::null(); natts];
-    let mut isnull = vec![true; natts];
+    let mut values = Row::new(rel.desc().natts());
     for offset in offsets {
         // Settled rows may be locked or deleted from here on; their attributes stay, and sealing looks again.
         let mut tuple = heap_tuple(rel, &pin, offset)?;
-        pg_sys::heap_deform_tuple(&mut tuple, desc, values.as_mut_ptr(), isnull.as_mut_ptr());
-        let xid = raw_xmin(tuple.t_data).into_inner();
-        let key = tid::key(v, offset);
-        writer.push(rel, key, xid, values.as_ptr(), isnull.as_ptr());
+        let xid = tuple.header().xmin().into_inner();
+        writer.push(rel, tid::key(v, offset), xid, values.deform(&mut tuple, rel.desc()));
     }
     for &(alias, offset) in &page.aliases {
         writer.alias(v, alias, offset);
@@ -153,62 +144,50 @@ unsafe fn write_page(
 }
 
 /// What the rows hold out of line, decompressed; None if one of them does not fit the stub that it may need.
-unsafe fn bytes_out_of_line(rel: pg_sys::Relation, pin: &Pin, offsets: &[u16]) -> Option<usize> {
-    let desc = (*rel).rd_att;
-    let natts = (*desc).natts as usize;
-    let mut values = vec![pg_sys::Datum::null(); natts];
-    let mut isnull = vec![true; natts];
+fn bytes_out_of_line(rel: &Relation, pin: &Pin, offsets: &[u16]) -> Option<usize> {
+    let mut row = Row::new(rel.desc().natts());
     let of_stubs = Width::of_whole_stubs(rel);
     let mut bytes = 0;
     for &offset in offsets {
         let Some(mut tuple) = heap_tuple(rel, pin, offset) else {
             continue;
         };
-        let external = (*tuple.t_data).t_infomask & pg_sys::HEAP_HASEXTERNAL as u16 != 0;
+        let external = tuple.header().infomask() & pg_sys::HEAP_HASEXTERNAL as u16 != 0;
         if !external && of_stubs.is_none() {
             continue;
         }
-        pg_sys::heap_deform_tuple(&mut tuple, desc, values.as_mut_ptr(), isnull.as_mut_ptr());
-        if (of_stubs.as_ref()).is_some_and(|w| w.is_for_heap(values.as_ptr(), isnull.as_ptr())) {
+        let values = row.deform(&mut tuple, rel.desc());
+        if of_stubs.as_ref().is_some_and(|w| w.is_for_heap(values)) {
             return None;
         }
-        for at in (0..natts).filter(|&at| !isnull[at] && (*attribute(desc, at)).attlen == -1) {
-            bytes += pg_sys::toast_raw_datum_size(values[at]);
-        }
+        bytes += values.varying_bytes(rel.desc());
     }
     Some(bytes)
 }
 
 /// A page that an earlier flush sealed and never published: unsealed, it is a page like others.
-unsafe fn recover(
-    rel: pg_sys::Relation,
-    pin: &Pin,
-    v: u32,
-    p: u32,
-    oldest_xmin: pg_sys::TransactionId,
-) -> Option<(Page, Vec<u16>)> {
+fn recover(rel: &Relation, pin: &Pin, v: u32, oldest_xmin: pg_sys::TransactionId) -> Option<(Page, Vec<u16>)> {
     {
         let _lock = pin.share();
         if !rowpage::is_sealed(pin.page()) {
             return None;
         }
     }
-    super::unseal(rel, p);
-    let _lock = pin.share();
-    examine(rel, pin, v, p, oldest_xmin)
+    super::unseal(rel, pin.block());
+    examine(rel, pin, &pin.share(), v, oldest_xmin)
 }
 
 /// The page's rows if it is settled: what sealing needs to know, and the offsets of the rows.
-unsafe fn examine(
-    rel: pg_sys::Relation,
+fn examine(
+    rel: &Relation,
     pin: &Pin,
+    lock: &Lock,
     v: u32,
-    p: u32,
     oldest_xmin: pg_sys::TransactionId,
 ) -> Option<(Page, Vec<u16>)> {
     let mut page = Page {
         v,
-        p,
+        p: pin.block(),
         rows: 0,
         signature: 0,
         stubs: Vec::new(),
@@ -223,11 +202,10 @@ unsafe fn examine(
             Item::Redirect(to) => page.aliases.push((offset, to)),
             Item::Normal { .. } => {
                 let mut tuple = heap_tuple(rel, pin, offset)?;
-                if !settled(&mut tuple, pin, oldest_xmin) {
+                if !settled(&mut tuple, lock, oldest_xmin) {
                     return None;
                 }
-                let header = &*tuple.t_data;
-                signed.extend_from_slice(&header.t_choice.t_heap.t_xmin.into_inner().to_le_bytes());
+                signed.extend_from_slice(&tuple.header().stored_xmin().into_inner().to_le_bytes());
                 match stub::key_of(&tuple) {
                     Some(key) => page.stubs.push((key, offset)),
                     None => offsets.push(offset),
@@ -250,20 +228,20 @@ unsafe fn examine(
 }
 
 /// Seals the page if it is still what was written; its stubs' rows are as if never touched.
-unsafe fn seal(rel: pg_sys::Relation, page: &Page, oldest_xmin: pg_sys::TransactionId) -> bool {
+fn seal(rel: &Relation, page: &Page, oldest_xmin: pg_sys::TransactionId) -> bool {
     let pin = Pin::read(rel, page.p);
     {
-        let Some(_lock) = pin.try_cleanup() else {
+        let Some(lock) = pin.try_cleanup() else {
             return false;
         };
-        match examine(rel, &pin, page.v, page.p, oldest_xmin) {
+        match examine(rel, &pin, &lock, page.v, oldest_xmin) {
             Some((now, _)) if now.signature == page.signature => {}
             _ => return false,
         }
         super::fault("flush_sealing");
         let mut change = Change::begin(rel);
-        let handle = change.borrowed(pin.buffer());
-        rowpage::seal(change.raw(handle));
+        let handle = change.borrowed(&lock);
+        rowpage::seal(&mut change.whole(handle));
         change.commit();
     }
     super::fault("flush_page_sealed");

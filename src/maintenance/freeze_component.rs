@@ -2,13 +2,13 @@
 //! stay; the directory, which says where the ids are, is written anew.
 
 use crate::columnar::write::Leaves;
+use crate::pg::Relation;
 use crate::storage::{manifest, space};
 use amax_lsm::xids::precedes;
 use amax_lsm::{Component, Extent, LeafXids, RetiredPages};
-use pgrx::pg_sys;
 
 /// Freezes what is older than `limit`. The caller holds the maintenance lock, and has told standbys.
-pub fn freeze(rel: pg_sys::Relation, component: &Component, limit: u32) {
+pub fn freeze(rel: &Relation, component: &Component, limit: u32) {
     let old = manifest::directory(rel, component);
     let mut given_up: Vec<Extent> = component.directory.extents.clone();
     let mut leaves = Leaves::new(Some(manifest::take_free(rel, space::for_manifests)));

@@ -11,8 +11,11 @@ use super::{MaintenanceLock, flush, merge, reclaim};
 use crate::columnar::{most_bytes, stub};
 use crate::guc;
 use crate::options::Options;
-use crate::pg::relation::rel_name;
-use crate::storage::cache::file_id;
+use crate::pg::lock::{RelationLock, is_locked_by_us};
+use crate::pg::relation::Borrowed;
+use crate::pg::snapshot::Active;
+use crate::pg::vacuum;
+use crate::pg::{Relation, xid};
 use crate::storage::map::{self, Grown};
 use crate::storage::space::DISK_FULL;
 use crate::storage::{manifest, meta};
@@ -27,35 +30,30 @@ use std::time::{Duration, Instant};
 const LEAST: u64 = 64;
 
 /// Before our transaction commits, outside of any statement.
-pub unsafe fn at_commit() {
+pub fn at_commit() {
     for grown in map::take_grown() {
         // VACUUM flushes for itself.
-        let vacuum = (*pg_sys::MyProc).statusFlags & pg_sys::PROC_IN_VACUUM as u8 != 0;
-        if !guc::flush_inline() || vacuum || !looks(&grown, LEAST) {
+        if !guc::flush_inline() || vacuum::is_running() || !looks(&grown, LEAST) {
             continue;
         }
         // A savepoint that was rolled back, or PREPARE TRANSACTION, took our lock with it.
-        let lock = pg_sys::RowExclusiveLock as i32;
-        if !pg_sys::ConditionalLockRelationOid(grown.relid, lock) {
+        let Some(_lock) = RelationLock::try_take(grown.relid, pg_sys::RowExclusiveLock) else {
             continue;
+        };
+        if let Some(rel) = Borrowed::find(grown.relid)
+            && may_flush(&rel)
+            && rel.file() == grown.file
+            && is_due(&rel, &grown)
+        {
+            try_flush(&rel);
         }
-        let rel = pg_sys::RelationIdGetRelation(grown.relid);
-        if !rel.is_null() {
-            if may_flush(rel) && file_id(rel) == grown.file && is_due(rel, &grown) {
-                try_flush(rel);
-            }
-            pg_sys::RelationClose(rel);
-        }
-        pg_sys::UnlockRelationOid(grown.relid, lock);
     }
 }
 
 /// Not after changes to the table's columns that may yet be rolled back: others' rows would be written as if they were
 /// there.
-unsafe fn may_flush(rel: pg_sys::Relation) -> bool {
-    let temporary = (*(*rel).rd_rel).relpersistence == pg_sys::RELPERSISTENCE_TEMP as i8;
-    let changes = pg_sys::AccessExclusiveLock as i32;
-    !temporary && !pg_sys::CheckRelationLockedByMe(rel, changes, true)
+fn may_flush(rel: &Relation) -> bool {
+    !rel.is_temporary() && !is_locked_by_us(rel, pg_sys::AccessExclusiveLock)
 }
 
 /// Whether a transaction looks at a table of so many row pages. The more there are, the fewer look, so that a snapshot
@@ -65,7 +63,7 @@ fn looks(grown: &Grown, row_pages: u64) -> bool {
 }
 
 /// Whether it is worth a look: others have left many row pages.
-fn is_due(rel: pg_sys::Relation, grown: &Grown) -> bool {
+fn is_due(rel: &Relation, grown: &Grown) -> bool {
     let threshold = Options::of(rel).flush_threshold.max(0) as u64;
     let row_pages = manifest::current(rel).unowned(meta::logical_blocks(rel)).len();
     let of_others = row_pages.saturating_sub(grown.pages.into());
@@ -80,7 +78,7 @@ thread_local! {
 }
 
 /// The commit does not depend on it.
-unsafe fn try_flush(rel: pg_sys::Relation) {
+fn try_flush(rel: &Relation) {
     if RESTS_UNTIL.get().is_some_and(|end| Instant::now() < end) {
         return;
     }
@@ -95,15 +93,15 @@ unsafe fn try_flush(rel: pg_sys::Relation) {
             // The file was lengthened as far as it goes: that is for rows now.
             let _ = catch(CODES, || reclaim::give_to_rows(rel, u64::MAX));
         }
-        let message = format!("rows of relation \"{}\" stay in row pages", rel_name(rel));
+        let message = format!("rows of relation \"{}\" stay in row pages", rel.name());
         ereport!(LOG, cause.code, message, cause.message);
     }
 }
 
-unsafe fn flush_others(rel: pg_sys::Relation) {
+fn flush_others(rel: &Relation) {
     // For what is out of line, and to keep the pages that are read.
-    pg_sys::PushActiveSnapshot(pg_sys::GetTransactionSnapshot());
-    let oldest_xmin = pg_sys::GetOldestNonRemovableTransactionId(rel);
+    let _snapshot = Active::of_transaction();
+    let oldest_xmin = xid::oldest_xmin(rel);
     // Larger rows would keep the commit waiting.
     let most = Options::of(rel).leaf_bytes.min(most_bytes());
     let flushed = flush::flush(rel, oldest_xmin, most);
@@ -112,19 +110,15 @@ unsafe fn flush_others(rel: pg_sys::Relation) {
     manifest::stamp(rel);
     reclaim::give_to_rows(rel, flushed.pages + left_directory);
     fill_reserve(rel);
-    pg_sys::PopActiveSnapshot();
 }
 
 /// Unless a VACUUM or the like is under way: it has components and pages of the stub directory in hand that no snapshot
 /// keeps from being given up. Returns how many pages left the directory, now that these rows have no stubs.
-unsafe fn tidy_if_alone(rel: pg_sys::Relation, released: &[Key]) -> u64 {
-    let exclusive = pg_sys::ShareUpdateExclusiveLock as i32;
-    if !pg_sys::ConditionalLockRelation(rel, exclusive) {
+fn tidy_if_alone(rel: &Relation, released: &[Key]) -> u64 {
+    let Some(_lock) = RelationLock::try_take(rel.id(), pg_sys::ShareUpdateExclusiveLock) else {
         return 0;
-    }
+    };
     merge::merge_small(rel);
     let groups: BTreeSet<u32> = released.iter().map(|&row| stub::group_of(row)).collect();
-    let left_directory = reclaim::shrink_directory(rel, groups);
-    pg_sys::UnlockRelation(rel, exclusive);
-    left_directory
+    reclaim::shrink_directory(rel, groups)
 }

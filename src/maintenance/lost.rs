@@ -6,7 +6,7 @@
 //! refers to is free.
 
 use crate::pg::horizon::removable;
-use crate::storage::buffer::{Pin, physical_blocks};
+use crate::pg::{Pin, Relation, free_space, vacuum::delay_point, xid};
 use crate::storage::{census, manifest, map, meta};
 use amax_lsm::meta as layout;
 use amax_lsm::{Extent, Manifest, RangeSet, Suspects};
@@ -14,7 +14,7 @@ use pgrx::pg_sys;
 use std::collections::HashSet;
 
 /// Blocks that nobody has rows in and nobody will have: no index entry is right to lead there.
-pub unsafe fn failed_blocks(rel: pg_sys::Relation) -> RangeSet {
+pub fn failed_blocks(rel: &Relation) -> RangeSet {
     let current = manifest::current(rel);
     match &current.suspects {
         Some(suspects) if removable(rel, suspects.safexid) => nowhere(rel, suspects.blocks),
@@ -23,7 +23,7 @@ pub unsafe fn failed_blocks(rel: pg_sys::Relation) -> RangeSet {
 }
 
 /// Blocks below `blocks` that hold no rows and are not known to be void.
-pub fn nowhere(rel: pg_sys::Relation, blocks: u32) -> RangeSet {
+pub fn nowhere(rel: &Relation, blocks: u32) -> RangeSet {
     let mut nowhere = RangeSet::default();
     for v in manifest::current(rel).unowned(blocks).blocks() {
         if map::physical(rel, v).is_none() {
@@ -38,7 +38,7 @@ pub fn nowhere(rel: pg_sys::Relation, blocks: u32) -> RangeSet {
 
 /// Frees lost pages, notes that the blocks in `voided` have no index entries any more, and looks for new suspects. The
 /// caller holds the maintenance lock. Returns the pages freed.
-pub unsafe fn collect(rel: pg_sys::Relation, voided: &RangeSet) -> u64 {
+pub fn collect(rel: &Relation, voided: &RangeSet) -> u64 {
     let current = manifest::current(rel);
     let ripe = match &current.suspects {
         Some(suspects) if !removable(rel, suspects.safexid) => return 0,
@@ -47,7 +47,7 @@ pub unsafe fn collect(rel: pg_sys::Relation, voided: &RangeSet) -> u64 {
     // A census is right while the manifest stays; where loads change it all the time, a later VACUUM has more luck.
     for _ in 0..3 {
         let sequence = meta::read(rel, layout::sequence);
-        let pages = physical_blocks(rel);
+        let pages = rel.physical_blocks();
         let census = census::take(rel, &manifest::current(rel), pages);
         let is_lost = |&page: &u32| ripe.is_some_and(|s| s.pages.contains(page)) && is_ours(rel, page);
         let (mut lost, left): (Vec<u32>, Vec<u32>) = census.unknown().partition(is_lost);
@@ -75,13 +75,10 @@ pub unsafe fn collect(rel: pg_sys::Relation, voided: &RangeSet) -> u64 {
     0
 }
 
-unsafe fn suspects(rel: pg_sys::Relation, unknown: &[u32], voided: &RangeSet) -> Option<Suspects> {
+fn suspects(rel: &Relation, unknown: &[u32], voided: &RangeSet) -> Option<Suspects> {
     let mut pages = RangeSet::default();
     for &page in unknown {
-        pg_sys::vacuum_delay_point(
-            #[cfg(feature = "pg18")]
-            false,
-        );
+        delay_point();
         if is_ours(rel, page) {
             pages.insert(page, page + 1);
         }
@@ -89,7 +86,7 @@ unsafe fn suspects(rel: pg_sys::Relation, unknown: &[u32], voided: &RangeSet) ->
     let blocks = meta::logical_blocks(rel);
     let failed = nowhere(rel, blocks).difference(voided);
     (!pages.is_empty() || !failed.is_empty()).then(|| Suspects {
-        safexid: pg_sys::ReadNextFullTransactionId().value,
+        safexid: xid::next_full(),
         pages,
         blocks,
     })
@@ -97,20 +94,20 @@ unsafe fn suspects(rel: pg_sys::Relation, unknown: &[u32], voided: &RangeSet) ->
 
 /// Whether a page that nothing refers to was made by us. Others are new or empty row pages; after a crash the free
 /// space map may not know of them (lazy_scan_new_or_empty() in vacuumlazy.c).
-unsafe fn is_ours(rel: pg_sys::Relation, page: u32) -> bool {
+fn is_ours(rel: &Relation, page: u32) -> bool {
     let pin = Pin::read(rel, page);
     let lock = pin.share();
     if lock.is_ours() {
         return true;
     }
-    let free = if crate::storage::rowpage::is_new(pin.page()) {
+    let free = if pin.page().is_new() {
         pg_sys::BLCKSZ as usize - crate::storage::buffer::PAGE_HEADER
     } else {
-        pg_sys::PageGetHeapFreeSpace(pin.page())
+        pin.page().heap_free_space()
     };
     drop(lock);
-    if pg_sys::GetRecordedFreeSpace(rel, page) == 0 {
-        pg_sys::RecordPageWithFreeSpace(rel, page, free);
+    if free_space::recorded(rel, page) == 0 {
+        free_space::record(rel, page, free);
     }
     false
 }

@@ -6,6 +6,7 @@
 use crate::columnar::merge::Merge;
 use crate::columnar::stub::{self, State};
 use crate::options::Options;
+use crate::pg::Relation;
 use crate::storage::{manifest, space};
 use amax_lsm::merge::{Candidate, Policy};
 use amax_lsm::{Component, Extent, Manifest, RetiredPages, UNKNOWN_XID, Unswept, tid};
@@ -26,7 +27,7 @@ const DEAD: f64 = 0.2;
 
 /// Merges what the policy says, and adds what was done to `merged`. The caller holds the maintenance lock, and is the
 /// table's only VACUUM.
-pub unsafe fn merge(rel: pg_sys::Relation, merged: &mut Merged) {
+pub fn merge(rel: &Relation, merged: &mut Merged) {
     let options = Options::of(rel);
     let current = manifest::current(rel);
     let settled = settled(&current);
@@ -43,7 +44,7 @@ pub unsafe fn merge(rel: pg_sys::Relation, merged: &mut Merged) {
 /// Merges the youngest components as long as they fit one leaf together: work that is bounded, for a commit. What is
 /// dead is not looked for. The caller holds the maintenance lock, and what keeps VACUUM from running, which relies on
 /// nobody else to remove components.
-pub unsafe fn merge_small(rel: pg_sys::Relation) {
+pub fn merge_small(rel: &Relation) {
     let options = Options::of(rel);
     let current = manifest::current(rel);
     let settled = settled(&current);
@@ -77,7 +78,7 @@ fn settled(manifest: &Manifest) -> Vec<usize> {
 }
 
 /// Per component, how many rows are marked gone.
-fn gone_rows(rel: pg_sys::Relation, manifest: &Manifest) -> Vec<u64> {
+fn gone_rows(rel: &Relation, manifest: &Manifest) -> Vec<u64> {
     let mut gone = vec![0; manifest.components.len()];
     for (row, state) in stub::entries(rel).flatten() {
         if state == State::Gone
@@ -97,13 +98,7 @@ fn candidate(component: &Component, gone: u64) -> Candidate {
     }
 }
 
-unsafe fn merge_components(
-    rel: pg_sys::Relation,
-    options: Options,
-    current: &Manifest,
-    inputs: &[usize],
-    merged: &mut Merged,
-) {
+fn merge_components(rel: &Relation, options: Options, current: &Manifest, inputs: &[usize], merged: &mut Merged) {
     let inputs: Vec<&Component> = inputs.iter().map(|&at| &current.components[at]).collect();
     let free = manifest::take_free(rel, space::for_manifests);
     let output = Merge::new(rel, options, &inputs, free).run(|| super::fault("merge_leaf"));

@@ -3,15 +3,18 @@
 //! notices (`storage::manifest::confirm`).
 
 use crate::columnar::stub;
+use crate::heap::toast;
 use crate::pg::horizon::removable;
-use crate::storage::buffer::{Change, Kind, Pin};
+use crate::pg::lock::try_lock_by_id;
+use crate::pg::{Pin, Relation, vacuum::delay_point};
+use crate::storage::buffer::{Change, Kind};
 use crate::storage::{manifest, map, space};
 use amax_lsm::{Component, Extent, Retired, RetiredPages};
 use pgrx::pg_sys;
 
 /// Takes pages that are of no use, of those given, out of the stub directory. The caller holds the maintenance lock,
 /// and is the table's VACUUM or keeps it from running. Returns how many.
-pub fn shrink_directory(rel: pg_sys::Relation, groups: impl IntoIterator<Item = u32>) -> u64 {
+pub fn shrink_directory(rel: &Relation, groups: impl IntoIterator<Item = u32>) -> u64 {
     let pages = stub::take_out_empty_pages(rel, groups);
     let count = pages.len() as u64;
     super::fault("reclaim_taken_out");
@@ -24,7 +27,7 @@ pub fn shrink_directory(rel: pg_sys::Relation, groups: impl IntoIterator<Item = 
 /// Makes row pages of so many free ones, as far as there are: as many as a flush has retired, and as left the stub
 /// directory, which takes unused row pages. So each side keeps the pages it had, and neither lengthens the file for the
 /// other's. The caller holds the maintenance lock. An error in between loses them until VACUUM.
-pub unsafe fn give_to_rows(rel: pg_sys::Relation, pages: u64) {
+pub fn give_to_rows(rel: &Relation, pages: u64) {
     let current = manifest::current(rel);
     let spare = current.free.pages().saturating_sub(space::kept(&current));
     let pages = pages.min(spare);
@@ -37,7 +40,7 @@ pub unsafe fn give_to_rows(rel: pg_sys::Relation, pages: u64) {
 }
 
 /// Frees what is due. The caller holds the maintenance lock. Returns the pages freed.
-pub unsafe fn reclaim(rel: pg_sys::Relation) -> u64 {
+pub fn reclaim(rel: &Relation) -> u64 {
     let current = manifest::current(rel);
     let due = |safexid: u64| removable(rel, safexid);
     let ripe: Vec<Retired> = current.retired.iter().filter(|r| due(r.safexid)).cloned().collect();
@@ -50,9 +53,9 @@ pub unsafe fn reclaim(rel: pg_sys::Relation) -> u64 {
         return 0;
     }
     // Row pages are emptied under their locks, where nobody may wait for the TOAST table's.
-    let toast = (*(*rel).rd_rel).reltoastrelid;
-    let lock = pg_sys::RowExclusiveLock as i32;
-    let toast_at_hand = toast == pg_sys::InvalidOid || pg_sys::ConditionalLockRelationOid(toast, lock);
+    let toast_at_hand = rel
+        .toast()
+        .is_none_or(|toast| try_lock_by_id(toast, pg_sys::RowExclusiveLock));
     let mut freed = Vec::new();
     let mut kept = Vec::new();
     for retired in &ripe {
@@ -61,10 +64,7 @@ pub unsafe fn reclaim(rel: pg_sys::Relation) -> u64 {
             RetiredPages::Rows(rows) => {
                 let mut busy = Vec::new();
                 for &(v, p) in rows {
-                    pg_sys::vacuum_delay_point(
-                        #[cfg(feature = "pg18")]
-                        false,
-                    );
+                    delay_point();
                     if toast_at_hand && row_page(rel, v, p) {
                         freed.push(Extent { start: p, len: 1 });
                     } else {
@@ -103,7 +103,7 @@ pub unsafe fn reclaim(rel: pg_sys::Relation) -> u64 {
 
 /// Empties a row page that was flushed: its rows' TOAST chunks first, then its mapping, then its content. False if
 /// somebody has it pinned.
-unsafe fn row_page(rel: pg_sys::Relation, v: u32, p: u32) -> bool {
+fn row_page(rel: &Relation, v: u32, p: u32) -> bool {
     let pin = Pin::read(rel, p);
     let Some(lock) = pin.try_cleanup() else {
         return false;
@@ -112,14 +112,14 @@ unsafe fn row_page(rel: pg_sys::Relation, v: u32, p: u32) -> bool {
         // Emptied before, by a reclaim that did not get to say so.
         return true;
     }
-    super::toast::kill_chunks(rel, &pin);
+    toast::kill_chunks(rel, &pin);
     super::fault("reclaim_toast");
     if map::physical(rel, v) == Some(p) {
         map::forget(rel, v, p);
     }
     super::fault("reclaim_unmapped");
     let mut change = Change::begin(rel);
-    change.give_up(pin.buffer(), Kind::Blob);
+    change.give_up(&lock, Kind::Blob);
     change.commit();
     true
 }

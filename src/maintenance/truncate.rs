@@ -5,7 +5,9 @@
 
 use super::lost;
 use crate::columnar::{forget_file, forget_file_everywhere};
-use crate::storage::buffer::{Pin, physical_blocks};
+use crate::pg::lock::try_lock;
+use crate::pg::vacuum;
+use crate::pg::{Pin, Relation};
 use crate::storage::rowpage::is_empty;
 use crate::storage::{manifest, map, meta, space};
 use amax_lsm::{Manifest, RangeSet, RetiredPages};
@@ -20,8 +22,8 @@ const LOCK_INTERVAL: i64 = 50;
 
 /// Truncates the file if it is worth it. The caller holds the maintenance lock; the relation's lock is kept to the
 /// transaction's end. Returns the pages given back.
-pub unsafe fn truncate(rel: pg_sys::Relation, indexed: bool) -> u32 {
-    let pages = physical_blocks(rel);
+pub fn truncate(rel: &Relation, indexed: bool) -> u32 {
+    let pages = rel.physical_blocks();
     let end = new_end(rel, pages, indexed);
     // should_attempt_truncation()
     let gain = pages - end;
@@ -29,11 +31,11 @@ pub unsafe fn truncate(rel: pg_sys::Relation, indexed: bool) -> u32 {
         return 0;
     }
     // Nobody else is here now.
-    let pages = physical_blocks(rel);
+    let pages = rel.physical_blocks();
     let end = new_end(rel, pages, indexed);
     if end == 0 {
         forget_file_everywhere(rel);
-        pg_sys::RelationTruncate(rel, 0);
+        vacuum::truncate(rel, 0);
         forget_file(rel);
         return pages;
     }
@@ -41,31 +43,28 @@ pub unsafe fn truncate(rel: pg_sys::Relation, indexed: bool) -> u32 {
         return 0;
     }
     super::fault("truncate_published");
-    pg_sys::RelationTruncate(rel, end);
+    vacuum::truncate(rel, end);
     pages - end
 }
 
 /// Small tables are not worth waiting for: most of their VACUUMs find something to give back, and those of busy ones
 /// would all wait.
-unsafe fn lock(rel: pg_sys::Relation, wait: bool) -> bool {
+fn lock(rel: &Relation, wait: bool) -> bool {
     for _ in 0..LOCK_TIMEOUT / LOCK_INTERVAL {
-        if pg_sys::ConditionalLockRelation(rel, pg_sys::AccessExclusiveLock as i32) {
+        if try_lock(rel, pg_sys::AccessExclusiveLock) {
             return true;
         }
         if !wait {
             return false;
         }
         crate::memory::check_for_interrupts();
-        let events = pg_sys::WL_LATCH_SET | pg_sys::WL_TIMEOUT | pg_sys::WL_EXIT_ON_PM_DEATH;
-        let wait = pg_sys::WaitEventTimeout::WAIT_EVENT_VACUUM_TRUNCATE;
-        pg_sys::WaitLatch(pg_sys::MyLatch, events as i32, LOCK_INTERVAL, wait);
-        pg_sys::ResetLatch(pg_sys::MyLatch);
+        vacuum::pause(LOCK_INTERVAL);
     }
     false
 }
 
 /// Where the file could end: behind it there are only free pages, row pages without a row, and pages that can be moved.
-unsafe fn new_end(rel: pg_sys::Relation, pages: u32, indexed: bool) -> u32 {
+fn new_end(rel: &Relation, pages: u32, indexed: bool) -> u32 {
     let current = manifest::current(rel);
     if pages > 0 && holds_nothing(rel, &current, indexed) {
         return 0;
@@ -97,7 +96,7 @@ unsafe fn new_end(rel: pg_sys::Relation, pages: u32, indexed: bool) -> u32 {
 }
 
 /// Whether there is no row of any kind, and no index entry.
-unsafe fn holds_nothing(rel: pg_sys::Relation, manifest: &Manifest, indexed: bool) -> bool {
+fn holds_nothing(rel: &Relation, manifest: &Manifest, indexed: bool) -> bool {
     let rows = |r: &amax_lsm::Retired| matches!(r.pages, RetiredPages::Rows(_));
     if manifest.rows() > 0 || manifest.retired.iter().any(rows) {
         return false;
@@ -111,7 +110,7 @@ unsafe fn holds_nothing(rel: pg_sys::Relation, manifest: &Manifest, indexed: boo
     row_pages.all(|p| is_empty_row_page(rel, p))
 }
 
-unsafe fn is_empty_row_page(rel: pg_sys::Relation, p: u32) -> bool {
+fn is_empty_row_page(rel: &Relation, p: u32) -> bool {
     let pin = Pin::read(rel, p);
     let lock = pin.share();
     !lock.is_ours() && is_empty(pin.page())
@@ -119,7 +118,7 @@ unsafe fn is_empty_row_page(rel: pg_sys::Relation, p: u32) -> bool {
 
 /// Takes the pages from `end` on out of the free pages and the page maps, and moves what is to be kept of them. False
 /// when there was no room for the manifest below `end`: pages are as free as before then.
-unsafe fn give_up(rel: pg_sys::Relation, end: u32, pages: u32) -> bool {
+fn give_up(rel: &Relation, end: u32, pages: u32) -> bool {
     let (links, row_pages) = map::walk(rel);
     let mut voided = RangeSet::default();
     for p in row_pages.into_iter().filter(|&p| p >= end) {
@@ -140,7 +139,7 @@ unsafe fn give_up(rel: pg_sys::Relation, end: u32, pages: u32) -> bool {
         targets
     });
     let targets: Vec<u32> = targets.iter().flat_map(|e| e.start..e.start + e.len).collect();
-    if targets.len() < moving.len() || physical_blocks(rel) > pages {
+    if targets.len() < moving.len() || rel.physical_blocks() > pages {
         // Rare, and for a later VACUUM to find: what was free is lost.
         return false;
     }

@@ -4,14 +4,17 @@
 mod components;
 
 use super::flush;
-use super::freeze::{self, Limits};
 use super::{MaintenanceLock, lost, merge, reclaim, standby, truncate};
 use crate::columnar::stub;
+use crate::heap::freeze::{self, Limits};
+use crate::heap::prune;
 use crate::heap::settled::settled;
-use crate::heap::tuple::raw_xmin;
 use crate::pg::horizon::conflict_older;
-use crate::pg::relation::rel_name;
-use crate::storage::buffer::{Change, Pin, physical_blocks};
+use crate::pg::index::{Indexes, Rows};
+use crate::pg::settings::maintenance_work_mem;
+use crate::pg::vacuum::{self, Progress, delay_point};
+use crate::pg::{Lock, Pin, Relation, free_space, xid};
+use crate::storage::buffer::Change;
 use crate::storage::rowpage::{self, Item, heap_tuple, is_stub, tid_block};
 use crate::storage::{manifest, map, meta};
 use amax_lsm::{Key, RangeSet, tid};
@@ -42,12 +45,10 @@ struct Report {
     truncated: u32,
 }
 
-struct Vacuum {
-    rel: pg_sys::Relation,
+struct Vacuum<'a> {
+    rel: &'a Relation,
     limits: Limits,
-    vistest: *mut pg_sys::GlobalVisState,
-    indexes: Vec<Index>,
-    strategy: pg_sys::BufferAccessStrategy,
+    indexes: Indexes<'a>,
     /// Keys of dead line pointers, ascending.
     dead: Vec<Key>,
     /// Blocks of loads that failed: their index entries are to be removed.
@@ -61,7 +62,6 @@ struct Vacuum {
     undone: bool,
     /// Components keep transaction ids that they should not.
     unfrozen: bool,
-    #[cfg(feature = "pg18")]
     started: pg_sys::TimestampTz,
     report: Report,
 }
@@ -79,50 +79,66 @@ struct Dead {
     failed: RangeSet,
 }
 
-struct Index {
-    rel: pg_sys::Relation,
-    stats: *mut pg_sys::IndexBulkDeleteResult,
+impl Dead {
+    fn has(&self, tid: &pg_sys::ItemPointerData) -> bool {
+        let key = tid::key(tid_block(tid), tid.ip_posid);
+        if self.hot.binary_search(&key).is_ok() || self.columnar.binary_search(&key).is_ok() {
+            return true;
+        }
+        let v = tid::block(key);
+        let mut aborted = self.aborted.iter();
+        self.failed.contains(v) || aborted.any(|&at| self.manifest.components[at].blocks.contains(v))
+    }
 }
 
+/// What VACUUM was told to do.
+struct Wanted {
+    verbose: bool,
+    parallel: bool,
+    index_cleanup: bool,
+    truncate: bool,
+}
+
+impl Wanted {
+    fn of(params: &pg_sys::VacuumParams) -> Wanted {
+        use pg_sys::VacOptValue::VACOPTVALUE_DISABLED as DISABLED;
+        Wanted {
+            verbose: params.options & pg_sys::VACOPT_VERBOSE != 0,
+            parallel: params.nworkers > 0,
+            index_cleanup: params.index_cleanup != DISABLED,
+            truncate: params.truncate != DISABLED,
+        }
+    }
+}
+
+/// # Safety
+/// As table_relation_vacuum() calls it.
 #[pg_guard]
 pub unsafe extern "C-unwind" fn relation_vacuum(
     rel: pg_sys::Relation,
     params: *mut pg_sys::VacuumParams,
     strategy: pg_sys::BufferAccessStrategy,
 ) {
-    let verbose = (*params).options & pg_sys::VACOPT_VERBOSE != 0;
-    pg_sys::pgstat_progress_start_command(pg_sys::ProgressCommandType::PROGRESS_COMMAND_VACUUM, (*rel).rd_id);
-    if (*params).nworkers > 0 && (*(*rel).rd_rel).relpersistence == pg_sys::RELPERSISTENCE_TEMP as i8 {
+    // SAFETY: PostgreSQL has opened and locked the table; all of it stays until we return.
+    unsafe {
+        let rel = Relation::of(rel);
+        let limits = || freeze::limits(rel, params);
+        run(rel, Wanted::of(&*params), limits, || Indexes::open(rel, strategy));
+    }
+}
+
+fn run<'a>(rel: &'a Relation, wanted: Wanted, limits: impl FnOnce() -> Limits, indexes: impl FnOnce() -> Indexes<'a>) {
+    let _progress = Progress::of(rel);
+    if wanted.parallel && rel.is_temporary() {
         pgrx::warning!(
             "disabling parallel option of vacuum on \"{}\" --- cannot vacuum temporary tables in parallel",
-            rel_name(rel)
+            rel.name()
         );
     }
-    let limits = freeze::limits(rel, params);
-    let index_cleanup = (*params).index_cleanup != pg_sys::VacOptValue::VACOPTVALUE_DISABLED;
-    let (mut list, mut count) = (std::ptr::null_mut(), 0);
-    pg_sys::vac_open_indexes(rel, pg_sys::RowExclusiveLock as i32, &mut count, &mut list);
-    let opened = std::slice::from_raw_parts(
-        if count == 0 {
-            std::ptr::NonNull::dangling().as_ptr()
-        } else {
-            list
-        },
-        count as usize,
-    );
-    let indexes = opened
-        .iter()
-        .map(|&rel| Index {
-            rel,
-            stats: std::ptr::null_mut(),
-        })
-        .collect();
     let mut vacuum = Vacuum {
         rel,
-        limits,
-        vistest: pg_sys::GlobalVisTestFor(rel),
-        indexes,
-        strategy,
+        limits: limits(),
+        indexes: indexes(),
         dead: Vec::new(),
         failed: lost::failed_blocks(rel),
         voided: RangeSet::default(),
@@ -130,39 +146,39 @@ pub unsafe extern "C-unwind" fn relation_vacuum(
         conflicted: false,
         undone: false,
         unfrozen: false,
-        #[cfg(feature = "pg18")]
-        started: pg_sys::GetCurrentTimestamp(),
+        started: vacuum::now(),
         report: Report::default(),
     };
-    let all_frozen = vacuum.row_pages(index_cleanup);
+    let all_frozen = vacuum.row_pages(wanted.index_cleanup);
     vacuum.components();
-    vacuum.index_cleanup(index_cleanup);
+    if wanted.index_cleanup {
+        let rows = Rows {
+            count: vacuum.rows(),
+            estimated: vacuum.report.skipped_pages > 0,
+        };
+        vacuum.indexes.cleanup(rows);
+    }
     if meta::logical_blocks(rel) > 0 {
         let _lock = MaintenanceLock::take(rel);
-        if (*params).truncate != pg_sys::VacOptValue::VACOPTVALUE_DISABLED && vacuum.may_shrink() {
-            vacuum.report.truncated = truncate::truncate(rel, count > 0);
+        if wanted.truncate && vacuum.may_shrink() {
+            vacuum.report.truncated = truncate::truncate(rel, !vacuum.indexes.is_empty());
         }
         reclaim::give_to_rows(rel, vacuum.report.flushed.pages + vacuum.report.left_directory);
     }
-    vacuum.finish(all_frozen, verbose);
-    pg_sys::vac_close_indexes(count, list, pg_sys::NoLock as i32);
-    pg_sys::pgstat_progress_end_command();
+    vacuum.finish(all_frozen, wanted.verbose);
 }
 
-impl Vacuum {
+impl Vacuum<'_> {
     /// Gives row pages a logical block whose inserter died before he could: what he left on them has to be frozen like
     /// all else. A sealed page has had one: its rows are in a component, and it waits for reclaim.
-    unsafe fn adopt_strays(&self) {
-        for p in 1..physical_blocks(self.rel) {
-            pg_sys::vacuum_delay_point(
-                #[cfg(feature = "pg18")]
-                false,
-            );
+    fn adopt_strays(&self) {
+        for p in 1..self.rel.physical_blocks() {
+            delay_point();
             if map::logical(self.rel, p).is_none() {
                 let pin = Pin::read(self.rel, p);
                 let stray = {
                     let _lock = pin.share();
-                    rowpage::max_offset(pin.page()) > 0 && !rowpage::is_sealed(pin.page())
+                    pin.page().max_offset() > 0 && !rowpage::is_sealed(pin.page())
                 };
                 if stray {
                     map::adopt(self.rel, p);
@@ -172,11 +188,11 @@ impl Vacuum {
     }
 
     /// Prunes and freezes all row pages. True when none was left out, strays included: then relfrozenxid may advance.
-    unsafe fn row_pages(&mut self, index_cleanup: bool) -> bool {
+    fn row_pages(&mut self, index_cleanup: bool) -> bool {
         if self.limits.aggressive {
             self.adopt_strays();
         }
-        let budget = pg_sys::maintenance_work_mem as usize * 1024 / std::mem::size_of::<Key>();
+        let budget = maintenance_work_mem() / std::mem::size_of::<Key>();
         let blocks = meta::logical_blocks(self.rel);
         let manifest = manifest::current(self.rel);
         let mut complete = true;
@@ -184,10 +200,7 @@ impl Vacuum {
             let Some(p) = map::physical(self.rel, v) else {
                 continue;
             };
-            pg_sys::vacuum_delay_point(
-                #[cfg(feature = "pg18")]
-                false,
-            );
+            delay_point();
             self.report.row_pages += 1;
             complete &= self.row_page(v, p);
             if self.dead.len() >= budget && index_cleanup {
@@ -197,12 +210,12 @@ impl Vacuum {
         if index_cleanup {
             self.remove_dead();
         }
-        pg_sys::FreeSpaceMapVacuum(self.rel);
+        free_space::vacuum(self.rel);
         complete && self.limits.aggressive
     }
 
     /// False when the page could not be had.
-    unsafe fn row_page(&mut self, v: u32, p: u32) -> bool {
+    fn row_page(&mut self, v: u32, p: u32) -> bool {
         let pin = Pin::hold(self.rel, p);
         if map::physical(self.rel, v) != Some(p) {
             // Flushed and reclaimed meanwhile.
@@ -223,9 +236,7 @@ impl Vacuum {
             None => {
                 self.report.skipped_pages += 1;
                 // Count what is there all the same: the planner wants to know.
-                let lock = pin.share();
-                self.count(&pin);
-                drop(lock);
+                self.count(&pin, &pin.share());
                 return false;
             }
         };
@@ -233,27 +244,27 @@ impl Vacuum {
             // Published meanwhile: its rows' transaction ids are the component's to freeze.
             return manifest::current(self.rel).component_of(v).is_some();
         }
-        crate::compat::prune(self.rel, pin.buffer(), self.limits.oldest_xmin, self.vistest);
-        if !self.conflicted && freeze::due(&pin, &self.limits) {
+        prune::by_horizon(self.rel, &lock, self.limits.oldest_xmin);
+        if !self.conflicted && freeze::due(self.rel, &pin, &self.limits) {
             conflict_older(self.rel, self.limits.xid);
             self.conflicted = true;
         }
-        if freeze::page(self.rel, &pin, &self.limits) {
+        if freeze::page(self.rel, &pin, &lock, &self.limits) {
             self.report.frozen_pages += 1;
         }
-        self.drop_idle_stubs(&pin);
-        self.count(&pin);
+        self.drop_idle_stubs(&pin, &lock);
+        self.count(&pin, &lock);
         let offsets = rowpage::offsets(pin.page()).filter(|&o| rowpage::item(pin.page(), o) == Item::Dead);
         self.dead.extend(offsets.map(|o| tid::key(v, o)));
-        let space = pg_sys::PageGetHeapFreeSpace(pin.page());
+        let space = pin.page().heap_free_space();
         drop(lock);
-        pg_sys::RecordPageWithFreeSpace(self.rel, p, space);
+        free_space::record(self.rel, p, space);
         true
     }
 
     /// Takes stubs off a page, under its cleanup lock, whose rows were only locked, or whose changes were rolled back;
     /// and inert ones. Nobody can be about to use them: that takes a pin.
-    unsafe fn drop_idle_stubs(&mut self, pin: &Pin) {
+    fn drop_idle_stubs(&mut self, pin: &Pin, lock: &Lock) {
         let mut idle = Vec::new();
         for offset in rowpage::offsets(pin.page()) {
             let Some(mut tuple) = heap_tuple(self.rel, pin, offset) else {
@@ -262,23 +273,23 @@ impl Vacuum {
             let Some(row) = stub::key_of(&tuple) else {
                 continue;
             };
-            if settled(&mut tuple, pin, self.limits.oldest_xmin) {
+            if settled(&mut tuple, lock, self.limits.oldest_xmin) {
                 idle.push((row, offset));
             }
         }
         if !idle.is_empty() {
-            stub::take_off(self.rel, pin, &idle);
+            stub::take_off(self.rel, lock, &idle);
         }
     }
 
-    unsafe fn count(&mut self, pin: &Pin) {
+    fn count(&mut self, pin: &Pin, lock: &Lock) {
         let mut all_visible = true;
         for offset in rowpage::offsets(pin.page()) {
             let Some(mut tuple) = heap_tuple(self.rel, pin, offset) else {
                 continue;
             };
-            let state = pg_sys::HeapTupleSatisfiesVacuum(&mut tuple, self.limits.oldest_xmin, pin.buffer());
-            if is_stub(tuple.t_data) {
+            let state = tuple.fate(self.limits.oldest_xmin, lock.buffer());
+            if is_stub(tuple.header()) {
                 // Its row is counted with its component.
                 if state == pg_sys::HTSV_Result::HEAPTUPLE_RECENTLY_DEAD {
                     self.report.recently_dead += 1.0;
@@ -289,9 +300,7 @@ impl Vacuum {
             match state {
                 pg_sys::HTSV_Result::HEAPTUPLE_LIVE => {
                     self.report.live += 1.0;
-                    let xmin = raw_xmin(tuple.t_data);
-                    all_visible &= !pg_sys::TransactionIdIsNormal(xmin)
-                        || pg_sys::TransactionIdPrecedes(xmin, self.limits.oldest_xmin);
+                    all_visible &= xid::is_older(tuple.header().xmin(), self.limits.oldest_xmin);
                 }
                 pg_sys::HTSV_Result::HEAPTUPLE_RECENTLY_DEAD => {
                     self.report.recently_dead += 1.0;
@@ -309,7 +318,7 @@ impl Vacuum {
     }
 
     /// Removes the index entries of the dead rows collected, then their line pointers.
-    unsafe fn remove_dead(&mut self) {
+    fn remove_dead(&mut self) {
         // Stubs among the line pointers to be reused are dead to everyone: the directory must say so before. A flush at
         // somebody's commit must not release stubs meanwhile: their places may be taken again.
         let lock = MaintenanceLock::take(self.rel);
@@ -331,15 +340,7 @@ impl Vacuum {
             aborted,
             failed: std::mem::take(&mut self.failed),
         };
-        for at in 0..self.indexes.len() {
-            let mut info = self.index_info(at);
-            self.indexes[at].stats = pg_sys::index_bulk_delete(
-                &mut info,
-                self.indexes[at].stats,
-                Some(is_dead),
-                &raw const dead as *mut _,
-            );
-        }
+        self.indexes.bulk_delete(&|tid| dead.has(tid));
         super::fault("vacuum_unindexed");
         stub::mark_gone(self.rel, &columnar.indexed);
         self.voided.union(&dead.failed);
@@ -351,24 +352,19 @@ impl Vacuum {
             let Some(p) = map::physical(self.rel, v) else {
                 continue;
             };
-            pg_sys::vacuum_delay_point(
-                #[cfg(feature = "pg18")]
-                false,
-            );
+            delay_point();
             self.report.removed += of_block.len() as u64;
-            let pin = Pin::read(self.rel, p);
-            std::mem::forget(pin.exclusive());
             let mut change = Change::begin(self.rel);
-            let handle = change.locked(pin.into_buffer());
-            let page = change.raw(handle);
+            let handle = change.locked(Pin::read(self.rel, p).lock());
+            let mut page = change.whole(handle);
             for &key in of_block {
-                debug_assert_eq!(rowpage::item(page, tid::offset(key)), Item::Dead);
-                rowpage::set_unused(page, tid::offset(key));
+                debug_assert_eq!(rowpage::item(*page, tid::offset(key)), Item::Dead);
+                page.set_unused(tid::offset(key));
             }
-            pg_sys::PageTruncateLinePointerArray(page);
-            let space = pg_sys::PageGetHeapFreeSpace(page);
+            page.truncate_line_pointers();
+            let space = page.heap_free_space();
             change.commit();
-            pg_sys::RecordPageWithFreeSpace(self.rel, p, space);
+            free_space::record(self.rel, p, space);
         }
     }
 
@@ -390,49 +386,13 @@ impl Vacuum {
         keys
     }
 
-    unsafe fn index_info(&self, at: usize) -> pg_sys::IndexVacuumInfo {
-        let mut info: pg_sys::IndexVacuumInfo = std::mem::zeroed();
-        info.index = self.indexes[at].rel;
-        #[cfg(not(feature = "pg15"))]
-        {
-            info.heaprel = self.rel;
-        }
-        info.estimated_count = true;
-        info.message_level = pg_sys::DEBUG2 as i32;
-        info.num_heap_tuples = (*(*self.rel).rd_rel).reltuples.into();
-        info.strategy = self.strategy;
-        info
-    }
-
-    unsafe fn index_cleanup(&mut self, wanted: bool) {
-        if !wanted {
-            return;
-        }
-        for at in 0..self.indexes.len() {
-            let mut info = self.index_info(at);
-            info.num_heap_tuples = self.rows();
-            info.estimated_count = self.report.skipped_pages > 0;
-            let stats = pg_sys::index_vacuum_cleanup(&mut info, self.indexes[at].stats);
-            if !stats.is_null() && !(*stats).estimated_count {
-                update_stats(
-                    self.indexes[at].rel,
-                    (*stats).num_pages,
-                    (*stats).num_index_tuples,
-                    0,
-                    false,
-                    (pg_sys::InvalidTransactionId, Default::default()),
-                );
-            }
-        }
-    }
-
     /// Whether the file may give its end back. That takes a lock which cancels a standby's queries. Heap does so only
     /// when rows have gone; what flushes and merges of a table leave that only grows is for its next rows, as long as
     /// there are any.
-    unsafe fn may_shrink(&self) -> bool {
+    fn may_shrink(&self) -> bool {
         let r = &self.report;
         let blocks = meta::logical_blocks(self.rel);
-        let grows = r.live > 0.0 || blocks != (*(*self.rel).rd_rel).relpages as u32;
+        let grows = r.live > 0.0 || blocks != self.rel.pages();
         !grows && standby::may_call_idle(self.rel)
             || self.undone
             || r.removed > 0
@@ -449,7 +409,7 @@ impl Vacuum {
         r.live + columnar as f64
     }
 
-    unsafe fn finish(&mut self, all_frozen: bool, verbose: bool) {
+    fn finish(&mut self, all_frozen: bool, verbose: bool) {
         let manifest = manifest::current(self.rel);
         let rows = self.rows();
         let all_visible = self.report.all_visible
@@ -457,7 +417,7 @@ impl Vacuum {
             - self.report.flushed.pages as u32;
         let cutoffs = if all_frozen && !self.unfrozen {
             let xid = match self.oldest_origin {
-                Some(oldest) if pg_sys::TransactionIdPrecedes(oldest, self.limits.xid) => oldest,
+                Some(oldest) if xid::precedes(oldest, self.limits.xid) => oldest,
                 _ => self.limits.xid,
             };
             (xid, self.limits.multi)
@@ -465,7 +425,7 @@ impl Vacuum {
             (pg_sys::InvalidTransactionId, Default::default())
         };
         let pages = meta::logical_blocks(self.rel);
-        update_stats(
+        vacuum::update_stats(
             self.rel,
             pages,
             rows,
@@ -473,21 +433,14 @@ impl Vacuum {
             !self.indexes.is_empty(),
             cutoffs,
         );
-        pg_sys::pgstat_report_vacuum(
-            (*self.rel).rd_id,
-            (*(*self.rel).rd_rel).relisshared,
-            rows as i64,
-            self.report.recently_dead as i64,
-            #[cfg(feature = "pg18")]
-            self.started,
-        );
+        vacuum::report(self.rel, rows as i64, self.report.recently_dead as i64, self.started);
         if verbose {
             let r = &self.report;
             pgrx::info!(
                 "vacuumed \"{}\": {} row pages ({} skipped, {} frozen), {} dead row versions removed, {} recently dead; \
                  {} row pages with {} rows flushed, {} components merged to {} rows ({} dead ones left out), \
                  {} components with {} rows ({} dead), {} pages freed, {} given back; {} rows in all",
-                rel_name(self.rel),
+                self.rel.name(),
                 r.row_pages,
                 r.skipped_pages,
                 r.frozen_pages,
@@ -507,44 +460,4 @@ impl Vacuum {
             );
         }
     }
-}
-
-unsafe fn update_stats(
-    rel: pg_sys::Relation,
-    pages: u32,
-    tuples: f64,
-    all_visible: u32,
-    has_index: bool,
-    cutoffs: (pg_sys::TransactionId, pg_sys::MultiXactId),
-) {
-    pg_sys::vac_update_relstats(
-        rel,
-        pages,
-        tuples,
-        all_visible,
-        #[cfg(feature = "pg18")]
-        0,
-        has_index,
-        cutoffs.0,
-        cutoffs.1,
-        std::ptr::null_mut(),
-        std::ptr::null_mut(),
-        false,
-    );
-}
-
-#[pg_guard]
-unsafe extern "C-unwind" fn is_dead(item: pg_sys::ItemPointer, state: *mut std::ffi::c_void) -> bool {
-    let dead = &*(state as *const Dead);
-    let key = tid::key(tid_block(&*item), (*item).ip_posid);
-    if dead.hot.binary_search(&key).is_ok() || dead.columnar.binary_search(&key).is_ok() {
-        return true;
-    }
-    let v = tid::block(key);
-    if dead.failed.contains(v) {
-        return true;
-    }
-    dead.aborted
-        .iter()
-        .any(|&at| dead.manifest.components[at].blocks.contains(v))
 }

@@ -20,26 +20,30 @@ fn aligned(layout: Layout) -> Layout {
     }
 }
 
+/// Null if the system has none.
+///
+/// # Safety
+/// As for [`GlobalAlloc::alloc`]: the layout's size is not zero.
 #[inline]
-fn advise(start: *mut u8, layout: Layout) -> *mut u8 {
+unsafe fn system(layout: Layout) -> *mut u8 {
+    // SAFETY: alignment does not make the size zero.
+    let start = unsafe { System.alloc(aligned(layout)) };
     #[cfg(target_os = "linux")]
     if layout.size() >= HUGE && !start.is_null() {
         use rustix::mm::{Advice, madvise};
         let whole = layout.size() / HUGE * HUGE;
-        // SAFETY: it is memory of ours, and stays as it is. Without such pages it does as well.
+        // SAFETY: memory that we just got; the advice leaves its content alone. Without such pages it does as well.
         let _ = unsafe { madvise(start.cast(), whole, Advice::LinuxHugepage) };
     }
     start
 }
 
-#[inline]
-unsafe fn system(layout: Layout) -> *mut u8 {
-    advise(System.alloc(aligned(layout)), layout)
-}
-
 /// Who asks for memory to see whether it is there gets no for an answer. All others cannot be told: they are served
 /// from the reserve, once for each time that the work is then ended with an error; when that is used up, the session
 /// ends.
+///
+/// # Safety
+/// As for [`system`].
 #[cold]
 unsafe fn refused(layout: Layout) -> *mut u8 {
     if amax_memory::is_asking() {
@@ -48,11 +52,13 @@ unsafe fn refused(layout: Layout) -> *mut u8 {
     amax_memory::refused(layout.size());
     if fault::is_armed() {
         if fault::take_reserve(layout.size()) {
-            return system(layout);
+            // SAFETY: as the caller promises.
+            return unsafe { system(layout) };
         }
     } else {
         while reserve::give(layout.size()) {
-            let start = system(layout);
+            // SAFETY: as the caller promises.
+            let start = unsafe { system(layout) };
             if !start.is_null() {
                 return start;
             }
@@ -66,58 +72,67 @@ unsafe fn refused(layout: Layout) -> *mut u8 {
 unsafe impl GlobalAlloc for Allocator {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        if fault::refuses(layout.size()) {
-            return refused(layout);
+        if !fault::refuses(layout.size()) {
+            // SAFETY: the layout is one that may be asked for, as the caller promises.
+            let start = unsafe { system(layout) };
+            if !start.is_null() {
+                return start;
+            }
         }
-        let start = system(layout);
-        if start.is_null() {
-            return refused(layout);
-        }
-        start
+        // SAFETY: as above.
+        unsafe { refused(layout) }
     }
 
     #[inline]
     unsafe fn dealloc(&self, start: *mut u8, layout: Layout) {
         fault::freed(layout.size());
-        System.dealloc(start, aligned(layout))
+        // SAFETY: it came from System with this alignment: `alloc` has aligned by the same size, and `realloc` moves
+        // what becomes large or was.
+        unsafe { System.dealloc(start, aligned(layout)) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         if layout.size() < HUGE && !fault::refuses(layout.size()) {
-            let start = System.alloc_zeroed(layout);
+            // SAFETY: as the caller promises; what is so small is not aligned otherwise.
+            let start = unsafe { System.alloc_zeroed(layout) };
             if !start.is_null() {
                 return start;
             }
         }
         // Whoever clears memory takes its pages: advised before, they are huge ones.
-        let start = if layout.size() < HUGE {
-            refused(layout)
-        } else {
-            self.alloc(layout)
-        };
-        if !start.is_null() {
-            start.write_bytes(0, layout.size());
+        // SAFETY: as the caller promises; what is not null has so many bytes.
+        unsafe {
+            let start = if layout.size() < HUGE {
+                refused(layout)
+            } else {
+                self.alloc(layout)
+            };
+            if !start.is_null() {
+                start.write_bytes(0, layout.size());
+            }
+            start
         }
-        start
     }
 
     unsafe fn realloc(&self, start: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        let new = Layout::from_size_align_unchecked(size, layout.align());
-        let moved = if layout.size() < HUGE && size < HUGE {
-            if !fault::refuses(size) {
-                let moved = System.realloc(start, layout, size);
-                if !moved.is_null() {
-                    return moved;
-                }
+        let in_place = layout.size() < HUGE && size < HUGE;
+        if in_place && !fault::refuses(size) {
+            // SAFETY: as the caller promises; what is so small is not aligned otherwise, before or after.
+            let moved = unsafe { System.realloc(start, layout, size) };
+            if !moved.is_null() {
+                return moved;
             }
-            refused(new)
-        } else {
-            self.alloc(new)
-        };
-        if !moved.is_null() {
-            moved.copy_from_nonoverlapping(start, layout.size().min(size));
-            self.dealloc(start, layout);
         }
-        moved
+        // SAFETY: as the caller promises, the new size is valid with the old alignment, and `start` has the old layout.
+        // System has left it alone if it could not serve us.
+        unsafe {
+            let new = Layout::from_size_align_unchecked(size, layout.align());
+            let moved = if in_place { refused(new) } else { self.alloc(new) };
+            if !moved.is_null() {
+                moved.copy_from_nonoverlapping(start, layout.size().min(size));
+                self.dealloc(start, layout);
+            }
+            moved
+        }
     }
 }

@@ -15,7 +15,7 @@ pub fn is_ending() -> bool {
 
 /// ereport(FATAL): this never returns, so nothing unwinds.
 #[cold]
-pub unsafe fn end_session(bytes: usize) -> ! {
+pub fn end_session(bytes: usize) -> ! {
     unsafe extern "C-unwind" {
         fn errstart(level: c_int, domain: *const c_char) -> bool;
         fn errcode(code: c_int) -> c_int;
@@ -27,15 +27,17 @@ pub unsafe fn end_session(bytes: usize) -> ! {
     ENDING.store(true, Relaxed);
     // For what is done on the way out.
     reserve::give_all();
-    if errstart(PgLogLevel::FATAL as c_int, std::ptr::null()) {
-        errcode(PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY as c_int);
-        errmsg(c"out of memory".as_ptr());
-        errdetail(
-            c"Failed on request of %zu bytes, and the reserve is used up.".as_ptr(),
-            bytes,
-        );
-        errhint(c"The session ends, so that others are not touched.".as_ptr());
-        errfinish(c"memory/ending.rs".as_ptr(), line!() as c_int, c"end_session".as_ptr());
+    let detail = c"Failed on request of %zu bytes, and the reserve is used up.";
+    // SAFETY: declared as in elog.h, and called in the order of ereport(). The formats end with a zero, and the one that
+    // has a directive is given a size_t. Whatever runs on the way out finds `is_ending`.
+    unsafe {
+        if errstart(PgLogLevel::FATAL as c_int, std::ptr::null()) {
+            errcode(PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY as c_int);
+            errmsg(c"out of memory".as_ptr());
+            errdetail(detail.as_ptr(), bytes);
+            errhint(c"The session ends, so that others are not touched.".as_ptr());
+            errfinish(c"memory/ending.rs".as_ptr(), line!() as c_int, c"end_session".as_ptr());
+        }
+        pg_sys::proc_exit(1)
     }
-    pg_sys::proc_exit(1)
 }

@@ -1,7 +1,34 @@
 //! What stands between this crate and PostgreSQL's C. See README.md.
 
+#![deny(unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
+
+pub mod buffer;
 pub mod executor;
+pub mod free_space;
+mod handle;
 pub mod horizon;
+pub mod index;
+pub mod lock;
+pub mod memory;
+pub mod page;
 pub mod relation;
+pub mod settings;
+pub mod shm;
+pub mod slot;
 pub mod snapshot;
 pub mod stats;
+pub mod tupdesc;
+pub mod tuple;
+pub mod vacuum;
+pub mod values;
+pub mod wal;
+pub mod xid;
+
+pub use buffer::{Lock, Pin};
+pub use page::{Page, PageMut};
+pub use relation::Relation;
+pub use slot::Slot;
+pub use snapshot::Snapshot;
+pub use tupdesc::TupleDesc;
+pub use tuple::Tuple;
+pub use values::Values;

@@ -1,69 +1,358 @@
-//! Relations: which are amax tables, what they are called, and opening them for somebody who asks by SQL.
+//! Relations: a handle that is safe to pass on, which of them are amax tables, and opening them.
 
+use super::handle::handle;
+use super::settings::wal_level;
+use super::tupdesc::TupleDesc;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
+use std::ffi::CStr;
+use std::ops::Deref;
 use std::sync::OnceLock;
+
+handle! {
+    /// An open relation, locked by somebody as what is done with it needs.
+    Relation, pg_sys::RelationData
+}
 
 /// The callbacks of the table access method.
 pub struct Routine(pub pg_sys::TableAmRoutine);
 // SAFETY: a table of function pointers, never changed once made.
 unsafe impl Sync for Routine {}
+// SAFETY: as above.
 unsafe impl Send for Routine {}
 
 /// Made when PostgreSQL first asks for them (`am::routine`), which is before it has any relation with them.
 pub static ROUTINE: OnceLock<Routine> = OnceLock::new();
 
-/// Whether the relation is an amax table.
-pub fn is_ours(rel: pg_sys::Relation) -> bool {
-    let routine = unsafe { (*rel).rd_tableam };
-    ROUTINE.get().is_some_and(|ours| std::ptr::eq(routine, &ours.0))
-}
+/// A relation's physical identity: tablespace, database, relfilenode, owning backend of a temporary table.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct FileId(pub u32, pub u32, pub u32, pub i32);
 
-/// Raises an error unless the relation is an amax table.
-pub fn require(rel: pg_sys::Relation) {
-    if !is_ours(rel) {
-        ereport!(
-            ERROR,
-            PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
-            format!("\"{}\" is not an amax table", rel_name(rel))
-        );
+impl FileId {
+    /// Whether only one backend knows it.
+    pub fn is_temporary(&self) -> bool {
+        // InvalidBackendId, or INVALID_PROC_NUMBER.
+        self.3 != -1
     }
 }
 
-pub fn rel_name(rel: pg_sys::Relation) -> String {
-    unsafe {
-        std::ffi::CStr::from_ptr((*(*rel).rd_rel).relname.data.as_ptr())
-            .to_string_lossy()
-            .into_owned()
+#[cfg(feature = "pg15")]
+pub type Locator = pg_sys::RelFileNode;
+#[cfg(not(feature = "pg15"))]
+pub type Locator = pg_sys::RelFileLocator;
+
+impl Relation {
+    fn get(&self) -> *mut pg_sys::RelationData {
+        self.raw()
+    }
+
+    /// Its row of pg_class.
+    fn form(&self) -> *mut pg_sys::FormData_pg_class {
+        // SAFETY: every open relation has one.
+        unsafe { (*self.get()).rd_rel }
+    }
+
+    pub fn id(&self) -> pg_sys::Oid {
+        // SAFETY: a field of an open relation.
+        unsafe { (*self.get()).rd_id }
+    }
+
+    /// Its name, in the database's encoding.
+    pub fn name_bytes(&self) -> Vec<u8> {
+        // SAFETY: a name ends with a zero.
+        unsafe { CStr::from_ptr((*self.form()).relname.data.as_ptr()).to_bytes().to_vec() }
+    }
+
+    pub fn name(&self) -> String {
+        String::from_utf8_lossy(&self.name_bytes()).into_owned()
+    }
+
+    pub fn desc(&self) -> &TupleDesc {
+        // SAFETY: every open relation has one. It stays while the relation is open and locked.
+        unsafe { TupleDesc::of((*self.get()).rd_att) }
+    }
+
+    /// Whether it is an amax table.
+    pub fn is_ours(&self) -> bool {
+        // SAFETY: a field of an open relation.
+        let routine = unsafe { (*self.get()).rd_tableam };
+        ROUTINE.get().is_some_and(|ours| std::ptr::eq(routine, &ours.0))
+    }
+
+    /// Raises an error unless it is an amax table.
+    pub fn require_ours(&self) {
+        if !self.is_ours() {
+            ereport!(
+                ERROR,
+                PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
+                format!("\"{}\" is not an amax table", self.name())
+            );
+        }
+    }
+
+    /// Raises an error unless it is the user's.
+    pub fn require_owner(&self) {
+        // SAFETY: the table and the user are looked up; a name ends with a zero.
+        unsafe {
+            #[cfg(feature = "pg15")]
+            let owner = pg_sys::pg_class_ownercheck(self.id(), pg_sys::GetUserId());
+            #[cfg(not(feature = "pg15"))]
+            let owner = pg_sys::object_ownercheck(pg_sys::RelationRelationId, self.id(), pg_sys::GetUserId());
+            if !owner {
+                let name = (*self.form()).relname.data.as_ptr();
+                let (denied, table) = (pg_sys::AclResult::ACLCHECK_NOT_OWNER, pg_sys::ObjectType::OBJECT_TABLE);
+                pg_sys::aclcheck_error(denied, table, name);
+            }
+        }
+    }
+
+    pub fn locator(&self) -> Locator {
+        // SAFETY: a field of an open relation.
+        #[cfg(feature = "pg15")]
+        return unsafe { (*self.get()).rd_node };
+        // SAFETY: a field of an open relation.
+        #[cfg(not(feature = "pg15"))]
+        return unsafe { (*self.get()).rd_locator };
+    }
+
+    pub fn file(&self) -> FileId {
+        let of = self.locator();
+        // SAFETY: a field of an open relation.
+        let backend = unsafe { (*self.get()).rd_backend };
+        #[cfg(feature = "pg15")]
+        return FileId(of.spcNode.to_u32(), of.dbNode.to_u32(), of.relNode.to_u32(), backend);
+        #[cfg(not(feature = "pg15"))]
+        return FileId(of.spcOid.to_u32(), of.dbOid.to_u32(), of.relNumber.to_u32(), backend);
+    }
+
+    /// The storage manager's handle; forks are looked at through it.
+    pub fn smgr(&self) -> pg_sys::SMgrRelation {
+        // SAFETY: an open relation; smgropen() looks the file up, it opens nothing.
+        unsafe { pg_sys::smgropen(self.locator(), (*self.get()).rd_backend) }
+    }
+
+    /// Blocks in the main fork, as the storage manager counts them.
+    pub fn physical_blocks(&self) -> u32 {
+        // SAFETY: an open relation's handle.
+        unsafe { pg_sys::smgrnblocks(self.smgr(), pg_sys::ForkNumber::MAIN_FORKNUM) }
+    }
+
+    /// RelationGetTargetBlock(): where heap tries to put the next row.
+    pub fn target_block(&self) -> u32 {
+        // SAFETY: an open relation's handle.
+        unsafe { (*self.smgr()).smgr_targblock }
+    }
+
+    /// relpersistence.
+    fn persistence(&self) -> u8 {
+        // SAFETY: a field of pg_class.
+        unsafe { (*self.form()).relpersistence as u8 }
+    }
+
+    pub fn is_permanent(&self) -> bool {
+        self.persistence() == pg_sys::RELPERSISTENCE_PERMANENT
+    }
+
+    pub fn is_temporary(&self) -> bool {
+        self.persistence() == pg_sys::RELPERSISTENCE_TEMP
+    }
+
+    /// Its TOAST table.
+    pub fn toast(&self) -> Option<pg_sys::Oid> {
+        // SAFETY: a field of pg_class.
+        let toast = unsafe { (*self.form()).reltoastrelid };
+        (toast != pg_sys::InvalidOid).then_some(toast)
+    }
+
+    /// The table that this one's content is about to become, while it is rewritten.
+    pub fn rewrite_of(&self) -> Option<pg_sys::Oid> {
+        // SAFETY: a field of pg_class.
+        let of = unsafe { (*self.form()).relrewrite };
+        (of != pg_sys::InvalidOid).then_some(of)
+    }
+
+    /// pg_class.relpages.
+    pub fn pages(&self) -> u32 {
+        // SAFETY: a field of pg_class.
+        unsafe { (*self.form()).relpages as u32 }
+    }
+
+    /// pg_class.reltuples; negative if unknown.
+    pub fn tuples(&self) -> f32 {
+        // SAFETY: a field of pg_class.
+        unsafe { (*self.form()).reltuples }
+    }
+
+    /// relfrozenxid and relminmxid.
+    pub fn frozen(&self) -> (pg_sys::TransactionId, pg_sys::MultiXactId) {
+        // SAFETY: fields of pg_class.
+        unsafe { ((*self.form()).relfrozenxid, (*self.form()).relminmxid) }
+    }
+
+    /// REPLICA IDENTITY FULL.
+    pub fn has_full_identity(&self) -> bool {
+        // SAFETY: a field of pg_class.
+        unsafe { (*self.form()).relreplident as u8 == pg_sys::REPLICA_IDENTITY_FULL }
+    }
+
+    /// RelationIsLogicallyLogged() (rel.h), catalogs apart.
+    pub fn is_logically_logged(&self) -> bool {
+        wal_level() >= pg_sys::WalLevel::WAL_LEVEL_LOGICAL && self.is_permanent()
+    }
+
+    /// RelationNeedsWAL() (rel.h).
+    pub fn needs_wal(&self) -> bool {
+        let rel = self.get();
+        const NONE: pg_sys::SubTransactionId = 0; // InvalidSubTransactionId
+        // SAFETY: fields of an open relation.
+        #[cfg(feature = "pg15")]
+        let is_new = unsafe { (*rel).rd_createSubid != NONE || (*rel).rd_firstRelfilenodeSubid != NONE };
+        // SAFETY: fields of an open relation.
+        #[cfg(not(feature = "pg15"))]
+        let is_new = unsafe { (*rel).rd_createSubid != NONE || (*rel).rd_firstRelfilelocatorSubid != NONE };
+        let minimal = wal_level() < pg_sys::WalLevel::WAL_LEVEL_REPLICA;
+        self.is_permanent() && !(minimal && is_new)
+    }
+
+    /// RelationGetFillFactor() (rel.h).
+    pub fn fill_factor(&self) -> usize {
+        // SAFETY: the options of a table, which are those of heap, if any.
+        let options = unsafe { ((*self.get()).rd_options as *const pg_sys::StdRdOptions).as_ref() };
+        options.map_or(100, |options| options.fillfactor as usize)
+    }
+
+    /// The attributes of its indexes of a kind (relcache.c).
+    pub fn index_attributes(&self, kind: pg_sys::IndexAttrBitmapKind::Type) -> Attributes {
+        // SAFETY: an open relation.
+        Attributes(unsafe { pg_sys::RelationGetIndexAttrBitmap(self.raw(), kind) })
     }
 }
 
-/// RelationIsLogicallyLogged() (rel.h), catalogs apart.
-pub unsafe fn is_logically_logged(rel: pg_sys::Relation) -> bool {
-    pg_sys::wal_level >= pg_sys::WalLevel::WAL_LEVEL_LOGICAL as i32
-        && (*(*rel).rd_rel).relpersistence == pg_sys::RELPERSISTENCE_PERMANENT as i8
+/// A set of attributes, palloc'd. Attributes are counted from 0 here.
+pub struct Attributes(*mut pg_sys::Bitmapset);
+
+impl Attributes {
+    fn member(at: usize) -> i32 {
+        at as i32 + 1 - pg_sys::FirstLowInvalidHeapAttributeNumber
+    }
+
+    pub fn has(&self, at: usize) -> bool {
+        // SAFETY: a set that PostgreSQL made, or none.
+        unsafe { pg_sys::bms_is_member(Self::member(at), self.0) }
+    }
+
+    pub fn remove(&mut self, at: usize) {
+        // SAFETY: as above.
+        self.0 = unsafe { pg_sys::bms_del_member(self.0, Self::member(at)) };
+    }
+
+    /// Adds attribute number 0, the whole row, which always counts as changed (HeapDetermineColumnsInfo()).
+    pub fn add_whole_row(&mut self) {
+        // SAFETY: as above.
+        self.0 = unsafe { pg_sys::bms_add_member(self.0, -pg_sys::FirstLowInvalidHeapAttributeNumber) };
+    }
+
+    /// For PostgreSQL's structs.
+    pub fn into_raw(self) -> *mut pg_sys::Bitmapset {
+        self.0
+    }
 }
 
-/// An amax table opened for somebody who may read it; closed on drop, its lock kept to the end of the transaction.
-pub struct Opened(pub pg_sys::Relation);
+/// A relation opened by its OID, and locked; closed on drop, its lock kept to the end of the transaction.
+pub struct Opened(*mut pg_sys::RelationData);
 
-pub fn open_for_reading(table: pg_sys::Oid) -> Opened {
-    unsafe {
-        let opened = Opened(pg_sys::relation_open(table, pg_sys::AccessShareLock as i32));
-        require(opened.0);
-        let allowed = pg_sys::pg_class_aclcheck(table, pg_sys::GetUserId(), pg_sys::ACL_SELECT as pg_sys::AclMode);
-        if allowed != pg_sys::AclResult::ACLCHECK_OK {
-            let name = (*(*opened.0).rd_rel).relname.data.as_ptr();
-            pg_sys::aclcheck_error(allowed, pg_sys::ObjectType::OBJECT_TABLE, name);
+impl Opened {
+    /// relation_open(): raises an error if there is none.
+    pub fn with_lock(relid: pg_sys::Oid, lock: u32) -> Opened {
+        // SAFETY: it looks the OID up.
+        Opened(unsafe { pg_sys::relation_open(relid, lock as i32) })
+    }
+
+    /// An amax table, for somebody who may read it.
+    pub fn for_reading(table: pg_sys::Oid) -> Opened {
+        let opened = Opened::with_lock(table, pg_sys::AccessShareLock);
+        opened.require_ours();
+        // SAFETY: an open relation.
+        unsafe {
+            let right = pg_sys::ACL_SELECT as pg_sys::AclMode;
+            let allowed = pg_sys::pg_class_aclcheck(table, pg_sys::GetUserId(), right);
+            if allowed != pg_sys::AclResult::ACLCHECK_OK {
+                let name = (*opened.form()).relname.data.as_ptr();
+                pg_sys::aclcheck_error(allowed, pg_sys::ObjectType::OBJECT_TABLE, name);
+            }
         }
         opened
+    }
+}
+
+impl Deref for Opened {
+    type Target = Relation;
+
+    fn deref(&self) -> &Relation {
+        // SAFETY: open until this is dropped.
+        unsafe { Relation::of(self.0) }
     }
 }
 
 impl Drop for Opened {
     fn drop(&mut self) {
         if !std::thread::panicking() {
+            // SAFETY: opened by us. After an error the resource owner closes it.
             unsafe { pg_sys::relation_close(self.0, pg_sys::NoLock as i32) }
+        }
+    }
+}
+
+/// A relation that somebody has locked, looked up by OID; closed again on drop.
+pub struct Borrowed(*mut pg_sys::RelationData);
+
+impl Borrowed {
+    pub fn open(relid: pg_sys::Oid) -> Borrowed {
+        Borrowed::find(relid).unwrap_or_else(|| pgrx::error!("could not open relation with OID {}", relid.to_u32()))
+    }
+
+    /// None if there is no such relation any more.
+    pub fn find(relid: pg_sys::Oid) -> Option<Borrowed> {
+        // SAFETY: it looks the OID up.
+        let rel = unsafe { pg_sys::RelationIdGetRelation(relid) };
+        (!rel.is_null()).then(|| Borrowed(rel))
+    }
+}
+
+impl Deref for Borrowed {
+    type Target = Relation;
+
+    fn deref(&self) -> &Relation {
+        // SAFETY: open until this is dropped.
+        unsafe { Relation::of(self.0) }
+    }
+}
+
+impl Drop for Borrowed {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            // SAFETY: opened by us. After an error the resource owner closes it.
+            unsafe { pg_sys::RelationClose(self.0) }
+        }
+    }
+}
+
+/// Has every backend, here and on standbys, forget what it remembers of the relation (relcache). At once, not when our
+/// transaction commits.
+pub fn invalidate_everywhere(rel: &Relation) {
+    // SAFETY: a message that inval.c would send; it is copied.
+    unsafe {
+        let message = pg_sys::SharedInvalidationMessage {
+            rc: pg_sys::SharedInvalRelcacheMsg {
+                id: pg_sys::SHAREDINVALRELCACHE_ID as i8,
+                dbId: pg_sys::MyDatabaseId,
+                relId: rel.id(),
+            },
+        };
+        pg_sys::SendSharedInvalidMessages(&message, 1);
+        // XLogStandbyInfoActive()
+        if wal_level() >= pg_sys::WalLevel::WAL_LEVEL_REPLICA {
+            pg_sys::LogStandbyInvalidations(1, (&raw const message).cast_mut(), false);
         }
     }
 }

@@ -1,32 +1,126 @@
 //! What kind of snapshot one is, what it may hide, and the locks with which a serializable transaction reads (SSI).
 
+use super::handle::handle;
+use super::relation::Relation;
 use amax_lsm::xids::precedes;
+use pg_sys::SnapshotType::*;
 use pgrx::pg_sys;
+use std::cell::UnsafeCell;
+use std::ops::Deref;
 
-pub unsafe fn is_mvcc(snapshot: pg_sys::Snapshot) -> bool {
-    use pg_sys::SnapshotType::*;
-    matches!((*snapshot).snapshot_type, SNAPSHOT_MVCC | SNAPSHOT_HISTORIC_MVCC)
+handle! {
+    /// A snapshot that somebody has registered or owns.
+    Snapshot, pg_sys::SnapshotData
 }
 
-/// Whether the snapshot may be too old to see what a committed transaction did.
-pub unsafe fn may_hide(snapshot: pg_sys::Snapshot, xid: u32) -> bool {
-    (*snapshot).snapshot_type == pg_sys::SnapshotType::SNAPSHOT_MVCC && !precedes(xid, (*snapshot).xmin.into_inner())
+impl Snapshot {
+    pub fn kind(&self) -> pg_sys::SnapshotType::Type {
+        // SAFETY: a field.
+        unsafe { (*self.raw()).snapshot_type }
+    }
+
+    pub fn is_mvcc(&self) -> bool {
+        matches!(self.kind(), SNAPSHOT_MVCC | SNAPSHOT_HISTORIC_MVCC)
+    }
+
+    /// Whether the snapshot may be too old to see what a committed transaction did.
+    pub fn may_hide(&self, xid: u32) -> bool {
+        // SAFETY: a field.
+        self.kind() == SNAPSHOT_MVCC && !precedes(xid, unsafe { (*self.raw()).xmin }.into_inner())
+    }
+
+    /// XidInMVCCSnapshot(): whether the transaction was under way.
+    pub fn has_under_way(&self, xid: u32) -> bool {
+        // SAFETY: an MVCC snapshot's arrays are looked at.
+        self.is_mvcc() && unsafe { pg_sys::XidInMVCCSnapshot(pg_sys::TransactionId::from(xid), self.raw()) }
+    }
+
+    /// A dirty snapshot tells of the last tuple looked at. That must not stand when the row looked at has none
+    /// (HeapTupleSatisfiesDirty() clears it for every tuple).
+    pub fn reset_dirty(&self) {
+        if self.kind() == SNAPSHOT_DIRTY {
+            // SAFETY: fields, which are there to be written.
+            unsafe {
+                (*self.raw()).xmin = pg_sys::InvalidTransactionId;
+                (*self.raw()).xmax = pg_sys::InvalidTransactionId;
+                (*self.raw()).speculativeToken = 0;
+            }
+        }
+    }
+}
+
+/// A snapshot of our own, of another kind than MVCC.
+pub struct Own(UnsafeCell<pg_sys::SnapshotData>);
+
+impl Own {
+    pub fn of_kind(kind: pg_sys::SnapshotType::Type) -> Own {
+        // SAFETY: numbers and pointers, of which these kinds use none.
+        let mut snapshot: pg_sys::SnapshotData = unsafe { std::mem::zeroed() };
+        snapshot.snapshot_type = kind;
+        Own(UnsafeCell::new(snapshot))
+    }
+}
+
+impl Deref for Own {
+    type Target = Snapshot;
+
+    fn deref(&self) -> &Snapshot {
+        // SAFETY: it lives as long as it is borrowed.
+        unsafe { Snapshot::of(self.0.get()) }
+    }
+}
+
+/// An active snapshot of the transaction's; no longer active once dropped.
+pub struct Active(());
+
+impl Active {
+    pub fn of_transaction() -> Active {
+        // SAFETY: in a transaction.
+        unsafe { pg_sys::PushActiveSnapshot(pg_sys::GetTransactionSnapshot()) };
+        Active(())
+    }
+}
+
+impl Drop for Active {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            // SAFETY: the one that we have pushed. After an error the abort does it.
+            unsafe { pg_sys::PopActiveSnapshot() }
+        }
+    }
 }
 
 /// IsolationIsSerializable() (xact.h).
 pub fn is_serializable() -> bool {
+    // SAFETY: a setting.
     unsafe { pg_sys::XactIsoLevel == pg_sys::XACT_SERIALIZABLE as i32 }
 }
 
 /// SSI: a lock on the whole relation (invariant T3). Rows of components have no other.
-pub unsafe fn predicate_lock(rel: pg_sys::Relation, snapshot: pg_sys::Snapshot) {
-    if !snapshot.is_null() && is_mvcc(snapshot) {
-        pg_sys::PredicateLockRelation(rel, snapshot);
+pub fn predicate_lock(rel: &Relation, snapshot: &Snapshot) {
+    if snapshot.is_mvcc() {
+        // SAFETY: both are live.
+        unsafe { pg_sys::PredicateLockRelation(rel.raw(), snapshot.raw()) }
     }
+}
+
+/// SSI: a lock on the TID of a row.
+pub fn predicate_lock_tid(rel: &Relation, mut tid: pg_sys::ItemPointerData, snapshot: &Snapshot) {
+    // SAFETY: both are live; the last argument is nobody's id.
+    unsafe { pg_sys::PredicateLockTID(rel.raw(), &mut tid, snapshot.raw(), pg_sys::FrozenTransactionId) }
+}
+
+/// SSI: predicate locks on TIDs and pages become one on the relation, which writers of columnar rows run into.
+pub fn widen_predicate_locks(rel: &Relation) {
+    // SAFETY: an open relation.
+    unsafe { pg_sys::TransferPredicateLocksToHeapRelation(rel.raw()) }
 }
 
 /// For SSI: whoever has put rows where readers of the table did not find them calls this once they do. Those who have
 /// looked before have a lock on the relation.
-pub unsafe fn check_readers(rel: pg_sys::Relation) {
-    pg_sys::CheckForSerializableConflictIn(rel, std::ptr::null_mut(), pg_sys::InvalidBlockNumber);
+pub fn check_readers(rel: &Relation) {
+    // SAFETY: an open relation.
+    unsafe {
+        pg_sys::CheckForSerializableConflictIn(rel.raw(), std::ptr::null_mut(), pg_sys::InvalidBlockNumber);
+    }
 }

@@ -1,60 +1,95 @@
 //! What PostgreSQL counts of a table (pgstat.h), where heap's functions do not count it for us.
 
+use super::relation::Relation;
 use pgrx::pg_sys;
 
 /// pgstat_count_heap_scan().
-pub unsafe fn count_scan(rel: pg_sys::Relation) {
-    if let Some(stats) = table_stats(rel) {
-        #[cfg(feature = "pg15")]
-        {
-            (*stats).t_counts.t_numscans += 1;
-        }
-        #[cfg(not(feature = "pg15"))]
-        {
-            (*stats).counts.numscans += 1;
-        }
-    }
+pub fn count_scan(rel: &Relation) {
+    count(rel, |counts| counts.scans(1));
 }
 
 /// pgstat_count_heap_getnext() (a macro in pgstat.h), of several rows.
-pub unsafe fn count_rows(rel: pg_sys::Relation, rows: usize) {
-    if let Some(stats) = table_stats(rel) {
-        #[cfg(feature = "pg15")]
-        {
-            (*stats).t_counts.t_tuples_returned += rows as i64;
-        }
-        #[cfg(not(feature = "pg15"))]
-        {
-            (*stats).counts.tuples_returned += rows as i64;
-        }
-    }
+pub fn count_rows(rel: &Relation, rows: usize) {
+    count(rel, |counts| counts.rows(rows as i64));
 }
 
 /// pgstat_count_heap_fetch().
-pub unsafe fn count_fetch(rel: pg_sys::Relation) {
-    if let Some(stats) = table_stats(rel) {
-        #[cfg(feature = "pg15")]
-        {
-            (*stats).t_counts.t_tuples_fetched += 1;
-        }
-        #[cfg(not(feature = "pg15"))]
-        {
-            (*stats).counts.tuples_fetched += 1;
-        }
+pub fn count_fetch(rel: &Relation) {
+    count(rel, |counts| counts.fetches(1));
+}
+
+/// pgstat's count of inserted rows, which heap's functions keep themselves; fewer than none for what is no row.
+pub fn count_inserts(rel: &Relation, rows: i64) {
+    // SAFETY: an open relation.
+    unsafe { pg_sys::pgstat_count_heap_insert(rel.raw(), rows) }
+}
+
+/// pgstat_count_heap_delete().
+pub fn count_delete(rel: &Relation) {
+    // SAFETY: an open relation.
+    unsafe { pg_sys::pgstat_count_heap_delete(rel.raw()) }
+}
+
+/// A block that was asked for and found, as ReadBuffer() counts it.
+pub fn count_hit(rel: &Relation) {
+    // SAFETY: a field of an open relation; null if nobody counts.
+    if let Some(stats) = unsafe { (*rel.raw()).pgstat_info.as_mut() } {
+        Counts(stats).hits(1);
     }
 }
 
-/// pgstat's count of inserted rows, which heap's functions keep themselves.
-pub unsafe fn count_inserts(rel: pg_sys::Relation, rows: usize) {
-    pg_sys::pgstat_count_heap_insert(rel, rows as i64);
+fn count(rel: &Relation, f: impl FnOnce(&mut Counts)) {
+    // SAFETY: fields of an open relation; PostgreSQL makes its entry if it has none yet.
+    unsafe {
+        if !(*rel.raw()).pgstat_enabled {
+            return;
+        }
+        if (*rel.raw()).pgstat_info.is_null() {
+            pg_sys::pgstat_assoc_relation(rel.raw());
+        }
+        f(&mut Counts(&mut *(*rel.raw()).pgstat_info));
+    }
 }
 
-unsafe fn table_stats(rel: pg_sys::Relation) -> Option<*mut pg_sys::PgStat_TableStatus> {
-    if !(*rel).pgstat_enabled {
-        return None;
+/// A table's counts, which have other names from version to version.
+struct Counts<'a>(&'a mut pg_sys::PgStat_TableStatus);
+
+#[cfg(feature = "pg15")]
+impl Counts<'_> {
+    fn scans(&mut self, more: i64) {
+        self.0.t_counts.t_numscans += more;
     }
-    if (*rel).pgstat_info.is_null() {
-        pg_sys::pgstat_assoc_relation(rel);
+
+    fn rows(&mut self, more: i64) {
+        self.0.t_counts.t_tuples_returned += more;
     }
-    Some((*rel).pgstat_info)
+
+    fn fetches(&mut self, more: i64) {
+        self.0.t_counts.t_tuples_fetched += more;
+    }
+
+    fn hits(&mut self, more: i64) {
+        self.0.t_counts.t_blocks_fetched += more;
+        self.0.t_counts.t_blocks_hit += more;
+    }
+}
+
+#[cfg(not(feature = "pg15"))]
+impl Counts<'_> {
+    fn scans(&mut self, more: i64) {
+        self.0.counts.numscans += more;
+    }
+
+    fn rows(&mut self, more: i64) {
+        self.0.counts.tuples_returned += more;
+    }
+
+    fn fetches(&mut self, more: i64) {
+        self.0.counts.tuples_fetched += more;
+    }
+
+    fn hits(&mut self, more: i64) {
+        self.0.counts.blocks_fetched += more;
+        self.0.counts.blocks_hit += more;
+    }
 }

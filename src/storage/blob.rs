@@ -1,11 +1,11 @@
 //! Byte strings across pages: manifests, directories, leaf images.
 
-use super::buffer::{Change, Kind, PAYLOAD, Pin};
+use super::buffer::{Change, Kind, PAYLOAD, payload_unlocked};
 use super::damage::corrupt;
 use super::hand;
 use crate::memory;
+use crate::pg::{Pin, Relation};
 use amax_lsm::{Blob, Extent, FreeSpace};
-use pgrx::pg_sys;
 use std::cell::RefCell;
 use std::ops::Range;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering::Relaxed};
@@ -15,7 +15,7 @@ const PER_RECORD: usize = 4;
 
 /// Writes `bytes` to free pages, then appended ones. Nothing refers to them until the caller publishes the blob; a
 /// crash before that leaks them until VACUUM finds them.
-pub fn write(rel: pg_sys::Relation, free: &mut FreeSpace, bytes: &[u8]) -> Blob {
+pub fn write(rel: &Relation, free: &mut FreeSpace, bytes: &[u8]) -> Blob {
     let pages = bytes.len().div_ceil(PAYLOAD) as u32;
     let mut reused = free.take(pages).into_iter().flat_map(|e| e.start..e.start + e.len);
     let mut extents: Vec<Extent> = Vec::new();
@@ -24,11 +24,7 @@ pub fn write(rel: pg_sys::Relation, free: &mut FreeSpace, bytes: &[u8]) -> Blob 
         let mut appended = FreeSpace::default();
         for chunk in group.chunks(PAYLOAD) {
             let (page, block) = match reused.next() {
-                Some(block) => {
-                    let pin = Pin::read(rel, block);
-                    std::mem::forget(pin.exclusive());
-                    (change.format(pin.into_buffer(), Kind::Blob), block)
-                }
+                Some(block) => (change.format(Pin::read(rel, block).lock(), Kind::Blob), block),
                 None => {
                     let (page, start) = change.append(Kind::Blob);
                     appended.give(Extent { start, len: 1 });
@@ -53,7 +49,7 @@ pub fn write(rel: pg_sys::Relation, free: &mut FreeSpace, bytes: &[u8]) -> Blob 
 }
 
 /// Bytes `offset..offset + len` of a blob.
-pub fn read(rel: pg_sys::Relation, blob: &Blob, offset: u64, len: usize) -> Vec<u8> {
+pub fn read(rel: &Relation, blob: &Blob, offset: u64, len: usize) -> Vec<u8> {
     pieces(rel, blob, offset, len, |pin, part, bytes| {
         bytes.extend_from_slice(&pin.share().payload(rel, Kind::Blob)[part])
     })
@@ -61,10 +57,9 @@ pub fn read(rel: pg_sys::Relation, blob: &Blob, offset: u64, len: usize) -> Vec<
 
 /// The same for bytes that have a checksum of their own: they do not change while anybody may read them, so a pin is
 /// enough.
-pub fn read_checked(rel: pg_sys::Relation, blob: &Blob, offset: u64, len: usize) -> Vec<u8> {
+pub fn read_checked(rel: &Relation, blob: &Blob, offset: u64, len: usize) -> Vec<u8> {
     pieces(rel, blob, offset, len, |pin, part, bytes| {
-        // SAFETY: nobody changes the page (above).
-        bytes.extend_from_slice(unsafe { &pin.payload_unlocked()[part] })
+        bytes.extend_from_slice(&payload_unlocked(pin)[part])
     })
 }
 
@@ -100,7 +95,7 @@ impl Buffers {
         }
     }
 
-    fn pin(&self, rel: pg_sys::Relation, blob: &Blob, page: u64) -> Pin {
+    fn pin(&self, rel: &Relation, blob: &Blob, page: u64) -> Pin {
         let (Some(known), Some(block)) = (self.pages.get(page as usize), blob.page(page)) else {
             past_end(rel, blob, page * PAYLOAD as u64)
         };
@@ -123,7 +118,7 @@ thread_local! {
 /// buffers they are in: pages are checked when they come into a buffer, not again while they stay, or come back to the
 /// same one. It is 0 for more than two pages.
 pub fn visit_checked<R>(
-    rel: pg_sys::Relation,
+    rel: &Relation,
     blob: &Blob,
     buffers: &Buffers,
     offset: u64,
@@ -136,8 +131,7 @@ pub fn visit_checked<R>(
         return f(&read_checked(rel, blob, offset, len), 0);
     }
     let first = buffers.pin(rel, blob, page);
-    // SAFETY: nobody changes the pages (see `read_checked`).
-    let bytes = unsafe { &first.payload_unlocked()[start..] };
+    let bytes = &payload_unlocked(&first)[start..];
     if let Some(bytes) = bytes.get(..len) {
         return f(bytes, number(&first));
     }
@@ -145,14 +139,14 @@ pub fn visit_checked<R>(
     let mut both = TWO_PAGES.take();
     both.clear();
     both.extend_from_slice(bytes);
-    both.extend_from_slice(unsafe { &second.payload_unlocked()[..len - bytes.len()] });
+    both.extend_from_slice(&payload_unlocked(&second)[..len - bytes.len()]);
     let result = f(&both, number(&first) << 32 | number(&second));
     TWO_PAGES.set(both);
     result
 }
 
 fn pieces(
-    rel: pg_sys::Relation,
+    rel: &Relation,
     blob: &Blob,
     offset: u64,
     len: usize,
@@ -173,14 +167,14 @@ fn pieces(
     bytes
 }
 
-fn past_end(rel: pg_sys::Relation, blob: &Blob, at: u64) -> ! {
+fn past_end(rel: &Relation, blob: &Blob, at: u64) -> ! {
     let detail = format!("a byte string of {} bytes has no byte {at}", blob.len);
     corrupt(rel, 0, &detail)
 }
 
 /// Checks every page that a blob was written to, also where nothing is read. (A manifest may have more, taken in vain:
 /// what is on those nobody knows after a crash.)
-pub fn check(rel: pg_sys::Relation, blob: &Blob) {
+pub fn check(rel: &Relation, blob: &Blob) {
     let pages = blob.extents.iter().flat_map(|e| e.start..e.start + e.len);
     for page in pages.take(blob.len.div_ceil(PAYLOAD as u64) as usize) {
         crate::memory::check_for_interrupts();
@@ -188,6 +182,6 @@ pub fn check(rel: pg_sys::Relation, blob: &Blob) {
     }
 }
 
-pub fn read_all(rel: pg_sys::Relation, blob: &Blob) -> Vec<u8> {
+pub fn read_all(rel: &Relation, blob: &Blob) -> Vec<u8> {
     read(rel, blob, 0, blob.len as usize)
 }

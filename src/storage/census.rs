@@ -1,9 +1,9 @@
 //! Which physical pages something refers to.
 
 use super::{manifest, map, meta};
+use crate::pg::Relation;
 use amax_lsm::meta as layout;
 use amax_lsm::{Blob, Extent, Manifest, RetiredPages};
-use pgrx::pg_sys;
 
 pub struct Census {
     /// Per page.
@@ -14,7 +14,7 @@ pub struct Census {
 
 /// Takes the census of the first `pages` pages by this manifest. Right for as long as nobody can take free pages or
 /// retire any.
-pub fn take(rel: pg_sys::Relation, manifest: &Manifest, pages: u32) -> Census {
+pub fn take(rel: &Relation, manifest: &Manifest, pages: u32) -> Census {
     let mut census = Census {
         known: vec![false; pages as usize],
         twice: Vec::new(),

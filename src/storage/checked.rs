@@ -2,7 +2,8 @@
 //! it has come into another buffer, not at each look.
 
 use super::damage::corrupt;
-use amax_lsm::page;
+use crate::pg::Relation;
+use crate::pg::buffer::block_of;
 use pgrx::pg_sys;
 use std::cell::Cell;
 
@@ -18,14 +19,8 @@ thread_local! {
 }
 
 /// What the page in a buffer is now; the caller has it locked.
-fn as_it_is(rel: pg_sys::Relation, buffer: pg_sys::Buffer) -> Seen {
-    let file = super::cache::file_id(rel);
-    // SAFETY: the buffer is pinned and locked.
-    unsafe {
-        let header = &*(pg_sys::BufferGetPage(buffer) as *const pg_sys::PageHeaderData);
-        let lsn = u64::from(header.pd_lsn.xlogid) << 32 | u64::from(header.pd_lsn.xrecoff);
-        (file.2, pg_sys::BufferGetBlockNumber(buffer), buffer, lsn)
-    }
+fn as_it_is(rel: &Relation, buffer: pg_sys::Buffer, lsn: u64) -> Seen {
+    (rel.file().2, block_of(buffer), buffer, lsn)
 }
 
 fn place<R>(buffer: pg_sys::Buffer, f: impl FnOnce(&Cell<Seen>) -> R) -> R {
@@ -33,20 +28,20 @@ fn place<R>(buffer: pg_sys::Buffer, f: impl FnOnce(&Cell<Seen>) -> R) -> R {
 }
 
 /// Raises an error if the page, the bytes of which these are, is not what was written.
-pub fn check(rel: pg_sys::Relation, buffer: pg_sys::Buffer, bytes: &[u8]) {
-    let seen = as_it_is(rel, buffer);
+pub fn check(rel: &Relation, buffer: pg_sys::Buffer, lsn: u64, bytes: &[u8]) {
+    let seen = as_it_is(rel, buffer, lsn);
     if place(buffer, Cell::get) == seen {
         return;
     }
-    if let Err(damage) = page::check(bytes, seen.1) {
+    if let Err(damage) = amax_lsm::page::check(bytes, seen.1) {
         corrupt(rel, seen.1, &damage.to_string());
     }
     place(buffer, |place| place.set(seen));
 }
 
-/// The page is ours, just written.
-pub fn note(rel: pg_sys::Relation, buffer: pg_sys::Buffer) {
-    let seen = as_it_is(rel, buffer);
+/// The page, which is ours, has just been written.
+pub fn note(rel: &Relation, buffer: pg_sys::Buffer, lsn: u64) {
+    let seen = as_it_is(rel, buffer, lsn);
     place(buffer, |place| place.set(seen));
 }
 

@@ -4,14 +4,14 @@ use super::buffer::{Change, Kind};
 use super::damage::corrupt;
 use super::meta::BLOCK as META;
 use super::{blob, cache, hand, meta};
-use crate::pg::relation::rel_name;
+use crate::pg::Relation;
+use crate::pg::xid;
 use amax_lsm::{Blob, Component, Damaged, Directory, FreeSpace, Manifest, meta as layout};
-use pgrx::pg_sys;
 use pgrx::prelude::*;
 use std::rc::Rc;
 
 /// The current manifest.
-pub fn current(rel: pg_sys::Relation) -> Rc<Manifest> {
+pub fn current(rel: &Relation) -> Rc<Manifest> {
     // The metapage's lock keeps the manifest from being replaced while it is read: VACUUM has no snapshot that would
     // hold its pages.
     meta::read(rel, |page| {
@@ -36,7 +36,7 @@ pub fn current(rel: pg_sys::Relation) -> Rc<Manifest> {
     .unwrap_or_default()
 }
 
-fn load(rel: pg_sys::Relation, pointer: Result<Blob, Damaged>) -> Manifest {
+fn load(rel: &Relation, pointer: Result<Blob, Damaged>) -> Manifest {
     pointer
         .and_then(|pointer| {
             if pointer.len == 0 {
@@ -57,13 +57,12 @@ pub struct Replaced;
 /// Whether our transaction began on a standby. It may be none any more, but what the transaction holds was read when it
 /// was.
 pub fn on_standby() -> bool {
-    // SAFETY: looks at the state of our transaction.
-    unsafe { pg_sys::TransactionStartedDuringRecovery() }
+    xid::began_on_standby()
 }
 
 /// Called after something was read of a component: it was right if the component is still there, since its pages are
 /// given up by the very change that replaces it, and replay makes changes one after the other.
-pub fn confirm(rel: pg_sys::Relation, component: u64) -> Result<(), Replaced> {
+pub fn confirm(rel: &Relation, component: u64) -> Result<(), Replaced> {
     let there = || current(rel).components.iter().any(|known| known.id == component);
     if !on_standby() || there() {
         Ok(())
@@ -75,7 +74,7 @@ pub fn confirm(rel: pg_sys::Relation, component: u64) -> Result<(), Replaced> {
 /// Reads a page that a map leads to, and that may be given up for something else: on a standby that can happen between
 /// the look at the map and the look at the page. Giving a page to others takes several changes of the manifest, so what
 /// was read without one in between is right; `f` says None of a page that is not what it should be.
-pub fn read_stable<R>(rel: pg_sys::Relation, f: impl Fn() -> Option<R>) -> Option<R> {
+pub fn read_stable<R>(rel: &Relation, f: impl Fn() -> Option<R>) -> Option<R> {
     if !on_standby() {
         return f();
     }
@@ -102,13 +101,13 @@ pub fn cancel_replaced() -> ! {
 
 /// Changes the manifest: `f` gets the newest one under the metapage's lock, so changes by different backends do not
 /// lose each other. The old manifest's pages are free then: it is only read under the metapage's lock.
-pub fn publish<R>(rel: pg_sys::Relation, f: impl FnOnce(&mut Manifest) -> R) -> R {
+pub fn publish<R>(rel: &Relation, f: impl FnOnce(&mut Manifest) -> R) -> R {
     publish_if(rel, |_| true, f).expect("there is no condition")
 }
 
 /// The same if the metapage is as `holds` says.
 pub fn publish_if<R>(
-    rel: pg_sys::Relation,
+    rel: &Relation,
     holds: impl FnOnce(&[u8]) -> bool,
     f: impl FnOnce(&mut Manifest) -> R,
 ) -> Option<R> {
@@ -120,7 +119,7 @@ pub fn publish_if<R>(
     }
     let old = layout::manifest(change.payload(page));
     let mut manifest = load(rel, old.clone());
-    manifest.stamp(unsafe { pg_sys::ReadNextFullTransactionId() }.value);
+    manifest.stamp(xid::next_full());
     let result = f(&mut manifest);
     // Pages for the new one come out of its own free space, but not those of the old one, which is to be found after a
     // crash: take them before writing down what is left. If they are scattered, the metapage has no room for all of
@@ -141,10 +140,7 @@ pub fn publish_if<R>(
         ereport!(
             ERROR,
             PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
-            format!(
-                "manifest of relation \"{}\" is too large or too scattered",
-                rel_name(rel)
-            )
+            format!("manifest of relation \"{}\" is too large or too scattered", rel.name())
         );
     }
     change.commit();
@@ -161,7 +157,7 @@ pub fn pages_needed(manifest: &Manifest) -> u32 {
 /// Takes the free pages, but for those that `kept` says, for somebody under the maintenance lock to write to; what is
 /// left is given back when that is published. An error in between leaves them to VACUUM's search for lost pages (but
 /// see `hand`).
-pub fn take_free(rel: pg_sys::Relation, kept: fn(&Manifest) -> u64) -> FreeSpace {
+pub fn take_free(rel: &Relation, kept: fn(&Manifest) -> u64) -> FreeSpace {
     let manifest = current(rel);
     if manifest.free.pages() <= kept(&manifest) {
         return FreeSpace::default();
@@ -177,19 +173,19 @@ pub fn take_free(rel: pg_sys::Relation, kept: fn(&Manifest) -> u64) -> FreeSpace
 }
 
 /// Makes known since when what was given up is of no use to new snapshots, so that a reclaim may find it due.
-pub fn stamp(rel: pg_sys::Relation) {
+pub fn stamp(rel: &Relation) {
     if current(rel).wants_stamp() {
         publish(rel, |_| ());
     }
 }
 
 /// The directory of a component.
-pub fn directory(rel: pg_sys::Relation, component: &Component) -> Rc<Directory> {
+pub fn directory(rel: &Relation, component: &Component) -> Rc<Directory> {
     read_directory(rel, component).unwrap_or_else(|Replaced| cancel_replaced())
 }
 
 /// The same for who can look again.
-pub fn read_directory(rel: pg_sys::Relation, component: &Component) -> Result<Rc<Directory>, Replaced> {
+pub fn read_directory(rel: &Relation, component: &Component) -> Result<Rc<Directory>, Replaced> {
     if let Some(known) = cache::with(rel, |c| c.directories.get(&component.id).cloned()) {
         return Ok(known);
     }
@@ -202,7 +198,7 @@ pub fn read_directory(rel: pg_sys::Relation, component: &Component) -> Result<Rc
 
 /// Reads something of a component, `what`, that has a checksum.
 pub fn read_blob<R>(
-    rel: pg_sys::Relation,
+    rel: &Relation,
     component: u64,
     blob: &Blob,
     what: &str,

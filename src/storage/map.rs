@@ -1,17 +1,18 @@
 //! The page maps (crates/lsm `meta::Map`): logical block to row page, row page to logical block, stub directory.
 
-use super::buffer::{Change, Kind, Pin, physical_blocks};
-use super::cache::{FileId, file_id};
+use super::buffer::{Change, Kind, word_unlocked};
 use super::meta::BLOCK as META;
-use super::rowpage::InHeap;
 use super::{cache, meta, rowpage, space};
+use crate::disguise::size::Physical;
+use crate::pg::buffer::Locked;
 use crate::pg::snapshot::check_readers;
+use crate::pg::{Pin, Relation, free_space, relation::FileId};
 use amax_lsm::meta::{self as layout, Map, Slot, get_u32, put_u32};
 use pgrx::pg_sys;
 use std::cell::RefCell;
 
 /// The entry at `index`; 0 when there is none.
-pub fn get(rel: pg_sys::Relation, map: Map, index: u32) -> u32 {
+pub fn get(rel: &Relation, map: Map, index: u32) -> u32 {
     match slot(rel, map, index) {
         Slot::Inline(at) => meta::read(rel, |page| get_u32(page, at)).unwrap_or(0),
         Slot::Tree { low, .. } => match leaf(rel, map, index) {
@@ -22,20 +23,20 @@ pub fn get(rel: pg_sys::Relation, map: Map, index: u32) -> u32 {
 }
 
 /// The row page of logical block `v`, if it has one.
-pub fn physical(rel: pg_sys::Relation, v: u32) -> Option<u32> {
+pub fn physical(rel: &Relation, v: u32) -> Option<u32> {
     Map::Forward.slot(v)?;
     Some(get(rel, Map::Forward, v)).filter(|&p| p != 0)
 }
 
 /// The logical block of row page `p`, if it has one.
-pub fn logical(rel: pg_sys::Relation, p: u32) -> Option<u32> {
+pub fn logical(rel: &Relation, p: u32) -> Option<u32> {
     Map::Reverse.slot(p)?;
     get(rel, Map::Reverse, p).checked_sub(1)
 }
 
 /// The logical block of row page `p`; gives it the next one if it has none. Called by whoever put a row there, before
 /// anyone else can know of the row. Pages that hio.c added and nobody used stay without.
-pub fn adopt(rel: pg_sys::Relation, p: u32) -> u32 {
+pub fn adopt(rel: &Relation, p: u32) -> u32 {
     if let Some(v) = logical(rel, p) {
         return v;
     }
@@ -63,7 +64,7 @@ pub fn adopt(rel: pg_sys::Relation, p: u32) -> u32 {
         change.commit();
         note_growth(rel, v);
         // heap_insert() has done so, but a reader could not see the row on its page then.
-        unsafe { check_readers(rel) };
+        check_readers(rel);
         return v;
     }
 }
@@ -81,20 +82,20 @@ thread_local! {
     static GROWN: RefCell<Vec<Grown>> = const { RefCell::new(Vec::new()) };
 }
 
-fn note_growth(rel: pg_sys::Relation, v: u32) {
-    if unsafe { (*(*rel).rd_rel).relrewrite } != pg_sys::InvalidOid {
+fn note_growth(rel: &Relation, v: u32) {
+    if rel.rewrite_of().is_some() {
         // A table's new file: the relation ends with the statement. PostgreSQL forgets that it has if a savepoint is
         // rolled back later, and fails to look it up.
         return;
     }
-    let (file, zeros) = (file_id(rel), v.trailing_zeros().min(31));
+    let (file, zeros) = (rel.file(), v.trailing_zeros().min(31));
     GROWN.with_borrow_mut(|grown| match grown.iter_mut().find(|g| g.file == file) {
         Some(known) => {
             known.pages += 1;
             known.zeros = known.zeros.max(zeros);
         }
         None => grown.push(Grown {
-            relid: unsafe { (*rel).rd_id },
+            relid: rel.id(),
             file,
             pages: 1,
             zeros,
@@ -108,7 +109,7 @@ pub fn take_grown() -> Vec<Grown> {
 }
 
 /// Takes the mapping of `v` and `p` back: the page is about to be something else.
-pub fn forget(rel: pg_sys::Relation, v: u32, p: u32) {
+pub fn forget(rel: &Relation, v: u32, p: u32) {
     let mut change = Change::begin(rel);
     let metapage = change.page(META, Kind::Meta);
     let reverse = Entry::open(&mut change, rel, metapage, Map::Reverse, p);
@@ -120,7 +121,7 @@ pub fn forget(rel: pg_sys::Relation, v: u32, p: u32) {
 }
 
 /// Sets an entry that has none yet to a page made for it; returns what the entry holds then.
-pub fn get_or_make(rel: pg_sys::Relation, map: Map, index: u32, kind: Kind) -> u32 {
+pub fn get_or_make(rel: &Relation, map: Map, index: u32, kind: Kind) -> u32 {
     let held = get(rel, map, index);
     if held != 0 {
         return held;
@@ -140,11 +141,12 @@ pub fn get_or_make(rel: pg_sys::Relation, map: Map, index: u32, kind: Kind) -> u
             return held;
         }
         let found = match spare {
-            Some(block) => Some((block, locked(rel, block))),
-            None => unused_row_page(rel).map(|pin| (pin.block(), pin.into_buffer())),
+            Some(block) => Some(Pin::read(rel, block).lock()),
+            None => unused_row_page(rel),
         };
-        if let Some((block, buffer)) = found {
-            change.format(buffer, kind);
+        if let Some(page) = found {
+            let block = page.block();
+            change.format(page, kind);
             entry.set(&mut change, block);
             change.commit();
             return block;
@@ -160,11 +162,11 @@ const CANDIDATES: u32 = 16;
 
 /// A row page without a row and without a logical block, locked for the caller, who makes something else of it: whoever
 /// finds it in the free space map looks again under its lock. We wait for none, as the caller holds other pages.
-fn unused_row_page(rel: pg_sys::Relation) -> Option<Pin> {
-    let guard = InHeap::enter();
+fn unused_row_page(rel: &Relation) -> Option<Locked> {
+    let guard = Physical::enter();
     for _ in 0..CANDIDATES {
-        let p = unsafe { pg_sys::GetPageWithFreeSpace(rel, rowpage::EMPTY) };
-        if p >= physical_blocks(rel) {
+        let p = free_space::find(rel, rowpage::EMPTY);
+        if p >= rel.physical_blocks() {
             break;
         }
         let pin = Pin::read(rel, p);
@@ -173,16 +175,12 @@ fn unused_row_page(rel: pg_sys::Relation) -> Option<Pin> {
         };
         let unused = !lock.is_ours() && rowpage::is_empty(pin.page()) && !is_mapped(rel, p);
         // The free space map does not hear of every use of a page.
-        let left = if unused {
-            0
-        } else {
-            unsafe { pg_sys::PageGetHeapFreeSpace(pin.page()) }
-        };
-        unsafe { pg_sys::RecordPageWithFreeSpace(rel, p, left) };
+        let left = if unused { 0 } else { pin.page().heap_free_space() };
+        free_space::record(rel, p, left);
         if unused {
-            std::mem::forget(lock);
+            lock.keep();
             drop(guard);
-            return Some(pin);
+            return Some(pin.locked());
         }
     }
     None
@@ -190,33 +188,20 @@ fn unused_row_page(rel: pg_sys::Relation) -> Option<Pin> {
 
 /// Whether row page `p`, which the caller has locked and found empty, has a logical block: it gets one only when a row
 /// is on it. The caller may hold the metapage.
-fn is_mapped(rel: pg_sys::Relation, p: u32) -> bool {
+fn is_mapped(rel: &Relation, p: u32) -> bool {
     let v = match slot(rel, Map::Reverse, p) {
-        Slot::Inline(at) => word(rel, META, at),
+        Slot::Inline(at) => word_unlocked(rel, META, at),
         Slot::Tree { low, .. } => match leaf(rel, Map::Reverse, p) {
             0 => 0,
-            block => word(rel, block, low * 4),
+            block => word_unlocked(rel, block, low * 4),
         },
     };
     v != 0
 }
 
-/// A page, pinned and locked for a change that takes both over.
-fn locked(rel: pg_sys::Relation, block: u32) -> pg_sys::Buffer {
-    let pin = Pin::read(rel, block);
-    std::mem::forget(pin.exclusive());
-    pin.into_buffer()
-}
-
 /// Takes back an entry that leads to a page of kind `kind`, if `f` agrees, which may note that on the page; returns the
 /// page.
-pub fn take_back(
-    rel: pg_sys::Relation,
-    map: Map,
-    index: u32,
-    kind: Kind,
-    f: impl FnOnce(&mut [u8]) -> bool,
-) -> Option<u32> {
+pub fn take_back(rel: &Relation, map: Map, index: u32, kind: Kind, f: impl FnOnce(&mut [u8]) -> bool) -> Option<u32> {
     if get(rel, map, index) == 0 {
         return None;
     }
@@ -244,7 +229,7 @@ struct Entry {
 
 impl Entry {
     /// The entry's map page must exist.
-    fn open(change: &mut Change, rel: pg_sys::Relation, metapage: usize, map: Map, index: u32) -> Entry {
+    fn open(change: &mut Change, rel: &Relation, metapage: usize, map: Map, index: u32) -> Entry {
         match slot(rel, map, index) {
             Slot::Inline(at) => Entry { page: metapage, at },
             Slot::Tree { low, .. } => {
@@ -263,13 +248,13 @@ impl Entry {
     }
 }
 
-fn slot(rel: pg_sys::Relation, map: Map, index: u32) -> Slot {
+fn slot(rel: &Relation, map: Map, index: u32) -> Slot {
     map.slot(index).unwrap_or_else(|| meta::out_of_blocks(rel))
 }
 
 /// The lower map page for `index`, 0 when it does not exist. Map pages never move while a relation keeps its
 /// relfilenode, so they are remembered.
-fn leaf(rel: pg_sys::Relation, map: Map, index: u32) -> u32 {
+fn leaf(rel: &Relation, map: Map, index: u32) -> u32 {
     let Slot::Tree { table, mid, .. } = slot(rel, map, index) else {
         return 0;
     };
@@ -279,7 +264,7 @@ fn leaf(rel: pg_sys::Relation, map: Map, index: u32) -> u32 {
     }
     // A reader that holds the metapage (see `Change`) must not lock it again: it is read without a lock, which is sound
     // for one aligned word that only ever goes from 0 to its final value.
-    let upper = word(rel, META, table);
+    let upper = word_unlocked(rel, META, table);
     let block = if upper == 0 { 0 } else { read_map(rel, upper, mid) };
     if block != 0 {
         cache::with(rel, |c| c.map_pages.insert(key, block));
@@ -287,25 +272,14 @@ fn leaf(rel: pg_sys::Relation, map: Map, index: u32) -> u32 {
     block
 }
 
-/// One aligned word of a page's payload, read without its content lock.
-fn word(rel: pg_sys::Relation, block: u32, at: usize) -> u32 {
-    let pin = Pin::read(rel, block);
-    // SAFETY: the page is pinned, the word is aligned and written by whole-page copies of the same bytes or a single
-    // change.
-    unsafe {
-        let start = (pin.page() as *const u8).add(super::buffer::PAGE_HEADER + 8 + at);
-        u32::from_le(std::ptr::read_volatile(start as *const u32))
-    }
-}
-
-fn read_map(rel: pg_sys::Relation, block: u32, low: usize) -> u32 {
+fn read_map(rel: &Relation, block: u32, low: usize) -> u32 {
     let pin = Pin::read(rel, block);
     let lock = pin.share();
     get_u32(lock.payload(rel, Kind::Map), low * 4)
 }
 
 /// Makes the map pages on the way to `index`.
-fn ensure_leaf(rel: pg_sys::Relation, map: Map, index: u32) {
+fn ensure_leaf(rel: &Relation, map: Map, index: u32) {
     let Slot::Tree { table, mid, .. } = slot(rel, map, index) else {
         return;
     };
@@ -320,7 +294,7 @@ fn ensure_leaf(rel: pg_sys::Relation, map: Map, index: u32) {
             (change.page(upper, Kind::Map), mid * 4)
         };
         if get_u32(change.payload(page), at) == 0 {
-            change.format(locked(rel, block), Kind::Map);
+            change.format(Pin::read(rel, block).lock(), Kind::Map);
             put_u32(change.payload_mut(page), at, block);
             change.commit();
         } else {
@@ -339,7 +313,7 @@ pub struct Link {
 }
 
 /// All such pages, those that are led to from others after those; and all row pages that have a logical block.
-pub fn walk(rel: pg_sys::Relation) -> (Vec<Link>, Vec<u32>) {
+pub fn walk(rel: &Relation) -> (Vec<Link>, Vec<u32>) {
     let (mut upper, mut lower, mut stubs) = (Vec::new(), Vec::new(), Vec::new());
     let mut row_pages = Vec::new();
     let link = |page, kind, from, at| Link { page, kind, from, at };
@@ -383,7 +357,7 @@ pub fn walk(rel: pg_sys::Relation) -> (Vec<Link>, Vec<u32>) {
 }
 
 /// The entries in use of a map page: (place, value).
-fn entries_of(rel: pg_sys::Relation, block: u32) -> Vec<(u32, u32)> {
+fn entries_of(rel: &Relation, block: u32) -> Vec<(u32, u32)> {
     let pin = Pin::read(rel, block);
     let lock = pin.share();
     let payload = lock.payload(rel, Kind::Map);
@@ -393,11 +367,11 @@ fn entries_of(rel: pg_sys::Relation, block: u32) -> Vec<(u32, u32)> {
 
 /// Moves the page of a link to a free page. Nobody else may be using the relation, and what backends remember of it is
 /// void.
-pub fn relocate(rel: pg_sys::Relation, link: &Link, to: u32) {
+pub fn relocate(rel: &Relation, link: &Link, to: u32) {
     let content = Pin::read(rel, link.page).share().payload(rel, link.kind).to_vec();
     let mut change = Change::begin(rel);
     let from = change.page(link.from.0, link.from.1);
-    let page = change.format(locked(rel, to), link.kind);
+    let page = change.format(Pin::read(rel, to).lock(), link.kind);
     change.payload_mut(page).copy_from_slice(&content);
     put_u32(change.payload_mut(from), link.at, to);
     change.commit();

@@ -1,10 +1,11 @@
 //! Block 0. An empty main fork is a valid empty table: the metapage comes with the first row.
 
-use super::buffer::{Change, ExtensionLock, Kind, Pin, physical_blocks};
+use super::buffer::{Change, Kind};
 use super::cache;
 use super::damage::corrupt;
-use super::rowpage::{is_new, was_written};
-use crate::pg::relation::rel_name;
+use super::rowpage::was_written;
+use crate::pg::lock::Extension;
+use crate::pg::{Pin, Relation};
 use amax_lsm::meta;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -12,7 +13,7 @@ use pgrx::prelude::*;
 pub const BLOCK: u32 = 0;
 
 /// Reads the metapage under its share lock; None when the relation is still empty.
-pub fn read<R>(rel: pg_sys::Relation, f: impl FnOnce(&[u8]) -> R) -> Option<R> {
+pub fn read<R>(rel: &Relation, f: impl FnOnce(&[u8]) -> R) -> Option<R> {
     if !exists(rel) {
         return None;
     }
@@ -26,21 +27,21 @@ pub fn read<R>(rel: pg_sys::Relation, f: impl FnOnce(&[u8]) -> R) -> Option<R> {
 }
 
 /// Logical blocks handed out so far.
-pub fn logical_blocks(rel: pg_sys::Relation) -> u32 {
+pub fn logical_blocks(rel: &Relation) -> u32 {
     read(rel, meta::blocks).unwrap_or(0)
 }
 
 /// Whether there is a metapage. Once there, it stays as long as the file. A crash may leave its block, but not what was
 /// to be on it; then there is nothing on any other block either, since what is written to the file was logged after the
 /// metapage.
-fn exists(rel: pg_sys::Relation) -> bool {
+fn exists(rel: &Relation) -> bool {
     if cache::with(rel, |c| c.has_metapage) {
         return true;
     }
     // Without the page's lock: who has that may be waiting for the extension lock, which our caller may have. A page
     // that is no longer new is complete once it can be locked.
-    let is_there = || !is_new(Pin::read(rel, BLOCK).page());
-    let blocks = physical_blocks(rel);
+    let is_there = || !Pin::read(rel, BLOCK).page().is_new();
+    let blocks = rel.physical_blocks();
     let exists = blocks > 0 && is_there();
     if blocks > 1
         && !exists
@@ -57,30 +58,28 @@ fn exists(rel: pg_sys::Relation) -> bool {
 }
 
 /// The first block, of those behind the metapage's, that something was ever written to.
-fn first_used(rel: pg_sys::Relation, blocks: u32) -> Option<u32> {
+fn first_used(rel: &Relation, blocks: u32) -> Option<u32> {
     let known = cache::with(rel, |c| c.unused.min(blocks)).max(BLOCK + 1);
     let used = (known..blocks).find(|&block| {
         crate::memory::check_for_interrupts();
-        was_written(&Pin::read(rel, block))
+        was_written(Pin::read(rel, block).page())
     });
     cache::with(rel, |c| c.unused = used.unwrap_or(blocks));
     used
 }
 
 /// Creates the metapage if there is none.
-pub fn ensure(rel: pg_sys::Relation) {
+pub fn ensure(rel: &Relation) {
     if exists(rel) {
         return;
     }
-    let lock = ExtensionLock::take(rel);
+    let lock = Extension::take(rel);
     if exists(rel) {
         return;
     }
     let mut change = Change::begin(rel);
-    let page = if physical_blocks(rel) > 0 {
-        let pin = Pin::read(rel, BLOCK);
-        std::mem::forget(pin.exclusive());
-        change.format(pin.into_buffer(), Kind::Meta)
+    let page = if rel.physical_blocks() > 0 {
+        change.format(Pin::read(rel, BLOCK).lock(), Kind::Meta)
     } else {
         // Change::append would take the extension lock again, which is harmless: heavyweight locks are reentrant.
         change.append(Kind::Meta).0
@@ -91,7 +90,7 @@ pub fn ensure(rel: pg_sys::Relation) {
 }
 
 /// Hands out `count` fresh logical blocks in a row; returns the first. A crash or rollback leaves a gap: never a reuse.
-pub fn reserve(rel: pg_sys::Relation, count: u32) -> u32 {
+pub fn reserve(rel: &Relation, count: u32) -> u32 {
     ensure(rel);
     let mut change = Change::begin(rel);
     let page = change.page(BLOCK, Kind::Meta);
@@ -104,11 +103,11 @@ pub fn reserve(rel: pg_sys::Relation, count: u32) -> u32 {
     first
 }
 
-pub fn out_of_blocks(rel: pg_sys::Relation) -> ! {
+pub fn out_of_blocks(rel: &Relation) -> ! {
     ereport!(
         ERROR,
         PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
-        format!("relation \"{}\" has no logical block numbers left", rel_name(rel)),
+        format!("relation \"{}\" has no logical block numbers left", rel.name()),
         "Block numbers are not reused while a table keeps its file; VACUUM FULL starts again from zero."
     );
 }

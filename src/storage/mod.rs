@@ -11,6 +11,4 @@ pub mod manifest;
 pub mod map;
 pub mod meta;
 pub mod rowpage;
-pub mod shm;
 pub mod space;
-mod wal;

@@ -4,10 +4,12 @@
 //! components has a *reserve* of free pages, which loads, flushes and merges leave alone: for stubs, and for the next
 //! manifest.
 
-use super::buffer::{Change, Kind, Pin, physical_blocks};
-use super::rowpage::{EMPTY, InHeap, is_new};
+use super::buffer::{Change, Kind};
+use super::rowpage::EMPTY;
 use super::{hand, manifest};
-use crate::pg::relation::rel_name;
+use crate::disguise::size::Physical;
+use crate::pg::xid;
+use crate::pg::{Pin, Relation, free_space};
 use crate::subtransaction::catch;
 use amax_lsm::{Extent, FreeSpace, Manifest};
 use pgrx::pg_sys;
@@ -43,7 +45,7 @@ fn for_directory(manifest: &Manifest) -> u64 {
 }
 
 /// Appends what the reserve lacks for `pages` more pages of components; to be published with them.
-pub fn reserve_for(rel: pg_sys::Relation, pages: u64) -> FreeSpace {
+pub fn reserve_for(rel: &Relation, pages: u64) -> FreeSpace {
     let current = manifest::current(rel);
     let mut appended = FreeSpace::default();
     for _ in current.free.pages()..kept_with(&current, pages) {
@@ -51,20 +53,10 @@ pub fn reserve_for(rel: pg_sys::Relation, pages: u64) -> FreeSpace {
         appended.give(Extent { start, len: 1 });
     }
     if for_stubs(current.pages() + pages) > 0 {
-        // SAFETY: an open relation; we hold no page.
-        unsafe { lengthen_maps(rel) };
+        // Heap's insertion of a stub looks at both maps, and lengthens their files if need be.
+        free_space::lengthen(rel);
     }
     appended
-}
-
-/// Heap's insertion of a stub looks at the free space map and the visibility map, and lengthens their files if need be.
-unsafe fn lengthen_maps(rel: pg_sys::Relation) {
-    let last = physical_blocks(rel) - 1;
-    let known = pg_sys::GetRecordedFreeSpace(rel, last);
-    pg_sys::RecordPageWithFreeSpace(rel, last, known);
-    let mut buffer = pg_sys::InvalidBuffer as pg_sys::Buffer;
-    pg_sys::visibilitymap_pin(rel, last, &mut buffer);
-    pg_sys::ReleaseBuffer(buffer);
 }
 
 /// What it means that a file cannot grow.
@@ -73,19 +65,19 @@ pub const DISK_FULL: PgSqlErrorCode = PgSqlErrorCode::ERRCODE_DISK_FULL;
 /// A page of ours that nothing refers to, for the caller to make something of it: at the end of the file or, when that
 /// cannot grow, one of the reserve, of which `kept` pages stay. The caller has no page locked. Whoever fails with it in
 /// hand leaves it to VACUUM's search for lost pages.
-pub fn page(rel: pg_sys::Relation, kept: fn(&Manifest) -> u64) -> u32 {
+pub fn page(rel: &Relation, kept: fn(&Manifest) -> u64) -> u32 {
     // PostgreSQL allows no subtransaction while workers read for us; who does that does not change columnar rows.
-    if unsafe { pg_sys::IsInParallelMode() } {
+    if xid::in_parallel_mode() {
         return append(rel);
     }
-    match unsafe { catch(&[DISK_FULL], || append(rel)) } {
+    match catch(&[DISK_FULL], || append(rel)) {
         Ok(block) => block,
         Err(full) => reserved(rel, kept).unwrap_or_else(|| {
             ErrorReport::new(
                 DISK_FULL,
                 format!(
                     "no space left for changes of columnar rows of relation \"{}\"",
-                    rel_name(rel)
+                    rel.name()
                 ),
                 "",
             )
@@ -97,7 +89,7 @@ pub fn page(rel: pg_sys::Relation, kept: fn(&Manifest) -> u64) -> u32 {
     }
 }
 
-fn reserved(rel: pg_sys::Relation, kept: fn(&Manifest) -> u64) -> Option<u32> {
+fn reserved(rel: &Relation, kept: fn(&Manifest) -> u64) -> Option<u32> {
     let spare = |manifest: &Manifest| manifest.free.pages() > kept(manifest);
     if !spare(&manifest::current(rel)) {
         return None;
@@ -110,23 +102,21 @@ fn reserved(rel: pg_sys::Relation, kept: fn(&Manifest) -> u64) -> Option<u32> {
 }
 
 /// Takes back a page that was not needed after all.
-pub fn give_back(rel: pg_sys::Relation, block: u32) {
+pub fn give_back(rel: &Relation, block: u32) {
     let extent = Extent { start: block, len: 1 };
     manifest::publish(rel, |manifest| manifest.free.give(extent));
 }
 
 /// Makes row pages of pages that nothing refers to, where heap finds them.
-pub unsafe fn make_row_pages(rel: pg_sys::Relation, pages: &[Extent]) {
+pub fn make_row_pages(rel: &Relation, pages: &[Extent]) {
     for p in pages.iter().flat_map(|e| e.start..e.start + e.len) {
         let mut change = Change::begin(rel);
-        let pin = Pin::read(rel, p);
-        std::mem::forget(pin.exclusive());
-        change.format_rows(pin.into_buffer());
+        change.format_rows(Pin::read(rel, p).lock());
         change.commit();
-        pg_sys::RecordPageWithFreeSpace(rel, p, EMPTY);
+        free_space::record(rel, p, EMPTY);
     }
     if let (Some(first), Some(last)) = (pages.first(), pages.last()) {
-        pg_sys::FreeSpaceMapVacuumRange(rel, first.start, last.start + last.len);
+        free_space::vacuum_range(rel, first.start, last.start + last.len);
     }
 }
 
@@ -134,10 +124,10 @@ pub unsafe fn make_row_pages(rel: pg_sys::Relation, pages: &[Extent]) {
 const CANDIDATES: u32 = 16;
 
 /// Sees to it that heap finds room for a tuple of so many bytes without lengthening the file itself.
-pub unsafe fn for_tuple(rel: pg_sys::Relation, bytes: usize) {
+pub fn for_tuple(rel: &Relation, bytes: usize) {
     let needed = free_space_needed(rel, bytes);
     let has_room = {
-        let _guard = InHeap::enter();
+        let _guard = Physical::enter();
         heap_finds(rel, needed)
     };
     if !has_room {
@@ -147,22 +137,22 @@ pub unsafe fn for_tuple(rel: pg_sys::Relation, bytes: usize) {
 }
 
 /// RelationGetBufferForTuple() (hio.c), in short.
-unsafe fn heap_finds(rel: pg_sys::Relation, needed: usize) -> bool {
+fn heap_finds(rel: &Relation, needed: usize) -> bool {
     let free = |p: u32| {
         let pin = Pin::read(rel, p);
         // A hint, read without a lock.
-        if is_new(pin.page()) {
+        if pin.page().is_new() {
             EMPTY
         } else {
-            pg_sys::PageGetHeapFreeSpace(pin.page())
+            pin.page().heap_free_space()
         }
     };
-    let blocks = physical_blocks(rel);
-    let target = (*crate::compat::smgr(rel)).smgr_targblock;
+    let blocks = rel.physical_blocks();
+    let target = rel.target_block();
     if target < blocks && free(target) >= needed {
         return true;
     }
-    let mut p = pg_sys::GetPageWithFreeSpace(rel, needed);
+    let mut p = free_space::find(rel, needed);
     for _ in 0..CANDIDATES {
         if p >= blocks {
             return false;
@@ -171,26 +161,20 @@ unsafe fn heap_finds(rel: pg_sys::Relation, needed: usize) -> bool {
         if left >= needed {
             return true;
         }
-        p = pg_sys::RecordAndGetPageWithFreeSpace(rel, p, left, needed);
+        p = free_space::find_another(rel, p, left, needed);
     }
     false
 }
 
 /// What heap looks for: with what the fill factor leaves free, but on a page that is nearly empty.
-unsafe fn free_space_needed(rel: pg_sys::Relation, bytes: usize) -> usize {
-    let options = (*rel).rd_options as *const pg_sys::StdRdOptions;
-    let fill = if options.is_null() {
-        100
-    } else {
-        (*options).fillfactor as usize
-    };
+fn free_space_needed(rel: &Relation, bytes: usize) -> usize {
     let bytes = bytes.next_multiple_of(8);
-    let saved = pg_sys::BLCKSZ as usize * (100 - fill) / 100;
+    let saved = pg_sys::BLCKSZ as usize * (100 - rel.fill_factor()) / 100;
     let nearly_empty = EMPTY - usize::from(amax_lsm::tid::MAX_OFFSET) / 8 * 4;
     (bytes + saved).min(bytes.max(nearly_empty)).min(EMPTY)
 }
 
-fn append(rel: pg_sys::Relation) -> u32 {
+fn append(rel: &Relation) -> u32 {
     let mut change = Change::begin(rel);
     let (_, start) = change.append(Kind::Blob);
     change.commit();

@@ -7,7 +7,7 @@ use crate::fault::fault;
 use crate::maintenance::attempt::{attempt, fill_reserve};
 use crate::maintenance::{MaintenanceLock, flush, freeze_component, lost, merge, reclaim};
 use crate::pg::horizon::conflict_older;
-use crate::pg::relation::rel_name;
+use crate::pg::xid;
 use crate::storage::space::DISK_FULL;
 use crate::storage::{manifest, meta};
 use crate::subtransaction::Caught;
@@ -17,8 +17,8 @@ use pgrx::pg_sys;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 
-impl Vacuum {
-    pub(super) unsafe fn aborted_components(&self) -> Vec<usize> {
+impl Vacuum<'_> {
+    pub(super) fn aborted_components(&self) -> Vec<usize> {
         let manifest = manifest::current(self.rel);
         let dead = |c: &Component| {
             let state = origin::vacuum_state(self.rel, &c.origin, self.limits.oldest_xmin);
@@ -31,7 +31,7 @@ impl Vacuum {
 
     /// Maintains the columnar side: drops loads that were rolled back, settles those everyone sees, flushes, freezes,
     /// frees pages, merges.
-    pub(super) unsafe fn components(&mut self) {
+    pub(super) fn components(&mut self) {
         if meta::logical_blocks(self.rel) == 0 {
             return;
         }
@@ -67,7 +67,7 @@ impl Vacuum {
         self.undone = true;
         ErrorReport::new(
             cause.code,
-            format!("{what} of relation \"{}\" is left undone", rel_name(self.rel)),
+            format!("{what} of relation \"{}\" is left undone", self.rel.name()),
             "",
         )
         .set_detail(cause.message)
@@ -75,7 +75,7 @@ impl Vacuum {
         .report(PgLogLevel::WARNING);
     }
 
-    unsafe fn settle_origins(&mut self) {
+    fn settle_origins(&mut self) {
         let current = manifest::current(self.rel);
         let aborted: Vec<u64> = self
             .aborted_components()
@@ -91,12 +91,9 @@ impl Vacuum {
             if origin.settled || aborted.contains(&component.id) {
                 continue;
             }
-            if pg_sys::TransactionIdPrecedes(xid, self.limits.oldest_xmin) && pg_sys::TransactionIdDidCommit(xid) {
+            if xid::precedes(xid, self.limits.oldest_xmin) && xid::did_commit(xid) {
                 settled.push(component.id);
-            } else if self
-                .oldest_origin
-                .is_none_or(|oldest| pg_sys::TransactionIdPrecedes(xid, oldest))
-            {
+            } else if self.oldest_origin.is_none_or(|oldest| xid::precedes(xid, oldest)) {
                 self.oldest_origin = Some(xid);
             }
         }
@@ -126,7 +123,7 @@ impl Vacuum {
 
     /// Freezes what is older than the limit: after that relfrozenxid may pass it. Others' VACUUMs leave components, and
     /// what is decoded of them, as they are.
-    unsafe fn freeze_components(&mut self) {
+    fn freeze_components(&mut self) {
         if !self.limits.aggressive {
             return;
         }

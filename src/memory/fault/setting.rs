@@ -42,42 +42,64 @@ fn parse(setting: &str) -> Option<Setting> {
     })
 }
 
-unsafe fn text<'a>(setting: *const c_char) -> &'a str {
+/// What a setting says.
+///
+/// # Safety
+/// A string that stays as it is, or null.
+unsafe fn of(setting: *const c_char) -> Option<Setting> {
     if setting.is_null() {
-        return "";
+        return parse("");
     }
-    CStr::from_ptr(setting).to_str().unwrap_or("?")
+    // SAFETY: as the caller promises.
+    let text = unsafe { CStr::from_ptr(setting) };
+    parse(text.to_str().unwrap_or("?"))
 }
 
+/// # Safety
+/// As guc.c calls it: the new value, or null, where `setting` points to.
 #[pg_guard]
 pub unsafe extern "C-unwind" fn check(
     setting: *mut *mut c_char,
     _extra: *mut *mut c_void,
     _source: pg_sys::GucSource::Type,
 ) -> bool {
-    parse(text(*setting)).is_some()
+    // SAFETY: as the caller promises.
+    unsafe { of(*setting) }.is_some()
 }
 
+/// # Safety
+/// As guc.c calls it: the new value, or null.
 #[pg_guard]
 pub unsafe extern "C-unwind" fn assign(setting: *const c_char, _extra: *mut c_void) {
-    let Some(setting) = parse(text(setting)) else {
-        return;
-    };
-    LEAST.store(OFF, Relaxed);
-    COUNT.store(0, Relaxed);
-    AT.store(setting.at, Relaxed);
-    LASTING.store(setting.lasting, Relaxed);
-    RESERVE.store(setting.reserve, Relaxed);
-    LEFT.store(setting.reserve, Relaxed);
-    LEAST.store(setting.least, Relaxed);
+    // SAFETY: as the caller promises.
+    if let Some(setting) = unsafe { of(setting) } {
+        setting.put();
+    }
+}
+
+impl Setting {
+    /// From here on it is in force.
+    fn put(&self) {
+        LEAST.store(OFF, Relaxed);
+        COUNT.store(0, Relaxed);
+        AT.store(self.at, Relaxed);
+        LASTING.store(self.lasting, Relaxed);
+        RESERVE.store(self.reserve, Relaxed);
+        LEFT.store(self.reserve, Relaxed);
+        LEAST.store(self.least, Relaxed);
+    }
 }
 
 /// Shows how many have been counted, too: tests go through all of them.
+///
+/// # Safety
+/// As guc.c calls it.
 #[pg_guard]
 pub unsafe extern "C-unwind" fn show() -> *const c_char {
     let shown = match is_armed() {
         true => format!("{} requests so far\0", COUNT.load(Relaxed)),
         false => "\0".to_owned(),
     };
-    pg_sys::pstrdup(shown.as_ptr().cast())
+    // SAFETY: it ends with a zero, and is copied.
+    unsafe { pg_sys::pstrdup(shown.as_ptr().cast()) }
 }

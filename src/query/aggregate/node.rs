@@ -82,7 +82,7 @@ unsafe extern "C-unwind" fn begin(node: *mut pg_sys::CustomScanState, estate: *m
 impl State {
     /// Puts a group's keys and results in a slot.
     unsafe fn store(&self, group: usize, slot: *mut pg_sys::TupleTableSlot) {
-        crate::compat::clear_slot(slot);
+        crate::pg::executor::clear_slot(slot);
         let set = |at: usize, (value, null): (pg_sys::Datum, bool)| {
             *(*slot).tts_values.add(at) = value;
             *(*slot).tts_isnull.add(at) = null;
@@ -192,7 +192,7 @@ unsafe extern "C-unwind" fn exec(node: *mut pg_sys::CustomScanState) -> *mut pg_
         pg_sys::MemoryContextReset((*econtext).ecxt_per_tuple_memory);
         let Some(group) = next_group(node) else {
             let result = (*node).ss.ps.ps_ResultTupleSlot;
-            crate::compat::clear_slot(result);
+            crate::pg::executor::clear_slot(result);
             return result;
         };
         let old = pg_sys::MemoryContextSwitchTo((*econtext).ecxt_per_tuple_memory);

@@ -54,11 +54,11 @@ pub unsafe fn send(node: *mut pg_sys::CustomScanState) -> *mut pg_sys::TupleTabl
     };
     let Some(piece) = piece else {
         let result = (*node).ss.ps.ps_ResultTupleSlot;
-        crate::compat::clear_slot(result);
+        crate::pg::executor::clear_slot(result);
         return result;
     };
     let slot = (*node).ss.ss_ScanTupleSlot;
-    crate::compat::clear_slot(slot);
+    crate::pg::executor::clear_slot(slot);
     let last = (*(*slot).tts_tupleDescriptor).natts as usize - 1;
     std::slice::from_raw_parts_mut((*slot).tts_isnull, last + 1).fill(true);
     if !piece.is_empty() {

@@ -1,7 +1,7 @@
 //! What the processes of a parallel aggregate send each other rows through: shared memory, and a queue from each to each
 //! other.
 
-use crate::storage::shm;
+use crate::pg::shm;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 use std::collections::VecDeque;

@@ -60,7 +60,7 @@ impl Inputs {
             .enumerate()
             .map(|(i, &aggregate)| {
                 let aggregate = &*(aggregate as *mut pg_sys::Aggref);
-                crate::compat::check_aggregate(aggregate.aggfnoid);
+                crate::pg::executor::check_aggregate(aggregate.aggfnoid);
                 functions.push(function_of(aggregate).expect("the planner chose what we have"));
                 let filter = aggregate.aggfilter as *mut pg_sys::Node;
                 let filter = (!filter.is_null()).then(|| one(filter));

@@ -121,7 +121,7 @@ impl LeafColumns {
         &self,
         at: usize,
         row: u32,
-        desc: pg_sys::TupleDesc,
+        desc: &crate::pg::TupleDesc,
         context: pg_sys::MemoryContext,
     ) -> Option<(pg_sys::Datum, bool)> {
         let datums = self.datums[at].get_or_init(|| match &self.entries[at] {

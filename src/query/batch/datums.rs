@@ -3,9 +3,9 @@
 
 use super::input::Input;
 use crate::columnar::storage;
+use crate::pg::TupleDesc;
 use crate::query::expr::datum;
 use crate::query::expr::entry::Entry;
-use crate::types::attribute as attribute_of;
 use amax_format::{ColumnType, Dense, Tag};
 use pgrx::pg_sys;
 use std::cell::OnceCell;
@@ -27,7 +27,7 @@ pub enum Datums {
 }
 
 impl Datums {
-    pub unsafe fn new(entry: &Entry, input: &Input, dense: &Dense, desc: pg_sys::TupleDesc) -> Self {
+    pub unsafe fn new(entry: &Entry, input: &Input, dense: &Dense, desc: &TupleDesc) -> Self {
         let strings = |varlena: bool| {
             let strings = dense.strings().len();
             if strings == 0 || !dense.is_dictionary() {
@@ -38,11 +38,11 @@ impl Datums {
         };
         match (entry, input) {
             (Entry::Attribute(attribute), Input::Column(_)) => {
-                let att = attribute_of(desc, *attribute as usize - 1);
+                let att = desc.attribute(*attribute as usize - 1);
                 match storage(att).column {
                     ColumnType::Bool | ColumnType::Int | ColumnType::Float8 => Self::Words,
                     ColumnType::Numeric => Self::Numbers,
-                    ColumnType::Bytes => strings((*att).attlen == -1),
+                    ColumnType::Bytes => strings(att.attlen == -1),
                     ColumnType::Float4 | ColumnType::Json => Self::Others,
                 }
             }

@@ -61,10 +61,10 @@ pub unsafe fn columns(
     joined: Vec<usize>,
     es: *mut pg_sys::ExplainState,
 ) -> Vec<String> {
-    let desc = (*rows.rel).rd_att;
+    let desc = rows.rel.desc();
     let name = |attribute: i16| {
-        let att = crate::types::attribute(desc, attribute as usize - 1);
-        shown(CStr::from_ptr((*att).attname.data.as_ptr()).to_bytes()).into_owned()
+        let att = desc.attribute(attribute as usize - 1);
+        shown(CStr::from_ptr(att.attname.data.as_ptr()).to_bytes()).into_owned()
     };
     // The name of what each level unnests, after that of the level before.
     let mut arrays: Vec<String> = Vec::new();
@@ -96,8 +96,8 @@ pub unsafe fn columns(
     }
     if !arrays.is_empty() {
         // A join's node does not say what it scans.
-        let table = CStr::from_ptr((*(*rows.rel).rd_rel).relname.data.as_ptr());
-        text(c"Relation", &shown(table.to_bytes()), es);
+        let table = rows.rel.name_bytes();
+        text(c"Relation", &shown(&table), es);
         let joined = arrays.iter().zip(outer_joins);
         let joined = joined.map(|(array, outer)| match outer {
             true => format!("{array} (outer)"),

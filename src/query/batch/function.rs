@@ -79,7 +79,7 @@ impl Function {
 
     /// Lets go of what the function returned.
     pub unsafe fn clear(&mut self) {
-        crate::compat::clear_slot(self.slot);
+        crate::pg::executor::clear_slot(self.slot);
         if !self.results.is_null() {
             pg_sys::tuplestore_end(self.results);
             self.results = std::ptr::null_mut();

@@ -6,6 +6,7 @@ use super::input::Input;
 use crate::am::block::Block;
 use crate::am::slot;
 use crate::columnar::{self, Row};
+use crate::pg::Relation;
 use crate::query::expr::compile::Outside;
 use crate::query::expr::datum;
 use crate::query::expr::entry::Entry;
@@ -13,7 +14,6 @@ use crate::query::expr::path::JsonPath;
 use crate::query::expr::tree::{eval, holds, reset};
 use crate::query::expr::value::{answer, datum_of, over_json, part, path_value};
 use crate::storage::rowpage::set_tid;
-use crate::types::attribute as attribute_of;
 use amax_exec::VectorBuilder;
 use amax_format::Tag;
 use amax_lsm::tid;
@@ -29,7 +29,7 @@ enum At {
 }
 
 pub struct Rows {
-    pub rel: pg_sys::Relation,
+    pub rel: &'static Relation,
     pub entries: Rc<[Entry]>,
     /// The entries' own expressions, over the table's row.
     states: Vec<*mut pg_sys::ExprState>,
@@ -52,12 +52,12 @@ impl Rows {
     /// Of a scan with a relation and an expression context.
     pub unsafe fn new(
         scan: *mut pg_sys::ScanState,
-        rel: pg_sys::Relation,
+        rel: &'static Relation,
         expressions: &[*mut pg_sys::Node],
         entries: Rc<[Entry]>,
     ) -> Rows {
         let estate = (*scan).ps.state;
-        let row_slot = pg_sys::ExecInitExtraTupleSlot(estate, (*rel).rd_att, slot::ops());
+        let row_slot = pg_sys::ExecInitExtraTupleSlot(estate, rel.desc().raw(), slot::ops());
         let row_econtext = pg_sys::CreateExprContext(estate);
         (*row_econtext).ecxt_scantuple = row_slot;
         let econtext = (*scan).ps.ps_ExprContext;
@@ -103,12 +103,12 @@ impl Rows {
         self.filled.fill(false);
         // ExecStoreVirtualTuple(), of which little is to do unless the last row was materialized.
         if (*self.scan_slot).tts_flags & pg_sys::TTS_FLAG_SHOULDFREE as u16 != 0 {
-            crate::compat::clear_slot(self.scan_slot);
+            crate::pg::executor::clear_slot(self.scan_slot);
         }
         (*self.scan_slot).tts_flags &= !(pg_sys::TTS_FLAG_EMPTY as u16);
         (*self.scan_slot).tts_nvalid = (*(*self.scan_slot).tts_tupleDescriptor).natts as i16;
         // WHERE CURRENT OF asks for these two (execCurrent.c).
-        (*self.scan_slot).tts_tableOid = (*self.rel).rd_id;
+        (*self.scan_slot).tts_tableOid = self.rel.id();
     }
 
     /// No row: expressions over values alone.
@@ -143,9 +143,9 @@ impl Rows {
 
     /// The row of the table at a TID, which the snapshot sees.
     pub unsafe fn set_tid(&mut self, mut tid: pg_sys::ItemPointerData, snapshot: pg_sys::Snapshot) {
-        let fetch = (*(*self.rel).rd_tableam).tuple_fetch_row_version;
+        let fetch = (*(*self.rel.raw()).rd_tableam).tuple_fetch_row_version;
         let fetch = fetch.expect("a table access method has all of them");
-        let found = pg_sys::ffi::pg_guard_ffi_boundary(|| fetch(self.rel, &mut tid, snapshot, self.row_slot));
+        let found = pg_sys::ffi::pg_guard_ffi_boundary(|| fetch(self.rel.raw(), &mut tid, snapshot, self.row_slot));
         assert!(found, "a row stays where it is for a snapshot that sees it");
         self.set_slot(self.row_slot);
     }
@@ -177,8 +177,8 @@ impl Rows {
     /// Lets go of the row.
     pub unsafe fn clear(&mut self) {
         self.at = At::None;
-        crate::compat::clear_slot(self.scan_slot);
-        crate::compat::clear_slot(self.row_slot);
+        crate::pg::executor::clear_slot(self.scan_slot);
+        crate::pg::executor::clear_slot(self.row_slot);
         for function in &mut self.functions {
             function.clear();
         }
@@ -191,7 +191,7 @@ impl Rows {
                 let quick = match &self.at {
                     At::Leaf(columns, row) => {
                         let context = (*self.econtext).ecxt_per_tuple_memory;
-                        columns.datum(entry, *row, (*self.rel).rd_att, context)
+                        columns.datum(entry, *row, self.rel.desc(), context)
                     }
                     _ => None,
                 };
@@ -252,7 +252,7 @@ impl Rows {
             if (*self.row_slot).tts_flags & pg_sys::TTS_FLAG_EMPTY as u16 != 0 {
                 let own = own_tid(&columns, row);
                 let whole = Row::new(columns.leaf.clone(), row as usize, columns.origin);
-                slot::store_columnar(self.row_slot, whole, own, (*self.rel).rd_id);
+                slot::store_columnar(self.row_slot, whole, own, self.rel.id());
             }
         }
         let slot = match self.at {
@@ -275,7 +275,7 @@ impl Rows {
                     eval(self.parts[entry], self.econtext)
                 }),
                 // By itself: the slot decodes those before it, too.
-                Entry::Attribute(at) => Some(row.attribute((*self.rel).rd_att, *at as usize - 1)),
+                Entry::Attribute(at) => Some(row.attribute(self.rel.desc(), *at as usize - 1)),
                 _ => None,
             };
             pg_sys::MemoryContextSwitchTo(old);
@@ -309,9 +309,9 @@ impl Rows {
             (Entry::Answer(..), Input::Column(answers)) => answer(answers, at),
             (Entry::Attribute(attribute), input @ (Input::Column(_) | Input::Documents(_))) => {
                 let number = *attribute as usize - 1;
-                let desc = (*self.rel).rd_att;
+                let desc = self.rel.desc();
                 let plain = match input {
-                    Input::Column(dense) => columnar::dense_to_datum(dense, at, attribute_of(desc, number)),
+                    Input::Column(dense) => columnar::dense_to_datum(dense, at, desc.attribute(number)),
                     _ => None,
                 };
                 Some(
@@ -354,7 +354,7 @@ impl Rows {
 #[inline]
 unsafe fn clear(slot: *mut pg_sys::TupleTableSlot) {
     if (*slot).tts_flags & pg_sys::TTS_FLAG_EMPTY as u16 == 0 {
-        crate::compat::clear_slot(slot);
+        crate::pg::executor::clear_slot(slot);
     }
 }
 

@@ -112,7 +112,7 @@ pub unsafe fn project(projection: *mut pg_sys::ProjectionInfo) -> *mut pg_sys::T
     let econtext = (*projection).pi_exprContext;
     let state = &mut (*projection).pi_state;
     let slot = state.resultslot;
-    crate::compat::clear_slot(slot);
+    crate::pg::executor::clear_slot(slot);
     eval(state, econtext);
     (*slot).tts_flags &= !(pg_sys::TTS_FLAG_EMPTY as u16);
     (*slot).tts_nvalid = (*(*slot).tts_tupleDescriptor).natts as i16;

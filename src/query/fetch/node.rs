@@ -1,6 +1,7 @@
 //! The node above an index or bitmap scan: the entries of the rows it finds, paths from their own columns. The scan
 //! below does all that has to do with finding rows, EvalPlanQual included.
 
+use crate::pg::Relation;
 use crate::query::batch::explain;
 use crate::query::batch::rows::Rows;
 use crate::query::expr::compile::reads;
@@ -44,7 +45,12 @@ impl Fetch {
             (state, reads(clause))
         };
         Fetch {
-            rows: Rows::new(&mut (*node).ss, (*node).ss.ss_currentRelation, &tlist, entries),
+            rows: Rows::new(
+                &mut (*node).ss,
+                Relation::of((*node).ss.ss_currentRelation),
+                &tlist,
+                entries,
+            ),
             below,
             conditions: nodes((*plan).scan.plan.qual).iter().map(condition).collect(),
             output: reads((*plan).scan.plan.targetlist as *mut pg_sys::Node),
@@ -123,7 +129,7 @@ unsafe extern "C-unwind" fn exec(node: *mut pg_sys::CustomScanState) -> *mut pg_
         let Some(slot) = next_row(fetch.below) else {
             fetch.rows.clear();
             let result = (*node).ss.ps.ps_ResultTupleSlot;
-            crate::compat::clear_slot(result);
+            crate::pg::executor::clear_slot(result);
             return result;
         };
         fetch.rows.set_slot(slot);

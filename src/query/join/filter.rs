@@ -165,7 +165,7 @@ impl JoinFilter {
                 tuple = (*tuple).next.unshared;
             }
         }
-        crate::compat::clear_slot(self.slot);
+        crate::pg::executor::clear_slot(self.slot);
         KeySet::new(&keys.finish())
     }
 }

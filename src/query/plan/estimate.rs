@@ -1,6 +1,7 @@
 //! How many groups there are: PostgreSQL has no statistics on paths, but a leaf's column is a sample.
 
 use crate::columnar;
+use crate::pg::relation::Opened;
 use crate::query::expr::entry::{Entry, collect, entry_of};
 use crate::query::expr::tree::{equal, is_a, list, nodes};
 use crate::storage::manifest;
@@ -149,15 +150,15 @@ unsafe fn sample(root: *mut PlannerInfo, rel: *mut RelOptInfo, path: *mut Node) 
         return None;
     };
     let rte = *(*root).simple_rte_array.add((*rel).relid as usize);
-    let table = table_open((*rte).relid, NoLock as i32);
-    let components = manifest::current(table);
-    let sample = components
+    let table = Opened::with_lock((*rte).relid, NoLock);
+    let components = manifest::current(&table);
+    components
         .components
         .iter()
         .max_by_key(|component| component.rows)
         .and_then(|component| {
-            let leaves = manifest::read_directory(table, component).ok()?.leaves.len();
-            let leaf = columnar::open_leaf(table, component, leaves / 2).ok()?;
+            let leaves = manifest::read_directory(&table, component).ok()?.leaves.len();
+            let leaf = columnar::open_leaf(&table, component, leaves / 2).ok()?;
             let attribute = path.attribute as usize - 1;
             match &entry {
                 Entry::Answer(_, question) => {
@@ -166,9 +167,7 @@ unsafe fn sample(root: *mut PlannerInfo, rel: *mut RelOptInfo, path: *mut Node) 
                 }
                 _ => Some(of_column(&leaf.path(attribute, &path.steps)?.dense)),
             }
-        });
-    table_close(table, NoLock as i32);
-    sample
+        })
 }
 
 /// Rows that are looked at.

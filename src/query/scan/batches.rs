@@ -72,7 +72,7 @@ impl Batches for Scan {
                 Batch::Leaf(Rc::new(columns), rows.clone())
             }
             Positions::Tid(tid) => {
-                self.rows.set_tid(*tid, self.source.snapshot);
+                self.rows.set_tid(*tid, self.source.snapshot.raw());
                 Batch::Row
             }
         }

@@ -2,6 +2,7 @@
 
 use super::state::of;
 use crate::encoding::{of_utf8, shown};
+use crate::pg::Relation;
 use crate::query::batch::explain::{columns, number, text};
 use crate::query::expr::tree::nodes;
 use pgrx::pg_sys;
@@ -60,8 +61,8 @@ unsafe fn steps(
 /// condition's rows would tell of values that row-level security or a view hides from them: with conditions of their
 /// own they find the least and the greatest. Heap's counts, which they get, are all rows less those that pass all
 /// conditions.
-unsafe fn may_read_all_rows(rel: pg_sys::Relation) -> bool {
-    let (table, own_rights) = ((*rel).rd_id, pg_sys::InvalidOid);
+unsafe fn may_read_all_rows(rel: &Relation) -> bool {
+    let (table, own_rights) = (rel.id(), pg_sys::InvalidOid);
     let read = pg_sys::ACL_SELECT as pg_sys::AclMode;
     let allowed = pg_sys::pg_class_aclcheck(table, pg_sys::GetUserId(), read);
     let security = pg_sys::check_enable_rls(table, own_rights, true);

@@ -4,6 +4,7 @@ use super::parallel;
 use super::private::ScanPlan;
 use super::state::{Node, Scan, of};
 use crate::pg::snapshot::predicate_lock;
+use crate::pg::{Relation, Snapshot};
 use crate::query::expr::tree::{make, project};
 use crate::query::plan::methods::ExecMethods;
 use crate::query::plan::private::Private;
@@ -46,8 +47,10 @@ unsafe extern "C-unwind" fn begin(node: *mut pg_sys::CustomScanState, estate: *m
         }
         rel => rel,
     };
+    // The executor keeps it open for as long as the node lives.
+    let rel: &'static Relation = Relation::of(rel);
     if eflags & pg_sys::EXEC_FLAG_EXPLAIN_ONLY as i32 == 0 {
-        predicate_lock(rel, (*estate).es_snapshot);
+        predicate_lock(rel, Snapshot::of((*estate).es_snapshot));
     }
     let mut context = PgMemoryContexts::For((*estate).es_query_cxt);
     let scan = Scan::new(node, rel);
@@ -71,7 +74,7 @@ unsafe extern "C-unwind" fn exec(node: *mut pg_sys::CustomScanState) -> *mut pg_
     scan.note_removed();
     if !found {
         let result = (*node).ss.ps.ps_ResultTupleSlot;
-        crate::compat::clear_slot(result);
+        crate::pg::executor::clear_slot(result);
         return result;
     }
     scan.rows.fill(&scan.output);

@@ -4,7 +4,7 @@ use super::batches::view;
 use super::node::METHODS;
 use super::node::create;
 use super::private::{ReadToEnd, ScanPlan, read_to_end};
-use crate::pg::relation::is_ours as is_amax;
+use crate::pg::relation::Opened;
 use crate::query::batch::Operator;
 use crate::query::expr::containment::split;
 use crate::query::expr::entry::{collect, target_list, variables};
@@ -59,14 +59,13 @@ pub unsafe fn paths(
 }
 
 /// The part of an amax table's rows that are columnar; None for others and if there are none.
-pub unsafe fn columnar_share(table: pg_sys::Oid) -> Option<f64> {
-    let rel = pg_sys::table_open(table, pg_sys::NoLock as i32);
-    let share = is_amax(rel).then(|| {
-        let columnar = manifest::current(rel).rows() as f64;
-        let all = f64::from((*(*rel).rd_rel).reltuples).max(columnar);
+pub fn columnar_share(table: pg_sys::Oid) -> Option<f64> {
+    let rel = Opened::with_lock(table, pg_sys::NoLock);
+    let share = rel.is_ours().then(|| {
+        let columnar = manifest::current(&rel).rows() as f64;
+        let all = f64::from(rel.tuples()).max(columnar);
         columnar / all.max(1.0)
     });
-    pg_sys::table_close(rel, pg_sys::NoLock as i32);
     share.filter(|&share| share > 0.0)
 }
 

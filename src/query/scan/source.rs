@@ -3,6 +3,7 @@
 use crate::am::block::{Block, Place, locate};
 use crate::columnar::{self, OpenLeaf, Pick};
 use crate::pg::stats::{count_rows, count_scan};
+use crate::pg::{Relation, Snapshot};
 use crate::storage::manifest;
 use amax_lsm::{Origin, tid};
 use pgrx::pg_sys;
@@ -53,8 +54,8 @@ impl Met {
 }
 
 pub struct Source {
-    rel: pg_sys::Relation,
-    pub snapshot: pg_sys::Snapshot,
+    rel: &'static Relation,
+    pub snapshot: &'static Snapshot,
     end: u32,
     position: Position,
     /// Blocks of a parallel scan that this process has taken and has to take again.
@@ -71,7 +72,7 @@ pub struct Source {
 }
 
 impl Source {
-    pub fn new(rel: pg_sys::Relation, snapshot: pg_sys::Snapshot, end: u32, position: Position) -> Source {
+    pub fn new(rel: &'static Relation, snapshot: &'static Snapshot, end: u32, position: Position) -> Source {
         columnar::let_go();
         Source {
             rel,
@@ -154,8 +155,7 @@ impl Source {
     pub fn next(&mut self, forward: bool, skip: &mut dyn FnMut(&OpenLeaf) -> bool) -> Option<Unit> {
         let rel = self.rel;
         if !std::mem::replace(&mut self.counted, true) {
-            // SAFETY: the scan has the relation open.
-            unsafe { count_scan(rel) }
+            count_scan(rel);
         }
         loop {
             crate::memory::check_for_interrupts();
@@ -188,7 +188,7 @@ impl Source {
                             continue;
                         };
                         self.passed_over += rows;
-                        unsafe { count_rows(rel, rows) }
+                        count_rows(rel, rows);
                         continue;
                     }
                     self.last = Some((leaf.clone(), leaf.decoded()));
@@ -198,7 +198,7 @@ impl Source {
                         continue;
                     };
                     self.met.rows += rows.len() as u64;
-                    unsafe { count_rows(rel, rows.len()) }
+                    count_rows(rel, rows.len());
                     if !rows.is_empty() {
                         return Some(Unit::Leaf(leaf, component.origin, rows));
                     }
@@ -207,7 +207,7 @@ impl Source {
                     self.block.load(rel, self.snapshot, blocks.start, Pick::All);
                     if self.block.len() > 0 {
                         self.met.pages += 1;
-                        unsafe { count_rows(rel, self.block.len()) }
+                        count_rows(rel, self.block.len());
                         return Some(Unit::Page);
                     }
                 }
@@ -241,7 +241,7 @@ struct Run {
 
 /// The leaf that block `v` is in, and the blocks around it that are as well; None if it is not columnar, or has no
 /// rows.
-fn run_around(rel: pg_sys::Relation, v: u32) -> Option<(Range<u32>, Run)> {
+fn run_around(rel: &Relation, v: u32) -> Option<(Range<u32>, Run)> {
     let (manifest, component, directory) = loop {
         let Place::Columnar(manifest, component) = locate(rel, v) else {
             return None;
@@ -267,7 +267,7 @@ fn run_around(rel: pg_sys::Relation, v: u32) -> Option<(Range<u32>, Run)> {
 }
 
 /// What begins with block `v`: the end, and the leaf unless it is one block by itself.
-fn run_from(rel: pg_sys::Relation, v: u32, end: u32) -> (u32, Option<Run>) {
+fn run_from(rel: &Relation, v: u32, end: u32) -> (u32, Option<Run>) {
     match run_around(rel, v) {
         Some((blocks, run)) => (blocks.end.min(end), Some(run)),
         None => (v + 1, None),
@@ -275,7 +275,7 @@ fn run_from(rel: pg_sys::Relation, v: u32, end: u32) -> (u32, Option<Run>) {
 }
 
 /// What ends with block `v`: the start.
-fn run_upto(rel: pg_sys::Relation, v: u32) -> (u32, Option<Run>) {
+fn run_upto(rel: &Relation, v: u32) -> (u32, Option<Run>) {
     match run_around(rel, v) {
         Some((blocks, run)) => (blocks.start, Some(run)),
         None => (v, None),

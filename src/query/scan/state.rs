@@ -5,6 +5,7 @@ use super::shared::Shared;
 use super::source::{Met, Position, Source};
 use super::stage::{Clause, Counts, Current, Stage};
 use crate::am::bulk;
+use crate::pg::{Relation, Snapshot};
 use crate::query::batch::arrays::Arrays;
 use crate::query::batch::function::Function;
 use crate::query::batch::rows::Rows;
@@ -56,7 +57,7 @@ pub unsafe fn of<'a>(node: *mut pg_sys::CustomScanState) -> &'a mut Scan {
 }
 
 impl Scan {
-    pub(super) unsafe fn new(node: *mut pg_sys::CustomScanState, rel: pg_sys::Relation) -> Scan {
+    pub(super) unsafe fn new(node: *mut pg_sys::CustomScanState, rel: &'static Relation) -> Scan {
         let plan = (*node).ss.ps.plan as *mut pg_sys::CustomScan;
         let private = ScanPlan::of_plan(plan);
         let tlist = expressions((*plan).custom_scan_tlist);
@@ -109,15 +110,16 @@ impl Scan {
         }
         let arrays = Arrays::new(&entries, &rows.functions);
         let estate = (*node).ss.ps.state;
+        let snapshot: &'static Snapshot = Snapshot::of((*estate).es_snapshot);
         if !bulk::idle() {
-            bulk::publish_for(rel, (*estate).es_snapshot);
+            bulk::publish_for(rel, Some(snapshot));
         }
         let mut output = reads((*plan).scan.plan.targetlist as *mut pg_sys::Node);
         output.sort_unstable();
         Scan {
             node,
             rows,
-            source: Source::new(rel, (*estate).es_snapshot, logical_blocks(rel), Position::Own(0..0)),
+            source: Source::new(rel, snapshot, logical_blocks(rel), Position::Own(0..0)),
             stages,
             arrays: arrays.map(Rc::new),
             removed: 0,

@@ -1,7 +1,9 @@
 //! Freezing the tuples of row pages, before relfrozenxid passes them.
 
-use crate::storage::buffer::{Change, Pin};
-use crate::storage::rowpage;
+use crate::pg::tuple::Header;
+use crate::pg::{Lock, Pin, Relation, xid};
+use crate::storage::buffer::Change;
+use crate::storage::rowpage::{self, heap_tuple, heap_tuple_of};
 use pgrx::pg_sys;
 
 /// What must not be older after a VACUUM.
@@ -19,14 +21,18 @@ pub struct Limits {
 }
 
 /// VACUUM's cutoffs for the relation.
-pub unsafe fn limits(rel: pg_sys::Relation, params: *mut pg_sys::VacuumParams) -> Limits {
-    let form = &*(*rel).rd_rel;
+///
+/// # Safety
+/// VACUUM's parameters.
+pub unsafe fn limits(rel: &Relation, params: *mut pg_sys::VacuumParams) -> Limits {
+    let (relfrozenxid, relminmxid) = rel.frozen();
     #[cfg(feature = "pg15")]
-    {
+    // SAFETY: as the caller promises.
+    unsafe {
         let (mut oldest_xmin, mut xid) = (pg_sys::InvalidTransactionId, pg_sys::InvalidTransactionId);
         let (mut oldest_multi, mut multi) = Default::default();
         let aggressive = pg_sys::vacuum_set_xid_limits(
-            rel,
+            rel.raw(),
             (*params).freeze_min_age,
             (*params).freeze_table_age,
             (*params).multixact_freeze_min_age,
@@ -36,7 +42,6 @@ pub unsafe fn limits(rel: pg_sys::Relation, params: *mut pg_sys::VacuumParams) -
             &mut xid,
             &mut multi,
         );
-        let (relfrozenxid, relminmxid) = (form.relfrozenxid, form.relminmxid);
         Limits {
             relfrozenxid,
             relminmxid,
@@ -47,39 +52,49 @@ pub unsafe fn limits(rel: pg_sys::Relation, params: *mut pg_sys::VacuumParams) -
         }
     }
     #[cfg(not(feature = "pg15"))]
-    {
+    // SAFETY: as the caller promises; a struct of numbers.
+    unsafe {
         let mut cutoffs: pg_sys::VacuumCutoffs = std::mem::zeroed();
-        let aggressive = pg_sys::vacuum_get_cutoffs(rel, params, &mut cutoffs);
+        let aggressive = pg_sys::vacuum_get_cutoffs(rel.raw(), params, &mut cutoffs);
+        let (xid, multi) = (cutoffs.FreezeLimit, cutoffs.MultiXactCutoff);
         Limits {
-            relfrozenxid: form.relfrozenxid,
-            relminmxid: form.relminmxid,
-            xid: cutoffs.FreezeLimit,
-            multi: cutoffs.MultiXactCutoff,
+            relfrozenxid,
+            relminmxid,
+            xid,
+            multi,
             oldest_xmin: cutoffs.OldestXmin,
             aggressive,
         }
     }
 }
 
-/// Whether anything on the page has to be frozen.
-pub unsafe fn due(pin: &Pin, limits: &Limits) -> bool {
-    rowpage::offsets(pin.page()).any(|o| rowpage::tuple_at(pin.page(), o).is_some_and(|(t, _)| is_due(t, limits)))
+/// Whether anything on the page has to be frozen. The caller has locked it.
+pub fn due(rel: &Relation, pin: &Pin, limits: &Limits) -> bool {
+    let is_due = |o| heap_tuple(rel, pin, o).is_some_and(|tuple| is_due(tuple.header(), limits));
+    rowpage::offsets(pin.page()).any(is_due)
 }
 
 /// Freezes what is due on a page that the caller holds the cleanup lock of and has just pruned; logged as a generic
 /// change. The caller has made sure that no standby snapshot older than the limit is left (see `conflict`).
-pub unsafe fn page(rel: pg_sys::Relation, pin: &Pin, limits: &Limits) -> bool {
-    if !due(pin, limits) {
+pub fn page(rel: &Relation, pin: &Pin, lock: &Lock, limits: &Limits) -> bool {
+    if !due(rel, pin, limits) {
         return false;
     }
     let mut change = Change::begin(rel);
-    let handle = change.borrowed(pin.buffer());
-    let image = change.raw(handle);
+    let handle = change.borrowed(lock);
+    let image = change.whole(handle);
     let mut changed = false;
-    for offset in rowpage::offsets(image) {
-        if let Some((tuple, _)) = rowpage::tuple_at(image, offset) {
-            changed |=
-                pg_sys::heap_freeze_tuple(tuple, limits.relfrozenxid, limits.relminmxid, limits.xid, limits.multi);
+    for offset in rowpage::offsets(*image) {
+        if let Some(tuple) = heap_tuple_of(rel, *image, pin.block(), offset) {
+            let Limits {
+                relfrozenxid,
+                relminmxid,
+                xid,
+                multi,
+                ..
+            } = *limits;
+            // SAFETY: a tuple of our copy of the page.
+            changed |= unsafe { pg_sys::heap_freeze_tuple(tuple.header().raw(), relfrozenxid, relminmxid, xid, multi) };
         }
     }
     if changed {
@@ -88,20 +103,18 @@ pub unsafe fn page(rel: pg_sys::Relation, pin: &Pin, limits: &Limits) -> bool {
     changed
 }
 
-unsafe fn is_due(tuple: pg_sys::HeapTupleHeader, limits: &Limits) -> bool {
-    let mask = u32::from((*tuple).t_infomask);
-    let old = |xid: pg_sys::TransactionId| {
-        pg_sys::TransactionIdIsNormal(xid) && pg_sys::TransactionIdPrecedes(xid, limits.xid)
-    };
+fn is_due(tuple: Header, limits: &Limits) -> bool {
+    let mask = u32::from(tuple.infomask());
+    let old = |xid: pg_sys::TransactionId| pg_sys::TransactionIdIsNormal(xid) && xid::precedes(xid, limits.xid);
     const FROZEN: u32 = pg_sys::HEAP_XMIN_COMMITTED | pg_sys::HEAP_XMIN_INVALID;
-    if mask & FROZEN != FROZEN && old((*tuple).t_choice.t_heap.t_xmin) {
+    if mask & FROZEN != FROZEN && old(tuple.stored_xmin()) {
         return true;
     }
-    let xmax = (*tuple).t_choice.t_heap.t_xmax;
+    let xmax = tuple.stored_xmax();
     if mask & pg_sys::HEAP_XMAX_IS_MULTI != 0 {
         // heap_freeze_tuple() minds an old one also where a hint says that it is over.
         let over = mask & pg_sys::HEAP_XMAX_INVALID != 0;
-        return !over || pg_sys::MultiXactIdPrecedes(xmax, limits.multi);
+        return !over || xid::multi_precedes(xmax, limits.multi);
     }
     old(xmax)
 }

@@ -16,12 +16,15 @@ pub struct Segment {
 
 // SAFETY: a backend has one thread; Arrow's buffers ask for more than they need here.
 unsafe impl Send for Segment {}
+// SAFETY: as above.
 unsafe impl Sync for Segment {}
 
 impl Drop for Segment {
     fn drop(&mut self) {
         // A process that ends has let go of all of them before its thread's values are dropped.
+        // SAFETY: a flag of the process.
         if unsafe { !pg_sys::proc_exit_inprogress } {
+            // SAFETY: mapped by us.
             unsafe { pg_sys::dsm_detach(self.segment) }
         }
     }
@@ -32,10 +35,13 @@ fn without_owner<T>(f: impl FnOnce() -> T) -> T {
     struct Restore(pg_sys::ResourceOwner);
     impl Drop for Restore {
         fn drop(&mut self) {
+            // SAFETY: the owner of before, which outlives what we are part of.
             unsafe { pg_sys::CurrentResourceOwner = self.0 }
         }
     }
+    // SAFETY: a global of the backend.
     let _restore = Restore(unsafe { pg_sys::CurrentResourceOwner });
+    // SAFETY: as above.
     unsafe { pg_sys::CurrentResourceOwner = std::ptr::null_mut() };
     f()
 }
@@ -46,8 +52,9 @@ impl Segment {
         if !there_is_room(bytes) {
             return None;
         }
-        let create =
-            AssertUnwindSafe(|| unsafe { pg_sys::dsm_create(bytes, pg_sys::DSM_CREATE_NULL_IF_MAXSEGMENTS as i32) });
+        const FLAGS: i32 = pg_sys::DSM_CREATE_NULL_IF_MAXSEGMENTS as i32;
+        // SAFETY: errors unwind.
+        let create = AssertUnwindSafe(|| unsafe { pg_sys::dsm_create(bytes, FLAGS) });
         let segment = without_owner(|| {
             PgTryBuilder::new(create)
                 // It has been undone but for a few bytes, and there are no locks held.
@@ -55,15 +62,18 @@ impl Segment {
                 .execute()
         });
         let made = Segment::of(segment)?;
+        // SAFETY: it has so many bytes, and nobody else knows of it.
         unsafe { std::ptr::write_bytes(made.address().as_ptr(), 0, bytes) };
         Some(made)
     }
 
     /// None if it is gone, or cannot be mapped. Not to be called while it is mapped.
     pub fn attach(handle: u32) -> Option<Segment> {
+        // SAFETY: it looks a number up; errors unwind.
         let attach = AssertUnwindSafe(|| unsafe { pg_sys::dsm_attach(handle) });
         let segment = without_owner(|| {
             PgTryBuilder::new(attach)
+                // SAFETY: a mapping of ours.
                 .catch_others(|_| unsafe {
                     // PostgreSQL leaves it to the resource owner to undo this half of it.
                     let half = pg_sys::dsm_find_mapping(handle);
@@ -79,6 +89,7 @@ impl Segment {
 
     /// Whether any process has it mapped, or it is pinned.
     pub fn is_there(handle: u32) -> bool {
+        // SAFETY: it looks a number up.
         unsafe { !pg_sys::dsm_find_mapping(handle).is_null() || Segment::attach(handle).is_some() }
     }
 
@@ -87,15 +98,18 @@ impl Segment {
     }
 
     pub fn handle(&self) -> u32 {
+        // SAFETY: mapped by us.
         unsafe { pg_sys::dsm_segment_handle(self.segment) }
     }
 
     /// It stays when no process has it mapped, until [`unpin`].
     pub fn pin(&self) {
+        // SAFETY: mapped by us.
         unsafe { pg_sys::dsm_pin_segment(self.segment) }
     }
 
     pub fn address(&self) -> NonNull<u8> {
+        // SAFETY: mapped by us.
         let address = unsafe { pg_sys::dsm_segment_address(self.segment) };
         NonNull::new(address as *mut u8).expect("it is mapped")
     }
@@ -105,6 +119,7 @@ impl Segment {
     /// # Panics
     /// If it has no such bytes.
     pub fn bytes(self: &Arc<Self>, offset: usize, len: usize) -> Buffer {
+        // SAFETY: mapped by us.
         let all = unsafe { pg_sys::dsm_segment_map_length(self.segment) };
         assert!(offset <= all && len <= all - offset, "bytes of a segment");
         // SAFETY: they are mapped as long as the segment lives, which the buffer owns a share of.
@@ -114,6 +129,7 @@ impl Segment {
 
 /// A pinned segment is no longer kept; it goes when no process has it mapped.
 pub fn unpin(handle: u32) {
+    // SAFETY: it looks a number up.
     unsafe { pg_sys::dsm_unpin_segment(handle) }
 }
 
@@ -121,6 +137,7 @@ pub fn unpin(handle: u32) {
 /// containers have little of it.
 pub fn there_is_room(bytes: usize) -> bool {
     // DSM_IMPL_POSIX
+    // SAFETY: a setting.
     if unsafe { pg_sys::dynamic_shared_memory_type } != pg_sys::DSM_IMPL_POSIX as i32 {
         return true;
     }
@@ -184,11 +201,13 @@ impl Shared {
 
     /// Runs `f`, which raises nothing and does not wait, while nobody changes what the word stands for.
     pub fn read<R>(&self, f: impl FnOnce(u32) -> R) -> R {
+        // SAFETY: nobody writes it under this lock.
         self.locked(pg_sys::LWLockMode::LW_SHARED, |word| f(unsafe { *word }))
     }
 
     /// The same, while nobody reads.
     pub fn write<R>(&self, f: impl FnOnce(&mut u32) -> R) -> R {
+        // SAFETY: nobody else has it under this lock.
         self.locked(pg_sys::LWLockMode::LW_EXCLUSIVE, |word| f(unsafe { &mut *word }))
     }
 

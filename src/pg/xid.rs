@@ -1,0 +1,63 @@
+//! Transaction ids (transam.h, procarray.c).
+
+use super::relation::Relation;
+use pgrx::pg_sys;
+
+/// Whether our transaction, or a part of it that has not been rolled back, has this id.
+pub fn is_current(xid: pg_sys::TransactionId) -> bool {
+    // SAFETY: looks at the state of our transaction.
+    unsafe { pg_sys::TransactionIdIsCurrentTransactionId(xid) }
+}
+
+/// TransactionIdPrecedes().
+pub fn precedes(a: pg_sys::TransactionId, b: pg_sys::TransactionId) -> bool {
+    // SAFETY: it compares two numbers.
+    unsafe { pg_sys::TransactionIdPrecedes(a, b) }
+}
+
+/// Whether everyone sees what it did, given that it committed: it is no id any more, or older than all that may not.
+pub fn is_older(xid: pg_sys::TransactionId, oldest_xmin: pg_sys::TransactionId) -> bool {
+    !pg_sys::TransactionIdIsNormal(xid) || precedes(xid, oldest_xmin)
+}
+
+/// GetOldestNonRemovableTransactionId().
+pub fn oldest_xmin(rel: &Relation) -> pg_sys::TransactionId {
+    // SAFETY: an open relation.
+    unsafe { pg_sys::GetOldestNonRemovableTransactionId(rel.raw()) }
+}
+
+/// ReadNextFullTransactionId().
+pub fn next_full() -> u64 {
+    // SAFETY: reads shared memory under its lock.
+    unsafe { pg_sys::ReadNextFullTransactionId().value }
+}
+
+/// The next id of a command in our transaction; from now on the current one is used.
+pub fn current_command() -> pg_sys::CommandId {
+    // SAFETY: looks at the state of our transaction.
+    unsafe { pg_sys::GetCurrentCommandId(true) }
+}
+
+/// Whether our transaction began on a standby.
+pub fn began_on_standby() -> bool {
+    // SAFETY: looks at the state of our transaction.
+    unsafe { pg_sys::TransactionStartedDuringRecovery() }
+}
+
+/// Whether workers read for us, so that we may not have a subtransaction.
+pub fn in_parallel_mode() -> bool {
+    // SAFETY: looks at the state of our transaction.
+    unsafe { pg_sys::IsInParallelMode() }
+}
+
+/// MultiXactIdPrecedes().
+pub fn multi_precedes(a: pg_sys::MultiXactId, b: pg_sys::MultiXactId) -> bool {
+    // SAFETY: it compares two numbers.
+    unsafe { pg_sys::MultiXactIdPrecedes(a, b) }
+}
+
+/// TransactionIdDidCommit().
+pub fn did_commit(xid: pg_sys::TransactionId) -> bool {
+    // SAFETY: looks the transaction up.
+    unsafe { pg_sys::TransactionIdDidCommit(xid) }
+}
