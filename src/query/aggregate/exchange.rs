@@ -42,7 +42,7 @@ pub struct Exchange {
 
 impl Exchange {
     /// Takes the place of this process, which may lead others; None if there is room for no other. The query's memory
-    /// context has to be the current one.
+    /// context has to be the current one, and the shared memory is to stay until this leaves.
     pub unsafe fn join(room: *mut Room, leads: *mut pg_sys::ParallelContext, limit: usize) -> Option<Exchange> {
         let me = (pg_sys::ParallelWorkerNumber + 1) as usize;
         let places = (*room).places as usize;
@@ -79,6 +79,11 @@ impl Exchange {
         })
     }
 
+    fn room(&self) -> &Room {
+        // SAFETY: it lives until this leaves, see `join`; what changes in it is atomic.
+        unsafe { &*self.room }
+    }
+
     /// Lets go of the queues, before the shared memory goes or is begun anew.
     pub unsafe fn leave(self) {
         for lane in self.lanes.into_iter().flatten() {
@@ -88,18 +93,21 @@ impl Exchange {
     }
 
     /// In the leader, when it begins to read: the workers have been started.
-    pub unsafe fn started(&self) {
-        let parts = &(*self.room).parts;
-        if parts.load(Ordering::Relaxed) != 0 {
-            return;
+    pub fn started(&self) {
+        // SAFETY: as for the room; those that it leads are there as long.
+        unsafe {
+            let parts = &self.room().parts;
+            if parts.load(Ordering::Relaxed) != 0 {
+                return;
+            }
+            let workers = (*self.leads).nworkers_launched as usize;
+            for (number, lane) in self.lanes.iter().flatten().take(workers).enumerate() {
+                let worker = (*(*self.leads).worker.add(number)).bgwhandle;
+                pg_sys::shm_mq_set_handle(lane.to, worker);
+                pg_sys::shm_mq_set_handle(lane.from, worker);
+            }
+            parts.store(1 + workers as u32, Ordering::Release);
         }
-        let workers = (*self.leads).nworkers_launched as usize;
-        for (number, lane) in self.lanes.iter().flatten().take(workers).enumerate() {
-            let worker = (*(*self.leads).worker.add(number)).bgwhandle;
-            pg_sys::shm_mq_set_handle(lane.to, worker);
-            pg_sys::shm_mq_set_handle(lane.from, worker);
-        }
-        parts.store(1 + workers as u32, Ordering::Release);
     }
 
     /// By what rows are exchanged, if they are.
@@ -109,12 +117,12 @@ impl Exchange {
 
     /// After the last row: whether what this process has of its groups is all there is. What the leader leaves out of a
     /// pass it leaves out before it divides it, too.
-    pub unsafe fn groups_are_complete(&self) -> bool {
-        self.by == Some(By::Keys) && !(*self.room).narrowed.load(Ordering::Acquire)
+    pub fn groups_are_complete(&self) -> bool {
+        self.by == Some(By::Keys) && !self.room().narrowed.load(Ordering::Acquire)
     }
 
     /// Adds rows, here or to those they belong to, and what has come from them.
-    pub unsafe fn add(&mut self, inputs: &Inputs, aggregator: &mut Aggregator, batch: &Rows) {
+    pub fn add(&mut self, inputs: &Inputs, aggregator: &mut Aggregator, batch: &Rows) {
         if self.by.is_none() {
             self.decide(aggregator);
         }
@@ -122,7 +130,7 @@ impl Exchange {
             self.rows += batch.len;
             return inputs.add(aggregator, batch);
         };
-        let parts = (*self.room).parts.load(Ordering::Acquire);
+        let parts = self.room().parts.load(Ordering::Acquire);
         let mut of_parts = vec![Vec::new(); parts as usize];
         let owners = rows::owners(&inputs.shared(by, aggregator, batch), batch.len, parts);
         for (row, owner) in owners.into_iter().enumerate() {
@@ -148,8 +156,8 @@ impl Exchange {
     }
 
     /// Turns it on if that is worth it, or if somebody else has.
-    unsafe fn decide(&mut self, aggregator: &mut Aggregator) {
-        let Room { parts, state, .. } = &*self.room;
+    fn decide(&mut self, aggregator: &mut Aggregator) {
+        let Room { parts, state, .. } = self.room();
         let parts = parts.load(Ordering::Acquire);
         if parts < 2 {
             return;
@@ -178,15 +186,15 @@ impl Exchange {
     }
 
     /// After the last row: until all have sent all. It can no longer be turned on then.
-    pub unsafe fn finish(&mut self, inputs: &Inputs, aggregator: &mut Aggregator) {
+    pub fn finish(&mut self, inputs: &Inputs, aggregator: &mut Aggregator) {
         if !self.stay_out(aggregator) {
             return;
         }
         // Rows that it leaves out from now on are of groups that nobody else has.
         if aggregator.is_narrowed() {
-            (*self.room).narrowed.store(true, Ordering::Release);
+            self.room().narrowed.store(true, Ordering::Release);
         }
-        let parts = (*self.room).parts.load(Ordering::Acquire) as usize;
+        let parts = self.room().parts.load(Ordering::Acquire) as usize;
         let mut others: Vec<usize> = (0..parts).filter(|&part| part as u32 != self.me).collect();
         // What comes now may be too much for a worker's memory: the leader is told last.
         let last = if is_worker() { Some(others.remove(0)) } else { None };
@@ -206,8 +214,8 @@ impl Exchange {
 
     /// Before this process waits for another in any other way. False if the exchange is off for good; otherwise this
     /// one takes part.
-    pub unsafe fn stay_out(&mut self, aggregator: &mut Aggregator) -> bool {
-        let state = &(*self.room).state;
+    pub fn stay_out(&mut self, aggregator: &mut Aggregator) -> bool {
+        let state = &self.room().state;
         let _ = state.compare_exchange(OPEN, OFF, Ordering::AcqRel, Ordering::Acquire);
         if self.by.is_none() {
             self.decide(aggregator);
@@ -221,7 +229,7 @@ impl Exchange {
 
     /// To be sent to another process when there is room; what does not fit its queue goes in pieces.
     fn send(&mut self, part: usize, message: Vec<u8>) {
-        let most = unsafe { (*self.room).queue / 2 };
+        let most = self.room().queue / 2;
         let lane = self.lanes[part].as_mut().expect("another process");
         lane.bytes += message.len();
         if message.len() <= most {
@@ -238,7 +246,7 @@ impl Exchange {
     }
 
     /// Waits until not too much waits for a process.
-    unsafe fn make_room(&mut self, part: usize, inputs: &Inputs, aggregator: &mut Aggregator) {
+    fn make_room(&mut self, part: usize, inputs: &Inputs, aggregator: &mut Aggregator) {
         self.push();
         while self.lanes[part].as_ref().is_some_and(|lane| lane.bytes > WAITING) {
             self.step(inputs, aggregator);
@@ -246,23 +254,27 @@ impl Exchange {
     }
 
     /// Sends and receives what can be; waits if nothing can.
-    unsafe fn step(&mut self, inputs: &Inputs, aggregator: &mut Aggregator) {
+    fn step(&mut self, inputs: &Inputs, aggregator: &mut Aggregator) {
         crate::memory::check_for_interrupts();
         let sent = self.push();
         if self.receive(inputs, aggregator) || sent {
             return;
         }
         let events = pg_sys::WL_LATCH_SET | pg_sys::WL_EXIT_ON_PM_DEATH;
-        pg_sys::WaitLatch(pg_sys::MyLatch, events as i32, -1, pg_sys::PG_WAIT_EXTENSION);
-        pg_sys::ResetLatch(pg_sys::MyLatch);
+        // SAFETY: every process has a latch.
+        unsafe {
+            pg_sys::WaitLatch(pg_sys::MyLatch, events as i32, -1, pg_sys::PG_WAIT_EXTENSION);
+            pg_sys::ResetLatch(pg_sys::MyLatch);
+        }
     }
 
     /// Sends what there is room for; whether anything was sent.
-    unsafe fn push(&mut self) -> bool {
+    fn push(&mut self) -> bool {
         let mut any = false;
         for lane in self.lanes.iter_mut().flatten() {
             while let Some(message) = lane.waiting.front() {
-                let sent = pg_sys::shm_mq_send(lane.to, message.len(), message.as_ptr().cast(), true, true);
+                // SAFETY: the queues live until this leaves, see `join`.
+                let sent = unsafe { pg_sys::shm_mq_send(lane.to, message.len(), message.as_ptr().cast(), true, true) };
                 match sent {
                     pg_sys::shm_mq_result::SHM_MQ_SUCCESS => {}
                     pg_sys::shm_mq_result::SHM_MQ_WOULD_BLOCK => break,
@@ -277,7 +289,7 @@ impl Exchange {
     }
 
     /// Adds what has come; whether anything has.
-    unsafe fn receive(&mut self, inputs: &Inputs, aggregator: &mut Aggregator) -> bool {
+    fn receive(&mut self, inputs: &Inputs, aggregator: &mut Aggregator) -> bool {
         let mut any = false;
         for at in 0..self.lanes.len() {
             while let Some((kind, bytes)) = self.next_message(at) {
@@ -307,24 +319,26 @@ impl Exchange {
     }
 
     /// The next message from another process, with its kind; there until the next one is asked for.
-    unsafe fn next_message<'a>(&mut self, from: usize) -> Option<(Kind, &'a [u8])> {
+    fn next_message<'a>(&mut self, from: usize) -> Option<(Kind, &'a [u8])> {
         // A worker that has given up groups waits until the leader has taken them.
         let behind = self.lanes[0].as_ref().is_some_and(|lane| lane.bytes > WAITING);
         let lane = self.lanes[from].as_ref().filter(|lane| !lane.ended && !behind)?;
         let (mut len, mut data) = (0, std::ptr::null_mut());
-        match pg_sys::shm_mq_receive(lane.from, &mut len, &mut data, true) {
+        // SAFETY: the queues live until this leaves, see `join`.
+        match unsafe { pg_sys::shm_mq_receive(lane.from, &mut len, &mut data, true) } {
             pg_sys::shm_mq_result::SHM_MQ_SUCCESS => {}
             pg_sys::shm_mq_result::SHM_MQ_WOULD_BLOCK => return None,
             _ => lost(),
         }
         self.received += len as u64;
-        let message = std::slice::from_raw_parts(data as *const u8, len);
+        // SAFETY: so many bytes are there until the next are received.
+        let message = unsafe { std::slice::from_raw_parts(data as *const u8, len) };
         let (&kind, bytes) = message.split_first().expect("messages have a kind");
         Some((Kind::of(kind), bytes))
     }
 
     /// In a worker whose groups take too much memory while the exchange is on: gives them to the leader.
-    unsafe fn spill(&mut self, aggregator: &mut Aggregator) {
+    fn spill(&mut self, aggregator: &mut Aggregator) {
         if is_worker() && self.by.is_some() && aggregator.bytes_used() > self.limit {
             let groups = aggregator.serialize(false).unwrap_or_else(|e| raise(e));
             self.send_groups(0, &groups);
@@ -334,7 +348,7 @@ impl Exchange {
     }
 
     /// The same, once the leader has taken most of what went before.
-    pub unsafe fn give_up_groups(&mut self, inputs: &Inputs, aggregator: &mut Aggregator) {
+    pub fn give_up_groups(&mut self, inputs: &Inputs, aggregator: &mut Aggregator) {
         self.spill(aggregator);
         self.make_room(0, inputs, aggregator);
     }

@@ -107,7 +107,7 @@ impl Kind {
 }
 
 /// Another process is gone: it has said why, unless it was killed.
-pub unsafe fn lost() -> ! {
+pub fn lost() -> ! {
     crate::memory::check_for_interrupts();
     ereport!(
         ERROR,

@@ -114,7 +114,7 @@ impl Inputs {
 
     /// Has `add` add the input's next rows; false at its end. The input's time and rows are its own in EXPLAIN, with what
     /// we compute of them.
-    pub unsafe fn next_unit(&self, input: &mut dyn Batches, add: &mut dyn FnMut(&amax_exec::Rows)) -> bool {
+    pub fn next_unit(&self, input: &mut dyn Batches, add: &mut dyn FnMut(&amax_exec::Rows)) -> bool {
         #[cfg(feature = "test_hooks")]
         if reads_late(input) {
             self.add_late(input, add);
@@ -148,7 +148,7 @@ impl Inputs {
 
     /// Has `add` add all of the input's rows, each read again by its position once all have been found.
     #[cfg(feature = "test_hooks")]
-    unsafe fn add_late(&self, input: &mut dyn Batches, add: &mut dyn FnMut(&amax_exec::Rows)) {
+    fn add_late(&self, input: &mut dyn Batches, add: &mut dyn FnMut(&amax_exec::Rows)) {
         input.start();
         let mut found = Vec::new();
         while let Some(batch) = input.next_batch() {
@@ -170,7 +170,7 @@ impl Inputs {
         input.stop(passed);
     }
 
-    unsafe fn leaf<'a>(&self, input: &mut Rows, columns: &'a Rc<LeafColumns>, rows: &[u32]) -> amax_exec::Rows<'a> {
+    fn leaf<'a>(&self, input: &mut Rows, columns: &'a Rc<LeafColumns>, rows: &[u32]) -> amax_exec::Rows<'a> {
         let keys: Vec<Vector> = self.keys.iter().map(|key| key.values(input, columns, rows)).collect();
         let filters: Vec<Option<Cow<[bool]>>> = self
             .aggregates
@@ -269,7 +269,7 @@ impl Single {
     }
 
     /// The row that the input is at.
-    unsafe fn push(&mut self, inputs: &Inputs, rows: &mut Rows) {
+    fn push(&mut self, inputs: &Inputs, rows: &mut Rows) {
         self.rows += 1;
         for (key, out) in inputs.keys.iter().zip(&mut self.keys) {
             key.push(rows, out);

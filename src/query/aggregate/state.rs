@@ -59,7 +59,7 @@ pub unsafe fn part(node: *mut pg_sys::CustomScanState) -> Part {
 
 impl State {
     /// Adds the next unit of rows of what hands up batches; false at its end.
-    pub unsafe fn next_unit(&mut self, input: &mut dyn Batches) -> bool {
+    pub fn next_unit(&mut self, input: &mut dyn Batches) -> bool {
         let (inputs, aggregator) = (&self.inputs, &mut self.aggregator);
         let mut add = |rows: &Rows| match &mut self.exchange {
             Some(exchange) => exchange.add(inputs, aggregator, rows),

@@ -7,13 +7,14 @@ use super::rows::Rows;
 use crate::query::expr::compile::reads;
 use crate::query::expr::datum;
 use crate::query::expr::entry::over_entries;
+use crate::query::expr::prepared::Prepared;
 use amax_exec::{Batch, Evaluated, Expr, Type, Vector, VectorBuilder};
 use pgrx::pg_sys;
 use std::rc::Rc;
 
 pub struct Computed {
     vector: Expr,
-    state: *mut pg_sys::ExprState,
+    state: Prepared,
     /// Columns.
     pub reads: Vec<usize>,
     /// SQL type and vectors' type.
@@ -36,7 +37,7 @@ impl Computed {
                 let vector = vector.expect("the planner chose what has vectors");
                 Computed {
                     vector,
-                    state: pg_sys::ExecInitExpr(node as *mut pg_sys::Expr, parent),
+                    state: Prepared::new(node, parent),
                     reads: reads(node),
                     sql,
                     ty: datum::type_of(sql, pg_sys::exprCollation(node)).expect("the planner chose what has vectors"),
@@ -46,7 +47,7 @@ impl Computed {
     }
 
     /// Its values for rows of a batch; PostgreSQL evaluates those that vectors are unsure of.
-    pub unsafe fn values<'a>(&self, input: &mut Rows, columns: &'a Rc<LeafColumns>, rows: &[u32]) -> Vector<'a> {
+    pub fn values<'a>(&self, input: &mut Rows, columns: &'a Rc<LeafColumns>, rows: &[u32]) -> Vector<'a> {
         let mut external = Postgres {
             rows: input,
             columns: columns.clone(),
@@ -73,13 +74,14 @@ impl Computed {
     }
 
     /// Appends its value for the row that `rows` is at.
-    pub unsafe fn push(&self, rows: &mut Rows, out: &mut VectorBuilder) {
+    pub fn push(&self, rows: &mut Rows, out: &mut VectorBuilder) {
         let (value, null) = rows.eval(self.state, &self.reads);
-        datum::push(out, self.sql, value, null);
+        // SAFETY: the value is of that type.
+        unsafe { datum::push(out, self.sql, value, null) };
     }
 
     /// Whether it is true of the row that `rows` is at.
-    pub unsafe fn holds(&self, rows: &mut Rows) -> bool {
+    pub fn holds(&self, rows: &mut Rows) -> bool {
         rows.holds(self.state, &self.reads)
     }
 }

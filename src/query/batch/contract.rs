@@ -34,10 +34,12 @@ pub enum Positions {
 ///
 /// Who drives it asks for all rows, and so has asked the plan to be read to its end: conditions are looked at for all
 /// rows of a batch before the first is handed up.
+///
+/// Whoever has one is within the query that has begun the node.
 #[cfg_attr(not(feature = "test_hooks"), allow(dead_code))] // As above.
 pub trait Batches {
     /// Expressions over the table's row, or that of a join: the columns of its batches are their values.
-    unsafe fn columns(&self) -> Vec<*mut pg_sys::Node>;
+    fn columns(&self) -> Vec<*mut pg_sys::Node>;
 
     /// Expressions over the columns (variables of INDEX_VAR, from 1) as ones over vectors; None for one without.
     unsafe fn compile(&mut self, wanted: &[*mut pg_sys::Node]) -> Vec<Option<Expr>>;
@@ -50,7 +52,7 @@ pub trait Batches {
 
     /// The next rows that its snapshot sees and its conditions let pass, in no order but that of a batch; None after the
     /// last, and again until it restarts.
-    unsafe fn next_batch(&mut self) -> Option<Batch>;
+    fn next_batch(&mut self) -> Option<Batch>;
 
     /// PostgreSQL's view of a row: set it to one of a batch, then evaluate.
     fn rows(&mut self) -> &mut Rows;
@@ -60,14 +62,14 @@ pub trait Batches {
 
     /// The table's rows at positions that this node has given since it was begun. They are not judged again, neither
     /// whether they are visible nor by conditions; elements of arrays are not among their columns.
-    unsafe fn batch_at(&mut self, positions: &Positions) -> Batch;
+    fn batch_at(&mut self, positions: &Positions) -> Batch;
 
     /// From its start again, without a change of parameters (that is ExecReScan()).
-    unsafe fn restart(&mut self);
+    fn restart(&mut self);
 
     /// EXPLAIN ANALYZE's clock and counts, around each time it is driven: `stop` says how many rows were handed up.
-    unsafe fn start(&mut self);
-    unsafe fn stop(&mut self, rows: usize);
+    fn start(&mut self);
+    fn stop(&mut self, rows: usize);
 }
 
 /// A kind of node that hands up batches: what its paths, plans and states are known by.

@@ -22,7 +22,7 @@ impl External for Constants<'_> {
     }
 
     fn once(&mut self, id: usize, out: &mut VectorBuilder) {
-        unsafe { self.0.eval_outside(id, out) }
+        self.0.eval_outside(id, out)
     }
 
     fn is_known(&self, id: usize) -> bool {
@@ -59,10 +59,8 @@ pub struct Postgres<'a> {
 
 impl External for Postgres<'_> {
     fn row(&mut self, id: usize, row: u32, out: &mut VectorBuilder) {
-        unsafe {
-            self.rows.set_leaf(&self.columns, row);
-            self.rows.push_outside(id, out);
-        }
+        self.rows.set_leaf(&self.columns, row);
+        self.rows.push_outside(id, out);
     }
 
     fn call(&mut self, id: usize, word: i64, out: &mut VectorBuilder) {
@@ -76,6 +74,6 @@ impl External for Postgres<'_> {
     }
 
     fn once(&mut self, id: usize, out: &mut VectorBuilder) {
-        unsafe { self.rows.eval_outside(id, out) }
+        self.rows.eval_outside(id, out)
     }
 }

@@ -23,6 +23,7 @@ pub struct Function {
 }
 
 impl Function {
+    /// For a node that outlives it.
     pub unsafe fn new(
         node: *mut pg_sys::ScanState,
         call: *mut pg_sys::FuncExpr,
@@ -56,33 +57,45 @@ impl Function {
     }
 
     /// Calls the function; its argument is in the scan's slot.
-    pub unsafe fn call(&mut self) {
-        self.clear();
-        pg_sys::MemoryContextReset((*self.econtext).ecxt_per_tuple_memory);
-        self.results =
-            pg_sys::ExecMakeTableFunctionResult(self.call, self.econtext, self.argument_context, self.desc, false);
-        self.ordinality = Some(0);
+    pub fn call(&mut self) {
+        // SAFETY: what it has is the node's, see [`Function::new`].
+        unsafe {
+            self.clear();
+            pg_sys::MemoryContextReset((*self.econtext).ecxt_per_tuple_memory);
+            self.results =
+                pg_sys::ExecMakeTableFunctionResult(self.call, self.econtext, self.argument_context, self.desc, false);
+            self.ordinality = Some(0);
+        }
     }
 
     /// The next element; false after the last.
-    pub unsafe fn next(&mut self) -> bool {
-        pg_sys::MemoryContextReset((*self.element_econtext).ecxt_per_tuple_memory);
-        self.ordinality = self.ordinality.map(|n| n + 1);
-        pg_sys::tuplestore_gettupleslot(self.results, true, false, self.slot)
+    pub fn next(&mut self) -> bool {
+        // SAFETY: what it has is the node's, see [`Function::new`].
+        unsafe {
+            pg_sys::MemoryContextReset((*self.element_econtext).ecxt_per_tuple_memory);
+            self.ordinality = self.ordinality.map(|n| n + 1);
+            pg_sys::tuplestore_gettupleslot(self.results, true, false, self.slot)
+        }
     }
 
     /// No element, for an outer join.
-    pub unsafe fn none(&mut self) {
-        self.ordinality = None;
-        pg_sys::ExecStoreAllNullTuple(self.slot);
+    pub fn none(&mut self) {
+        // SAFETY: what it has is the node's, see [`Function::new`].
+        unsafe {
+            self.ordinality = None;
+            pg_sys::ExecStoreAllNullTuple(self.slot);
+        }
     }
 
     /// Lets go of what the function returned.
-    pub unsafe fn clear(&mut self) {
-        crate::pg::executor::clear_slot(self.slot);
-        if !self.results.is_null() {
-            pg_sys::tuplestore_end(self.results);
-            self.results = std::ptr::null_mut();
+    pub fn clear(&mut self) {
+        // SAFETY: what it has is the node's, see [`Function::new`].
+        unsafe {
+            crate::pg::executor::clear_slot(self.slot);
+            if !self.results.is_null() {
+                pg_sys::tuplestore_end(self.results);
+                self.results = std::ptr::null_mut();
+            }
         }
     }
 }

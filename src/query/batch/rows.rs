@@ -6,12 +6,13 @@ use super::input::Input;
 use crate::am::block::Block;
 use crate::am::slot;
 use crate::columnar::{self, Row};
-use crate::pg::Relation;
+use crate::pg::{Relation, Snapshot};
 use crate::query::expr::compile::Outside;
 use crate::query::expr::datum;
 use crate::query::expr::entry::Entry;
 use crate::query::expr::path::JsonPath;
-use crate::query::expr::tree::{eval, holds, reset};
+use crate::query::expr::prepared::Prepared;
+use crate::query::expr::tree::{eval, reset};
 use crate::query::expr::value::{answer, datum_of, over_json, part, path_value};
 use crate::storage::rowpage::set_tid;
 use amax_exec::VectorBuilder;
@@ -28,6 +29,10 @@ enum At {
     Slot(*mut pg_sys::TupleTableSlot),
 }
 
+/// A row as PostgreSQL's expressions see it, the one it is at.
+///
+/// Its slots, contexts and expressions are the node's, whose state it is a part of: [`Rows::new`] is given a node that
+/// outlives it. So what it does with them is safe.
 pub struct Rows {
     pub rel: &'static Relation,
     pub entries: Rc<[Entry]>,
@@ -90,49 +95,58 @@ impl Rows {
     }
 
     /// Another row begins.
-    unsafe fn begin(&mut self, at: At) {
+    fn begin(&mut self, at: At) {
         self.at = at;
         self.empty();
     }
 
     /// No entry has been computed.
-    unsafe fn empty(&mut self) {
-        // PostgreSQL's functions only where there is something to do: this is done for every row.
-        reset((*self.econtext).ecxt_per_tuple_memory);
-        reset((*self.row_econtext).ecxt_per_tuple_memory);
-        self.filled.fill(false);
-        // ExecStoreVirtualTuple(), of which little is to do unless the last row was materialized.
-        if (*self.scan_slot).tts_flags & pg_sys::TTS_FLAG_SHOULDFREE as u16 != 0 {
-            crate::pg::executor::clear_slot(self.scan_slot);
+    fn empty(&mut self) {
+        // SAFETY: see [`Rows`].
+        unsafe {
+            // PostgreSQL's functions only where there is something to do: this is done for every row.
+            reset((*self.econtext).ecxt_per_tuple_memory);
+            reset((*self.row_econtext).ecxt_per_tuple_memory);
+            self.filled.fill(false);
+            // ExecStoreVirtualTuple(), of which little is to do unless the last row was materialized.
+            if (*self.scan_slot).tts_flags & pg_sys::TTS_FLAG_SHOULDFREE as u16 != 0 {
+                crate::pg::executor::clear_slot(self.scan_slot);
+            }
+            (*self.scan_slot).tts_flags &= !(pg_sys::TTS_FLAG_EMPTY as u16);
+            (*self.scan_slot).tts_nvalid = (*(*self.scan_slot).tts_tupleDescriptor).natts as i16;
+            // WHERE CURRENT OF asks for these two (execCurrent.c).
+            (*self.scan_slot).tts_tableOid = self.rel.id();
         }
-        (*self.scan_slot).tts_flags &= !(pg_sys::TTS_FLAG_EMPTY as u16);
-        (*self.scan_slot).tts_nvalid = (*(*self.scan_slot).tts_tupleDescriptor).natts as i16;
-        // WHERE CURRENT OF asks for these two (execCurrent.c).
-        (*self.scan_slot).tts_tableOid = self.rel.id();
     }
 
     /// No row: expressions over values alone.
-    pub(super) unsafe fn set_none(&mut self) {
+    pub(super) fn set_none(&mut self) {
         self.begin(At::None);
     }
 
     /// Row `row` of a leaf.
-    pub unsafe fn set_leaf(&mut self, columns: &Rc<LeafColumns>, row: u32) {
-        match &mut self.at {
-            At::Leaf(known, at) if Rc::ptr_eq(known, columns) => {
-                *at = row;
-                self.empty();
+    pub fn set_leaf(&mut self, columns: &Rc<LeafColumns>, row: u32) {
+        // SAFETY: see [`Rows`].
+        unsafe {
+            match &mut self.at {
+                At::Leaf(known, at) if Rc::ptr_eq(known, columns) => {
+                    *at = row;
+                    self.empty();
+                }
+                _ => self.begin(At::Leaf(columns.clone(), row)),
             }
-            _ => self.begin(At::Leaf(columns.clone(), row)),
+            clear(self.row_slot);
+            (*self.scan_slot).tts_tid = own_tid(columns, row);
         }
-        clear(self.row_slot);
-        (*self.scan_slot).tts_tid = own_tid(columns, row);
     }
 
     /// Row `row` of the row page in `block`.
-    pub unsafe fn set_page(&mut self, block: &Block, row: usize) {
-        block.store(self.rel, row, self.row_slot);
-        self.set_slot(self.row_slot);
+    pub fn set_page(&mut self, block: &Block, row: usize) {
+        // SAFETY: see [`Rows`].
+        unsafe {
+            block.store(self.rel, row, self.row_slot);
+            self.set_slot(self.row_slot);
+        }
     }
 
     /// The row of the table that is in `slot`.
@@ -142,12 +156,17 @@ impl Rows {
     }
 
     /// The row of the table at a TID, which the snapshot sees.
-    pub unsafe fn set_tid(&mut self, mut tid: pg_sys::ItemPointerData, snapshot: pg_sys::Snapshot) {
-        let fetch = (*(*self.rel.raw()).rd_tableam).tuple_fetch_row_version;
-        let fetch = fetch.expect("a table access method has all of them");
-        let found = pg_sys::ffi::pg_guard_ffi_boundary(|| fetch(self.rel.raw(), &mut tid, snapshot, self.row_slot));
+    pub fn set_tid(&mut self, mut tid: pg_sys::ItemPointerData, snapshot: &Snapshot) {
+        // SAFETY: see [`Rows`].
+        let found = unsafe {
+            let fetch = (*(*self.rel.raw()).rd_tableam).tuple_fetch_row_version;
+            let fetch = fetch.expect("a table access method has all of them");
+            let (rel, slot) = (self.rel.raw(), self.row_slot);
+            pg_sys::ffi::pg_guard_ffi_boundary(|| fetch(rel, &mut tid, snapshot.raw(), slot))
+        };
         assert!(found, "a row stays where it is for a snapshot that sees it");
-        self.set_slot(self.row_slot);
+        // SAFETY: a slot of ours.
+        unsafe { self.set_slot(self.row_slot) };
     }
 
     /// The TID of the row it is about.
@@ -157,193 +176,215 @@ impl Rows {
     }
 
     /// Calls the function that unnests at a level for the row it is about.
-    pub unsafe fn call(&mut self, level: usize) {
+    pub fn call(&mut self, level: usize) {
         let array = self.functions[level - 1].array;
         self.fill(&[array]);
         self.functions[level - 1].call();
     }
 
     /// The row with the function's next element, or (for an outer join) without one; false after the last.
-    pub unsafe fn next_element(&mut self, level: usize) -> bool {
+    pub fn next_element(&mut self, level: usize) -> bool {
         self.empty();
         self.functions[level - 1].next()
     }
 
-    pub unsafe fn no_element(&mut self, level: usize) {
+    pub fn no_element(&mut self, level: usize) {
         self.empty();
         self.functions[level - 1].none();
     }
 
     /// Lets go of the row.
-    pub unsafe fn clear(&mut self) {
-        self.at = At::None;
-        crate::pg::executor::clear_slot(self.scan_slot);
-        crate::pg::executor::clear_slot(self.row_slot);
-        for function in &mut self.functions {
-            function.clear();
+    pub fn clear(&mut self) {
+        // SAFETY: see [`Rows`].
+        unsafe {
+            self.at = At::None;
+            crate::pg::executor::clear_slot(self.scan_slot);
+            crate::pg::executor::clear_slot(self.row_slot);
+            for function in &mut self.functions {
+                function.clear();
+            }
         }
     }
 
     /// Computes the entries in `which` unless they have been.
-    pub unsafe fn fill(&mut self, which: &[usize]) {
-        for &entry in which {
-            if !self.filled[entry] {
-                let quick = match &self.at {
-                    At::Leaf(columns, row) => {
-                        let context = (*self.econtext).ecxt_per_tuple_memory;
-                        columns.datum(entry, *row, self.rel.desc(), context)
-                    }
-                    _ => None,
-                };
-                let (value, null) = match quick {
-                    Some(value) => value,
-                    None => self.value(entry),
-                };
-                *(*self.scan_slot).tts_values.add(entry) = value;
-                *(*self.scan_slot).tts_isnull.add(entry) = null;
-                self.filled[entry] = true;
+    pub fn fill(&mut self, which: &[usize]) {
+        // SAFETY: see [`Rows`].
+        unsafe {
+            for &entry in which {
+                if !self.filled[entry] {
+                    let quick = match &self.at {
+                        At::Leaf(columns, row) => {
+                            let context = (*self.econtext).ecxt_per_tuple_memory;
+                            columns.datum(entry, *row, self.rel.desc(), context)
+                        }
+                        _ => None,
+                    };
+                    let (value, null) = match quick {
+                        Some(value) => value,
+                        None => self.value(entry),
+                    };
+                    *(*self.scan_slot).tts_values.add(entry) = value;
+                    *(*self.scan_slot).tts_isnull.add(entry) = null;
+                    self.filled[entry] = true;
+                }
             }
         }
     }
 
-    unsafe fn value(&mut self, entry: usize) -> (pg_sys::Datum, bool) {
-        let level = self.entries[entry].level();
-        let in_columns = match &self.at {
-            At::Leaf(columns, _) => columns.level(),
-            _ => 0,
-        };
-        if level > in_columns {
-            let function = &self.functions[level - 1];
-            return match (&self.entries[entry], function.ordinality) {
-                (Entry::Ordinality(_), Some(n)) => (pg_sys::Datum::from(n), false),
-                (Entry::Ordinality(_), None) => (pg_sys::Datum::null(), true),
-                _ => eval(self.states[entry], function.element_econtext),
+    fn value(&mut self, entry: usize) -> (pg_sys::Datum, bool) {
+        // SAFETY: see [`Rows`].
+        unsafe {
+            let level = self.entries[entry].level();
+            let in_columns = match &self.at {
+                At::Leaf(columns, _) => columns.level(),
+                _ => 0,
             };
-        }
-        if let At::Leaf(columns, row) = &self.at {
-            if level == in_columns
-                && let Some(found) = self.column_value(columns, *row, entry)
-            {
-                return found;
+            if level > in_columns {
+                let function = &self.functions[level - 1];
+                return match (&self.entries[entry], function.ordinality) {
+                    (Entry::Ordinality(_), Some(n)) => (pg_sys::Datum::from(n), false),
+                    (Entry::Ordinality(_), None) => (pg_sys::Datum::null(), true),
+                    _ => eval(self.states[entry], function.element_econtext),
+                };
             }
-            // The batch that has the entry's rows.
-            let (mut columns, mut row) = (columns.clone(), *row);
-            while let Some(elements) = columns.elements().filter(|e| e.level > level) {
-                row = elements.parents[row as usize];
-                columns = elements.parent.clone();
-            }
-            if let Entry::Part(attribute, keys) = &self.entries[entry] {
-                let at = *attribute as usize - 1;
-                if at < columns.leaf.width() {
-                    let memory = (*self.econtext).ecxt_per_tuple_memory;
-                    let old = pg_sys::MemoryContextSwitchTo(memory);
-                    let (document, null) = part(&columns.leaf, at, keys, row as usize);
-                    pg_sys::MemoryContextSwitchTo(old);
-                    (*self.econtext).caseValue_datum = document;
-                    (*self.econtext).caseValue_isNull = null;
-                    return eval(self.parts[entry], self.econtext);
+            if let At::Leaf(columns, row) = &self.at {
+                if level == in_columns
+                    && let Some(found) = self.column_value(columns, *row, entry)
+                {
+                    return found;
+                }
+                // The batch that has the entry's rows.
+                let (mut columns, mut row) = (columns.clone(), *row);
+                while let Some(elements) = columns.elements().filter(|e| e.level > level) {
+                    row = elements.parents[row as usize];
+                    columns = elements.parent.clone();
+                }
+                if let Entry::Part(attribute, keys) = &self.entries[entry] {
+                    let at = *attribute as usize - 1;
+                    if at < columns.leaf.width() {
+                        let memory = (*self.econtext).ecxt_per_tuple_memory;
+                        let old = pg_sys::MemoryContextSwitchTo(memory);
+                        let (document, null) = part(&columns.leaf, at, keys, row as usize);
+                        pg_sys::MemoryContextSwitchTo(old);
+                        (*self.econtext).caseValue_datum = document;
+                        (*self.econtext).caseValue_isNull = null;
+                        return eval(self.parts[entry], self.econtext);
+                    }
+                }
+                if columns.level() < in_columns
+                    && let Some(found) = self.column_value(&columns, row, entry)
+                {
+                    return found;
+                }
+                if (*self.row_slot).tts_flags & pg_sys::TTS_FLAG_EMPTY as u16 != 0 {
+                    let own = own_tid(&columns, row);
+                    let whole = Row::new(columns.leaf.clone(), row as usize, columns.origin);
+                    slot::store_columnar(self.row_slot, whole, own, self.rel.id());
                 }
             }
-            if columns.level() < in_columns
-                && let Some(found) = self.column_value(&columns, row, entry)
-            {
-                return found;
-            }
-            if (*self.row_slot).tts_flags & pg_sys::TTS_FLAG_EMPTY as u16 != 0 {
-                let own = own_tid(&columns, row);
-                let whole = Row::new(columns.leaf.clone(), row as usize, columns.origin);
-                slot::store_columnar(self.row_slot, whole, own, self.rel.id());
-            }
-        }
-        let slot = match self.at {
-            At::Slot(slot) => slot,
-            _ => self.row_slot,
-        };
-        if let Some(row) = slot::columnar_row(slot) {
-            let old = pg_sys::MemoryContextSwitchTo((*self.econtext).ecxt_per_tuple_memory);
-            let path = |json: &JsonPath| {
-                row.path(json.attribute as usize - 1, &json.steps, |found| {
-                    datum_of(found, json.text)
-                })
+            let slot = match self.at {
+                At::Slot(slot) => slot,
+                _ => self.row_slot,
             };
-            let found = match &self.entries[entry] {
-                Entry::Path(json) => path(json),
-                // Of a whole document PostgreSQL finds the answer.
-                Entry::Answer(json, _) if !json.steps.is_empty() => path(json).map(|(value, null)| {
-                    (*self.econtext).caseValue_datum = value;
-                    (*self.econtext).caseValue_isNull = null;
-                    eval(self.parts[entry], self.econtext)
-                }),
-                // By itself: the slot decodes those before it, too.
-                Entry::Attribute(at) => Some(row.attribute(self.rel.desc(), *at as usize - 1)),
-                _ => None,
-            };
-            pg_sys::MemoryContextSwitchTo(old);
-            if let Some(found) = found {
-                return found;
+            if let Some(row) = slot::columnar_row(slot) {
+                let old = pg_sys::MemoryContextSwitchTo((*self.econtext).ecxt_per_tuple_memory);
+                let path = |json: &JsonPath| {
+                    row.path(json.attribute as usize - 1, &json.steps, |found| {
+                        datum_of(found, json.text)
+                    })
+                };
+                let found = match &self.entries[entry] {
+                    Entry::Path(json) => path(json),
+                    // Of a whole document PostgreSQL finds the answer.
+                    Entry::Answer(json, _) if !json.steps.is_empty() => path(json).map(|(value, null)| {
+                        (*self.econtext).caseValue_datum = value;
+                        (*self.econtext).caseValue_isNull = null;
+                        eval(self.parts[entry], self.econtext)
+                    }),
+                    // By itself: the slot decodes those before it, too.
+                    Entry::Attribute(at) => Some(row.attribute(self.rel.desc(), *at as usize - 1)),
+                    _ => None,
+                };
+                pg_sys::MemoryContextSwitchTo(old);
+                if let Some(found) = found {
+                    return found;
+                }
             }
+            (*self.row_econtext).ecxt_scantuple = slot;
+            eval(self.states[entry], self.row_econtext)
         }
-        (*self.row_econtext).ecxt_scantuple = slot;
-        eval(self.states[entry], self.row_econtext)
     }
 
     /// An entry of the rows of `columns`, if it is in a column.
-    unsafe fn column_value(&self, columns: &LeafColumns, row: u32, entry: usize) -> Option<(pg_sys::Datum, bool)> {
-        let old = pg_sys::MemoryContextSwitchTo((*self.econtext).ecxt_per_tuple_memory);
-        let at = row as usize;
-        let found = match (&self.entries[entry], columns.input(entry)) {
-            (Entry::Path(json), Input::Path(path)) => {
-                let attribute = json.attribute as usize - 1;
-                let column = || &**path.column(&columns.leaf, attribute, &json.steps);
-                Some(path_value(&path.dense, at, column, at, json.text))
-            }
-            (Entry::Path(json), Input::Element(levels, path, dense)) => {
-                let column = &levels[columns.level() - 1].elements.paths[*path];
-                let place = columns.place(row).unwrap_or(0) as usize;
-                Some(path_value(dense, at, || column, place, json.text))
-            }
-            (Entry::Ordinality(_), Input::Made(dense)) => {
-                Some((pg_sys::Datum::from(dense.word(at)), dense.tag(at) == Tag::Missing))
-            }
-            (Entry::Key(_), Input::Made(dense)) => answer(dense, at),
-            (Entry::Answer(..), Input::Column(answers)) => answer(answers, at),
-            (Entry::Attribute(attribute), input @ (Input::Column(_) | Input::Documents(_))) => {
-                let number = *attribute as usize - 1;
-                let desc = self.rel.desc();
-                let plain = match input {
-                    Input::Column(dense) => columnar::dense_to_datum(dense, at, desc.attribute(number)),
+    fn column_value(&self, columns: &LeafColumns, row: u32, entry: usize) -> Option<(pg_sys::Datum, bool)> {
+        // SAFETY: see [`Rows`].
+        unsafe {
+            let old = pg_sys::MemoryContextSwitchTo((*self.econtext).ecxt_per_tuple_memory);
+            let at = row as usize;
+            let found =
+                match (&self.entries[entry], columns.input(entry)) {
+                    (Entry::Path(json), Input::Path(path)) => {
+                        let attribute = json.attribute as usize - 1;
+                        let column = || &**path.column(&columns.leaf, attribute, &json.steps);
+                        Some(path_value(&path.dense, at, column, at, json.text))
+                    }
+                    (Entry::Path(json), Input::Element(levels, path, dense)) => {
+                        let column = &levels[columns.level() - 1].elements.paths[*path];
+                        let place = columns.place(row).unwrap_or(0) as usize;
+                        Some(path_value(dense, at, || column, place, json.text))
+                    }
+                    (Entry::Ordinality(_), Input::Made(dense)) => {
+                        Some((pg_sys::Datum::from(dense.word(at)), dense.tag(at) == Tag::Missing))
+                    }
+                    (Entry::Key(_), Input::Made(dense)) => answer(dense, at),
+                    (Entry::Answer(..), Input::Column(answers)) => answer(answers, at),
+                    (Entry::Attribute(attribute), input @ (Input::Column(_) | Input::Documents(_))) => {
+                        let number = *attribute as usize - 1;
+                        let desc = self.rel.desc();
+                        let plain = match input {
+                            Input::Column(dense) => columnar::dense_to_datum(dense, at, desc.attribute(number)),
+                            _ => None,
+                        };
+                        Some(plain.unwrap_or_else(|| {
+                            Row::new(columns.leaf.clone(), at, columns.origin).attribute(desc, number)
+                        }))
+                    }
                     _ => None,
                 };
-                Some(
-                    plain.unwrap_or_else(|| Row::new(columns.leaf.clone(), at, columns.origin).attribute(desc, number)),
-                )
-            }
-            _ => None,
-        };
-        pg_sys::MemoryContextSwitchTo(old);
-        found
+            pg_sys::MemoryContextSwitchTo(old);
+            found
+        }
     }
 
     /// Whether a condition over the entries in `reads` holds.
-    pub unsafe fn holds(&mut self, state: *mut pg_sys::ExprState, reads: &[usize]) -> bool {
-        self.fill(reads);
-        holds(state, self.econtext)
+    pub fn holds(&mut self, state: Prepared, reads: &[usize]) -> bool {
+        // SAFETY: see [`Rows`].
+        unsafe {
+            self.fill(reads);
+            state.holds(self.econtext)
+        }
     }
 
     /// Evaluates an expression over the entries in `reads`.
-    pub unsafe fn eval(&mut self, state: *mut pg_sys::ExprState, reads: &[usize]) -> (pg_sys::Datum, bool) {
-        self.fill(reads);
-        eval(state, self.econtext)
+    pub fn eval(&mut self, state: Prepared, reads: &[usize]) -> (pg_sys::Datum, bool) {
+        // SAFETY: see [`Rows`].
+        unsafe {
+            self.fill(reads);
+            state.eval(self.econtext)
+        }
     }
 
-    pub(super) unsafe fn eval_outside(&mut self, id: usize, out: &mut VectorBuilder) {
-        let (state, ty) = (self.outside[id].state, self.outside[id].ty);
-        let (value, null) = eval(state, self.econtext);
-        datum::push(out, ty, value, null);
+    pub(super) fn eval_outside(&mut self, id: usize, out: &mut VectorBuilder) {
+        // SAFETY: see [`Rows`].
+        unsafe {
+            let (state, ty) = (self.outside[id].state, self.outside[id].ty);
+            let (value, null) = eval(state, self.econtext);
+            datum::push(out, ty, value, null);
+        }
     }
 
     /// Appends the value of outside expression `id` for the row it is about.
-    pub unsafe fn push_outside(&mut self, id: usize, out: &mut VectorBuilder) {
+    pub fn push_outside(&mut self, id: usize, out: &mut VectorBuilder) {
         let reads = std::mem::take(&mut self.outside[id].reads);
         self.fill(&reads);
         self.outside[id].reads = reads;

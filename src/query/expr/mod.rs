@@ -9,6 +9,7 @@ pub mod guard;
 pub mod jsonpath;
 pub mod operators;
 pub mod path;
+pub mod prepared;
 pub mod tree;
 pub mod unnesting;
 pub mod value;

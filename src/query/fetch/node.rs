@@ -6,6 +6,7 @@ use crate::query::batch::explain;
 use crate::query::batch::rows::Rows;
 use crate::query::expr::compile::reads;
 use crate::query::expr::entry::{Entry, entry_of, expressions};
+use crate::query::expr::prepared::Prepared;
 use crate::query::expr::tree::nodes;
 use crate::query::expr::tree::project;
 use crate::query::plan::methods::ExecMethods;
@@ -25,7 +26,7 @@ pub struct Fetch {
     pub rows: Rows,
     below: *mut pg_sys::PlanState,
     /// Conditions with the entries they read.
-    conditions: Vec<(*mut pg_sys::ExprState, Vec<usize>)>,
+    conditions: Vec<(Prepared, Vec<usize>)>,
     /// Entries that the target list reads.
     output: Vec<usize>,
 }
@@ -40,10 +41,7 @@ impl Fetch {
         let parent = &mut (*node).ss.ps as *mut pg_sys::PlanState;
         let tlist = expressions((*plan).custom_scan_tlist);
         let entries: Rc<[Entry]> = tlist.iter().map(|&e| entry_of(e, &[])).collect();
-        let condition = |&clause: &*mut pg_sys::Node| {
-            let state = pg_sys::ExecInitExpr(clause as *mut pg_sys::Expr, parent);
-            (state, reads(clause))
-        };
+        let condition = |&clause: &*mut pg_sys::Node| (Prepared::new(clause, parent), reads(clause));
         Fetch {
             rows: Rows::new(
                 &mut (*node).ss,
@@ -57,7 +55,7 @@ impl Fetch {
         }
     }
 
-    unsafe fn passes(&mut self) -> bool {
+    fn passes(&mut self) -> bool {
         let rows = &mut self.rows;
         self.conditions.iter().all(|(state, reads)| rows.holds(*state, reads))
     }

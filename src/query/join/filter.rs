@@ -81,7 +81,7 @@ impl JoinFilters {
     }
 
     /// Of these rows those that can have a match, as far as is known.
-    pub unsafe fn select(&mut self, rows: &mut Rows, columns: &Rc<LeafColumns>, mut picked: Vec<u32>) -> Vec<u32> {
+    pub fn select(&mut self, rows: &mut Rows, columns: &Rc<LeafColumns>, mut picked: Vec<u32>) -> Vec<u32> {
         let mut external = Postgres {
             rows,
             columns: columns.clone(),

@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 impl Scan {
     /// Whether the row it is about passes a stage's conditions from `first` on.
-    pub(super) unsafe fn passes(&mut self, stage: usize, first: usize, parent: u32) -> bool {
+    pub(super) fn passes(&mut self, stage: usize, first: usize, parent: u32) -> bool {
         let found = &mut self.stages[stage];
         for i in first..found.clauses.len() {
             if i == found.matching {
@@ -29,7 +29,7 @@ impl Scan {
 
     /// Whether a row of a stage's batch passes the conditions that are left. It becomes the row we are at, unless none
     /// is left and only its number matters.
-    unsafe fn looks_good(
+    fn looks_good(
         &mut self,
         stage: usize,
         columns: &Rc<LeafColumns>,
@@ -53,11 +53,11 @@ impl Scan {
     }
 
     /// Moves to the next row of the last stage that passes, in the given direction; false at the end.
-    pub(super) unsafe fn advance(&mut self, forward: bool) -> bool {
+    pub(super) fn advance(&mut self, forward: bool) -> bool {
         self.advance_stage(self.stages.len() - 1, forward, false)
     }
 
-    unsafe fn advance_stage(&mut self, stage: usize, forward: bool, eager: bool) -> bool {
+    fn advance_stage(&mut self, stage: usize, forward: bool, eager: bool) -> bool {
         loop {
             let found = &mut self.stages[stage];
             let at = found.at + if forward { 1 } else { -1 };
@@ -106,7 +106,7 @@ impl Scan {
 
     /// The next rows of a stage that pass. All of a batch if `eager`: then rows are looked at before they are asked
     /// for.
-    pub(super) unsafe fn run(&mut self, stage: usize, eager: bool) -> Option<Batch> {
+    pub(super) fn run(&mut self, stage: usize, eager: bool) -> Option<Batch> {
         if !self.advance_stage(stage, true, eager) {
             return None;
         }

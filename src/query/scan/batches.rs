@@ -18,9 +18,12 @@ pub unsafe fn view(node: *mut pg_sys::CustomScanState) -> *mut dyn Batches {
 }
 
 impl Batches for Scan {
-    unsafe fn columns(&self) -> Vec<*mut pg_sys::Node> {
-        let plan = (*self.node).ss.ps.plan as *mut pg_sys::CustomScan;
-        expressions((*plan).custom_scan_tlist)
+    fn columns(&self) -> Vec<*mut pg_sys::Node> {
+        // SAFETY: the node's state outlives this, which is a part of it.
+        unsafe {
+            let plan = (*self.node).ss.ps.plan as *mut pg_sys::CustomScan;
+            expressions((*plan).custom_scan_tlist)
+        }
     }
 
     unsafe fn compile(&mut self, wanted: &[*mut pg_sys::Node]) -> Vec<Option<Expr>> {
@@ -47,7 +50,7 @@ impl Batches for Scan {
         self.output = columns;
     }
 
-    unsafe fn next_batch(&mut self) -> Option<Batch> {
+    fn next_batch(&mut self) -> Option<Batch> {
         self.run(self.stages.len() - 1, true)
     }
 
@@ -65,35 +68,41 @@ impl Batches for Scan {
         }
     }
 
-    unsafe fn batch_at(&mut self, positions: &Positions) -> Batch {
+    fn batch_at(&mut self, positions: &Positions) -> Batch {
         match positions {
             Positions::Leaf(leaf, origin, rows) => {
                 let columns = LeafColumns::new(leaf.clone(), *origin, &self.rows.entries);
                 Batch::Leaf(Rc::new(columns), rows.clone())
             }
             Positions::Tid(tid) => {
-                self.rows.set_tid(*tid, self.source.snapshot.raw());
+                self.rows.set_tid(*tid, self.source.snapshot);
                 Batch::Row
             }
         }
     }
 
-    unsafe fn restart(&mut self) {
+    fn restart(&mut self) {
         self.start_again();
     }
 
-    unsafe fn start(&mut self) {
-        let instrument = (*self.node).ss.ps.instrument;
-        if !instrument.is_null() {
-            pg_sys::InstrStartNode(instrument);
+    fn start(&mut self) {
+        // SAFETY: the node's state outlives this, which is a part of it.
+        unsafe {
+            let instrument = (*self.node).ss.ps.instrument;
+            if !instrument.is_null() {
+                pg_sys::InstrStartNode(instrument);
+            }
         }
     }
 
-    unsafe fn stop(&mut self, rows: usize) {
-        self.note_removed();
-        let instrument = (*self.node).ss.ps.instrument;
-        if !instrument.is_null() {
-            pg_sys::InstrStopNode(instrument, rows as f64);
+    fn stop(&mut self, rows: usize) {
+        // SAFETY: the node's state outlives this, which is a part of it.
+        unsafe {
+            self.note_removed();
+            let instrument = (*self.node).ss.ps.instrument;
+            if !instrument.is_null() {
+                pg_sys::InstrStopNode(instrument, rows as f64);
+            }
         }
     }
 }

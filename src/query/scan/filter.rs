@@ -14,7 +14,7 @@ use std::rc::Rc;
 
 impl Scan {
     /// Rows of the next leaf that pass the vectorized conditions, each with the condition to go on with; or a page.
-    unsafe fn unit(&mut self, forward: bool) -> Current {
+    fn unit(&mut self, forward: bool) -> Current {
         let (rows, clauses) = (&mut self.rows, &self.stages[0].clauses);
         let unit = self.source.next(forward, &mut |leaf| {
             let zones = LeafZones {
@@ -43,7 +43,7 @@ impl Scan {
 
     /// Leaves out those rows, from the `from`-th on, that have no match in a join above. Conditions that are still open
     /// come first: they may raise an error.
-    unsafe fn leave_out_unmatched(&mut self, columns: &Rc<LeafColumns>, mut picked: Picked, from: usize) -> Picked {
+    fn leave_out_unmatched(&mut self, columns: &Rc<LeafColumns>, mut picked: Picked, from: usize) -> Picked {
         if self.joins.filters.is_empty() {
             return picked;
         }
@@ -77,7 +77,7 @@ impl Scan {
     }
 
     /// A join above has built its table: the rows that are still to come are looked at again.
-    pub(super) unsafe fn hear_of_joins(&mut self) {
+    pub(super) fn hear_of_joins(&mut self) {
         let stage = &mut self.stages[0];
         let from = (stage.at + 1) as usize;
         match std::mem::replace(&mut stage.current, Current::None) {
@@ -91,7 +91,7 @@ impl Scan {
     }
 
     /// Rows that may pass a stage's conditions.
-    unsafe fn filter(&mut self, stage: usize, columns: &Rc<LeafColumns>, mut rows: Vec<u32>) -> Picked {
+    fn filter(&mut self, stage: usize, columns: &Rc<LeafColumns>, mut rows: Vec<u32>) -> Picked {
         let to_end = match self.all {
             ReadToEnd::Perhaps => false,
             ReadToEnd::WithQuery => run::is_whole(),
@@ -133,7 +133,7 @@ impl Scan {
     }
 
     /// The elements of the arrays of some rows of the stage before.
-    unsafe fn elements(&mut self, stage: usize, columns: &Rc<LeafColumns>, rows: &[u32]) -> Current {
+    fn elements(&mut self, stage: usize, columns: &Rc<LeafColumns>, rows: &[u32]) -> Current {
         let arrays = self.arrays.clone().expect("a stage unnests something");
         let Stage { outer, matching, .. } = self.stages[stage];
         let batch = Rc::new(columns.unnest(&arrays, rows, outer));
@@ -167,7 +167,7 @@ impl Scan {
     }
 
     /// What a stage has to look at next; false at the end.
-    pub(super) unsafe fn begin(&mut self, stage: usize, forward: bool, eager: bool) -> bool {
+    pub(super) fn begin(&mut self, stage: usize, forward: bool, eager: bool) -> bool {
         self.stages[stage].current = Current::None;
         let current = if stage == 0 {
             self.rows.clear();

@@ -1,13 +1,13 @@
 //! Where a scan is in the table's rows, and in the elements of their arrays.
 
 use crate::query::batch::columns::LeafColumns;
+use crate::query::expr::prepared::Prepared;
 use amax_exec::Expr;
-use pgrx::pg_sys;
 use std::rc::Rc;
 
 /// A condition of the scan.
 pub(super) struct Clause {
-    pub(super) state: *mut pg_sys::ExprState,
+    pub(super) state: Prepared,
     pub(super) reads: Vec<usize>,
     pub(super) vector: Option<Expr>,
     /// Whether the vectorized form may raise an error, which a row that is never asked for must not raise.

@@ -11,6 +11,7 @@ use crate::query::batch::function::Function;
 use crate::query::batch::rows::Rows;
 use crate::query::expr::compile::{Compiler, reads};
 use crate::query::expr::entry::{Entry, entry_of, expressions};
+use crate::query::expr::prepared::Prepared;
 use crate::query::expr::tree::nodes;
 use crate::query::expr::unnesting::Unnesting;
 use crate::query::join::filter::{JoinFilter, JoinFilters};
@@ -88,7 +89,7 @@ impl Scan {
                 let vector = vector.filter(|v| private.all != ReadToEnd::Perhaps || !v.calls_out());
                 vectors = vector.is_some();
                 Clause {
-                    state: pg_sys::ExecInitExpr(clause as *mut pg_sys::Expr, parent),
+                    state: Prepared::new(clause, parent),
                     reads: reads(clause),
                     calls_out: vector.as_ref().is_some_and(Expr::calls_out),
                     vector,
@@ -144,10 +145,13 @@ impl Scan {
     }
 
     /// InstrCountFiltered1() of instrument.h.
-    pub(super) unsafe fn note_removed(&mut self) {
-        let removed = std::mem::take(&mut self.removed) + std::mem::take(&mut self.source.passed_over);
-        if let Some(instrument) = (*self.node).ss.ps.instrument.as_mut() {
-            instrument.nfiltered1 += removed as f64;
+    pub(super) fn note_removed(&mut self) {
+        // SAFETY: the node's state outlives this, which is a part of it.
+        unsafe {
+            let removed = std::mem::take(&mut self.removed) + std::mem::take(&mut self.source.passed_over);
+            if let Some(instrument) = (*self.node).ss.ps.instrument.as_mut() {
+                instrument.nfiltered1 += removed as f64;
+            }
         }
     }
 
@@ -193,7 +197,7 @@ impl Scan {
     }
 
     /// Lets go of the rows it is at.
-    pub(super) unsafe fn forget(&mut self) {
+    pub(super) fn forget(&mut self) {
         for stage in &mut self.stages {
             stage.current = Current::None;
         }
@@ -201,7 +205,7 @@ impl Scan {
     }
 
     /// From its start again.
-    pub(super) unsafe fn start_again(&mut self) {
+    pub(super) fn start_again(&mut self) {
         self.forget();
         self.joins.restart();
         if !self.parallel {
