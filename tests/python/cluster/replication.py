@@ -1,6 +1,6 @@
 """Streaming standbys under load, on servers that preload nothing, one of them without the library.
 
-    replication.py DIRECTORY RESULTS [feedback-off|feedback-on|reports|conflicts|consistency...]
+    replication.py DIRECTORY RESULTS [feedback-off|feedback-on|reports|tids|conflicts|consistency...]
 
 A transaction does the same to a heap table and to its amax twin, so both hold the same rows in every snapshot of every server, whatever has
 been replayed. Environment: AMAX_REPLICATION_SECONDS, the time of one load (default 12), AMAX_REPORT_SECONDS, that of long queries
@@ -22,6 +22,7 @@ import psycopg
 
 import installation
 import reports
+import tids
 from checks import Checks, equal
 from load import Load, ask, compare, digest, healthy, plan, queries, PLANS
 from server import PG_BIN, Server
@@ -263,6 +264,22 @@ class Scenario:
         with self.checks.check(f"{self.name}: clean shutdowns"):
             stop_and_check(self.servers)
 
+    def tids(self):
+        """Rows by their TIDs, with feedback and without."""
+        primary = self.started(Server(self.directory, f"{self.name}-primary", SETTINGS))
+        load = Load(primary, self.seed)
+        for feedback, delay in (("on", "5s"), ("off", "300ms")):
+            settings = [*SETTINGS, f"max_standby_streaming_delay = '{delay}'", f"hot_standby_feedback = {feedback}"]
+            standby = self.started(primary.backup(f"{self.name}-{feedback}", settings))
+            caught_up(primary, standby)
+            with self.checks.check(f"{self.name}: a snapshot of a standby has one row for a TID, feedback {feedback}") as said:
+                with tids.Tids(standby, self.seed, is_conflict) as readers, load:
+                    readers.stop.wait(self.seconds)
+                said += [load.did(), readers.report(snapshots=feedback == "on")]
+            standby.stop()
+        with self.checks.check(f"{self.name}: clean shutdowns"):
+            stop_and_check(self.servers)
+
     def conflicts(self):
         """What maintenance makes visible, or takes away, behind the back of a standby's query, which nothing waits for."""
         primary = self.started(Server(self.directory, f"{self.name}-primary", SETTINGS))
@@ -401,7 +418,7 @@ def main():
     logging.getLogger("psycopg").setLevel(logging.CRITICAL)
     checks = Checks()
     stock = installation.stock(PG_BIN, directory / "stock")
-    scenarios = {"feedback-off": lambda s: s.streaming("off"), "feedback-on": lambda s: s.streaming("on"), "reports": lambda s: s.reports(),
+    scenarios = {"feedback-off": lambda s: s.streaming("off"), "feedback-on": lambda s: s.streaming("on"), "reports": lambda s: s.reports(), "tids": lambda s: s.tids(),
                  "conflicts": lambda s: s.conflicts(),
                  "consistency": lambda s: s.consistency()}
     for name, run in scenarios.items():
