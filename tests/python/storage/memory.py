@@ -8,7 +8,8 @@ Then the reserve is empty: who cannot be told no ends the session, and nothing e
     memory.py DIRECTORY RESULTS [OPERATION...|"ended OPERATION"...]
 
 AMAX_MEMORY_TRIES: how many values of N for each operation and round, spread evenly over all there are (default 6; 0: all).
-AMAX_MEMORY_LEAST: bytes of the smallest request that is counted (default 65536).
+AMAX_MEMORY_LEAST: bytes of the smallest request that is counted (default 65536). AMAX_MEMORY_ROWS: rows of the table (default 12000, no less);
+with more there are more requests.
 """
 
 import collections
@@ -26,7 +27,7 @@ TRIES = int(os.environ.get("AMAX_MEMORY_TRIES", "6"))
 LEAST = int(os.environ.get("AMAX_MEMORY_LEAST", "65536"))
 # Of requests that end sessions.
 SMALL = 1024
-ROWS = 12000
+ROWS = int(os.environ.get("AMAX_MEMORY_ROWS", "12000"))
 OUT_OF_MEMORY = "53200"
 
 DOC = ("jsonb_build_object('n', {i}, 's', md5(({i})::text), 'few', 'value ' || ({i}) % 40, 'x', jsonb_build_object('y', ({i}) / 7.0),"
@@ -57,7 +58,7 @@ OPERATIONS = {
     "load with an index": Operation(["CREATE INDEX t_s ON t (s)"], FRESH, INSERT.format(table="t", first=1, last=ROWS), changes=True),
     # Nobody's commit fails for want of memory to flush what others have left.
     "inline flush": Operation([], [*FRESH, ROW_PAGES, INSERT.format(table="t", first=1, last=ROWS), "SET amax.flush_inline = on"],
-                              INSERT.format(table="t", first=ROWS + 1, last=ROWS + 1500), changes=True, always=True),
+                              INSERT.format(table="t", first=ROWS + 1, last=ROWS + ROWS // 4), changes=True, always=True),
     "flush": Operation([], [*FRESH, ROW_PAGES, INSERT.format(table="t", first=1, last=ROWS)], "VACUUM t"),
     "merge": Operation([], [*FRESH, "SET amax.max_components = 8; SET amax.merge_ratio = 1000", INSERT.format(table="t", first=1, last=5000),
                             INSERT.format(table="t", first=5001, last=9000), INSERT.format(table="t", first=9001, last=ROWS),
