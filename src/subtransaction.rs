@@ -35,6 +35,7 @@ pub fn catch<R>(codes: &'static [PgSqlErrorCode], f: impl FnOnce() -> R) -> Resu
     PgTryBuilder::new(run)
         .catch_others(move |cause| {
             let caught = Caught::of(&cause);
+            let progress = Progress::current();
             // SAFETY: begun above. An error of our own has not been to errfinish(): it leaves what locks of pages hold
             // off, and the abort takes the locks alone.
             unsafe {
@@ -42,6 +43,9 @@ pub fn catch<R>(codes: &'static [PgSqlErrorCode], f: impl FnOnce() -> R) -> Resu
                 pg_sys::QueryCancelHoldoffCount = 0;
                 pg_sys::RollbackAndReleaseCurrentSubTransaction();
                 pg_sys::ReleaseCurrentSubTransaction();
+            }
+            if let Some(progress) = progress {
+                progress.restore();
             }
             outer.resume();
             if codes.contains(&caught.code) {
@@ -80,6 +84,36 @@ impl Outer {
         self.resume_context();
         // SAFETY: as above.
         unsafe { pg_sys::CurrentResourceOwner = self.owner };
+    }
+}
+
+/// What the views of progress (pg_stat_progress_vacuum and others) show of us: the abort of a subtransaction empties it.
+struct Progress {
+    command: pg_sys::ProgressCommandType::Type,
+    target: pg_sys::Oid,
+    parameters: [i64; pg_sys::PGSTAT_NUM_PROGRESS_PARAM as usize],
+}
+
+impl Progress {
+    fn current() -> Option<Progress> {
+        // SAFETY: the session's own entry, which nobody else writes to.
+        let entry = unsafe { pg_sys::MyBEEntry.as_ref() }?;
+        let command = entry.st_progress_command;
+        (command != pg_sys::ProgressCommandType::PROGRESS_COMMAND_INVALID).then_some(Progress {
+            command,
+            target: entry.st_progress_command_target,
+            parameters: entry.st_progress_param,
+        })
+    }
+
+    fn restore(&self) {
+        // SAFETY: the session's own entry.
+        unsafe {
+            pg_sys::pgstat_progress_start_command(self.command, self.target);
+            for (index, &value) in self.parameters.iter().enumerate() {
+                pg_sys::pgstat_progress_update_param(index as i32, value);
+            }
+        }
     }
 }
 
