@@ -269,7 +269,7 @@ fn create(rel: &Relation, row: Row, at: &pg_sys::ItemPointerData) -> Option<(u32
 
 /// Puts a stub on a row page; returns its place.
 fn insert(rel: &Relation, mut stub: Tuple) -> (u32, u16) {
-    space::for_tuple(rel, stub.len());
+    let made = space::for_tuple(rel, stub.len());
     let guard = Physical::enter();
     // A stub is no row that anybody has missed, and who only locks one writes nothing. Moving attributes of a wide one
     // out of line would form the tuple anew, without the row's key.
@@ -281,6 +281,9 @@ fn insert(rel: &Relation, mut stub: Tuple) -> (u32, u16) {
     // Frozen: every snapshot that sees the row must see that it has not been changed yet.
     insert_frozen(rel, &mut stub);
     drop(guard);
+    if let Some(page) = made {
+        space::announce(rel, page);
+    }
     // It is no row.
     count_inserts(rel, -1);
     let (block, offset) = (tid_block(stub.tid()), stub.tid().ip_posid);

@@ -143,6 +143,12 @@ impl Relation {
         unsafe { (*self.smgr()).smgr_targblock }
     }
 
+    /// RelationSetTargetBlock().
+    pub fn set_target_block(&self, block: u32) {
+        // SAFETY: an open relation's handle.
+        unsafe { (*self.smgr()).smgr_targblock = block }
+    }
+
     /// relpersistence.
     fn persistence(&self) -> u8 {
         // SAFETY: a field of pg_class.

@@ -8,6 +8,7 @@ use super::buffer::{Change, Kind};
 use super::rowpage::EMPTY;
 use super::{hand, manifest};
 use crate::disguise::size::Physical;
+use crate::fault::fault;
 use crate::pg::xid;
 use crate::pg::{Pin, Relation, free_space};
 use crate::subtransaction::catch;
@@ -110,9 +111,7 @@ pub fn give_back(rel: &Relation, block: u32) {
 /// Makes row pages of pages that nothing refers to, where heap finds them.
 pub fn make_row_pages(rel: &Relation, pages: &[Extent]) {
     for p in pages.iter().flat_map(|e| e.start..e.start + e.len) {
-        let mut change = Change::begin(rel);
-        change.format_rows(Pin::read(rel, p).lock());
-        change.commit();
+        make_row_page(rel, p);
         free_space::record(rel, p, EMPTY);
     }
     if let (Some(first), Some(last)) = (pages.first(), pages.last()) {
@@ -120,20 +119,38 @@ pub fn make_row_pages(rel: &Relation, pages: &[Extent]) {
     }
 }
 
+fn make_row_page(rel: &Relation, p: u32) {
+    let mut change = Change::begin(rel);
+    change.format_rows(Pin::read(rel, p).lock());
+    change.commit();
+}
+
 /// Candidates of the free space map that are looked at.
 const CANDIDATES: u32 = 16;
 
-/// Sees to it that heap finds room for a tuple of so many bytes without lengthening the file itself.
-pub fn for_tuple(rel: &Relation, bytes: usize) {
+/// Sees to it that heap finds room for a tuple of so many bytes without lengthening the file itself. A page made for it
+/// is returned: our next insertion goes there, and others' find it when that is done, with [`announce`].
+pub fn for_tuple(rel: &Relation, bytes: usize) -> Option<u32> {
     let needed = free_space_needed(rel, bytes);
     let has_room = {
         let _guard = Physical::enter();
         heap_finds(rel, needed)
     };
-    if !has_room {
-        let start = page(rel, for_directory);
-        make_row_pages(rel, &[Extent { start, len: 1 }]);
+    if has_room {
+        return None;
     }
+    let page = page(rel, for_directory);
+    make_row_page(rel, page);
+    fault("stub_room");
+    rel.set_target_block(page);
+    Some(page)
+}
+
+/// Tells the free space map of a page that [`for_tuple`] made.
+pub fn announce(rel: &Relation, page: u32) {
+    // A hint, read without a lock.
+    free_space::record(rel, page, Pin::read(rel, page).page().heap_free_space());
+    free_space::vacuum_range(rel, page, page + 1);
 }
 
 /// RelationGetBufferForTuple() (hio.c), in short.

@@ -33,6 +33,9 @@ RECIPES = {
     "vacuum_settled": (["BEGIN", "INSERT INTO loaded SELECT i, '{}' FROM generate_series(1, 300) i", "UPDATE loaded SET i = -i", "ROLLBACK"],
                        "VACUUM {amax}loaded"),
     "stub": ([FLUSH], "UPDATE {amax}t SET v = v + 1 WHERE id % 13 = 3"),
+    # Rows, which go with the error, take what row pages have left; then there are more stubs than fit into the last one.
+    "stub_room": (["INSERT INTO t SELECT -60000 - i, 0, '{}' FROM generate_series(1, 3000) i", FLUSH],
+                  "INSERT INTO {amax}t SELECT -10000 - i, 0, '{}' FROM generate_series(1, 40000) i; SELECT id FROM {amax}t FOR UPDATE"),
     "update": ([FLUSH], "UPDATE {amax}t SET v = v + 1 WHERE id % 13 = 4"),
     "insert": ([], "INSERT INTO {amax}t VALUES (-1, 0, '{}')"),
     # So many row pages that the next transaction flushes; those of the flush before become row pages again.

@@ -7,10 +7,12 @@ The limit is one on the size of a session's files (RLIMIT_FSIZE); it ends within
 and says that the disk is full. Heap's twin is changed by a session without the limit.
 """
 
+import concurrent.futures
 import pathlib
 import shutil
 import subprocess
 import sys
+import time
 
 import psycopg
 
@@ -54,9 +56,9 @@ class Table:
     def lift(self):
         self.set_limit("unlimited")
 
-    def set_limit(self, size):
+    def set_limit(self, size, session=None):
         """As the server's user, who may do so for his processes."""
-        subprocess.run(as_server_user(["prlimit", f"--pid={self.amax.info.backend_pid}", f"--fsize={size}:"]), check=True)
+        subprocess.run(as_server_user(["prlimit", f"--pid={(session or self.amax).info.backend_pid}", f"--fsize={size}:"]), check=True)
 
     def both(self, statement):
         self.amax.execute(statement.format(am="amax"))
@@ -249,7 +251,68 @@ def appended(server):
     return f"{i} rows inserted"
 
 
-TESTS = [deletes, locks, vacuums, merges, commits, appended]
+def taken(server):
+    """A page that the reserve gave for a stub is not taken by rows that others insert before the stub is in it."""
+    table = Table(server, "taken")
+    table.limit()
+    with server.connect("taken") as holder, concurrent.futures.ThreadPoolExecutor() as sessions:
+        holder.execute("SELECT pg_advisory_lock(1)")
+        table.amax.execute("SET amax.fault_point = 'stub_room@1'")
+        delete = sessions.submit(table.both, "DELETE FROM {am} WHERE id <= 200")
+        waits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'advisory'"
+        deadline = time.monotonic() + 30
+        while holder.execute(waits).fetchone() == (0,):
+            if delete.done() or time.monotonic() > deadline:
+                raise Mismatch("no page was made for a stub")
+            time.sleep(0.01)
+        # Somebody on the same disk takes all the room there is for rows, which are smaller than stubs.
+        table.set_limit(table.pages() * PAGE + PAGE // 2, holder)
+        rows = 0
+        try:
+            while True:
+                holder.execute(f"INSERT INTO amax VALUES ({10000 + rows}, '0')")
+                rows += 1
+        except psycopg.errors.DiskFull:
+            pass
+        holder.execute("SELECT pg_advisory_unlock(1)")
+        delete.result(60)
+        found = holder.execute("SELECT count(*), sum(id) FROM amax WHERE doc = '0'").fetchone()
+        if not rows or found != (rows, rows * 10000 + rows * (rows - 1) // 2):
+            raise Mismatch(f"{rows} rows inserted, and then {found}")
+        holder.execute("DELETE FROM amax WHERE doc = '0'")
+    table.check()
+    table.vacuum()
+    table.check()
+    return f"200 rows deleted, {rows} inserted"
+
+
+def progress(server):
+    """A VACUUM that has left something undone is still shown to be under way."""
+    table = Table(server, "progress", setup="SET amax.flush_inline = off")
+    logged = len(server.log.read_text(errors="replace"))
+    table.limit(table.pages() // 10)
+    with server.connect("progress") as holder, concurrent.futures.ThreadPoolExecutor() as sessions:
+        holder.execute("SELECT pg_advisory_lock(1)")
+        table.both("DELETE FROM {am} WHERE id % 9 = 1")
+        table.amax.execute("SET amax.fault_point = 'reclaim_taken_out@1 reclaim_emptied@1'")
+        vacuum = sessions.submit(table.vacuum)
+        deadline = time.monotonic() + 30
+        while holder.execute("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'advisory'").fetchone() == (0,):
+            if vacuum.done() or time.monotonic() > deadline:
+                raise Mismatch("VACUUM was to stop at a fault point")
+            time.sleep(0.01)
+        if "left undone" not in server.log.read_text(errors="replace")[logged:]:
+            raise Mismatch("VACUUM has not failed to write anything yet")
+        shown = holder.execute("SELECT relid::regclass::text FROM pg_stat_progress_vacuum").fetchall()
+        holder.execute("SELECT pg_advisory_unlock(1)")
+        vacuum.result(60)
+    if shown != [("amax",)]:
+        raise Mismatch(f"pg_stat_progress_vacuum shows {shown}")
+    table.check()
+    return "shown"
+
+
+TESTS = [deletes, locks, vacuums, merges, commits, appended, taken, progress]
 
 
 def initdb(server):
