@@ -189,6 +189,7 @@ pub fn visible(rel: &Relation, v: u32, offset: u16, mut seen: State, snapshot: &
         let State::At { block, offset: at } = seen else {
             return seen == State::None;
         };
+        fault("stub_seen");
         let judged = with_tuple(rel, (v, offset), (block, at), |tuple, lock| {
             tuple.is_visible(rel, lock.buffer(), snapshot)
         });
@@ -206,6 +207,7 @@ pub fn visible(rel: &Relation, v: u32, offset: u16, mut seen: State, snapshot: &
 /// we hold the page no stub is taken off it; otherwise it might have been, and made anew at the same place, between our
 /// two looks.
 fn is_pruned(rel: &Relation, row: (u32, u16), place: (u32, u16)) -> bool {
+    fault("stub_missed");
     let (block, offset) = place;
     let _pin = Pin::hold(rel, block);
     state(rel, row.0, row.1) == State::At { block, offset } && with_tuple(rel, row, place, |_, _| ()).is_none()

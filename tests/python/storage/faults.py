@@ -36,6 +36,8 @@ RECIPES = {
     # Rows, which go with the error, take what row pages have left; then there are more stubs than fit into the last one.
     "stub_room": (["INSERT INTO t SELECT -60000 - i, 0, '{}' FROM generate_series(1, 3000) i", FLUSH],
                   "INSERT INTO {amax}t SELECT -10000 - i, 0, '{}' FROM generate_series(1, 40000) i; SELECT id FROM {amax}t FOR UPDATE"),
+    "stub_seen": ([FLUSH, "SELECT id FROM t WHERE id % 5 = 1 FOR SHARE"], "SELECT count(*) FROM {amax}t"),
+    "stub_missed": ([FLUSH, "DELETE FROM t WHERE id % 9 = 0"], FLUSH),
     "update": ([FLUSH], "UPDATE {amax}t SET v = v + 1 WHERE id % 13 = 4"),
     "insert": ([], "INSERT INTO {amax}t VALUES (-1, 0, '{}')"),
     # So many row pages that the next transaction flushes; those of the flush before become row pages again.

@@ -168,6 +168,33 @@ def summarized_while_reused(server):
         return all_summarized(control, "reused", 1800 + 12000)
 
 
+def stub_made_anew(server):
+    """A stub that was taken off between two looks, and made anew where it was, is not taken for a pruned one: its row is there."""
+    with server.connect("races") as control:
+        control.execute("SET amax.flush_threshold = 0; CREATE TABLE anew (a int, s text) USING amax WITH (autovacuum_enabled = off)")
+        control.execute("INSERT INTO anew SELECT i, 'x' FROM generate_series(1, 1000) i")
+        control.execute("VACUUM anew")
+        control.execute("SELECT a FROM anew WHERE a = 500 FOR SHARE")
+        holder = Holder(server, 1, 2)
+        reader = Session(server, "stub_seen@1 stub_missed@2", "CREATE TABLE seen AS SELECT count(*) AS rows FROM anew")
+        if not holder.until(reader, "advisory"):
+            raise Mismatch("the reader was to find a stub")
+        # Nobody uses it: VACUUM takes it off.
+        control.execute("VACUUM anew")
+        holder.release(1)
+        if not holder.until(reader, "advisory"):
+            raise Mismatch("the reader was to miss the stub")
+        control.execute("BEGIN; SELECT a FROM anew WHERE a = 500 FOR SHARE")
+        holder.release(2)
+        reader.ended()
+        control.execute("COMMIT")
+        holder.close()
+        equal("rows that the reader saw", one(control, "SELECT rows FROM seen"), 1000)
+        check(control, "anew", 1000)
+        control.execute("DROP TABLE anew, seen")
+        return "1000 rows"
+
+
 def main():
     directory, results, *names = sys.argv[1:]
     server = Server(directory, "races", ["autovacuum = off", "fsync = off"])
@@ -177,7 +204,7 @@ def main():
     with server.connect("races") as control:
         control.execute("CREATE EXTENSION amax")
     checks = Checks()
-    for test in (pruned_while_sealed, summarized_while_reused):
+    for test in (pruned_while_sealed, summarized_while_reused, stub_made_anew):
         if names and test.__name__ not in names:
             continue
         with checks.check(test.__name__) as said:
