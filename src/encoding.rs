@@ -1,8 +1,9 @@
 //! Text in the database's encoding, and in Rust's, which is UTF-8.
 
+use crate::memory;
 use pgrx::pg_sys;
 use std::borrow::Cow;
-use std::ffi::{CStr, CString, c_int};
+use std::ffi::{CStr, CString, c_char, c_int};
 
 const UTF8: c_int = pg_sys::pg_enc::PG_UTF8 as c_int;
 
@@ -13,41 +14,42 @@ fn differs(bytes: &[u8]) -> bool {
     server != UTF8 && server != pg_sys::pg_enc::PG_SQL_ASCII as c_int && !bytes.is_ascii()
 }
 
-/// Bytes in the database's encoding as UTF-8, converted in CurrentMemoryContext where the encoding is another.
-/// SQL_ASCII may be anything.
-///
-/// # Safety
-/// Called in a transaction.
-pub unsafe fn to_utf8(bytes: &[u8]) -> &[u8] {
-    if !differs(bytes) {
-        return bytes;
-    }
-    let converted = pg_sys::pg_server_to_any(bytes.as_ptr().cast(), bytes.len() as c_int, UTF8);
-    // It returns its argument, which need not end with a zero, when there is nothing to convert.
-    match converted.cast_const().cast() == bytes.as_ptr() {
-        true => bytes,
-        false => CStr::from_ptr(converted).to_bytes(),
-    }
+/// Bytes in the database's encoding as UTF-8. SQL_ASCII may be anything.
+pub fn to_utf8(bytes: &[u8]) -> Cow<'_, [u8]> {
+    convert(bytes, pg_sys::pg_server_to_any)
 }
 
 /// Bytes in the database's encoding, to be shown.
-///
-/// # Safety
-/// Called in a transaction.
-pub unsafe fn shown(bytes: &[u8]) -> Cow<'_, str> {
-    String::from_utf8_lossy(to_utf8(bytes))
+pub fn shown(bytes: &[u8]) -> Cow<'_, str> {
+    match to_utf8(bytes) {
+        Cow::Borrowed(text) => String::from_utf8_lossy(text),
+        Cow::Owned(text) => Cow::Owned(String::from_utf8_lossy(&text).into_owned()),
+    }
 }
 
 /// Text in the database's encoding, without NULs.
-///
-/// # Safety
-/// Called in a transaction.
-pub unsafe fn of_utf8(text: &str) -> CString {
-    let text = CString::new(text.replace('\0', "")).expect("NULs are gone");
-    if !differs(text.as_bytes()) {
-        return text;
+pub fn of_utf8(text: &str) -> CString {
+    let text = text.replace('\0', "");
+    let text = convert(text.as_bytes(), pg_sys::pg_any_to_server).into_owned();
+    CString::new(text).expect("NULs are gone")
+}
+
+type Conversion = unsafe fn(*const c_char, c_int, c_int) -> *mut c_char;
+
+/// Converts with one of the two functions between the database's encoding and UTF-8 (mbutils.c).
+fn convert(bytes: &[u8], by: Conversion) -> Cow<'_, [u8]> {
+    if !differs(bytes) {
+        return Cow::Borrowed(bytes);
     }
-    let bytes = text.as_bytes();
-    let converted = pg_sys::pg_any_to_server(bytes.as_ptr().cast(), bytes.len() as c_int, UTF8);
-    CStr::from_ptr(converted).to_owned()
+    // SAFETY: it reads so many bytes. What it returns are these, which need not end with a zero, if there is nothing to
+    // convert; or else a palloc'd string that does, and that is ours.
+    unsafe {
+        let converted = by(bytes.as_ptr().cast(), bytes.len() as c_int, UTF8);
+        if converted.cast_const().cast() == bytes.as_ptr() {
+            return Cow::Borrowed(bytes);
+        }
+        let copy = amax_memory::copy(CStr::from_ptr(converted).to_bytes(), "a converted text");
+        pg_sys::pfree(converted.cast());
+        Cow::Owned(copy.unwrap_or_else(|e| memory::raise(e)))
+    }
 }

@@ -9,47 +9,86 @@ use crate::{am, arrow, columnar, memory, query};
 use pgrx::pg_sys;
 use pgrx::pg_sys::ffi::pg_guard_ffi_boundary;
 use pgrx::prelude::*;
-use std::ffi::{c_char, c_void};
+use std::ffi::{CStr, c_char, c_void};
+use std::sync::OnceLock;
 
-static mut NEXT_PLANNER: pg_sys::planner_hook_type = None;
-static mut NEXT_RELATION_INFO: pg_sys::get_relation_info_hook_type = None;
-static mut NEXT_REL_PATHS: pg_sys::set_rel_pathlist_hook_type = None;
-static mut NEXT_JOIN_PATHS: pg_sys::set_join_pathlist_hook_type = None;
-static mut NEXT_UPPER_PATHS: pg_sys::create_upper_paths_hook_type = None;
-static mut NEXT_START: pg_sys::ExecutorStart_hook_type = None;
-static mut NEXT_RUN: pg_sys::ExecutorRun_hook_type = None;
-static mut NEXT_FINISH: pg_sys::ExecutorFinish_hook_type = None;
-static mut NEXT_UTILITY: pg_sys::ProcessUtility_hook_type = None;
+/// Declares those of PostgreSQL's hooks that we have, each with its type and with what we do.
+macro_rules! hooks {
+    ($($hook:ident: $type:ident = $ours:ident,)*) => {
+        /// Whoever had the hooks before us.
+        #[allow(non_snake_case)]
+        struct Next {
+            $($hook: pg_sys::$type,)*
+        }
+
+        fn take_hooks() {
+            // SAFETY: a backend has one thread, and nobody calls a hook meanwhile.
+            unsafe {
+                NEXT.get_or_init(|| Next { $($hook: pg_sys::$hook,)* });
+                $(pg_sys::$hook = Some($ours);)*
+            }
+        }
+    };
+}
+
+hooks! {
+    planner_hook: planner_hook_type = planner,
+    get_relation_info_hook: get_relation_info_hook_type = relation_info,
+    set_rel_pathlist_hook: set_rel_pathlist_hook_type = rel_paths,
+    set_join_pathlist_hook: set_join_pathlist_hook_type = join_paths,
+    create_upper_paths_hook: create_upper_paths_hook_type = upper_paths,
+    ExecutorStart_hook: ExecutorStart_hook_type = executor_start,
+    ExecutorRun_hook: ExecutorRun_hook_type = executor_run,
+    ExecutorFinish_hook: ExecutorFinish_hook_type = executor_finish,
+    ProcessUtility_hook: ProcessUtility_hook_type = process_utility,
+}
+
+static NEXT: OnceLock<Next> = OnceLock::new();
+
+fn next() -> &'static Next {
+    NEXT.get().expect("the hooks were taken before they are called")
+}
+
+/// Calls whoever had a hook before us, or else PostgreSQL's own function, where there is one. `guarded`: a hook in C may
+/// raise errors by longjmp, which has to stop at the boundary where our frame has something to drop.
+macro_rules! go_on {
+    ($hook:ident($($argument:expr),*)) => {
+        if let Some(next) = next().$hook {
+            next($($argument),*)
+        }
+    };
+    ($hook:ident or $own:ident($($argument:expr),*)) => {
+        match next().$hook {
+            Some(next) => next($($argument),*),
+            None => pg_sys::$own($($argument),*),
+        }
+    };
+    (guarded $hook:ident or $own:ident($($argument:expr),*)) => {
+        match next().$hook {
+            Some(next) => pg_guard_ffi_boundary(|| next($($argument),*)),
+            None => pg_sys::$own($($argument),*),
+        }
+    };
+}
 
 /// Called once, from `_PG_init`.
 pub fn init() {
-    // SAFETY: a backend has one thread.
+    take_hooks();
+    let nothing = std::ptr::null_mut();
+    // SAFETY: functions of the types that they are called as.
     unsafe {
-        NEXT_PLANNER = pg_sys::planner_hook;
-        pg_sys::planner_hook = Some(planner);
-        NEXT_RELATION_INFO = pg_sys::get_relation_info_hook;
-        pg_sys::get_relation_info_hook = Some(relation_info);
-        NEXT_REL_PATHS = pg_sys::set_rel_pathlist_hook;
-        pg_sys::set_rel_pathlist_hook = Some(rel_paths);
-        NEXT_JOIN_PATHS = pg_sys::set_join_pathlist_hook;
-        pg_sys::set_join_pathlist_hook = Some(join_paths);
-        NEXT_UPPER_PATHS = pg_sys::create_upper_paths_hook;
-        pg_sys::create_upper_paths_hook = Some(upper_paths);
-        NEXT_START = pg_sys::ExecutorStart_hook;
-        pg_sys::ExecutorStart_hook = Some(executor_start);
-        NEXT_RUN = pg_sys::ExecutorRun_hook;
-        pg_sys::ExecutorRun_hook = Some(executor_run);
-        NEXT_FINISH = pg_sys::ExecutorFinish_hook;
-        pg_sys::ExecutorFinish_hook = Some(executor_finish);
-        NEXT_UTILITY = pg_sys::ProcessUtility_hook;
-        pg_sys::ProcessUtility_hook = Some(process_utility);
-        pg_sys::RegisterXactCallback(Some(transaction), std::ptr::null_mut());
-        pg_sys::RegisterSubXactCallback(Some(subtransaction), std::ptr::null_mut());
+        pg_sys::RegisterXactCallback(Some(transaction), nothing);
+        pg_sys::RegisterSubXactCallback(Some(subtransaction), nothing);
         pg_sys::CacheRegisterRelcacheCallback(Some(invalidate), pg_sys::Datum::null());
     }
 }
 
+// All below are called by PostgreSQL alone, as the types of its hooks and callbacks say, and pass on what they are given.
+
 /// What is done to a query before PostgreSQL plans it, and to the plan.
+///
+/// # Safety
+/// As planner() calls it.
 #[pg_guard]
 unsafe extern "C-unwind" fn planner(
     parse: *mut pg_sys::Query,
@@ -57,15 +96,17 @@ unsafe extern "C-unwind" fn planner(
     options: i32,
     params: pg_sys::ParamListInfo,
 ) -> *mut pg_sys::PlannedStmt {
-    query::unnest_in_subqueries(parse);
-    let planned = match NEXT_PLANNER {
-        Some(next) => next(parse, text, options, params),
-        None => pg_sys::standard_planner(parse, text, options, params),
-    };
-    query::decide_jit(&mut *planned);
-    planned
+    // SAFETY: as the caller promises.
+    unsafe {
+        query::unnest_in_subqueries(parse);
+        let planned = go_on!(planner_hook or standard_planner(parse, text, options, params));
+        query::decide_jit(&mut *planned);
+        planned
+    }
 }
 
+/// # Safety
+/// As get_relation_info() calls it.
 #[pg_guard]
 unsafe extern "C-unwind" fn relation_info(
     root: *mut pg_sys::PlannerInfo,
@@ -73,12 +114,15 @@ unsafe extern "C-unwind" fn relation_info(
     inhparent: bool,
     rel: *mut pg_sys::RelOptInfo,
 ) {
-    if let Some(next) = NEXT_RELATION_INFO {
-        next(root, table, inhparent, rel);
+    // SAFETY: as the caller promises.
+    unsafe {
+        go_on!(get_relation_info_hook(root, table, inhparent, rel));
+        query::relation_info(root, table, inhparent, rel);
     }
-    query::relation_info(root, table, inhparent, rel);
 }
 
+/// # Safety
+/// As set_rel_pathlist() calls it.
 #[pg_guard]
 unsafe extern "C-unwind" fn rel_paths(
     root: *mut pg_sys::PlannerInfo,
@@ -86,12 +130,15 @@ unsafe extern "C-unwind" fn rel_paths(
     rti: pg_sys::Index,
     rte: *mut pg_sys::RangeTblEntry,
 ) {
-    if let Some(next) = NEXT_REL_PATHS {
-        next(root, rel, rti, rte);
+    // SAFETY: as the caller promises.
+    unsafe {
+        go_on!(set_rel_pathlist_hook(root, rel, rti, rte));
+        query::add_scan_paths(root, rel, rte);
     }
-    query::add_scan_paths(root, rel, rte);
 }
 
+/// # Safety
+/// As add_paths_to_joinrel() calls it.
 #[pg_guard]
 unsafe extern "C-unwind" fn join_paths(
     root: *mut pg_sys::PlannerInfo,
@@ -101,12 +148,15 @@ unsafe extern "C-unwind" fn join_paths(
     jointype: pg_sys::JoinType::Type,
     extra: *mut pg_sys::JoinPathExtraData,
 ) {
-    if let Some(next) = NEXT_JOIN_PATHS {
-        next(root, joinrel, outer, inner, jointype, extra);
+    // SAFETY: as the caller promises.
+    unsafe {
+        go_on!(set_join_pathlist_hook(root, joinrel, outer, inner, jointype, extra));
+        query::add_join_paths(root, joinrel, outer, inner, jointype, extra);
     }
-    query::add_join_paths(root, joinrel, outer, inner, jointype, extra);
 }
 
+/// # Safety
+/// As grouping_planner() and its like call it.
 #[pg_guard]
 unsafe extern "C-unwind" fn upper_paths(
     root: *mut pg_sys::PlannerInfo,
@@ -115,27 +165,33 @@ unsafe extern "C-unwind" fn upper_paths(
     output: *mut pg_sys::RelOptInfo,
     extra: *mut c_void,
 ) {
-    if let Some(next) = NEXT_UPPER_PATHS {
-        next(root, stage, input, output, extra);
+    // SAFETY: as the caller promises.
+    unsafe {
+        go_on!(create_upper_paths_hook(root, stage, input, output, extra));
+        query::add_group_paths(root, stage, input, output);
     }
-    query::add_group_paths(root, stage, input, output);
 }
 
 /// Workers get what was loaded so far; then the plan's nodes are there, and told what they cannot know of themselves.
+///
+/// # Safety
+/// As ExecutorStart() calls it.
 #[pg_guard]
 unsafe extern "C-unwind" fn executor_start(query: *mut pg_sys::QueryDesc, flags: i32) {
-    if (*(*query).plannedstmt).parallelModeNeeded && !bulk::idle() {
-        bulk::finish_for_workers(Snapshot::of((*query).snapshot));
+    // SAFETY: as the caller promises.
+    unsafe {
+        if (*(*query).plannedstmt).parallelModeNeeded && !bulk::idle() {
+            bulk::finish_for_workers(Snapshot::of((*query).snapshot));
+        }
+        go_on!(ExecutorStart_hook or standard_ExecutorStart(query, flags));
+        #[cfg(not(feature = "pg18"))]
+        am::prefetch::of_plan((*query).planstate);
+        query::offer_keys(query);
     }
-    match NEXT_START {
-        Some(next) => next(query, flags),
-        None => pg_sys::standard_ExecutorStart(query, flags),
-    }
-    #[cfg(not(feature = "pg18"))]
-    am::prefetch::of_plan((*query).planstate);
-    query::offer_keys(query);
 }
 
+/// # Safety
+/// As ExecutorRun() calls it.
 #[cfg(not(feature = "pg18"))]
 #[pg_guard]
 unsafe extern "C-unwind" fn executor_run(
@@ -145,13 +201,12 @@ unsafe extern "C-unwind" fn executor_run(
     once: bool,
 ) {
     let _running = query::Running::begin(count == 0 && once);
-    // PostgreSQL's errors must not jump over our frames.
-    match NEXT_RUN {
-        Some(next) => pg_guard_ffi_boundary(|| next(query, direction, count, once)),
-        None => pg_sys::standard_ExecutorRun(query, direction, count, once),
-    }
+    // SAFETY: as the caller promises.
+    unsafe { go_on!(guarded ExecutorRun_hook or standard_ExecutorRun(query, direction, count, once)) }
 }
 
+/// # Safety
+/// As ExecutorRun() calls it.
 #[cfg(feature = "pg18")]
 #[pg_guard]
 unsafe extern "C-unwind" fn executor_run(
@@ -160,74 +215,66 @@ unsafe extern "C-unwind" fn executor_run(
     count: u64,
 ) {
     let _running = query::Running::begin(count == 0);
-    match NEXT_RUN {
-        Some(next) => pg_guard_ffi_boundary(|| next(query, direction, count)),
-        None => pg_sys::standard_ExecutorRun(query, direction, count),
-    }
+    // SAFETY: as the caller promises.
+    unsafe { go_on!(guarded ExecutorRun_hook or standard_ExecutorRun(query, direction, count)) }
 }
 
 /// INSERT ... SELECT has no other end: what it loaded is published before its AFTER triggers fire.
+///
+/// # Safety
+/// As ExecutorFinish() calls it.
 #[pg_guard]
 unsafe extern "C-unwind" fn executor_finish(query: *mut pg_sys::QueryDesc) {
+    // SAFETY: as the caller promises.
+    let (command, plan, estate) = unsafe { ((*query).operation, &*(*query).plannedstmt, &*(*query).estate) };
     // A query that a function runs meanwhile only to read has no command id of its own (it says 0).
-    let writes = (*query).operation != pg_sys::CmdType::CMD_SELECT || (*(*query).plannedstmt).hasModifyingCTE;
+    let writes = command != pg_sys::CmdType::CMD_SELECT || plan.hasModifyingCTE;
     if writes && !bulk::idle() {
-        bulk::finish_command((*(*query).estate).es_output_cid);
+        // SAFETY: at the end of a command.
+        unsafe { bulk::finish_command(estate.es_output_cid) };
     }
-    match NEXT_FINISH {
-        Some(next) => next(query),
-        None => pg_sys::standard_ExecutorFinish(query),
-    }
+    // SAFETY: as the caller promises.
+    unsafe { go_on!(ExecutorFinish_hook or standard_ExecutorFinish(query)) }
 }
 
 /// COPY with FORMAT arrow is ours, every other utility statement goes on untouched.
+///
+/// # Safety
+/// As ProcessUtility() calls it.
 #[pg_guard]
 unsafe extern "C-unwind" fn process_utility(
     planned: *mut pg_sys::PlannedStmt,
     source: *const c_char,
-    read_only_tree: bool,
+    tree: bool,
     context: pg_sys::ProcessUtilityContext::Type,
     params: pg_sys::ParamListInfo,
     environment: *mut pg_sys::QueryEnvironment,
     dest: *mut pg_sys::DestReceiver,
     completion: *mut pg_sys::QueryCompletion,
 ) {
-    let statement = (*planned).utilityStmt;
-    if (*statement).type_ == pg_sys::NodeTag::T_CopyStmt && arrow::is_arrow(statement.cast::<pg_sys::CopyStmt>()) {
-        let processed = arrow::copy(planned, source, environment);
-        if !completion.is_null() {
-            (*completion).commandTag = pg_sys::CommandTag::CMDTAG_COPY;
-            (*completion).nprocessed = processed;
+    // SAFETY: as the caller promises: all of it stays until we return, and so does the current memory context.
+    unsafe {
+        if let Some(copy) = arrow::Statement::of(planned).filter(arrow::is_arrow) {
+            let processed = arrow::copy(copy, arrow::Scope::of(CStr::from_ptr(source), environment));
+            if let Some(completion) = completion.as_mut() {
+                completion.commandTag = pg_sys::CommandTag::CMDTAG_COPY;
+                completion.nprocessed = processed;
+            }
+            return;
         }
-        return;
-    }
-    match NEXT_UTILITY {
-        // A hook in C may raise errors by longjmp, which has to stop at the boundary.
-        Some(next) => pg_guard_ffi_boundary(|| {
-            next(
-                planned,
-                source,
-                read_only_tree,
-                context,
-                params,
-                environment,
-                dest,
-                completion,
-            )
-        }),
-        None => pg_sys::standard_ProcessUtility(
-            planned,
-            source,
-            read_only_tree,
-            context,
-            params,
-            environment,
-            dest,
-            completion,
-        ),
+        go_on!(guarded ProcessUtility_hook or standard_ProcessUtility(
+            planned, source, tree, context, params, environment, dest, completion
+        ))
     }
 }
 
+fn finish(subxact: Option<pg_sys::SubTransactionId>) {
+    // SAFETY: in a transaction that is about to commit.
+    unsafe { bulk::finish_transaction(subxact) }
+}
+
+/// # Safety
+/// As xact.c calls it.
 #[pg_guard]
 unsafe extern "C-unwind" fn transaction(event: pg_sys::XactEvent::Type, _arg: *mut c_void) {
     use pg_sys::XactEvent::*;
@@ -236,10 +283,10 @@ unsafe extern "C-unwind" fn transaction(event: pg_sys::XactEvent::Type, _arg: *m
     }
     match event {
         XACT_EVENT_PRE_COMMIT => {
-            bulk::finish_transaction(None);
+            finish(None);
             inline::at_commit();
         }
-        XACT_EVENT_PRE_PREPARE => bulk::finish_transaction(None),
+        XACT_EVENT_PRE_PREPARE => finish(None),
         XACT_EVENT_ABORT => {
             bulk::forget(None);
             drop(map::take_grown());
@@ -252,6 +299,8 @@ unsafe extern "C-unwind" fn transaction(event: pg_sys::XactEvent::Type, _arg: *m
     }
 }
 
+/// # Safety
+/// As xact.c calls it.
 #[pg_guard]
 unsafe extern "C-unwind" fn subtransaction(
     event: pg_sys::SubXactEvent::Type,
@@ -264,7 +313,7 @@ unsafe extern "C-unwind" fn subtransaction(
         return;
     }
     match event {
-        SUBXACT_EVENT_PRE_COMMIT_SUB => bulk::finish_transaction(Some(own)),
+        SUBXACT_EVENT_PRE_COMMIT_SUB => finish(Some(own)),
         SUBXACT_EVENT_ABORT_SUB => {
             bulk::forget(Some(own));
             memory::settle();
@@ -274,6 +323,9 @@ unsafe extern "C-unwind" fn subtransaction(
 }
 
 /// The relation changed in some way, or any.
+///
+/// # Safety
+/// As inval.c calls it.
 #[pg_guard]
 unsafe extern "C-unwind" fn invalidate(_arg: pg_sys::Datum, relid: pg_sys::Oid) {
     if !memory::is_ending() {

@@ -12,8 +12,11 @@ use pgrx::pg_sys;
 use super::error::raise_arrow;
 use super::guc::Limits;
 use super::receiver::RowSink;
-use super::tupdesc::attributes;
-use super::types::{self, Column};
+use super::scope::Scope;
+use super::types::{self, Column, Layout, Value};
+use crate::encoding;
+use crate::pg::tupdesc::name_bytes;
+use crate::pg::{TupleDesc, Values};
 
 /// How IPC messages are framed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,45 +33,49 @@ enum Writer<W: Write> {
 }
 
 /// The columns of a result, ready to take rows; split from [`Encoder`] so that type errors come before any output.
-pub struct Columns {
-    columns: Vec<Box<dyn Column>>,
-    names: Vec<String>,
+pub struct Columns<'a> {
+    columns: Vec<One<'a>>,
     schema: SchemaRef,
 }
 
-impl Columns {
-    /// Builds a column for each attribute listed in `desc`, or raises the error that names the column.
-    ///
-    /// # Safety
-    /// `desc` is a valid tuple descriptor without dropped attributes; CurrentMemoryContext outlives the columns.
-    pub unsafe fn new(desc: pg_sys::TupleDesc) -> Self {
-        let attributes = attributes(desc);
-        let mut columns = Vec::with_capacity(attributes.len());
-        let mut names = Vec::with_capacity(attributes.len());
-        let mut fields = Vec::with_capacity(attributes.len());
-        for attribute in attributes {
-            let name = types::to_utf8_lossy(attribute.attname.data.as_ptr());
-            match types::column(attribute.atttypid, attribute.atttypmod) {
-                Ok(typed) => {
-                    fields.push(typed.field(&name));
-                    columns.push(typed.column);
-                }
+struct One<'a> {
+    name: String,
+    sql_type: pg_sys::Oid,
+    layout: Layout,
+    column: Box<dyn Column + 'a>,
+}
+
+impl<'a> Columns<'a> {
+    /// Builds a column for each attribute listed in `desc`, none of which is dropped, or raises the error that names the
+    /// column.
+    pub fn new(desc: &TupleDesc, scope: Scope<'a>) -> Self {
+        let mut columns = Vec::with_capacity(desc.natts());
+        let mut fields = Vec::with_capacity(desc.natts());
+        for attribute in desc.attributes() {
+            let name = encoding::shown(name_bytes(attribute).to_bytes()).into_owned();
+            let sql_type = attribute.atttypid;
+            let typed = match types::column(sql_type, attribute.atttypmod, scope) {
+                Ok(typed) => typed,
                 Err(problem) => problem.raise_column(&name),
-            }
-            names.push(name);
+            };
+            fields.push(typed.field(&name));
+            columns.push(One {
+                name,
+                sql_type,
+                layout: Layout::of(attribute),
+                column: typed.column,
+            });
         }
         Self {
             columns,
-            names,
             schema: Arc::new(Schema::new(fields)),
         }
     }
 }
 
 /// Turns rows into an IPC stream or file on `W`.
-pub struct Encoder<W: Write> {
-    columns: Vec<Box<dyn Column>>,
-    names: Vec<String>,
+pub struct Encoder<'a, W: Write> {
+    columns: Vec<One<'a>>,
     schema: SchemaRef,
     writer: Writer<W>,
     limits: Limits,
@@ -77,10 +84,10 @@ pub struct Encoder<W: Write> {
     total_rows: u64,
 }
 
-impl<W: Write> Encoder<W> {
+impl<'a, W: Write> Encoder<'a, W> {
     /// Starts the output: writes the schema message.
-    pub fn new(columns: Columns, output: W, framing: Framing, limits: Limits) -> Self {
-        let Columns { columns, names, schema } = columns;
+    pub fn new(columns: Columns<'a>, output: W, framing: Framing, limits: Limits) -> Self {
+        let Columns { columns, schema } = columns;
         let writer = match framing {
             Framing::Stream => StreamWriter::try_new(output, &schema).map(Writer::Stream),
             Framing::File => FileWriter::try_new(output, &schema).map(Writer::File),
@@ -88,7 +95,6 @@ impl<W: Write> Encoder<W> {
         .unwrap_or_else(|error| raise_arrow(error));
         Self {
             columns,
-            names,
             schema,
             writer,
             limits,
@@ -109,7 +115,7 @@ impl<W: Write> Encoder<W> {
             return;
         }
         crate::memory::ask(2 * self.batch_bytes, "a record batch");
-        let arrays: Vec<ArrayRef> = self.columns.iter_mut().map(|column| column.finish()).collect();
+        let arrays: Vec<ArrayRef> = self.columns.iter_mut().map(|one| one.column.finish()).collect();
         // The row count is given because a result may have rows and no columns.
         let options = RecordBatchOptions::new().with_row_count(Some(self.batch_rows));
         self.batch_rows = 0;
@@ -145,19 +151,29 @@ impl<W: Write> Encoder<W> {
     }
 }
 
-impl<W: Write> RowSink for Encoder<W> {
+impl<W: Write> RowSink for Encoder<'_, W> {
+    fn begin(&mut self, desc: &TupleDesc) {
+        let types = desc.attributes().map(|attribute| attribute.atttypid);
+        assert!(
+            types.eq(self.columns.iter().map(|one| one.sql_type)),
+            "rows of these columns"
+        );
+    }
+
     /// Takes one row. True when the batch has met a limit and should be flushed.
-    unsafe fn push(&mut self, values: *const pg_sys::Datum, nulls: *const bool) -> bool {
+    fn push(&mut self, row: Values) -> bool {
         self.total_rows += 1;
-        for (i, column) in self.columns.iter_mut().enumerate() {
-            if *nulls.add(i) {
-                column.append_null();
+        for (at, one) in self.columns.iter_mut().enumerate() {
+            let Some(datum) = row.get(at) else {
+                one.column.append_null();
                 self.batch_bytes += 1;
-            } else {
-                match column.append(*values.add(i)) {
-                    Ok(bytes) => self.batch_bytes += bytes,
-                    Err(problem) => problem.raise_value(&self.names[i], self.total_rows),
-                }
+                continue;
+            };
+            // SAFETY: the row has the columns that `begin` has looked at.
+            let value = unsafe { Value::of(datum, one.layout) };
+            match one.column.append(value) {
+                Ok(bytes) => self.batch_bytes += bytes,
+                Err(problem) => problem.raise_value(&one.name, self.total_rows),
             }
         }
         self.batch_rows += 1;

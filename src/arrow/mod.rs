@@ -4,6 +4,8 @@
 //! from the slots' datums and written with arrow-rs (Arrow = Li et al., *Mainlining Databases*, §5, "improved
 //! wire protocol").
 
+#![deny(unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
+
 mod copy;
 mod encoder;
 mod error;
@@ -13,10 +15,14 @@ mod output;
 mod query;
 mod receiver;
 mod relation;
+mod scope;
 mod srf;
-mod tupdesc;
+mod statement;
+mod tree;
 mod types;
 
 pub use copy::run as copy;
 pub use guc::init;
 pub use options::is_arrow;
+pub use scope::Scope;
+pub use statement::Statement;

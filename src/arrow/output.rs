@@ -11,29 +11,59 @@ use std::os::fd::FromRawFd;
 use pgrx::{PgSqlErrorCode, pg_sys};
 
 use super::error::{fail, raise};
+use super::statement::Destination;
 
 /// A CopyData message stays far below the protocol's limit, and an interrupt is noticed between two of them.
 const CHUNK: usize = 256 * 1024;
 
 unsafe extern "C" {
-    fn umask(mask: pg_sys::mode_t) -> pg_sys::mode_t;
+    safe fn umask(mask: pg_sys::mode_t) -> pg_sys::mode_t;
     fn fileno(file: *mut pg_sys::FILE) -> c_int;
 }
 
-/// Nothing goes through a stdio stream's buffer, so the descriptor below it can be written to directly.
 enum Target {
     Client,
     StandardOutput,
-    File {
-        stream: *mut pg_sys::FILE,
-        fd: c_int,
-        name: String,
-    },
-    Program {
-        pipe: *mut pg_sys::FILE,
-        fd: c_int,
-        command: String,
-    },
+    File { stream: Stream, name: String },
+    Program { pipe: Stream, command: String },
+    Closed,
+}
+
+/// A stream of fd.c's. Nothing goes through its buffer, so the descriptor below it can be written to directly.
+struct Stream {
+    stream: *mut pg_sys::FILE,
+    fd: c_int,
+}
+
+impl Stream {
+    /// None for null, with errno set.
+    ///
+    /// # Safety
+    /// A stream that fd.c just opened; nobody else closes it but fd.c after an error.
+    unsafe fn of(stream: *mut pg_sys::FILE) -> Option<Self> {
+        if stream.is_null() {
+            return None;
+        }
+        // SAFETY: an open stream.
+        let fd = unsafe { fileno(stream) };
+        Some(Self { stream, fd })
+    }
+
+    fn write_all(&self, bytes: &[u8]) -> io::Result<()> {
+        // SAFETY: open as long as the stream is, which closes it.
+        let file = ManuallyDrop::new(unsafe { File::from_raw_fd(self.fd) });
+        (&*file).write_all(bytes)
+    }
+
+    fn close_file(self) -> c_int {
+        // SAFETY: of AllocateFile(), and open.
+        unsafe { pg_sys::FreeFile(self.stream) }
+    }
+
+    fn close_pipe(self) -> c_int {
+        // SAFETY: of OpenPipeStream(), and open.
+        unsafe { pg_sys::ClosePipeStream(self.stream) }
+    }
 }
 
 /// The destination of a COPY TO.
@@ -43,22 +73,15 @@ pub struct Output {
 }
 
 impl Output {
-    /// Opens the destination; nothing is written yet.
-    ///
-    /// # Safety
-    /// `statement` is a valid COPY TO whose privileges have been checked.
-    pub unsafe fn open(statement: *const pg_sys::CopyStmt) -> Self {
-        let name = (*statement).filename;
-        let target = if name.is_null() {
-            if pg_sys::whereToSendOutput == pg_sys::CommandDest::DestRemote {
-                Target::Client
-            } else {
-                Target::StandardOutput
-            }
-        } else if (*statement).is_program {
-            open_program(name)
-        } else {
-            open_file(name)
+    /// Opens the destination, for which the privileges have been checked; nothing is written yet.
+    pub fn open(destination: Destination) -> Self {
+        // SAFETY: a global of the backend.
+        let is_remote = unsafe { pg_sys::whereToSendOutput == pg_sys::CommandDest::DestRemote };
+        let target = match destination {
+            Destination::Client if is_remote => Target::Client,
+            Destination::Client => Target::StandardOutput,
+            Destination::Program(command) => open_program(command),
+            Destination::File(name) => open_file(name),
         };
         Self { target, bytes: 0 }
     }
@@ -66,18 +89,18 @@ impl Output {
     /// Announces the copy to the client and to pg_stat_progress_copy.
     pub fn begin(&mut self, relation: pg_sys::Oid, columns: u16) {
         let kind = match self.target {
-            Target::Client | Target::StandardOutput => pg_sys::PROGRESS_COPY_TYPE_PIPE,
+            Target::Client | Target::StandardOutput | Target::Closed => pg_sys::PROGRESS_COPY_TYPE_PIPE,
             Target::File { .. } => pg_sys::PROGRESS_COPY_TYPE_FILE,
             Target::Program { .. } => pg_sys::PROGRESS_COPY_TYPE_PROGRAM,
         };
-        unsafe {
-            pg_sys::pgstat_progress_start_command(pg_sys::ProgressCommandType::PROGRESS_COMMAND_COPY, relation);
-            pg_sys::pgstat_progress_update_param(
-                pg_sys::PROGRESS_COPY_COMMAND as c_int,
-                i64::from(pg_sys::PROGRESS_COPY_COMMAND_TO),
-            );
-            pg_sys::pgstat_progress_update_param(pg_sys::PROGRESS_COPY_TYPE as c_int, i64::from(kind));
-        }
+        let command = pg_sys::ProgressCommandType::PROGRESS_COMMAND_COPY;
+        // SAFETY: our own entry.
+        unsafe { pg_sys::pgstat_progress_start_command(command, relation) };
+        progress(
+            pg_sys::PROGRESS_COPY_COMMAND,
+            i64::from(pg_sys::PROGRESS_COPY_COMMAND_TO),
+        );
+        progress(pg_sys::PROGRESS_COPY_TYPE, i64::from(kind));
         if matches!(self.target, Target::Client) {
             // CopyOutResponse: overall format and each column's format are binary.
             let mut body = vec![1];
@@ -91,20 +114,21 @@ impl Output {
 
     /// Ends the copy, and reports a program that failed.
     pub fn close(&mut self) {
-        match &self.target {
+        match std::mem::replace(&mut self.target, Target::Closed) {
             Target::Client => send(b'c', &[]),
-            Target::StandardOutput => {}
-            Target::File { stream, name, .. } => {
-                if unsafe { pg_sys::FreeFile(*stream) } != 0 {
+            Target::StandardOutput | Target::Closed => {}
+            Target::File { stream, name } => {
+                if stream.close_file() != 0 {
                     raise_io(&io::Error::last_os_error(), format!("could not close file \"{name}\""));
                 }
             }
-            Target::Program { pipe, command, .. } => close_program(*pipe, command),
+            Target::Program { pipe, command } => close_program(pipe, &command),
         }
+        // SAFETY: our own entry.
         unsafe { pg_sys::pgstat_progress_end_command() };
     }
 
-    fn write_chunk(&self, chunk: &[u8]) {
+    fn write_chunk(&mut self, chunk: &[u8]) {
         match &self.target {
             Target::Client => send(b'd', chunk),
             Target::StandardOutput => {
@@ -112,20 +136,29 @@ impl Output {
                     raise_io(&error, "could not write to standard output".into());
                 }
             }
-            Target::File { fd, name, .. } => {
-                if let Err(error) = borrow(*fd).write_all(chunk) {
+            Target::File { stream, name } => {
+                if let Err(error) = stream.write_all(chunk) {
                     raise_io(&error, format!("could not write to COPY file \"{name}\""));
                 }
             }
-            Target::Program { pipe, fd, command } => {
-                if let Err(error) = borrow(*fd).write_all(chunk) {
-                    if error.kind() == io::ErrorKind::BrokenPipe {
-                        // The program's exit status may say more than "Broken pipe".
-                        close_program(*pipe, command);
-                    }
+            Target::Program { pipe, .. } => {
+                if let Err(error) = pipe.write_all(chunk) {
+                    self.end_program(&error);
                     raise_io(&error, "could not write to COPY program".into());
                 }
             }
+            Target::Closed => unreachable!("an output that is closed is not written to"),
+        }
+    }
+}
+
+impl Output {
+    /// After an error: the program's exit status may say more than "Broken pipe".
+    fn end_program(&mut self, error: &io::Error) {
+        if error.kind() == io::ErrorKind::BrokenPipe
+            && let Target::Program { pipe, command } = std::mem::replace(&mut self.target, Target::Closed)
+        {
+            close_program(pipe, &command);
         }
     }
 }
@@ -138,9 +171,7 @@ impl Write for Output {
             self.write_chunk(chunk);
         }
         self.bytes += bytes.len() as u64;
-        unsafe {
-            pg_sys::pgstat_progress_update_param(pg_sys::PROGRESS_COPY_BYTES_PROCESSED as c_int, self.bytes as i64);
-        }
+        progress(pg_sys::PROGRESS_COPY_BYTES_PROCESSED, self.bytes as i64);
         Ok(bytes.len())
     }
 
@@ -149,8 +180,15 @@ impl Write for Output {
     }
 }
 
+/// Tells pg_stat_progress_copy.
+fn progress(parameter: u32, value: i64) {
+    // SAFETY: our own entry, and a parameter of COPY's.
+    unsafe { pg_sys::pgstat_progress_update_param(parameter as c_int, value) }
+}
+
 /// One protocol message to the client. A lost connection is noticed by the next interrupt check.
 fn send(kind: u8, body: &[u8]) {
+    // SAFETY: the body is copied into a message of pqformat.c's.
     unsafe {
         let mut message = pg_sys::StringInfoData::default();
         pg_sys::pq_beginmessage(&mut message, kind as c_char);
@@ -159,55 +197,40 @@ fn send(kind: u8, body: &[u8]) {
     }
 }
 
-/// The descriptor as a File that does not close it: fd.c owns it.
-fn borrow(fd: c_int) -> ManuallyDrop<File> {
-    ManuallyDrop::new(unsafe { File::from_raw_fd(fd) })
-}
-
-unsafe fn open_file(name: *const c_char) -> Target {
-    let text = CStr::from_ptr(name).to_string_lossy().into_owned();
-    if !text.starts_with('/') {
+fn open_file(path: &CStr) -> Target {
+    let name = path.to_string_lossy().into_owned();
+    if !name.starts_with('/') {
         // A relative path would be inside the data directory.
         fail(
             PgSqlErrorCode::ERRCODE_INVALID_NAME,
             "relative path not allowed for COPY to file",
         );
     }
-    let stream = {
-        let _mask = Umask::set(0o022);
-        pg_sys::AllocateFile(name, c"w".as_ptr())
-    };
-    if stream.is_null() {
-        raise_io(
-            &io::Error::last_os_error(),
-            format!("could not open file \"{text}\" for writing"),
-        );
-    }
-    Target::File {
-        stream,
-        fd: fileno(stream),
-        name: text,
+    let mask = Umask::set(0o022);
+    // SAFETY: it opens the stream, which is ours.
+    let stream = unsafe { Stream::of(pg_sys::AllocateFile(path.as_ptr(), c"w".as_ptr())) };
+    let error = io::Error::last_os_error();
+    drop(mask);
+    match stream {
+        Some(stream) => Target::File { stream, name },
+        None => raise_io(&error, format!("could not open file \"{name}\" for writing")),
     }
 }
 
-unsafe fn open_program(command: *const c_char) -> Target {
-    let text = CStr::from_ptr(command).to_string_lossy().into_owned();
-    let pipe = pg_sys::OpenPipeStream(command, c"w".as_ptr());
-    if pipe.is_null() {
-        raise_io(
+fn open_program(line: &CStr) -> Target {
+    let command = line.to_string_lossy().into_owned();
+    // SAFETY: it opens the stream, which is ours.
+    match unsafe { Stream::of(pg_sys::OpenPipeStream(line.as_ptr(), c"w".as_ptr())) } {
+        Some(pipe) => Target::Program { pipe, command },
+        None => raise_io(
             &io::Error::last_os_error(),
-            format!("could not execute command \"{text}\""),
-        );
-    }
-    Target::Program {
-        pipe,
-        fd: fileno(pipe),
-        command: text,
+            format!("could not execute command \"{command}\""),
+        ),
     }
 }
 
-fn close_program(pipe: *mut pg_sys::FILE, command: &str) {
-    let status = unsafe { pg_sys::ClosePipeStream(pipe) };
+fn close_program(pipe: Stream, command: &str) {
+    let status = pipe.close_pipe();
     if status == -1 {
         raise_io(
             &io::Error::last_os_error(),
@@ -215,6 +238,7 @@ fn close_program(pipe: *mut pg_sys::FILE, command: &str) {
         );
     }
     if status != 0 {
+        // SAFETY: it returns a palloc'd string.
         let reason = unsafe { CStr::from_ptr(pg_sys::wait_result_to_str(status)) };
         raise(
             PgSqlErrorCode::ERRCODE_EXTERNAL_ROUTINE_EXCEPTION,
@@ -230,13 +254,13 @@ struct Umask(pg_sys::mode_t);
 
 impl Umask {
     fn set(mask: pg_sys::mode_t) -> Self {
-        Self(unsafe { umask(mask) })
+        Self(umask(mask))
     }
 }
 
 impl Drop for Umask {
     fn drop(&mut self) {
-        unsafe { umask(self.0) };
+        umask(self.0);
     }
 }
 
@@ -251,6 +275,7 @@ fn raise_io(error: &io::Error, message: String) -> ! {
         _ => (PgSqlErrorCode::ERRCODE_IO_ERROR, false),
     };
     let reason = match error.raw_os_error() {
+        // SAFETY: it returns a string that stays until the next call.
         Some(errno) => unsafe { CStr::from_ptr(pg_sys::pg_strerror(errno)) }
             .to_string_lossy()
             .into_owned(),

@@ -1,112 +1,75 @@
 //! Planning and running a query whose rows go to a [`Receiver`].
 
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{CStr, c_int, c_void};
+use std::marker::PhantomData;
 
 use pgrx::{PgSqlErrorCode, pg_guard, pg_sys};
 
 use super::error::fail;
 use super::receiver::Receiver;
+use super::scope::Scope;
+use crate::pg::node::{Node, Nodes, Query, RawStmt};
+use crate::pg::snapshot::Active;
+use crate::pg::{Snapshot, TupleDesc};
 
-/// A planned query in the executor. Dropping it frees nothing: either [`Execution::end`] is called, or an error
-/// unwinds the transaction and PostgreSQL's resource owners and memory contexts clean up, as for any executor.
-pub struct Execution {
-    desc: *mut pg_sys::QueryDesc,
+/// A plan.
+pub struct Plan<'a> {
+    plan: *mut pg_sys::PlannedStmt,
+    of: PhantomData<&'a ()>,
 }
 
-impl Execution {
-    /// Starts `plan` with `snapshot`, rows going to `receiver`.
-    ///
-    /// # Safety
-    /// `plan` and `source` live in a context that outlives the execution, as do CurrentMemoryContext and `receiver`.
-    pub unsafe fn start(
-        plan: *mut pg_sys::PlannedStmt,
-        source: *const c_char,
-        snapshot: pg_sys::Snapshot,
-        receiver: *mut pg_sys::DestReceiver,
-        environment: *mut pg_sys::QueryEnvironment,
-    ) -> Self {
-        let desc = pg_sys::CreateQueryDesc(
-            plan,
-            source,
-            snapshot,
-            std::ptr::null_mut(),
-            receiver,
-            std::ptr::null_mut(),
-            environment,
-            0,
-        );
-        pg_sys::ExecutorStart(desc, 0);
-        Self { desc }
-    }
-
-    /// The result's columns.
-    pub fn columns(&self) -> pg_sys::TupleDesc {
-        unsafe { (*self.desc).tupDesc }
-    }
-
-    /// Directs rows to `receiver`, for a receiver that needs [`Self::columns`] first.
-    pub fn set_receiver(&mut self, receiver: &mut Receiver) {
-        unsafe { (*self.desc).dest = receiver.as_dest() }
-    }
-
-    /// Runs to the end or until the receiver suspends. `once` allows parallel workers and forbids another run.
-    ///
-    /// # Safety
-    /// The execution has neither ended nor returned its last row.
-    pub unsafe fn run(&mut self, once: bool) {
-        let forward = pg_sys::ScanDirection::ForwardScanDirection;
-        #[cfg(not(feature = "pg18"))]
-        pg_sys::ExecutorRun(self.desc, forward, 0, once);
-        #[cfg(feature = "pg18")]
-        {
-            // 18 tells a resumable run by its row count instead; a full batch stops us long before this many.
-            let count = if once { 0 } else { u64::MAX };
-            pg_sys::ExecutorRun(self.desc, forward, count);
+impl<'a> Plan<'a> {
+    /// Parses the scope's text, which has to be one SELECT, VALUES, TABLE or WITH without data-modifying parts, and
+    /// plans it.
+    pub fn of_select(scope: Scope<'a>) -> Self {
+        // SAFETY: the parser makes a list of statements, which live as long as the scope.
+        let statements = unsafe { Nodes::of(pg_sys::pg_parse_query(scope.source().as_ptr())) };
+        let raw = match (statements.get(0), statements.len()) {
+            (Some(only), 1) => only.as_a::<RawStmt>().expect("what the parser makes"),
+            (None, _) => fail(PgSqlErrorCode::ERRCODE_SYNTAX_ERROR, "query is empty"),
+            _ => fail(PgSqlErrorCode::ERRCODE_SYNTAX_ERROR, "query must be a single statement"),
+        };
+        if tag(raw.stmt()) != Some(pg_sys::NodeTag::T_SelectStmt) {
+            refuse();
         }
+        let query = analyze(raw, scope);
+        // SELECT INTO comes out of analysis as CREATE TABLE AS.
+        if !is_select(query) || query.utilityStmt().is_some() || query.hasModifyingCTE() {
+            refuse();
+        }
+        Self::of(query, scope, 0)
     }
 
-    /// The snapshot it reads with: it has to be active whenever the executor runs.
-    pub fn snapshot(&self) -> pg_sys::Snapshot {
-        unsafe { (*self.desc).snapshot }
+    /// Plans the query of `COPY (query) TO`, refusing what COPY refuses (BeginCopyTo in commands/copyto.c).
+    pub fn of_copy(raw: &'a RawStmt, scope: Scope<'a>, cursor_options: c_int) -> Self {
+        let unsupported = PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED;
+        if tag(raw.stmt()) == Some(pg_sys::NodeTag::T_MergeStmt) {
+            fail(unsupported, "MERGE not supported in COPY");
+        }
+        let query = analyze(raw, scope);
+        match tag(query.utilityStmt()) {
+            None => {}
+            Some(pg_sys::NodeTag::T_CreateTableAsStmt) => fail(unsupported, "COPY (SELECT INTO) is not supported"),
+            Some(_) => fail(unsupported, "COPY query must not be a utility command"),
+        }
+        if !is_select(query) && query.returningList().is_empty() {
+            fail(unsupported, "COPY query must have a RETURNING clause");
+        }
+        Self::of(query, scope, cursor_options)
     }
 
-    /// Ends it: AFTER triggers fire, resources are released.
-    ///
-    /// # Safety
-    /// Called at most once.
-    pub unsafe fn end(self) {
-        pg_sys::ExecutorFinish(self.desc);
-        pg_sys::ExecutorEnd(self.desc);
-        pg_sys::FreeQueryDesc(self.desc);
+    fn of(query: &'a Query, scope: Scope<'a>, cursor_options: c_int) -> Self {
+        let source = scope.source().as_ptr();
+        // SAFETY: a query after rewriting, which planning may scribble on; the plan lives as long as the scope.
+        let plan = unsafe { pg_sys::pg_plan_query(query.raw(), source, cursor_options, std::ptr::null_mut()) };
+        Self { plan, of: PhantomData }
     }
-}
 
-/// Parses `source`, which has to be one SELECT, VALUES, TABLE or WITH without data-modifying parts, and plans it.
-///
-/// # Safety
-/// Needs an active snapshot; the plan lives in CurrentMemoryContext.
-pub unsafe fn plan_select(source: &CStr) -> *mut pg_sys::PlannedStmt {
-    let statements = pg_sys::pg_parse_query(source.as_ptr());
-    let count = if statements.is_null() { 0 } else { (*statements).length };
-    if count == 0 {
-        fail(PgSqlErrorCode::ERRCODE_SYNTAX_ERROR, "query is empty");
+    /// Whether the relation is among those that it depends on.
+    pub fn reads(&self, relation: pg_sys::Oid) -> bool {
+        // SAFETY: a plan, which has a list of OIDs.
+        unsafe { pg_sys::list_member_oid((*self.plan).relationOids, relation) }
     }
-    if count > 1 {
-        fail(PgSqlErrorCode::ERRCODE_SYNTAX_ERROR, "query must be a single statement");
-    }
-    let raw = first::<pg_sys::RawStmt>(statements);
-    if (*(*raw).stmt).type_ != pg_sys::NodeTag::T_SelectStmt {
-        refuse();
-    }
-    let query = analyze(raw, source.as_ptr(), std::ptr::null_mut());
-    // SELECT INTO comes out of analysis as CREATE TABLE AS.
-    if (*query).commandType != pg_sys::CmdType::CMD_SELECT
-        || !(*query).utilityStmt.is_null()
-        || (*query).hasModifyingCTE
-    {
-        refuse();
-    }
-    pg_sys::pg_plan_query(query, source.as_ptr(), 0, std::ptr::null_mut())
 }
 
 fn refuse() -> ! {
@@ -118,69 +81,118 @@ fn refuse() -> ! {
     )
 }
 
-/// Plans the query of `COPY (query) TO`, refusing what COPY refuses (BeginCopyTo in commands/copyto.c).
-///
-/// # Safety
-/// As [`plan_select`]; `raw` may be scribbled on.
-pub unsafe fn plan_copy(
-    raw: *mut pg_sys::RawStmt,
-    source: *const c_char,
-    environment: *mut pg_sys::QueryEnvironment,
-    cursor_options: c_int,
-) -> *mut pg_sys::PlannedStmt {
-    let unsupported = PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED;
-    if (*(*raw).stmt).type_ == pg_sys::NodeTag::T_MergeStmt {
-        fail(unsupported, "MERGE not supported in COPY");
-    }
-    let query = analyze(raw, source, environment);
-    let utility = (*query).utilityStmt;
-    if !utility.is_null() {
-        if (*utility).type_ == pg_sys::NodeTag::T_CreateTableAsStmt {
-            fail(unsupported, "COPY (SELECT INTO) is not supported");
-        }
-        fail(unsupported, "COPY query must not be a utility command");
-    }
-    if (*query).commandType != pg_sys::CmdType::CMD_SELECT && (*query).returningList.is_null() {
-        fail(unsupported, "COPY query must have a RETURNING clause");
-    }
-    pg_sys::pg_plan_query(query, source, cursor_options, std::ptr::null_mut())
+fn tag(node: Option<&Node>) -> Option<pg_sys::NodeTag> {
+    node.map(Node::tag)
 }
 
-/// Analyzes and rewrites one statement; takes the locks it needs.
-unsafe fn analyze(
-    raw: *mut pg_sys::RawStmt,
-    source: *const c_char,
-    environment: *mut pg_sys::QueryEnvironment,
-) -> *mut pg_sys::Query {
-    let rewritten = pg_sys::pg_analyze_and_rewrite_fixedparams(raw, source, std::ptr::null(), 0, environment);
-    let count = if rewritten.is_null() { 0 } else { (*rewritten).length };
-    if count == 1 {
-        return first::<pg_sys::Query>(rewritten);
+fn is_select(query: &Query) -> bool {
+    query.commandType() == pg_sys::CmdType::CMD_SELECT
+}
+
+/// Analyzes and rewrites one statement, on which that scribbles; takes the locks it needs.
+fn analyze<'a>(raw: &'a RawStmt, scope: Scope<'a>) -> &'a Query {
+    let (source, environment) = (scope.source().as_ptr(), scope.environment());
+    // SAFETY: what is made of the statement is a list of queries, which live as long as the scope.
+    let rewritten = unsafe {
+        let types = std::ptr::null();
+        Nodes::of(pg_sys::pg_analyze_and_rewrite_fixedparams(
+            raw.raw(),
+            source,
+            types,
+            0,
+            environment,
+        ))
+    };
+    let mut queries = rewritten
+        .iter()
+        .map(|node| node.as_a::<Query>().expect("what rewriting makes"));
+    if queries.len() == 1 {
+        return queries.next().expect("one");
     }
-    let mut message = if count == 0 {
+    let default = if queries.len() == 0 {
         "DO INSTEAD NOTHING rules are not supported for COPY"
     } else {
         "multi-statement DO INSTEAD rules are not supported for COPY"
     };
-    for i in 0..count as usize {
-        let query = (*(*rewritten).elements.add(i)).ptr_value.cast::<pg_sys::Query>();
-        match (*query).querySource {
-            pg_sys::QuerySource::QSRC_QUAL_INSTEAD_RULE => {
-                message = "conditional DO INSTEAD rules are not supported for COPY";
-                break;
-            }
-            pg_sys::QuerySource::QSRC_NON_INSTEAD_RULE => {
-                message = "DO ALSO rules are not supported for COPY";
-                break;
-            }
-            _ => {}
-        }
-    }
-    fail(PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED, message)
+    let message = queries.find_map(|query| match query.querySource() {
+        pg_sys::QuerySource::QSRC_QUAL_INSTEAD_RULE => Some("conditional DO INSTEAD rules are not supported for COPY"),
+        pg_sys::QuerySource::QSRC_NON_INSTEAD_RULE => Some("DO ALSO rules are not supported for COPY"),
+        _ => None,
+    });
+    fail(
+        PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+        message.unwrap_or(default),
+    )
 }
 
-unsafe fn first<T>(list: *mut pg_sys::List) -> *mut T {
-    (*(*list).elements).ptr_value.cast()
+/// A planned query in the executor. Dropping it frees nothing: either [`Execution::end`] is called, or an error
+/// unwinds the transaction and PostgreSQL's resource owners and memory contexts clean up, as for any executor.
+pub struct Execution<'a> {
+    desc: *mut pg_sys::QueryDesc,
+    of: PhantomData<&'a ()>,
+}
+
+impl<'a> Execution<'a> {
+    /// Starts a plan with the snapshot.
+    pub fn start(plan: Plan<'a>, scope: Scope<'a>, snapshot: &Active) -> Self {
+        let null = std::ptr::null_mut;
+        let (source, snapshot) = (scope.source().as_ptr(), snapshot.get().raw());
+        // SAFETY: the plan and what the executor makes live as long as the scope; the snapshot is registered.
+        unsafe {
+            let (dest, crosscheck, parameters) = (null(), std::ptr::null_mut(), std::ptr::null_mut());
+            let environment = scope.environment();
+            let desc = pg_sys::CreateQueryDesc(
+                plan.plan,
+                source,
+                snapshot,
+                crosscheck,
+                dest,
+                parameters,
+                environment,
+                0,
+            );
+            pg_sys::ExecutorStart(desc, 0);
+            Self { desc, of: PhantomData }
+        }
+    }
+
+    /// The result's columns.
+    pub fn columns(&self) -> &TupleDesc {
+        // SAFETY: ExecutorStart() has set it.
+        unsafe { TupleDesc::of((*self.desc).tupDesc) }
+    }
+
+    /// Runs to the end or until the receiver suspends. `once` allows parallel workers and forbids another run; there is
+    /// none after the last row.
+    pub fn run(&mut self, receiver: &mut Receiver, once: bool) {
+        let forward = pg_sys::ScanDirection::ForwardScanDirection;
+        // SAFETY: a started query; the receiver is forgotten before it may go. After an error nobody runs the query.
+        unsafe {
+            (*self.desc).dest = receiver.as_dest();
+            #[cfg(not(feature = "pg18"))]
+            pg_sys::ExecutorRun(self.desc, forward, 0, once);
+            // 18 tells a resumable run by its row count instead; a full batch stops us long before this many.
+            #[cfg(feature = "pg18")]
+            pg_sys::ExecutorRun(self.desc, forward, if once { 0 } else { u64::MAX });
+            (*self.desc).dest = std::ptr::null_mut();
+        }
+    }
+
+    /// The snapshot it reads with: it has to be active whenever the executor runs.
+    pub fn snapshot(&self) -> &Snapshot {
+        // SAFETY: the executor has registered it.
+        unsafe { Snapshot::of((*self.desc).snapshot) }
+    }
+
+    /// Ends it: AFTER triggers fire, resources are released.
+    pub fn end(self) {
+        // SAFETY: a started query, which nobody else has.
+        unsafe {
+            pg_sys::ExecutorFinish(self.desc);
+            pg_sys::ExecutorEnd(self.desc);
+            pg_sys::FreeQueryDesc(self.desc);
+        }
+    }
 }
 
 /// While it lives, errors are reported as errors of the given query, with its text and position, and not of the
@@ -189,6 +201,7 @@ struct ErrorContext(pg_sys::ErrorContextCallback);
 
 impl Drop for ErrorContext {
     fn drop(&mut self) {
+        // SAFETY: whoever was before is still there.
         unsafe { pg_sys::error_context_stack = self.0.previous }
     }
 }
@@ -196,6 +209,7 @@ impl Drop for ErrorContext {
 /// Runs `work` so that its errors point into `source`.
 pub fn with_context<T>(source: &CStr, work: impl FnOnce() -> T) -> T {
     let mut context = ErrorContext(pg_sys::ErrorContextCallback {
+        // SAFETY: a global of the backend.
         previous: unsafe { pg_sys::error_context_stack },
         callback: Some(report_query),
         arg: source.as_ptr() as *mut c_void,
@@ -205,12 +219,17 @@ pub fn with_context<T>(source: &CStr, work: impl FnOnce() -> T) -> T {
     work()
 }
 
+/// # Safety
+/// Called while an error is reported; `source` is the text of a query.
 #[pg_guard]
 unsafe extern "C-unwind" fn report_query(source: *mut c_void) {
-    let position = pg_sys::geterrposition();
-    if position > 0 {
-        pg_sys::errposition(0);
-        pg_sys::internalerrposition(position);
-        pg_sys::internalerrquery(source.cast());
+    // SAFETY: as the caller promises; the text is copied.
+    unsafe {
+        let position = pg_sys::geterrposition();
+        if position > 0 {
+            pg_sys::errposition(0);
+            pg_sys::internalerrposition(position);
+            pg_sys::internalerrquery(source.cast());
+        }
     }
 }

@@ -2,14 +2,17 @@
 
 use pgrx::{pg_guard, pg_sys};
 
+use crate::pg::memory::Context;
+use crate::pg::{Slot, TupleDesc, Values};
+
 /// Takes rows and groups them into batches.
 pub trait RowSink {
-    /// Takes one row of as many values as the result has columns; true when the batch is full.
-    ///
-    /// # Safety
-    /// `values` and `nulls` point to that many elements, valid for the columns' types. CurrentMemoryContext is
-    /// reset after the call.
-    unsafe fn push(&mut self, values: *const pg_sys::Datum, nulls: *const bool) -> bool;
+    /// Rows of these columns follow.
+    fn begin(&mut self, desc: &TupleDesc);
+
+    /// Takes a row of the columns that [`RowSink::begin`] has been told of; true when the batch is full.
+    /// CurrentMemoryContext is reset after the call.
+    fn push(&mut self, row: Values) -> bool;
 
     /// Writes out a full batch.
     fn batch(&mut self);
@@ -26,20 +29,18 @@ pub enum WhenFull {
 
 /// `base` is first: the executor sees only the DestReceiver (tcop/dest.h).
 #[repr(C)]
-pub struct Receiver {
+pub struct Receiver<'a> {
     base: pg_sys::DestReceiver,
-    sink: *mut dyn RowSink,
+    sink: &'a mut dyn RowSink,
     when_full: WhenFull,
     suspended: bool,
     /// Detoasted and converted values of one row live here.
-    row_context: pg_sys::MemoryContext,
+    row: &'a mut Context,
 }
 
-impl Receiver {
-    /// # Safety
-    /// `sink` outlives the receiver and is not touched while the executor runs; CurrentMemoryContext outlives both.
-    pub unsafe fn new(sink: *mut dyn RowSink, when_full: WhenFull) -> Box<Self> {
-        Box::new(Self {
+impl<'a> Receiver<'a> {
+    pub fn new(sink: &'a mut dyn RowSink, row: &'a mut Context, when_full: WhenFull) -> Self {
+        Self {
             base: pg_sys::DestReceiver {
                 receiveSlot: Some(receive),
                 rStartup: Some(startup),
@@ -50,59 +51,57 @@ impl Receiver {
             sink,
             when_full,
             suspended: false,
-            row_context: pg_sys::AllocSetContextCreateInternal(
-                pg_sys::CurrentMemoryContext,
-                c"Arrow row".as_ptr(),
-                pg_sys::ALLOCSET_DEFAULT_MINSIZE as usize,
-                pg_sys::ALLOCSET_DEFAULT_INITSIZE as usize,
-                pg_sys::ALLOCSET_DEFAULT_MAXSIZE as usize,
-            ),
-        })
-    }
-
-    /// The pointer to give to CreateQueryDesc.
-    pub fn as_dest(&mut self) -> *mut pg_sys::DestReceiver {
-        (self as *mut Self).cast()
-    }
-
-    /// Whether the last run ended with a full batch rather than with the last row; clears the mark.
-    pub fn take_suspended(&mut self) -> bool {
-        std::mem::take(&mut self.suspended)
-    }
-}
-
-#[pg_guard]
-unsafe extern "C-unwind" fn receive(slot: *mut pg_sys::TupleTableSlot, dest: *mut pg_sys::DestReceiver) -> bool {
-    crate::memory::check_for_interrupts();
-    let receiver = &mut *dest.cast::<Receiver>();
-    let attributes = (*(*slot).tts_tupleDescriptor).natts;
-    if i32::from((*slot).tts_nvalid) < attributes {
-        pg_sys::slot_getsomeattrs_int(slot, attributes);
-    }
-    // An error need not restore the context: the error's handler sets its own.
-    let caller = pg_sys::CurrentMemoryContext;
-    pg_sys::CurrentMemoryContext = receiver.row_context;
-    let full = (*receiver.sink).push((*slot).tts_values, (*slot).tts_isnull);
-    pg_sys::CurrentMemoryContext = caller;
-    if !(*receiver.row_context).isReset {
-        pg_sys::MemoryContextReset(receiver.row_context);
-    }
-    if full {
-        match receiver.when_full {
-            WhenFull::Write => (*receiver.sink).batch(),
-            WhenFull::Suspend => receiver.suspended = true,
+            row,
         }
     }
-    !receiver.suspended
+
+    /// The pointer to give to the executor.
+    pub fn as_dest(&mut self) -> *mut pg_sys::DestReceiver {
+        (&raw mut *self).cast()
+    }
+
+    /// Whether the run ended with a full batch rather than with the last row.
+    pub fn is_suspended(&self) -> bool {
+        self.suspended
+    }
+
+    /// Takes the row in the slot. False to stop.
+    fn take(&mut self, slot: &Slot) -> bool {
+        crate::memory::check_for_interrupts();
+        let row = slot.values();
+        let full = self.row.within(|| self.sink.push(row));
+        self.row.reset();
+        if full {
+            match self.when_full {
+                WhenFull::Write => self.sink.batch(),
+                WhenFull::Suspend => self.suspended = true,
+            }
+        }
+        !self.suspended
+    }
 }
 
+/// # Safety
+/// As the executor calls it: with a slot that has a row, and a [`Receiver`].
+#[pg_guard]
+unsafe extern "C-unwind" fn receive(slot: *mut pg_sys::TupleTableSlot, dest: *mut pg_sys::DestReceiver) -> bool {
+    // SAFETY: as the caller promises.
+    unsafe { (*dest.cast::<Receiver>()).take(Slot::of(slot)) }
+}
+
+/// # Safety
+/// As the executor calls it: with a [`Receiver`], and the descriptor of the rows that follow.
 #[pg_guard]
 unsafe extern "C-unwind" fn startup(
-    _dest: *mut pg_sys::DestReceiver,
+    dest: *mut pg_sys::DestReceiver,
     _operation: ::core::ffi::c_int,
-    _desc: pg_sys::TupleDesc,
+    desc: pg_sys::TupleDesc,
 ) {
+    // SAFETY: as the caller promises.
+    unsafe { (*dest.cast::<Receiver>()).sink.begin(TupleDesc::of(desc)) }
 }
 
+/// # Safety
+/// None.
 #[pg_guard]
 unsafe extern "C-unwind" fn nothing(_dest: *mut pg_sys::DestReceiver) {}

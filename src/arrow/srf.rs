@@ -4,27 +4,30 @@
 //! functions evaluated lazily. Nothing but the current batch is held. (In FROM, PostgreSQL itself puts the rows
 //! of any function into a tuplestore, which spills to disk past work_mem.)
 
-use std::ffi::{CString, c_void};
+use std::ffi::CStr;
+use std::mem::ManuallyDrop;
 
-use pgrx::{PgSqlErrorCode, pg_guard, pg_sys};
+use pgrx::{PgMemoryContexts, PgSqlErrorCode, pg_guard, pg_sys};
 
 use super::encoder::{Columns, Encoder, Framing};
 use super::error::raise;
 use super::guc::Limits;
-use super::query::{Execution, plan_select, with_context};
-use super::receiver::{Receiver, RowSink, WhenFull};
-use super::types::payload;
+use super::query::{Execution, Plan, with_context};
+use super::receiver::{Receiver, WhenFull};
+use super::scope::Scope;
+use crate::pg::memory::{Context, Other};
+use crate::pg::snapshot::Active;
 
-/// What is left between calls. It lives in a Box owned by the function's multi-call memory context, which drops it
-/// when it is deleted, be it after the last row or by an error.
+/// What is left between calls. The function's multi-call memory context keeps it, and drops it when it is deleted, be it
+/// after the last row or by an error.
 struct Call {
-    source: CString,
+    scope: Scope<'static>,
     /// None once the last row is out.
-    execution: Option<Execution>,
-    receiver: Box<Receiver>,
-    encoder: Box<Encoder<Vec<u8>>>,
+    execution: Option<Execution<'static>>,
+    encoder: Encoder<'static, Vec<u8>>,
+    /// A part of the multi-call memory context, which deletes its parts before it drops us.
+    row: ManuallyDrop<Context>,
     stage: Stage,
-    reset_callback: pg_sys::MemoryContextCallback,
 }
 
 enum Stage {
@@ -44,80 +47,71 @@ pub extern "C" fn pg_finfo_amax_arrow() -> &'static pg_sys::Pg_finfo_record {
 #[unsafe(no_mangle)]
 #[pg_guard]
 pub unsafe extern "C-unwind" fn amax_arrow(fcinfo: pg_sys::FunctionCallInfo) -> pg_sys::Datum {
-    let result = (*fcinfo).resultinfo.cast::<pg_sys::ReturnSetInfo>();
-    if (*(*fcinfo).flinfo).fn_extra.is_null() {
-        let context = pg_sys::init_MultiFuncCall(fcinfo);
-        (*context).user_fctx = begin(fcinfo, (*context).multi_call_memory_ctx).cast();
-        pg_sys::RegisterExprContextCallback(
-            (*result).econtext,
-            Some(shutdown),
-            pg_sys::Datum::from((*context).user_fctx),
-        );
+    // SAFETY: the protocol of funcapi.h, which checks that a set is wanted. Between the calls the memory keeps our Call.
+    unsafe {
+        let result = (*fcinfo).resultinfo.cast::<pg_sys::ReturnSetInfo>();
+        if (*(*fcinfo).flinfo).fn_extra.is_null() {
+            let context = pg_sys::init_MultiFuncCall(fcinfo);
+            let memory = Other::of((*context).multi_call_memory_ctx);
+            let call = memory.within(|| begin((*fcinfo).args.as_slice(1)[0].value));
+            (*context).user_fctx = crate::memory::keep(&mut PgMemoryContexts::For(memory.raw()), call).cast();
+            let call = pg_sys::Datum::from((*context).user_fctx);
+            pg_sys::RegisterExprContextCallback((*result).econtext, Some(shutdown), call);
+        }
+        let context = pg_sys::per_MultiFuncCall(fcinfo);
+        let call = (*context).user_fctx;
+        if let Some(message) = (*call.cast::<Call>()).next(Other::of((*context).multi_call_memory_ctx)) {
+            (*context).call_cntr += 1;
+            (*result).isDone = pg_sys::ExprDoneCond::ExprMultipleResult;
+            return message;
+        }
+        pg_sys::UnregisterExprContextCallback((*result).econtext, Some(shutdown), pg_sys::Datum::from(call));
+        pg_sys::end_MultiFuncCall(fcinfo, context);
+        (*result).isDone = pg_sys::ExprDoneCond::ExprEndResult;
+        (*fcinfo).isnull = true;
+        pg_sys::Datum::from(0)
     }
-    let context = pg_sys::per_MultiFuncCall(fcinfo);
-    let call = (*context).user_fctx.cast::<Call>();
-    if let Some(message) = (*call).next((*context).multi_call_memory_ctx) {
-        (*context).call_cntr += 1;
-        (*result).isDone = pg_sys::ExprDoneCond::ExprMultipleResult;
-        return message;
-    }
-    pg_sys::UnregisterExprContextCallback(
-        (*result).econtext,
-        Some(shutdown),
-        pg_sys::Datum::from((*context).user_fctx),
-    );
-    pg_sys::end_MultiFuncCall(fcinfo, context);
-    (*result).isDone = pg_sys::ExprDoneCond::ExprEndResult;
-    (*fcinfo).isnull = true;
-    pg_sys::Datum::from(0)
 }
 
-/// Plans and starts the query. Everything lives in `memory`.
-unsafe fn begin(fcinfo: pg_sys::FunctionCallInfo, memory: pg_sys::MemoryContext) -> *mut Call {
-    let caller = pg_sys::MemoryContextSwitchTo(memory);
-    let argument = (*fcinfo).args.as_slice(1)[0];
-    // Not a Rust string: the text is in the server's encoding, whatever that is.
-    let source = CString::new(payload(argument.value)).expect("text holds no zero bytes");
-
+/// Plans and starts the query. Everything lives in CurrentMemoryContext.
+///
+/// # Safety
+/// A text. CurrentMemoryContext outlives the call.
+unsafe fn begin(query: pg_sys::Datum) -> Call {
     // As SPI does for volatile functions: see what this transaction has done so far.
-    pg_sys::CommandCounterIncrement();
-    pg_sys::PushActiveSnapshot(pg_sys::GetTransactionSnapshot());
-    let (mut execution, mut encoder) = with_context(&source, || {
-        let plan = plan_select(&source);
-        let execution = Execution::start(
-            plan,
-            source.as_ptr(),
-            pg_sys::GetActiveSnapshot(),
-            std::ptr::null_mut(),
-            std::ptr::null_mut(),
-        );
-        let columns = Columns::new(execution.columns());
-        let encoder = Box::new(Encoder::new(columns, Vec::new(), Framing::Stream, Limits::current()));
-        (execution, encoder)
-    });
-    pg_sys::PopActiveSnapshot();
-
-    let mut receiver = Receiver::new(encoder.as_mut() as *mut dyn RowSink, WhenFull::Suspend);
-    execution.set_receiver(&mut receiver);
-    let call = Box::new(Call {
-        source,
-        execution: Some(execution),
-        receiver,
-        encoder,
-        stage: Stage::Schema,
-        reset_callback: pg_sys::MemoryContextCallback::default(),
-    });
-    let call = Box::into_raw(call);
-    (*call).reset_callback.func = Some(forget);
-    (*call).reset_callback.arg = call.cast();
-    pg_sys::MemoryContextRegisterResetCallback(memory, &mut (*call).reset_callback);
-    pg_sys::MemoryContextSwitchTo(caller);
-    call
+    // SAFETY: in a transaction.
+    unsafe { pg_sys::CommandCounterIncrement() };
+    let active = Active::of_transaction();
+    // Not a Rust string: the text is in the server's encoding, whatever that is.
+    // SAFETY: as the caller promises; the string is a copy in that context.
+    let scope = unsafe {
+        let source = CStr::from_ptr(pg_sys::text_to_cstring(query.cast_mut_ptr()));
+        Scope::of(source, std::ptr::null_mut())
+    };
+    Call::new(scope, &active)
 }
 
 impl Call {
+    fn new(scope: Scope<'static>, snapshot: &Active) -> Self {
+        let (execution, encoder) = with_context(scope.source(), || {
+            let execution = Execution::start(Plan::of_select(scope), scope, snapshot);
+            let columns = Columns::new(execution.columns(), scope);
+            (
+                execution,
+                Encoder::new(columns, Vec::new(), Framing::Stream, Limits::current()),
+            )
+        });
+        Self {
+            scope,
+            execution: Some(execution),
+            encoder,
+            row: ManuallyDrop::new(Context::new("Arrow row")),
+            stage: Stage::Schema,
+        }
+    }
+
     /// The next message as a bytea in CurrentMemoryContext.
-    unsafe fn next(&mut self, memory: pg_sys::MemoryContext) -> Option<pg_sys::Datum> {
+    fn next(&mut self, memory: &Other) -> Option<pg_sys::Datum> {
         match self.stage {
             Stage::Schema => self.stage = Stage::Batches,
             Stage::Batches => {
@@ -133,32 +127,31 @@ impl Call {
     }
 
     /// Runs the query until a batch is full or the rows end, and encodes the batch.
-    unsafe fn fill(&mut self, memory: pg_sys::MemoryContext) {
+    fn fill(&mut self, memory: &Other) {
         let Some(execution) = self.execution.as_mut() else {
             return;
         };
-        let caller = pg_sys::MemoryContextSwitchTo(memory);
-        pg_sys::PushActiveSnapshot(execution.snapshot());
-        with_context(&self.source, || execution.run(false));
-        pg_sys::PopActiveSnapshot();
-        pg_sys::MemoryContextSwitchTo(caller);
-        if !self.receiver.take_suspended() {
+        let mut receiver = Receiver::new(&mut self.encoder, &mut self.row, WhenFull::Suspend);
+        memory.within(|| {
+            let _active = Active::of(execution.snapshot());
+            with_context(self.scope.source(), || execution.run(&mut receiver, false));
+        });
+        if !receiver.is_suspended() {
             self.end();
         }
         self.encoder.flush();
     }
 
-    unsafe fn end(&mut self) {
+    fn end(&mut self) {
         if let Some(execution) = self.execution.take() {
-            pg_sys::PushActiveSnapshot(execution.snapshot());
+            let _active = Active::of(execution.snapshot());
             execution.end();
-            pg_sys::PopActiveSnapshot();
         }
     }
 }
 
 /// Copies `bytes` into a bytea and empties the buffer, keeping its memory for the next batch.
-unsafe fn take_bytea(bytes: &mut Vec<u8>) -> pg_sys::Datum {
+fn take_bytea(bytes: &mut Vec<u8>) -> pg_sys::Datum {
     const HEADER: usize = std::mem::size_of::<u32>();
     /// MaxAllocSize in utils/memutils.h.
     const MAX_SIZE: usize = 0x3fff_ffff;
@@ -171,25 +164,26 @@ unsafe fn take_bytea(bytes: &mut Vec<u8>) -> pg_sys::Datum {
             Some("Use COPY (query) TO STDOUT WITH (FORMAT arrow) for rows this wide.".into()),
         );
     }
-    let bytea = pg_sys::palloc(size).cast::<u8>();
-    pgrx::set_varsize_4b(bytea.cast(), size as i32);
-    std::ptr::copy_nonoverlapping(bytes.as_ptr(), bytea.add(HEADER), bytes.len());
+    // SAFETY: room for the header and the bytes.
+    let bytea = unsafe {
+        let bytea = pg_sys::palloc(size).cast::<u8>();
+        pgrx::set_varsize_4b(bytea.cast(), size as i32);
+        std::ptr::copy_nonoverlapping(bytes.as_ptr(), bytea.add(HEADER), bytes.len());
+        bytea
+    };
     bytes.clear();
     pg_sys::Datum::from(bytea)
 }
 
 /// The caller stopped early (LIMIT, rescan): end the query. Registered after, so called before, the callback of
 /// init_MultiFuncCall that deletes the memory. Not called on error.
+///
+/// # Safety
+/// A [`Call`].
 #[pg_guard]
 unsafe extern "C-unwind" fn shutdown(call: pg_sys::Datum) {
-    (*call.cast_mut_ptr::<Call>()).end();
-}
-
-#[pg_guard]
-unsafe extern "C-unwind" fn forget(call: *mut c_void) {
-    if !crate::memory::is_ending() {
-        drop(Box::from_raw(call.cast::<Call>()));
-    }
+    // SAFETY: as the caller promises.
+    unsafe { (*call.cast_mut_ptr::<Call>()).end() }
 }
 
 #[unsafe(no_mangle)]
@@ -204,6 +198,7 @@ pub extern "C" fn pg_finfo_amax_load() -> &'static pg_sys::Pg_finfo_record {
 #[unsafe(no_mangle)]
 #[pg_guard]
 pub unsafe extern "C-unwind" fn amax_load(fcinfo: pg_sys::FunctionCallInfo) -> pg_sys::Datum {
-    (*fcinfo).isnull = false;
+    // SAFETY: as the caller promises.
+    unsafe { (*fcinfo).isnull = false };
     pg_sys::Datum::from(0)
 }

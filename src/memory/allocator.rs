@@ -100,18 +100,17 @@ unsafe impl GlobalAlloc for Allocator {
             }
         }
         // Whoever clears memory takes its pages: advised before, they are huge ones.
-        // SAFETY: as the caller promises; what is not null has so many bytes.
-        unsafe {
-            let start = if layout.size() < HUGE {
-                refused(layout)
-            } else {
-                self.alloc(layout)
-            };
-            if !start.is_null() {
-                start.write_bytes(0, layout.size());
-            }
-            start
+        let start = match layout.size() {
+            // SAFETY: as the caller promises.
+            ..HUGE => unsafe { refused(layout) },
+            // SAFETY: as above.
+            _ => unsafe { self.alloc(layout) },
+        };
+        if !start.is_null() {
+            // SAFETY: it has so many bytes.
+            unsafe { start.write_bytes(0, layout.size()) };
         }
+        start
     }
 
     unsafe fn realloc(&self, start: *mut u8, layout: Layout, size: usize) -> *mut u8 {
@@ -123,16 +122,21 @@ unsafe impl GlobalAlloc for Allocator {
                 return moved;
             }
         }
-        // SAFETY: as the caller promises, the new size is valid with the old alignment, and `start` has the old layout.
-        // System has left it alone if it could not serve us.
-        unsafe {
-            let new = Layout::from_size_align_unchecked(size, layout.align());
-            let moved = if in_place { refused(new) } else { self.alloc(new) };
-            if !moved.is_null() {
+        // SAFETY: as the caller promises, the new size is valid with the old alignment.
+        let new = unsafe { Layout::from_size_align_unchecked(size, layout.align()) };
+        let moved = match in_place {
+            // SAFETY: its size is not zero.
+            true => unsafe { refused(new) },
+            // SAFETY: as above.
+            false => unsafe { self.alloc(new) },
+        };
+        if !moved.is_null() {
+            // SAFETY: both have so many bytes. `start` is as before: System leaves alone what it cannot serve.
+            unsafe {
                 moved.copy_from_nonoverlapping(start, layout.size().min(size));
                 self.dealloc(start, layout);
             }
-            moved
         }
+        moved
     }
 }

@@ -22,16 +22,13 @@ pub fn init() {
     {
         use std::ffi::c_int;
         unsafe extern "C" {
-            fn mallopt(parameter: c_int, value: c_int) -> c_int;
+            safe fn mallopt(parameter: c_int, value: c_int) -> c_int;
         }
         // malloc.h
         const M_TRIM_THRESHOLD: c_int = -1;
         const M_MMAP_THRESHOLD: c_int = -3;
-        // SAFETY: sets parameters of malloc, which may be called at any time.
-        unsafe {
-            mallopt(M_MMAP_THRESHOLD, 32 << 20);
-            mallopt(M_TRIM_THRESHOLD, 64 << 20);
-        }
+        mallopt(M_MMAP_THRESHOLD, 32 << 20);
+        mallopt(M_TRIM_THRESHOLD, 64 << 20);
     }
     reserve::fill();
 }

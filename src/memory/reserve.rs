@@ -22,15 +22,9 @@ pub fn fill() {
         return;
     }
     give_all();
+    let (anywhere, access) = (std::ptr::null_mut(), ProtFlags::READ | ProtFlags::WRITE);
     // SAFETY: a new mapping, which nobody uses.
-    let mapped = unsafe {
-        mmap_anonymous(
-            std::ptr::null_mut(),
-            BYTES,
-            ProtFlags::READ | ProtFlags::WRITE,
-            MapFlags::PRIVATE,
-        )
-    };
+    let mapped = unsafe { mmap_anonymous(anywhere, BYTES, access, MapFlags::PRIVATE) };
     if let Ok(start) = mapped {
         START.store(start as usize, Relaxed);
         LEFT.store(BYTES, Relaxed);

@@ -1,5 +1,6 @@
 //! Memory contexts.
 
+use super::handle::handle;
 use pgrx::{PgMemoryContexts, pg_sys};
 
 /// A memory context of our own, deleted on drop.
@@ -29,7 +30,31 @@ impl Context {
 
     /// Frees what was allocated in it. Nothing of that may still be in use.
     pub fn reset(&mut self) {
+        let context = self.0.value();
         // SAFETY: as said; what Rust borrows of it ends before, as a mutable reference to it is needed here.
-        unsafe { self.0.reset() }
+        unsafe {
+            // PostgreSQL looks as well, but behind a call that sets up a boundary for errors.
+            if !(*context).isReset || !(*context).firstchild.is_null() {
+                self.0.reset();
+            }
+        }
+    }
+}
+
+handle! {
+    /// A memory context of somebody else's.
+    Other, pg_sys::MemoryContextData
+}
+
+impl Other {
+    /// As [`Context::within`].
+    pub fn within<R>(&self, f: impl FnOnce() -> R) -> R {
+        // SAFETY: as there.
+        unsafe {
+            let old = pg_sys::MemoryContextSwitchTo(self.raw());
+            let result = f();
+            pg_sys::MemoryContextSwitchTo(old);
+            result
+        }
     }
 }

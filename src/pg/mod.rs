@@ -10,6 +10,7 @@ pub mod horizon;
 pub mod index;
 pub mod lock;
 pub mod memory;
+pub mod node;
 pub mod page;
 pub mod relation;
 pub mod settings;

@@ -163,6 +163,18 @@ impl Relation {
         self.persistence() == pg_sys::RELPERSISTENCE_TEMP
     }
 
+    /// relkind.
+    pub fn kind(&self) -> u8 {
+        // SAFETY: a field of pg_class.
+        unsafe { (*self.form()).relkind as u8 }
+    }
+
+    /// The schema that it is in.
+    pub fn schema(&self) -> pg_sys::Oid {
+        // SAFETY: a field of pg_class.
+        unsafe { (*self.form()).relnamespace }
+    }
+
     /// Its TOAST table.
     pub fn toast(&self) -> Option<pg_sys::Oid> {
         // SAFETY: a field of pg_class.
@@ -272,6 +284,15 @@ impl Opened {
     pub fn with_lock(relid: pg_sys::Oid, lock: u32) -> Opened {
         // SAFETY: it looks the OID up.
         Opened(unsafe { pg_sys::relation_open(relid, lock as i32) })
+    }
+
+    /// table_openrv(): raises an error if there is none, or if it is an index or a type.
+    ///
+    /// # Safety
+    /// The parser's name of a relation.
+    pub unsafe fn named(name: *const pg_sys::RangeVar, lock: u32) -> Opened {
+        // SAFETY: as the caller promises; it looks the name up.
+        Opened(unsafe { pg_sys::table_openrv(name, lock as i32) })
     }
 
     /// An amax table, for somebody who may read it.

@@ -70,7 +70,7 @@ impl Deref for Own {
     }
 }
 
-/// An active snapshot of the transaction's; no longer active once dropped.
+/// A snapshot that we have made active; no longer active once dropped.
 pub struct Active(());
 
 impl Active {
@@ -78,6 +78,29 @@ impl Active {
         // SAFETY: in a transaction.
         unsafe { pg_sys::PushActiveSnapshot(pg_sys::GetTransactionSnapshot()) };
         Active(())
+    }
+
+    /// One that sees what the transaction's commands before this one did, and otherwise what the active one does.
+    pub fn of_command() -> Active {
+        // SAFETY: there is one to copy.
+        unsafe {
+            assert!(pg_sys::ActiveSnapshotSet());
+            pg_sys::PushCopiedSnapshot(pg_sys::GetActiveSnapshot());
+            pg_sys::UpdateActiveSnapshotCommandId();
+        }
+        Active(())
+    }
+
+    pub fn of(snapshot: &Snapshot) -> Active {
+        // SAFETY: a live snapshot, which snapmgr.c counts or copies.
+        unsafe { pg_sys::PushActiveSnapshot(snapshot.raw()) };
+        Active(())
+    }
+
+    /// The snapshot that is active now.
+    pub fn get(&self) -> &Snapshot {
+        // SAFETY: there is one: ours, at least.
+        unsafe { Snapshot::of(pg_sys::GetActiveSnapshot()) }
     }
 }
 

@@ -54,8 +54,13 @@ pub unsafe fn attribute(desc: pg_sys::TupleDesc, at: usize) -> *mut Attribute {
     }
 }
 
+/// Its name, in the database's encoding.
+pub fn name_bytes(att: &Attribute) -> &CStr {
+    // SAFETY: a name ends with a zero.
+    unsafe { CStr::from_ptr(att.attname.data.as_ptr()) }
+}
+
 /// Its name.
 pub fn name_of(att: &Attribute) -> String {
-    // SAFETY: a name ends with a zero.
-    unsafe { CStr::from_ptr(att.attname.data.as_ptr()).to_string_lossy().into_owned() }
+    name_bytes(att).to_string_lossy().into_owned()
 }

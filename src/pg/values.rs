@@ -26,6 +26,10 @@ impl<'a> Values<'a> {
         }
     }
 
+    pub fn len(&self) -> usize {
+        self.natts
+    }
+
     /// Attribute `at`, counted from 0; None for NULL.
     pub fn get(&self, at: usize) -> Option<pg_sys::Datum> {
         assert!(at < self.natts);

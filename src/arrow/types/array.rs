@@ -9,62 +9,88 @@ use arrow::datatypes::{DataType, FieldRef};
 use pgrx::{PgSqlErrorCode, pg_sys};
 
 use super::column::{Column, Made, TypedColumn};
+use super::value::{Layout, Value};
 use crate::arrow::error::Unrepresentable;
+use crate::pg::Values;
 
-struct List {
-    element: pg_sys::Oid,
-    element_length: i16,
-    element_by_value: bool,
-    element_alignment: std::ffi::c_char,
+/// What arrays are of.
+struct Element {
+    sql_type: pg_sys::Oid,
+    layout: Layout,
+    alignment: std::ffi::c_char,
+}
+
+impl Element {
+    fn of(sql_type: pg_sys::Oid) -> Self {
+        let (mut length, mut by_value, mut alignment) = (0, false, 0);
+        // SAFETY: it looks the type up.
+        unsafe { pg_sys::get_typlenbyvalalign(sql_type, &mut length, &mut by_value, &mut alignment) };
+        Self {
+            sql_type,
+            layout: Layout { length, by_value },
+            alignment,
+        }
+    }
+
+    fn value<'a>(&self, of: &Values<'a>, at: usize) -> Option<Value<'a>> {
+        // SAFETY: an element of an array of this type.
+        of.get(at).map(|datum| unsafe { Value::of(datum, self.layout) })
+    }
+}
+
+/// deconstruct_array(): the elements of an array that has at most one dimension, or else the number of those.
+fn elements<'a>(array: Value<'a>, of: &Element) -> Result<Values<'a>, i32> {
+    let array = array.unpacked().cast::<pg_sys::ArrayType>();
+    let (mut values, mut nulls, mut count) = (std::ptr::null_mut(), std::ptr::null_mut(), 0);
+    let (length, by_value) = (of.layout.length.into(), of.layout.by_value);
+    // SAFETY: the column's values are arrays of this type. What it allocates stays as long as the value.
+    unsafe {
+        if (*array).ndim > 1 {
+            return Err((*array).ndim);
+        }
+        let (values, nulls, count) = (&mut values, &mut nulls, &mut count);
+        pg_sys::deconstruct_array(array, of.sql_type, length, by_value, of.alignment, values, nulls, count);
+        Ok(Values::of(*values, *nulls, *count as usize))
+    }
+}
+
+struct List<'c> {
+    element: Element,
     field: FieldRef,
-    values: Box<dyn Column>,
+    values: Box<dyn Column + 'c>,
     /// Elements so far; at most 2^27 in a value, and a batch is bounded (guc.rs), so 32 bits do.
     length: i32,
     offsets: Vec<i32>,
     nulls: NullBufferBuilder,
 }
 
-impl List {
+impl List<'_> {
     fn end_value(&mut self, present: bool) {
         self.offsets.push(self.length);
         self.nulls.append(present);
     }
 }
 
-impl Column for List {
-    unsafe fn append(&mut self, value: pg_sys::Datum) -> Result<usize, Unrepresentable> {
-        let array = pg_sys::pg_detoast_datum(value.cast_mut_ptr()).cast::<pg_sys::ArrayType>();
-        let dimensions = (*array).ndim;
-        if dimensions > 1 {
-            return Err(Unrepresentable::new(
+impl Column for List<'_> {
+    fn append(&mut self, value: Value) -> Result<usize, Unrepresentable> {
+        let elements = elements(value, &self.element).map_err(|dimensions| {
+            Unrepresentable::new(
                 PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
                 format!("The array has {dimensions} dimensions; only one can be represented."),
                 "Cast the column to text, or to json with to_json().",
-            ));
-        }
-        let mut elements = std::ptr::null_mut();
-        let mut nulls = std::ptr::null_mut();
-        let mut count = 0;
-        pg_sys::deconstruct_array(
-            array,
-            self.element,
-            self.element_length.into(),
-            self.element_by_value,
-            self.element_alignment,
-            &mut elements,
-            &mut nulls,
-            &mut count,
-        );
+            )
+        })?;
         let mut bytes = std::mem::size_of::<i32>();
-        for i in 0..count as usize {
-            if *nulls.add(i) {
-                self.values.append_null();
-                bytes += 1;
-            } else {
-                bytes += self.values.append(*elements.add(i))?;
+        for at in 0..elements.len() {
+            match self.element.value(&elements, at) {
+                Some(element) => bytes += self.values.append(element)?,
+                None => {
+                    self.values.append_null();
+                    bytes += 1;
+                }
             }
         }
-        self.length += count;
+        self.length += elements.len() as i32;
         self.end_value(true);
         Ok(bytes)
     }
@@ -86,27 +112,15 @@ impl Column for List {
 }
 
 /// An array of `element`, whose column is `typed`.
-///
-/// # Safety
-/// As [`super::column`].
-pub unsafe fn column(element: pg_sys::Oid, typed: TypedColumn) -> Made {
+pub fn column<'a>(element: pg_sys::Oid, typed: TypedColumn<'a>) -> Made<'a> {
     let field = Arc::new(typed.field("item"));
-    let mut list = List {
-        element,
-        element_length: 0,
-        element_by_value: false,
-        element_alignment: 0,
+    let list = List {
+        element: Element::of(element),
         field: field.clone(),
         values: typed.column,
         length: 0,
         offsets: vec![0],
         nulls: NullBufferBuilder::new(0),
     };
-    pg_sys::get_typlenbyvalalign(
-        element,
-        &mut list.element_length,
-        &mut list.element_by_value,
-        &mut list.element_alignment,
-    );
     (DataType::List(field), Box::new(list))
 }

@@ -4,17 +4,16 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, BinaryBuilder};
 use arrow::datatypes::DataType;
-use pgrx::pg_sys::Datum;
 
 use super::column::{Column, Made, room};
-use super::varlena::payload;
+use super::value::Value;
 use crate::arrow::error::Unrepresentable;
 
 struct Bytea(BinaryBuilder);
 
 impl Column for Bytea {
-    unsafe fn append(&mut self, value: Datum) -> Result<usize, Unrepresentable> {
-        let bytes = payload(value);
+    fn append(&mut self, value: Value) -> Result<usize, Unrepresentable> {
+        let bytes = value.payload();
         room(self.0.values_slice(), bytes);
         self.0.append_value(bytes);
         Ok(bytes.len() + std::mem::size_of::<i32>())
@@ -29,6 +28,6 @@ impl Column for Bytea {
     }
 }
 
-pub fn column() -> Made {
+pub fn column() -> Made<'static> {
     (DataType::Binary, Box::new(Bytea(BinaryBuilder::new())))
 }

@@ -2,20 +2,16 @@
 
 use std::collections::HashMap;
 
+use super::value::Value;
+use crate::arrow::error::Unrepresentable;
 use arrow::array::ArrayRef;
 use arrow::datatypes::{DataType, Field};
-use pgrx::pg_sys;
-
-use crate::arrow::error::Unrepresentable;
 
 /// A column being filled with the values of one batch.
 pub trait Column {
-    /// Appends a value and returns how many bytes it takes, roughly.
-    ///
-    /// # Safety
-    /// `value` is a non-null datum of the column's type. CurrentMemoryContext may be allocated in and is reset after
-    /// the row.
-    unsafe fn append(&mut self, value: pg_sys::Datum) -> Result<usize, Unrepresentable>;
+    /// Appends a value of the column's type and returns how many bytes it takes, roughly. CurrentMemoryContext may be
+    /// allocated in and is reset after the row.
+    fn append(&mut self, value: Value) -> Result<usize, Unrepresentable>;
 
     /// Appends SQL NULL.
     fn append_null(&mut self);
@@ -25,16 +21,16 @@ pub trait Column {
 }
 
 /// A column with its Arrow type.
-pub struct TypedColumn {
+pub struct TypedColumn<'a> {
     pub data_type: DataType,
     /// Name of the Arrow extension type, if the values have one.
     pub extension: Option<&'static str>,
     /// The SQL type as `format_type` shows it.
     pub sql_type: String,
-    pub column: Box<dyn Column>,
+    pub column: Box<dyn Column + 'a>,
 }
 
-impl TypedColumn {
+impl TypedColumn<'_> {
     /// The Arrow field: always nullable, with the SQL type in the metadata key `postgresql.type`.
     pub fn field(&self, name: &str) -> Field {
         let mut metadata = HashMap::from([("postgresql.type".to_owned(), self.sql_type.clone())]);
@@ -46,7 +42,7 @@ impl TypedColumn {
     }
 }
 
-pub type Made = (DataType, Box<dyn Column>);
+pub type Made<'a> = (DataType, Box<dyn Column + 'a>);
 
 /// Asks for the memory that a value takes behind others, whose builder doubles its vector.
 pub fn room(values: &[u8], value: &[u8]) {

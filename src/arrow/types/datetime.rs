@@ -11,6 +11,7 @@ use arrow::datatypes::{DataType, IntervalMonthDayNano, IntervalUnit, TimeUnit};
 use pgrx::{PgSqlErrorCode, pg_sys};
 
 use super::column::{Column, Made};
+use super::value::Value;
 use crate::arrow::error::Unrepresentable;
 
 const EPOCH_DAYS: i32 = (pg_sys::POSTGRES_EPOCH_JDATE - pg_sys::UNIX_EPOCH_JDATE) as i32;
@@ -27,8 +28,8 @@ const TEXT_HINT: &str = "Cast the column to text.";
 struct Date(Date32Builder);
 
 impl Column for Date {
-    unsafe fn append(&mut self, value: pg_sys::Datum) -> Result<usize, Unrepresentable> {
-        let days = value.value() as i32;
+    fn append(&mut self, value: Value) -> Result<usize, Unrepresentable> {
+        let days = value.datum().value() as i32;
         if days == i32::MIN || days == i32::MAX {
             return Err(out_of_range(
                 "The date is infinite; Arrow dates are finite.",
@@ -51,15 +52,15 @@ impl Column for Date {
     }
 }
 
-pub fn date() -> Made {
+pub fn date() -> Made<'static> {
     (DataType::Date32, Box::new(Date(Date32Builder::new())))
 }
 
 struct Time(Time64MicrosecondBuilder);
 
 impl Column for Time {
-    unsafe fn append(&mut self, value: pg_sys::Datum) -> Result<usize, Unrepresentable> {
-        let time = value.value() as i64;
+    fn append(&mut self, value: Value) -> Result<usize, Unrepresentable> {
+        let time = value.datum().value() as i64;
         if time >= DAY_MICROSECONDS {
             return Err(out_of_range(
                 "The time is 24:00:00; Arrow times end before it.",
@@ -79,7 +80,7 @@ impl Column for Time {
     }
 }
 
-pub fn time() -> Made {
+pub fn time() -> Made<'static> {
     (
         DataType::Time64(TimeUnit::Microsecond),
         Box::new(Time(Time64MicrosecondBuilder::new())),
@@ -91,8 +92,8 @@ struct Timestamp {
 }
 
 impl Column for Timestamp {
-    unsafe fn append(&mut self, value: pg_sys::Datum) -> Result<usize, Unrepresentable> {
-        let time = value.value() as i64;
+    fn append(&mut self, value: Value) -> Result<usize, Unrepresentable> {
+        let time = value.datum().value() as i64;
         if time == i64::MIN || time == i64::MAX {
             return Err(out_of_range(
                 "The timestamp is infinite; Arrow timestamps are finite.",
@@ -119,7 +120,7 @@ impl Column for Timestamp {
 }
 
 /// timestamp has no zone; timestamptz is an instant, shown in UTC.
-pub fn timestamp(zone: Option<&'static str>) -> Made {
+pub fn timestamp(zone: Option<&'static str>) -> Made<'static> {
     (
         DataType::Timestamp(TimeUnit::Microsecond, zone.map(Into::into)),
         Box::new(Timestamp {
@@ -131,8 +132,9 @@ pub fn timestamp(zone: Option<&'static str>) -> Made {
 struct Interval(IntervalMonthDayNanoBuilder);
 
 impl Column for Interval {
-    unsafe fn append(&mut self, value: pg_sys::Datum) -> Result<usize, Unrepresentable> {
-        let interval = &*value.cast_mut_ptr::<pg_sys::Interval>();
+    fn append(&mut self, value: Value) -> Result<usize, Unrepresentable> {
+        // SAFETY: the column's values are intervals.
+        let interval = unsafe { value.datum().cast_mut_ptr::<pg_sys::Interval>().read() };
         // The infinite intervals of PostgreSQL 17 and later have all three at the end of their range.
         let nanoseconds = interval.time.checked_mul(1_000).ok_or_else(|| {
             out_of_range(
@@ -154,7 +156,7 @@ impl Column for Interval {
     }
 }
 
-pub fn interval() -> Made {
+pub fn interval() -> Made<'static> {
     (
         DataType::Interval(IntervalUnit::MonthDayNano),
         Box::new(Interval(IntervalMonthDayNanoBuilder::new())),

@@ -10,6 +10,7 @@ use pgrx::pg_sys;
 
 use super::column::{Column, Made};
 use super::text::to_utf8;
+use super::value::Value;
 use crate::arrow::error::Unrepresentable;
 
 struct Enum {
@@ -19,12 +20,14 @@ struct Enum {
 }
 
 impl Column for Enum {
-    unsafe fn append(&mut self, value: pg_sys::Datum) -> Result<usize, Unrepresentable> {
-        let label = match self.labels.entry(value.value() as u32) {
+    fn append(&mut self, value: Value) -> Result<usize, Unrepresentable> {
+        let label = match self.labels.entry(value.datum().value() as u32) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(new) => {
-                let label = pg_sys::OidOutputFunctionCall(pg_sys::F_ENUM_OUT.into(), value);
-                new.insert(to_utf8(CStr::from_ptr(label).to_bytes())?.to_owned())
+                // SAFETY: it looks the value up, and returns a palloc'd string.
+                let label =
+                    unsafe { CStr::from_ptr(pg_sys::OidOutputFunctionCall(pg_sys::F_ENUM_OUT.into(), value.datum())) };
+                new.insert(to_utf8(label.to_bytes())?.into_owned())
             }
         };
         self.values.append_value(&*label);
@@ -40,7 +43,7 @@ impl Column for Enum {
     }
 }
 
-pub fn column() -> Made {
+pub fn column() -> Made<'static> {
     (
         DataType::Utf8,
         Box::new(Enum {

@@ -9,22 +9,23 @@ use pgrx::pg_sys;
 
 use super::column::{Column, Made, room};
 use super::text::to_utf8;
+use super::value::Value;
 use crate::arrow::error::Unrepresentable;
 
 struct Jsonb(StringBuilder);
 
 impl Column for Jsonb {
-    unsafe fn append(&mut self, value: pg_sys::Datum) -> Result<usize, Unrepresentable> {
-        // JsonbToCString reads aligned words: a full detoast also unpacks a short header.
-        let jsonb = pg_sys::pg_detoast_datum(value.cast_mut_ptr()).cast::<pg_sys::Jsonb>();
-        let text = pg_sys::JsonbToCString(
-            std::ptr::null_mut(),
-            &mut (*jsonb).root,
-            pgrx::varsize_any(jsonb.cast()) as i32,
-        );
-        let text = to_utf8(CStr::from_ptr(text).to_bytes())?;
+    fn append(&mut self, value: Value) -> Result<usize, Unrepresentable> {
+        // JsonbToCString reads aligned words.
+        let jsonb = value.unpacked();
+        // SAFETY: the column's values are jsonb; it returns a palloc'd string.
+        let text = unsafe {
+            let (root, size) = (&raw mut (*jsonb.cast::<pg_sys::Jsonb>()).root, pgrx::varsize_any(jsonb));
+            CStr::from_ptr(pg_sys::JsonbToCString(std::ptr::null_mut(), root, size as i32))
+        };
+        let text = to_utf8(text.to_bytes())?;
         room(self.0.values_slice(), text.as_bytes());
-        self.0.append_value(text);
+        self.0.append_value(&*text);
         Ok(text.len() + std::mem::size_of::<i32>())
     }
 
@@ -37,6 +38,6 @@ impl Column for Jsonb {
     }
 }
 
-pub fn jsonb() -> Made {
+pub fn jsonb() -> Made<'static> {
     (DataType::Utf8, Box::new(Jsonb(StringBuilder::new())))
 }

@@ -10,28 +10,28 @@ mod numeric;
 mod primitive;
 mod text;
 mod uuid;
-mod varlena;
+mod value;
 
 pub use column::{Column, TypedColumn};
-pub use varlena::payload;
+pub use value::{Layout, Value};
 
-use std::ffi::{CStr, c_char};
+use std::ffi::CStr;
 
 use pgrx::{PgSqlErrorCode, pg_sys};
 
 use super::error::Unrepresentable;
+use super::scope::Scope;
+use crate::encoding;
 use column::Made;
 
 /// The column for a SQL type; domains count as what they are over.
-///
-/// # Safety
-/// Called in a transaction; CurrentMemoryContext outlives the column.
-pub unsafe fn column(oid: pg_sys::Oid, typmod: i32) -> Result<TypedColumn, Unrepresentable> {
-    let sql_type = to_utf8_lossy(pg_sys::format_type_with_typemod(oid, typmod));
-    let mut typmod = typmod;
-    let base = pg_sys::getBaseTypeAndTypmod(oid, &mut typmod);
+pub fn column(oid: pg_sys::Oid, typmod: i32, scope: Scope<'_>) -> Result<TypedColumn<'_>, Unrepresentable> {
+    // SAFETY: it looks the type up, and returns a palloc'd string.
+    let sql_type = unsafe { CStr::from_ptr(pg_sys::format_type_with_typemod(oid, typmod)) };
+    let sql_type = encoding::shown(sql_type.to_bytes()).into_owned();
+    let (oid, typmod) = base(oid, typmod);
     let mut extension = None;
-    let (data_type, column): Made = match base {
+    let (data_type, column): Made = match oid {
         pg_sys::BOOLOID => primitive::boolean(),
         pg_sys::INT2OID => primitive::int2(),
         pg_sys::INT4OID => primitive::int4(),
@@ -39,11 +39,11 @@ pub unsafe fn column(oid: pg_sys::Oid, typmod: i32) -> Result<TypedColumn, Unrep
         pg_sys::OIDOID => primitive::oid(),
         pg_sys::FLOAT4OID => primitive::float4(),
         pg_sys::FLOAT8OID => primitive::float8(),
-        pg_sys::NUMERICOID => numeric::column(typmod),
+        pg_sys::NUMERICOID => numeric::column(typmod, scope),
         pg_sys::TEXTOID | pg_sys::VARCHAROID | pg_sys::BPCHAROID => text::varlena(),
         pg_sys::NAMEOID => text::name(),
-        pg_sys::CHAROID => text::output(pg_sys::F_CHAROUT.into()),
-        pg_sys::TIMETZOID => text::output(pg_sys::F_TIMETZ_OUT.into()),
+        pg_sys::CHAROID => text::output(pg_sys::F_CHAROUT.into(), scope),
+        pg_sys::TIMETZOID => text::output(pg_sys::F_TIMETZ_OUT.into(), scope),
         pg_sys::BYTEAOID => bytes::column(),
         pg_sys::DATEOID => datetime::date(),
         pg_sys::TIMEOID => datetime::time(),
@@ -62,19 +62,18 @@ pub unsafe fn column(oid: pg_sys::Oid, typmod: i32) -> Result<TypedColumn, Unrep
             extension = Some("arrow.json");
             json::jsonb()
         }
-        _ if pg_sys::get_typtype(base) as u8 == pg_sys::TYPTYPE_ENUM => enumeration::column(),
-        _ => {
-            let element = pg_sys::get_element_type(base);
-            if element == pg_sys::InvalidOid {
+        _ if is_enum(oid) => enumeration::column(),
+        _ => match element_of(oid) {
+            // An array's typmod is its elements'.
+            Some(element) => array::column(element, column(element, typmod, scope)?),
+            None => {
                 return Err(Unrepresentable::new(
                     PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
                     format!("There is no Arrow type for type {sql_type}."),
                     "Cast the column to text.",
                 ));
             }
-            // An array's typmod is its elements'.
-            array::column(element, column(element, typmod)?)
-        }
+        },
     };
     Ok(TypedColumn {
         data_type,
@@ -84,14 +83,21 @@ pub unsafe fn column(oid: pg_sys::Oid, typmod: i32) -> Result<TypedColumn, Unrep
     })
 }
 
-/// A C string in the server's encoding as UTF-8, for names.
-///
-/// # Safety
-/// `text` is a valid C string; CurrentMemoryContext may be allocated in.
-pub unsafe fn to_utf8_lossy(text: *const c_char) -> String {
-    let bytes = CStr::from_ptr(text).to_bytes();
-    match text::to_utf8(bytes) {
-        Ok(text) => text.to_owned(),
-        Err(_) => String::from_utf8_lossy(bytes).into_owned(),
-    }
+/// A domain's base type and its modifier.
+fn base(oid: pg_sys::Oid, mut typmod: i32) -> (pg_sys::Oid, i32) {
+    // SAFETY: it looks the type up.
+    let base = unsafe { pg_sys::getBaseTypeAndTypmod(oid, &mut typmod) };
+    (base, typmod)
+}
+
+fn is_enum(oid: pg_sys::Oid) -> bool {
+    // SAFETY: it looks the type up.
+    unsafe { pg_sys::get_typtype(oid) as u8 == pg_sys::TYPTYPE_ENUM }
+}
+
+/// What an array type's elements are.
+fn element_of(oid: pg_sys::Oid) -> Option<pg_sys::Oid> {
+    // SAFETY: it looks the type up.
+    let element = unsafe { pg_sys::get_element_type(oid) };
+    (element != pg_sys::InvalidOid).then_some(element)
 }

@@ -11,8 +11,9 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 
 use super::column::{Column, Made};
 use super::text;
-use super::varlena::payload;
+use super::value::Value;
 use crate::arrow::error::Unrepresentable;
+use crate::arrow::scope::Scope;
 
 const DIGIT_BASE_LOG10: i32 = 4;
 
@@ -34,8 +35,8 @@ struct Decimal {
 }
 
 impl Column for Decimal {
-    unsafe fn append(&mut self, value: pg_sys::Datum) -> Result<usize, Unrepresentable> {
-        match unscaled(payload(value), self.scale.into()) {
+    fn append(&mut self, value: Value) -> Result<usize, Unrepresentable> {
+        match unscaled(value.payload(), self.scale.into()) {
             Ok(unscaled) if unscaled.unsigned_abs() < POWERS[self.precision as usize].unsigned_abs() => {
                 self.values.append_value(unscaled);
                 Ok(16)
@@ -66,10 +67,7 @@ impl Column for Decimal {
 }
 
 /// The column for numeric with type modifier `typmod`.
-///
-/// # Safety
-/// As [`super::column`].
-pub unsafe fn column(typmod: i32) -> Made {
+pub fn column(typmod: i32, scope: Scope<'_>) -> Made<'_> {
     match decimal_type(typmod) {
         Some((precision, scale)) => {
             let data_type = DataType::Decimal128(precision, scale);
@@ -83,7 +81,7 @@ pub unsafe fn column(typmod: i32) -> Made {
                 }),
             )
         }
-        None => text::output(pg_sys::F_NUMERIC_OUT.into()),
+        None => text::output(pg_sys::F_NUMERIC_OUT.into(), scope),
     }
 }
 

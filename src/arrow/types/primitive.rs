@@ -9,13 +9,14 @@ use arrow::datatypes::{
 use pgrx::pg_sys::Datum;
 
 use super::column::{Column, Made};
+use super::value::Value;
 use crate::arrow::error::Unrepresentable;
 
 struct Boolean(BooleanBuilder);
 
 impl Column for Boolean {
-    unsafe fn append(&mut self, value: Datum) -> Result<usize, Unrepresentable> {
-        self.0.append_value(value.value() as u8 != 0);
+    fn append(&mut self, value: Value) -> Result<usize, Unrepresentable> {
+        self.0.append_value(value.datum().value() as u8 != 0);
         Ok(1)
     }
 
@@ -35,8 +36,8 @@ struct ByValue<T: ArrowPrimitiveType, F> {
 }
 
 impl<T: ArrowPrimitiveType, F: Fn(Datum) -> T::Native> Column for ByValue<T, F> {
-    unsafe fn append(&mut self, value: Datum) -> Result<usize, Unrepresentable> {
-        self.values.append_value((self.get)(value));
+    fn append(&mut self, value: Value) -> Result<usize, Unrepresentable> {
+        self.values.append_value((self.get)(value.datum()));
         Ok(std::mem::size_of::<T::Native>())
     }
 
@@ -49,7 +50,7 @@ impl<T: ArrowPrimitiveType, F: Fn(Datum) -> T::Native> Column for ByValue<T, F> 
     }
 }
 
-fn by_value<T: ArrowPrimitiveType>(get: impl Fn(Datum) -> T::Native + 'static) -> Made {
+fn by_value<T: ArrowPrimitiveType>(get: impl Fn(Datum) -> T::Native + 'static) -> Made<'static> {
     (
         T::DATA_TYPE,
         Box::new(ByValue {
@@ -59,30 +60,30 @@ fn by_value<T: ArrowPrimitiveType>(get: impl Fn(Datum) -> T::Native + 'static) -
     )
 }
 
-pub fn boolean() -> Made {
+pub fn boolean() -> Made<'static> {
     (DataType::Boolean, Box::new(Boolean(BooleanBuilder::new())))
 }
 
-pub fn int2() -> Made {
+pub fn int2() -> Made<'static> {
     by_value::<Int16Type>(|datum| datum.value() as i16)
 }
 
-pub fn int4() -> Made {
+pub fn int4() -> Made<'static> {
     by_value::<Int32Type>(|datum| datum.value() as i32)
 }
 
-pub fn int8() -> Made {
+pub fn int8() -> Made<'static> {
     by_value::<Int64Type>(|datum| datum.value() as i64)
 }
 
-pub fn oid() -> Made {
+pub fn oid() -> Made<'static> {
     by_value::<UInt32Type>(|datum| datum.value() as u32)
 }
 
-pub fn float4() -> Made {
+pub fn float4() -> Made<'static> {
     by_value::<Float32Type>(|datum| f32::from_bits(datum.value() as u32))
 }
 
-pub fn float8() -> Made {
+pub fn float8() -> Made<'static> {
     by_value::<Float64Type>(|datum| f64::from_bits(datum.value() as u64))
 }

@@ -3,7 +3,9 @@
 //! 32-bit offsets are safe: a batch ends at 512 MB at most (guc.rs), so before its last row a column holds less than
 //! that, and a value is at most 1 GB.
 
+use std::borrow::Cow;
 use std::ffi::CStr;
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, StringBuilder};
@@ -11,16 +13,20 @@ use arrow::datatypes::DataType;
 use pgrx::{PgSqlErrorCode, pg_sys};
 
 use super::column::{Column, Made, room};
-use super::varlena::payload;
+use super::value::Value;
 use crate::arrow::error::Unrepresentable;
+use crate::arrow::scope::Scope;
 use crate::encoding;
 
-/// Bytes in the server's encoding as UTF-8, converted in CurrentMemoryContext where the encoding is another.
-///
-/// # Safety
-/// Called in a transaction.
-pub unsafe fn to_utf8(bytes: &[u8]) -> Result<&str, Unrepresentable> {
-    std::str::from_utf8(encoding::to_utf8(bytes)).map_err(|error| {
+/// Bytes in the server's encoding as UTF-8.
+pub fn to_utf8(bytes: &[u8]) -> Result<Cow<'_, str>, Unrepresentable> {
+    let text = match encoding::to_utf8(bytes) {
+        Cow::Borrowed(text) => std::str::from_utf8(text).map(Cow::Borrowed),
+        Cow::Owned(text) => String::from_utf8(text)
+            .map(Cow::Owned)
+            .map_err(|error| error.utf8_error()),
+    };
+    text.map_err(|error| {
         Unrepresentable::new(
             PgSqlErrorCode::ERRCODE_CHARACTER_NOT_IN_REPERTOIRE,
             format!("The text is not valid UTF-8 at byte {}.", error.valid_up_to()),
@@ -29,9 +35,9 @@ pub unsafe fn to_utf8(bytes: &[u8]) -> Result<&str, Unrepresentable> {
     })
 }
 
-/// How a datum becomes text.
+/// How a value becomes text.
 trait Render {
-    unsafe fn render<'a>(&mut self, value: pg_sys::Datum) -> &'a [u8];
+    fn render<'a>(&mut self, value: Value<'a>) -> &'a [u8];
 }
 
 struct Text<R> {
@@ -40,10 +46,10 @@ struct Text<R> {
 }
 
 impl<R: Render> Column for Text<R> {
-    unsafe fn append(&mut self, value: pg_sys::Datum) -> Result<usize, Unrepresentable> {
+    fn append(&mut self, value: Value) -> Result<usize, Unrepresentable> {
         let text = to_utf8(self.render.render(value))?;
         room(self.values.values_slice(), text.as_bytes());
-        self.values.append_value(text);
+        self.values.append_value(&*text);
         Ok(text.len() + std::mem::size_of::<i32>())
     }
 
@@ -56,7 +62,7 @@ impl<R: Render> Column for Text<R> {
     }
 }
 
-fn text(render: impl Render + 'static) -> Made {
+fn text<'r>(render: impl Render + 'r) -> Made<'r> {
     (
         DataType::Utf8,
         Box::new(Text {
@@ -69,43 +75,43 @@ fn text(render: impl Render + 'static) -> Made {
 struct Varlena;
 
 impl Render for Varlena {
-    unsafe fn render<'a>(&mut self, value: pg_sys::Datum) -> &'a [u8] {
-        payload(value)
+    fn render<'a>(&mut self, value: Value<'a>) -> &'a [u8] {
+        value.payload()
     }
 }
 
 /// Types whose stored bytes are their text.
-pub fn varlena() -> Made {
+pub fn varlena() -> Made<'static> {
     text(Varlena)
 }
 
 struct Name;
 
 impl Render for Name {
-    unsafe fn render<'a>(&mut self, value: pg_sys::Datum) -> &'a [u8] {
-        CStr::from_ptr(value.cast_mut_ptr()).to_bytes()
+    fn render<'a>(&mut self, value: Value<'a>) -> &'a [u8] {
+        value.name().to_bytes()
     }
 }
 
 /// The type name.
-pub fn name() -> Made {
+pub fn name() -> Made<'static> {
     text(Name)
 }
 
-struct Function(pg_sys::FmgrInfo);
+/// An output function, which may keep what it needs for as long as the scope.
+struct Function<'a>(pg_sys::FmgrInfo, PhantomData<&'a ()>);
 
-impl Render for Function {
-    unsafe fn render<'a>(&mut self, value: pg_sys::Datum) -> &'a [u8] {
-        CStr::from_ptr(pg_sys::OutputFunctionCall(&mut self.0, value)).to_bytes()
+impl Render for Function<'_> {
+    fn render<'a>(&mut self, value: Value<'a>) -> &'a [u8] {
+        // SAFETY: the output function of the column's type; it returns a palloc'd string.
+        unsafe { CStr::from_ptr(pg_sys::OutputFunctionCall(&mut self.0, value.datum())).to_bytes() }
     }
 }
 
-/// Whatever the output function `function` prints.
-///
-/// # Safety
-/// `function` is the type's output function; CurrentMemoryContext outlives the column.
-pub unsafe fn output(function: pg_sys::Oid) -> Made {
+/// Whatever `function` prints, the type's output function.
+pub fn output(function: pg_sys::Oid, _scope: Scope<'_>) -> Made<'_> {
     let mut info = pg_sys::FmgrInfo::default();
-    pg_sys::fmgr_info_cxt(function, &mut info, pg_sys::CurrentMemoryContext);
-    text(Function(info))
+    // SAFETY: it looks the function up. The memory lives as long as the scope.
+    unsafe { pg_sys::fmgr_info_cxt(function, &mut info, pg_sys::CurrentMemoryContext) };
+    text(Function(info, PhantomData))
 }

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, FixedSizeBinaryBuilder};
 use arrow::datatypes::DataType;
-use pgrx::pg_sys::Datum;
 
 use super::column::{Column, Made};
+use super::value::Value;
 use crate::arrow::error::Unrepresentable;
 
 /// UUID_LEN in utils/uuid.h; the datum points to that many bytes.
@@ -15,8 +15,8 @@ const LENGTH: i32 = 16;
 struct Uuid(FixedSizeBinaryBuilder);
 
 impl Column for Uuid {
-    unsafe fn append(&mut self, value: Datum) -> Result<usize, Unrepresentable> {
-        let uuid = &*value.cast_mut_ptr::<[u8; LENGTH as usize]>();
+    fn append(&mut self, value: Value) -> Result<usize, Unrepresentable> {
+        let uuid = value.bytes::<{ LENGTH as usize }>();
         self.0.append_value(uuid).expect("a uuid has the column's width");
         Ok(LENGTH as usize)
     }
@@ -30,7 +30,7 @@ impl Column for Uuid {
     }
 }
 
-pub fn column() -> Made {
+pub fn column() -> Made<'static> {
     (
         DataType::FixedSizeBinary(LENGTH),
         Box::new(Uuid(FixedSizeBinaryBuilder::new(LENGTH))),
