@@ -230,8 +230,7 @@ unsafe extern "C-unwind" fn executor_finish(query: *mut pg_sys::QueryDesc) {
     // A query that a function runs meanwhile only to read has no command id of its own (it says 0).
     let writes = command != pg_sys::CmdType::CMD_SELECT || plan.hasModifyingCTE;
     if writes && !bulk::idle() {
-        // SAFETY: at the end of a command.
-        unsafe { bulk::finish_command(estate.es_output_cid) };
+        bulk::finish_command(estate.es_output_cid);
     }
     // SAFETY: as the caller promises.
     unsafe { go_on!(ExecutorFinish_hook or standard_ExecutorFinish(query)) }
@@ -269,8 +268,7 @@ unsafe extern "C-unwind" fn process_utility(
 }
 
 fn finish(subxact: Option<pg_sys::SubTransactionId>) {
-    // SAFETY: in a transaction that is about to commit.
-    unsafe { bulk::finish_transaction(subxact) }
+    bulk::finish_transaction(subxact)
 }
 
 /// # Safety

@@ -1,15 +1,17 @@
 //! ANALYZE's sample: blocks in ascending order, all rows of each. Counts as heapam_scan_analyze_next_tuple() does.
 
 use super::block::{Place, locate};
-use super::descriptor::{Sample, state};
+use super::descriptor::{Sample, State, state};
 use super::slot;
 use crate::columnar;
-use crate::pg::{Pin, Relation, Tuple, xid};
+use crate::pg::{Lock, Relation, Slot, Tuple, xid};
 use crate::storage::manifest::{Replaced, cancel_replaced};
-use crate::storage::rowpage::{self, Item, heap_tuple, is_stub, set_tid};
+use crate::storage::rowpage::{self, Item, heap_tuple, is_stub, new_tid};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
+/// # Safety
+/// As table_scan_analyze_next_block() calls it.
 #[cfg(any(feature = "pg15", feature = "pg16"))]
 #[pg_guard]
 pub unsafe extern "C-unwind" fn next_block(
@@ -17,30 +19,35 @@ pub unsafe extern "C-unwind" fn next_block(
     v: pg_sys::BlockNumber,
     _strategy: pg_sys::BufferAccessStrategy,
 ) -> bool {
-    open(scan, v)
+    // SAFETY: a scan of ours.
+    unsafe { open(Relation::of((*scan).rs_rd), state(scan), v) }
 }
 
 /// The next block of the sample that has rows. The stream only says which logical block that is: its own look-ahead
 /// would read the physical block of that number.
+///
+/// # Safety
+/// As table_scan_analyze_next_block() calls it.
 #[cfg(not(any(feature = "pg15", feature = "pg16")))]
 #[pg_guard]
 pub unsafe extern "C-unwind" fn next_block(scan: pg_sys::TableScanDesc, stream: *mut pg_sys::ReadStream) -> bool {
     let mut strategy = std::ptr::null_mut();
     loop {
         crate::memory::check_for_interrupts();
-        let v = pg_sys::read_stream_next_block(stream, &mut strategy);
+        // SAFETY: PostgreSQL's stream.
+        let v = unsafe { pg_sys::read_stream_next_block(stream, &mut strategy) };
         if v == pg_sys::InvalidBlockNumber {
             return false;
         }
-        if open(scan, v) {
+        // SAFETY: a scan of ours.
+        if unsafe { open(Relation::of((*scan).rs_rd), state(scan), v) } {
             return true;
         }
     }
 }
 
-unsafe fn open(scan: pg_sys::TableScanDesc, v: u32) -> bool {
-    let rel = Relation::of((*scan).rs_rd);
-    state(scan).sample = match locate(rel, v) {
+fn open(rel: &Relation, state: &mut State, v: u32) -> bool {
+    state.sample = match locate(rel, v) {
         Place::Nowhere => None,
         Place::Hot(p) => Some(Sample::Hot {
             v,
@@ -54,9 +61,11 @@ unsafe fn open(scan: pg_sys::TableScanDesc, v: u32) -> bool {
             Some(Sample::Columnar { rows, v, next: 0 })
         }
     };
-    state(scan).sample.is_some()
+    state.sample.is_some()
 }
 
+/// # Safety
+/// As table_scan_analyze_next_tuple() calls it.
 #[pg_guard]
 pub unsafe extern "C-unwind" fn next_tuple(
     scan: pg_sys::TableScanDesc,
@@ -65,19 +74,36 @@ pub unsafe extern "C-unwind" fn next_tuple(
     dead: *mut f64,
     slot: *mut pg_sys::TupleTableSlot,
 ) -> bool {
-    let rel = Relation::of((*scan).rs_rd);
-    match &mut state(scan).sample {
+    // SAFETY: a scan of ours, and PostgreSQL's arguments, which stay until we return.
+    unsafe {
+        let mut counts = Counts {
+            oldest_xmin,
+            live: &mut *live,
+            dead: &mut *dead,
+        };
+        next_row(Relation::of((*scan).rs_rd), state(scan), &mut counts, Slot::of(slot))
+    }
+}
+
+/// What ANALYZE counts.
+struct Counts<'a> {
+    oldest_xmin: pg_sys::TransactionId,
+    live: &'a mut f64,
+    dead: &'a mut f64,
+}
+
+fn next_row(rel: &Relation, state: &mut State, counts: &mut Counts, slot: &Slot) -> bool {
+    match &mut state.sample {
         None => {}
         Some(Sample::Columnar { rows, v, next }) => {
             if *next == 0 {
-                *dead += rows.dead() as f64;
+                *counts.dead += rows.dead() as f64;
             }
             if *next < rows.len() {
-                let mut tid = pg_sys::ItemPointerData::default();
-                set_tid(&mut tid, *v, rows.offset(*next));
+                let tid = new_tid(*v, rows.offset(*next));
                 slot::store_columnar(slot, rows.row(*next), tid, rel.id());
                 *next += 1;
-                *live += 1.0;
+                *counts.live += 1.0;
                 return true;
             }
         }
@@ -88,56 +114,48 @@ pub unsafe extern "C-unwind" fn next_tuple(
                 let offset = *next;
                 *next += 1;
                 if rowpage::item(pin.page(), offset) == Item::Dead {
-                    *dead += 1.0;
+                    *counts.dead += 1.0;
                 }
                 let Some(mut tuple) = heap_tuple(rel, pin, offset).filter(|t| !is_stub(t.header())) else {
                     continue;
                 };
-                if counts(&mut tuple, oldest_xmin, pin, live, dead) {
-                    let mut tid = pg_sys::ItemPointerData::default();
-                    set_tid(&mut tid, *v, offset);
+                if counts.tuple(&mut tuple, &lock) {
                     drop(lock);
-                    slot::store_heap(slot, tuple.data(), tid, pin);
+                    slot::store_heap(slot, tuple, new_tid(*v, offset), pin);
                     return true;
                 }
             }
         }
     }
-    state(scan).sample = None;
-    crate::pg::executor::clear_slot(slot);
+    state.sample = None;
+    slot.clear();
     false
 }
 
-/// Counts a tuple as live or dead; true when it belongs to the sample.
-unsafe fn counts(
-    tuple: &mut Tuple,
-    oldest_xmin: pg_sys::TransactionId,
-    pin: &Pin,
-    live: *mut f64,
-    dead: *mut f64,
-) -> bool {
-    use pg_sys::HTSV_Result::*;
-    let mine = |xid| xid::is_current(xid);
-    match tuple.fate(oldest_xmin, pin.buffer()) {
-        HEAPTUPLE_LIVE => {}
-        HEAPTUPLE_DEAD | HEAPTUPLE_RECENTLY_DEAD => {
-            *dead += 1.0;
-            return false;
-        }
-        // Others report what they insert when they end; our own is counted here.
-        HEAPTUPLE_INSERT_IN_PROGRESS => {
-            if !mine(tuple.header().xmin()) {
+impl Counts<'_> {
+    /// Counts a tuple as live or dead; true when it belongs to the sample.
+    fn tuple(&mut self, tuple: &mut Tuple, lock: &Lock) -> bool {
+        use pg_sys::HTSV_Result::*;
+        match tuple.fate(self.oldest_xmin, lock.buffer()) {
+            HEAPTUPLE_LIVE => {}
+            HEAPTUPLE_DEAD | HEAPTUPLE_RECENTLY_DEAD => {
+                *self.dead += 1.0;
                 return false;
             }
-        }
-        _ => {
-            let xmax = tuple.header().update_xid();
-            if mine(xmax) {
-                *dead += 1.0;
-                return false;
+            // Others report what they insert when they end; our own is counted here.
+            HEAPTUPLE_INSERT_IN_PROGRESS => {
+                if !xid::is_current(tuple.header().xmin()) {
+                    return false;
+                }
+            }
+            _ => {
+                if xid::is_current(tuple.header().update_xid()) {
+                    *self.dead += 1.0;
+                    return false;
+                }
             }
         }
+        *self.live += 1.0;
+        true
     }
-    *live += 1.0;
-    true
 }

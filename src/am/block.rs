@@ -6,12 +6,13 @@
 
 use super::slot;
 use crate::columnar::{self, LeafRows, Pick};
+use crate::heap::modify::search_chain;
+use crate::heap::prune;
 use crate::pg::snapshot::{is_serializable, predicate_lock};
-use crate::pg::tuple::Header;
-use crate::pg::{Lock, Page, Pin, Relation, Snapshot};
+use crate::pg::{Lock, Page, Pin, Relation, Slot, Snapshot};
 use crate::storage::manifest::{self, Replaced};
 use crate::storage::map;
-use crate::storage::rowpage::{self, heap_tuple, heap_tuple_of, is_stub, set_tid};
+use crate::storage::rowpage::{self, heap_tuple, heap_tuple_of, is_stub, new_tid};
 use pgrx::pg_sys;
 
 /// Where a logical block's rows are.
@@ -95,6 +96,7 @@ impl HotPage {
     fn page(&self) -> Page<'_> {
         match self {
             HotPage::Pinned(pin) => pin.page(),
+            // SAFETY: a page, aligned, which nobody changes.
             HotPage::Copied(_, image) => unsafe { Page::of(image.0.as_ptr() as pg_sys::Page) },
         }
     }
@@ -186,6 +188,7 @@ impl Block {
         let mut roots = [0u16; amax_lsm::tid::MAX_OFFSET as usize];
         if let Rows::Hot { page, .. } = &self.rows {
             let _lock = page.share();
+            // SAFETY: as many as a page has line pointers.
             unsafe { pg_sys::heap_get_root_tuples(page.page().raw(), roots.as_mut_ptr()) };
         }
         let aliases = match &self.rows {
@@ -216,9 +219,8 @@ impl Block {
     }
 
     /// Stores the `i`th row in a slot.
-    pub unsafe fn store(&self, rel: &Relation, i: usize, into: *mut pg_sys::TupleTableSlot) {
-        let mut tid = pg_sys::ItemPointerData::default();
-        set_tid(&mut tid, self.v, self.offset(i));
+    pub fn store(&self, rel: &Relation, i: usize, into: &Slot) {
+        let tid = new_tid(self.v, self.offset(i));
         match &self.rows {
             Rows::None => unreachable!("no rows to store"),
             Rows::Hot { page, offsets } => {
@@ -227,11 +229,11 @@ impl Block {
                 match page {
                     HotPage::Pinned(pin) => {
                         let tuple = heap_tuple(rel, pin, offsets[i]).expect(there);
-                        slot::store_heap(into, tuple.data(), tid, pin);
+                        slot::store_heap(into, tuple, tid, pin);
                     }
                     HotPage::Copied(p, _) => {
                         let tuple = heap_tuple_of(rel, page.page(), *p, offsets[i]);
-                        slot::store_copy(into, &mut tuple.expect(there).data(), tid);
+                        slot::store_copy(into, &mut tuple.expect(there), tid);
                     }
                 }
             }
@@ -249,50 +251,38 @@ fn hot_rows(
     out: &mut Vec<u16>,
 ) -> Result<HotPage, Replaced> {
     let pin = rowpage::read(rel, p);
-    unsafe {
-        prune(rel, &pin);
-        let lock = pin.share();
-        match pick {
-            Pick::All => {
-                for offset in rowpage::offsets(pin.page()) {
-                    let Some(mut tuple) = heap_tuple(rel, &pin, offset) else {
-                        continue;
-                    };
-                    if !is_stub(tuple.header()) && tuple.is_visible(rel, pin.buffer(), snapshot) {
-                        out.push(offset);
-                    }
+    prune(rel, &pin);
+    let lock = pin.share();
+    match pick {
+        Pick::All => {
+            for offset in rowpage::offsets(pin.page()) {
+                let Some(mut tuple) = heap_tuple(rel, &pin, offset) else {
+                    continue;
+                };
+                if !is_stub(tuple.header()) && tuple.is_visible(rel, pin.buffer(), snapshot) {
+                    out.push(offset);
                 }
             }
-            Pick::Indexed(roots) => {
-                for &root in roots.iter() {
-                    let mut tid = pg_sys::ItemPointerData::default();
-                    set_tid(&mut tid, pin.block(), root);
-                    let mut tuple = pg_sys::HeapTupleData::default();
-                    if pg_sys::heap_hot_search_buffer(
-                        &mut tid,
-                        rel.raw(),
-                        pin.buffer(),
-                        snapshot.raw(),
-                        &mut tuple,
-                        std::ptr::null_mut(),
-                        true,
-                    ) && !is_stub(Header::of(tuple.t_data))
-                    {
-                        out.push(tid.ip_posid);
-                    }
+        }
+        Pick::Indexed(roots) => {
+            for &root in roots.iter() {
+                let mut tid = new_tid(pin.block(), root);
+                let found = search_chain(rel, &pin, &mut tid, snapshot, None, true);
+                if found.is_some_and(|tuple| !is_stub(tuple.header())) {
+                    out.push(tid.ip_posid);
                 }
-                predicate_lock_if_sealed(rel, snapshot, &pin, &lock);
             }
+            predicate_lock_if_sealed(rel, snapshot, &pin, &lock);
         }
-        if !manifest::on_standby() {
-            drop(lock);
-            return Ok(HotPage::Pinned(pin));
-        }
-        let image = Box::new(PageImage(*lock.bytes()));
-        drop(lock);
-        confirm_page(rel, v, p)?;
-        Ok(HotPage::Copied(p, image))
     }
+    if !manifest::on_standby() {
+        drop(lock);
+        return Ok(HotPage::Pinned(pin));
+    }
+    let image = Box::new(PageImage(*lock.bytes()));
+    drop(lock);
+    confirm_page(rel, v, p)?;
+    Ok(HotPage::Copied(p, image))
 }
 
 /// On a standby, after the row page of a block was read and its lock given back: whether it was that block's. A block
@@ -306,7 +296,7 @@ pub fn confirm_page(rel: &Relation, v: u32, p: u32) -> Result<(), Replaced> {
 
 /// Prunes a row page if it is worth it (pruneheap.c). Sealed pages stay as they are: pruning would unseal them. A flush
 /// that has the cleanup lock when we pin the page seals it all the same, so the lock is waited for.
-pub unsafe fn prune(rel: &Relation, pin: &Pin) {
+pub fn prune(rel: &Relation, pin: &Pin) {
     if !rowpage::is_prunable(pin.page()) {
         return;
     }
@@ -316,14 +306,14 @@ pub unsafe fn prune(rel: &Relation, pin: &Pin) {
     };
     if !sealed {
         crate::fault::fault("prune_chosen");
-        pg_sys::heap_page_prune_opt(rel.raw(), pin.buffer());
+        prune::opportunistic(rel, pin);
     }
 }
 
 /// For SSI. On a row page heap's code takes predicate locks on physical TIDs, which heap's writers check. A flush turns
 /// those into a lock on the relation after it has sealed the page; whoever reads a sealed page takes that lock at once,
 /// like readers of components.
-pub unsafe fn predicate_lock_if_sealed(rel: &Relation, snapshot: &Snapshot, pin: &Pin, _lock: &Lock) {
+pub fn predicate_lock_if_sealed(rel: &Relation, snapshot: &Snapshot, pin: &Pin, _lock: &Lock) {
     if rowpage::is_sealed(pin.page()) {
         predicate_lock(rel, snapshot);
     }

@@ -14,8 +14,8 @@ use crate::options::Options;
 use crate::pg::relation::{Borrowed, FileId};
 use crate::pg::snapshot::check_readers;
 use crate::pg::stats::count_inserts;
-use crate::pg::{Relation, Snapshot, Values};
-use crate::storage::rowpage::set_tid;
+use crate::pg::{Relation, Slot, Snapshot, xid};
+use crate::storage::rowpage::new_tid;
 use crate::storage::{manifest, meta};
 use amax_lsm::Origin;
 use amax_lsm::tid::key;
@@ -65,29 +65,16 @@ struct Load {
     lost: bool,
 }
 
-unsafe fn values_of<'a>(slot: *mut pg_sys::TupleTableSlot) -> Values<'a> {
-    Values::of(
-        (*slot).tts_values,
-        (*slot).tts_isnull,
-        (*(*slot).tts_tupleDescriptor).natts as usize,
-    )
-}
-
 thread_local! {
     static LOADS: RefCell<Vec<Load>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Takes the rows if the statement is (now) a bulk load, and gives the slots their TIDs; false when they belong in row
 /// pages. Single rows that do are passed to `into_row_page`.
-pub unsafe fn insert(
-    rel: &Relation,
-    slots: &[*mut pg_sys::TupleTableSlot],
-    cid: u32,
-    into_row_page: impl Fn(*mut pg_sys::TupleTableSlot),
-) -> bool {
+pub fn insert(rel: &Relation, slots: &[&Slot], cid: u32, into_row_page: impl Fn(&Slot)) -> bool {
     let of = Statement {
         file: rel.file(),
-        subxact: pg_sys::GetCurrentSubTransactionId(),
+        subxact: xid::current_subtransaction(),
         cid,
     };
     let mut load = take_one(|load| load.of == of).unwrap_or_else(|| {
@@ -115,7 +102,7 @@ pub unsafe fn insert(
     if taken && load.writer.is_none() {
         // Before anything is taken for the load: VACUUM tells a load in progress from one that failed by its
         // transaction.
-        load.xid = pg_sys::GetCurrentTransactionId();
+        load.xid = xid::assign();
         load.writer = Some(ComponentWriter::new(rel, Options::of(rel), None));
         load.width = Some(Width::of(rel));
     }
@@ -140,43 +127,25 @@ pub unsafe fn insert(
 }
 
 /// Whether rows may be invisible to everyone until the statement ends.
-unsafe fn eligible(rel: &Relation) -> bool {
+fn eligible(rel: &Relation) -> bool {
     if rel.is_logically_logged() {
         return false;
     }
-    let indexes = pg_sys::RelationGetIndexList(rel.raw());
-    let count = if indexes.is_null() {
-        0
-    } else {
-        (*indexes).length as usize
-    };
-    let plain = (0..count).all(|at| {
-        let oid = (*(*indexes).elements.add(at)).oid_value;
-        let index = pg_sys::relation_open(oid, pg_sys::AccessShareLock as i32);
-        let form = &*(*index).rd_index;
-        // BRIN may be summarizing a range whose rows it cannot see yet.
-        let summarizes = (*(*index).rd_rel).relam == pg_sys::BRIN_AM_OID;
-        let plain = !form.indisunique && !form.indisexclusion && !summarizes;
-        pg_sys::relation_close(index, pg_sys::AccessShareLock as i32);
-        plain
-    });
-    pg_sys::list_free(indexes);
-    plain
+    // BRIN may be summarizing a range whose rows it cannot see yet.
+    rel.indexes()
+        .iter()
+        .all(|index| !index.is_unique && !index.is_exclusion && index.method != pg_sys::BRIN_AM_OID)
 }
 
 impl Load {
     /// Whether the row is left to heap, which may refuse it. Makes the slot's attributes valid.
-    unsafe fn is_too_wide(&self, slot: *mut pg_sys::TupleTableSlot) -> bool {
-        let natts = (*(*slot).tts_tupleDescriptor).natts;
-        if i32::from((*slot).tts_nvalid) < natts {
-            pg_sys::slot_getsomeattrs_int(slot, natts);
-        }
+    fn is_too_wide(&self, slot: &Slot) -> bool {
         let width = self.width.as_ref();
-        width.is_some_and(|width| width.is_for_heap(values_of(slot)))
+        width.is_some_and(|width| width.is_for_heap(slot.values()))
     }
 
     /// Writes the row of a slot whose attributes are valid.
-    unsafe fn push(&mut self, rel: &Relation, slot: *mut pg_sys::TupleTableSlot) {
+    fn push(&mut self, rel: &Relation, slot: &Slot) {
         let writer = self.writer.as_mut().expect("a load that takes rows has a writer");
         if writer.ends_block(self.next_offset - 1) {
             self.next_block += 1;
@@ -191,11 +160,11 @@ impl Load {
         }
         let (v, offset) = (self.next_block, self.next_offset);
         // The component's origin says whose they are.
-        writer.push(rel, key(v, offset), FROZEN, values_of(slot));
+        writer.push(rel, key(v, offset), FROZEN, slot.values());
         writer.own(v);
         self.next_offset += 1;
-        set_tid(&mut (*slot).tts_tid, v, offset);
-        (*slot).tts_tableOid = rel.id();
+        slot.set_tid(new_tid(v, offset));
+        slot.set_table(rel.id());
         slot::set_loaded(slot, self.origin());
     }
 
@@ -213,12 +182,12 @@ impl Load {
     }
 
     /// Whether it has rows to publish that the snapshot may see.
-    unsafe fn is_seen_by(&self, snapshot: Option<&Snapshot>) -> bool {
-        self.writer.is_some() && snapshot.is_none_or(|s| !s.is_mvcc() || (*s.raw()).curcid > self.of.cid)
+    fn is_seen_by(&self, snapshot: Option<&Snapshot>) -> bool {
+        self.writer.is_some() && snapshot.is_none_or(|s| !s.is_mvcc() || s.command() > self.of.cid)
     }
 
     /// Raises an error if rows of it were lost.
-    unsafe fn check(&self, rel: &Relation) {
+    fn check(&self, rel: &Relation) {
         if self.lost {
             ereport!(
                 ERROR,
@@ -232,7 +201,7 @@ impl Load {
     }
 
     /// Makes the rows written so far a component.
-    unsafe fn publish(&mut self, rel: &Relation) {
+    fn publish(&mut self, rel: &Relation) {
         self.check(rel);
         let Some(mut writer) = self.writer.take() else {
             return;
@@ -269,7 +238,7 @@ impl Load {
 }
 
 /// Publishes what the current transaction has loaded into the relation, if the snapshot may see it.
-pub unsafe fn publish_for(rel: &Relation, snapshot: Option<&Snapshot>) {
+pub fn publish_for(rel: &Relation, snapshot: Option<&Snapshot>) {
     let file = rel.file();
     let sees = |load: &Load| load.of.file == file && load.is_seen_by(snapshot);
     while let Some(mut load) = take_one(sees) {
@@ -285,7 +254,7 @@ pub fn idle() -> bool {
 }
 
 /// The statement's end for one relation (table_finish_bulk_insert()).
-pub unsafe fn finish(rel: &Relation) {
+pub fn finish(rel: &Relation) {
     let file = rel.file();
     while let Some(mut load) = take_one(|load| load.of.file == file) {
         load.publish(rel);
@@ -293,27 +262,27 @@ pub unsafe fn finish(rel: &Relation) {
 }
 
 /// The relation's file is about to be emptied.
-pub unsafe fn discard(rel: &Relation) {
+pub fn discard(rel: &Relation) {
     let file = rel.file();
     drop(take(|load| load.of.file == file));
 }
 
 /// Workers are about to read with a snapshot, and know nothing of what is not published.
-pub unsafe fn finish_for_workers(snapshot: &Snapshot) {
+pub fn finish_for_workers(snapshot: &Snapshot) {
     finish_all(|load| load.is_seen_by(Some(snapshot)));
 }
 
 /// The end of a command: its loads are published.
-pub unsafe fn finish_command(cid: u32) {
+pub fn finish_command(cid: u32) {
     finish_all(|load| load.of.cid == cid);
 }
 
 /// The end of a transaction or, of its own loads only, a subtransaction.
-pub unsafe fn finish_transaction(subxact: Option<pg_sys::SubTransactionId>) {
+pub fn finish_transaction(subxact: Option<pg_sys::SubTransactionId>) {
     finish_all(|load| subxact.is_none_or(|s| load.of.subxact >= s));
 }
 
-unsafe fn finish_all(wanted: impl Fn(&Load) -> bool) {
+fn finish_all(wanted: impl Fn(&Load) -> bool) {
     while let Some(mut load) = take_one(&wanted) {
         if load.writer.is_none() && !load.lost {
             continue;

@@ -3,12 +3,17 @@
 use super::rewrite::{Cutoffs, Rewrite};
 use super::slot;
 use crate::columnar;
-use crate::pg::{Relation, Tuple, xid};
-use crate::storage::rowpage::set_tid;
-use pgrx::PgMemoryContexts;
+use crate::pg::cluster::{IndexScan, Sort};
+use crate::pg::memory::Context;
+use crate::pg::slot::Single;
+use crate::pg::snapshot::any;
+use crate::pg::{Relation, Slot, Tuple, xid};
+use crate::storage::rowpage::new_tid;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
+/// # Safety
+/// As table_relation_copy_for_cluster() calls it.
 #[pg_guard]
 pub unsafe extern "C-unwind" fn copy_for_cluster(
     old: pg_sys::Relation,
@@ -22,148 +27,118 @@ pub unsafe extern "C-unwind" fn copy_for_cluster(
     tups_vacuumed: *mut f64,
     tups_recently_dead: *mut f64,
 ) {
-    let old = Relation::of(old);
-    let new = Relation::of(new);
-    let cutoffs = Cutoffs {
-        oldest_xmin,
-        xid: *xid_cutoff,
-        multi: *multi_cutoff,
-    };
-    let mut rewrite = Rewrite::new(old, new, cutoffs);
-    let sort = if use_sort {
-        let options = pg_sys::TUPLESORT_NONE as i32;
-        pg_sys::tuplesort_begin_cluster(
-            old.desc().raw(),
+    // SAFETY: PostgreSQL's arguments stay until we return; there may be no index.
+    unsafe {
+        let cutoffs = Cutoffs {
+            oldest_xmin,
+            xid: *xid_cutoff,
+            multi: *multi_cutoff,
+        };
+        let index = (!index.is_null()).then(|| Relation::of(index));
+        let mut counts = Counts {
+            rows: &mut *num_tuples,
+            vacuumed: &mut *tups_vacuumed,
+            recently_dead: &mut *tups_recently_dead,
+        };
+        copy(
+            Relation::of(old),
+            Relation::of(new),
             index,
-            pg_sys::maintenance_work_mem,
-            std::ptr::null_mut(),
-            options,
-        )
-    } else {
-        std::ptr::null_mut()
-    };
-    let any = &raw mut pg_sys::SnapshotAnyData;
-    let (mut table_scan, mut index_scan) = (std::ptr::null_mut(), std::ptr::null_mut());
-    if !index.is_null() && !use_sort {
-        #[cfg(not(feature = "pg18"))]
-        let scan = pg_sys::index_beginscan(old.raw(), index, any, 0, 0);
-        #[cfg(feature = "pg18")]
-        let scan = pg_sys::index_beginscan(old.raw(), index, any, std::ptr::null_mut(), 0, 0);
-        index_scan = scan;
-        pg_sys::index_rescan(index_scan, std::ptr::null_mut(), 0, std::ptr::null_mut(), 0);
-    } else {
-        table_scan = super::scan::begin(
-            old.raw(),
-            any,
-            0,
-            std::ptr::null_mut(),
-            std::ptr::null_mut(),
-            pg_sys::ScanOptions::SO_TYPE_SEQSCAN,
+            use_sort,
+            cutoffs,
+            &mut counts,
         );
     }
-    let slot = pg_sys::table_slot_create(old.raw(), std::ptr::null_mut());
-    let forward = pg_sys::ScanDirection::ForwardScanDirection;
-    let mut per_row = PgMemoryContexts::new("amax cluster row");
-    loop {
-        crate::memory::check_for_interrupts();
-        let more = if index_scan.is_null() {
-            super::scan::getnextslot(table_scan, forward, slot)
-        } else {
-            let more = pg_sys::index_getnext_slot(index_scan, forward, slot);
-            if more && (*index_scan).xs_recheck {
-                pgrx::error!("CLUSTER does not support lossy index conditions");
+}
+
+/// What CLUSTER tells of the versions it met.
+struct Counts<'a> {
+    rows: &'a mut f64,
+    vacuumed: &'a mut f64,
+    recently_dead: &'a mut f64,
+}
+
+fn copy(old: &Relation, new: &Relation, index: Option<&Relation>, sort: bool, cutoffs: Cutoffs, counts: &mut Counts) {
+    let mut rewrite = Rewrite::new(old, new, cutoffs);
+    let sort = index.filter(|_| sort).map(|index| Sort::begin(old.desc(), index));
+    let slot = Single::new(old.desc(), slot::ops());
+    let mut context = Context::new("amax cluster row");
+    let mut take = |slot: &Slot| {
+        context.reset();
+        context.within(|| {
+            let (mut tuple, state) = row_version(old, slot, cutoffs.oldest_xmin);
+            if counts.version(old, &tuple, state) {
+                match &sort {
+                    None => rewrite.add(&mut tuple),
+                    Some(sort) => sort.put(&mut tuple),
+                }
             }
-            more
-        };
-        if !more {
-            break;
-        }
-        per_row.reset();
-        let context = pg_sys::MemoryContextSwitchTo(per_row.value());
-        let (mut tuple, state) = row_version(old, slot, oldest_xmin);
-        if counts(old, &tuple, state, tups_vacuumed, tups_recently_dead) {
-            *num_tuples += 1.0;
-            if sort.is_null() {
-                rewrite.add(&mut tuple);
-            } else {
-                pg_sys::tuplesort_putheaptuple(sort, tuple.raw());
+        });
+    };
+    match index.filter(|_| sort.is_none()) {
+        Some(index) => {
+            let scan = IndexScan::begin(old, index);
+            while scan.next(&slot) {
+                crate::memory::check_for_interrupts();
+                take(&slot);
             }
         }
-        pg_sys::MemoryContextSwitchTo(context);
+        None => super::scan::for_each(old, any(), &slot, &mut take),
     }
-    if index_scan.is_null() {
-        super::scan::end(table_scan);
-    } else {
-        pg_sys::index_endscan(index_scan);
-    }
-    pg_sys::ExecDropSingleTupleTableSlot(slot);
-    if !sort.is_null() {
-        pg_sys::tuplesort_performsort(sort);
-        loop {
+    drop(slot);
+    if let Some(sort) = sort {
+        sort.drain(|tuple| {
             crate::memory::check_for_interrupts();
-            let tuple = pg_sys::tuplesort_getheaptuple(sort, true);
-            if tuple.is_null() {
-                break;
-            }
-            per_row.reset();
-            let context = pg_sys::MemoryContextSwitchTo(per_row.value());
-            rewrite.add(&mut Tuple::of(*tuple));
-            pg_sys::MemoryContextSwitchTo(context);
-        }
-        pg_sys::tuplesort_end(sort);
+            context.reset();
+            context.within(|| rewrite.add(tuple));
+        });
     }
     rewrite.finish();
 }
 
 /// The row in the slot as a heap tuple with its physical TID, which is what update chains link, and its state for
 /// VACUUM.
-unsafe fn row_version(
+fn row_version<'a>(
     rel: &Relation,
-    slot: *mut pg_sys::TupleTableSlot,
+    slot: &'a Slot,
     oldest_xmin: pg_sys::TransactionId,
-) -> (Tuple<'static>, pg_sys::HTSV_Result::Type) {
-    if let Some((tuple, buffer)) = slot::heap_tuple(slot) {
-        let mut tuple = *tuple;
-        let offset = tuple.t_self.ip_posid;
-        set_tid(&mut tuple.t_self, pg_sys::BufferGetBlockNumber(buffer), offset);
-        pg_sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_SHARE as i32);
-        let mut tuple = Tuple::of(tuple);
-        let state = tuple.fate(oldest_xmin, buffer);
-        pg_sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_UNLOCK as i32);
-        return (tuple, state);
-    }
-    let row = slot::columnar_row(slot).expect("the slot holds a columnar row");
-    let row = row.clone();
-    let tuple = Tuple::of(*pg_sys::ExecFetchSlotHeapTuple(slot, false, std::ptr::null_mut()));
-    columnar::row_for_rewrite(rel, row, tuple, oldest_xmin)
+) -> (Tuple<'a>, pg_sys::HTSV_Result::Type) {
+    let of_page = slot::with_heap_tuple(slot, |tuple, lock| {
+        // SAFETY: it stays while the slot has the pin.
+        let mut tuple = unsafe { Tuple::of(tuple.data()) };
+        tuple.set_tid(new_tid(lock.block(), tuple.tid().ip_posid));
+        let state = tuple.fate(oldest_xmin, lock.buffer());
+        (tuple, state)
+    });
+    of_page.unwrap_or_else(|| {
+        let row = slot::columnar_row(slot).expect("the slot holds a columnar row").clone();
+        columnar::row_for_rewrite(rel, row, slot.formed(), oldest_xmin)
+    })
 }
 
-/// Counts a version; true when it has to be copied.
-unsafe fn counts(
-    rel: &Relation,
-    tuple: &Tuple,
-    state: pg_sys::HTSV_Result::Type,
-    vacuumed: *mut f64,
-    recently_dead: *mut f64,
-) -> bool {
-    use pg_sys::HTSV_Result::*;
-    match state {
-        HEAPTUPLE_DEAD => {
-            *vacuumed += 1.0;
-            return false;
+impl Counts<'_> {
+    /// Counts a version; true when it has to be copied.
+    fn version(&mut self, rel: &Relation, tuple: &Tuple, state: pg_sys::HTSV_Result::Type) -> bool {
+        use pg_sys::HTSV_Result::*;
+        match state {
+            HEAPTUPLE_DEAD => {
+                *self.vacuumed += 1.0;
+                return false;
+            }
+            HEAPTUPLE_RECENTLY_DEAD => *self.recently_dead += 1.0,
+            HEAPTUPLE_INSERT_IN_PROGRESS => warn_unless_mine(rel, tuple.header().xmin(), "insert"),
+            HEAPTUPLE_DELETE_IN_PROGRESS => {
+                warn_unless_mine(rel, tuple.header().update_xid(), "delete");
+                *self.recently_dead += 1.0;
+            }
+            _ => {}
         }
-        HEAPTUPLE_RECENTLY_DEAD => *recently_dead += 1.0,
-        HEAPTUPLE_INSERT_IN_PROGRESS => warn_unless_mine(rel, tuple.header().xmin(), "insert"),
-        HEAPTUPLE_DELETE_IN_PROGRESS => {
-            warn_unless_mine(rel, tuple.header().update_xid(), "delete");
-            *recently_dead += 1.0;
-        }
-        _ => {}
+        *self.rows += 1.0;
+        true
     }
-    true
 }
 
-unsafe fn warn_unless_mine(rel: &Relation, xid: pg_sys::TransactionId, what: &str) {
+fn warn_unless_mine(rel: &Relation, xid: pg_sys::TransactionId, what: &str) {
     if !xid::is_current(xid) {
         pgrx::warning!("concurrent {what} in progress within table \"{}\"", rel.name());
     }

@@ -7,17 +7,24 @@ use crate::pg::Relation;
 use crate::storage::{manifest, meta};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
-
+/// # Safety
+/// As tableam.h calls it.
 unsafe fn heap() -> &'static pg_sys::TableAmRoutine {
-    &*pg_sys::GetHeapamTableAmRoutine()
+    // SAFETY: PostgreSQL's arguments stay until we return; heap's callbacks are there.
+    unsafe { &*pg_sys::GetHeapamTableAmRoutine() }
 }
 
+/// # Safety
+/// As tableam.h calls it.
 #[pg_guard]
 pub unsafe extern "C-unwind" fn nontransactional_truncate(rel: pg_sys::Relation) {
-    let rel = Relation::of(rel);
-    bulk::discard(rel);
-    forget_file(rel);
-    pg_sys::RelationTruncate(rel.raw(), 0);
+    // SAFETY: PostgreSQL's arguments stay until we return; heap's callbacks are there.
+    unsafe {
+        let rel = Relation::of(rel);
+        bulk::discard(rel);
+        forget_file(rel);
+        pg_sys::RelationTruncate(rel.raw(), 0);
+    }
 }
 
 #[cfg(feature = "pg15")]
@@ -26,37 +33,53 @@ type File = pg_sys::RelFileNode;
 type File = pg_sys::RelFileLocator;
 
 /// Copies the file as it is: what our transaction has loaded has to be in it.
+///
+/// # Safety
+/// As tableam.h calls it.
 #[pg_guard]
 pub unsafe extern "C-unwind" fn copy_data(rel: pg_sys::Relation, to: *const File) {
-    let rel = Relation::of(rel);
-    bulk::finish(rel);
-    heap().relation_copy_data.expect("heap copies its files")(rel.raw(), to);
+    // SAFETY: PostgreSQL's arguments stay until we return; heap's callbacks are there.
+    unsafe {
+        let rel = Relation::of(rel);
+        bulk::finish(rel);
+        heap().relation_copy_data.expect("heap copies its files")(rel.raw(), to);
+    }
 }
 
 /// Bytes of a fork. The main fork's are those of the logical blocks (invariant T2): BRIN, ANALYZE, TABLESAMPLE and TID
 /// scans count in them. `pg_relation_size()` asks the file system instead.
+///
+/// # Safety
+/// As tableam.h calls it.
 #[pg_guard]
 pub unsafe extern "C-unwind" fn size(rel: pg_sys::Relation, fork: pg_sys::ForkNumber::Type) -> u64 {
-    let rel = Relation::of(rel);
-    if fork != pg_sys::ForkNumber::MAIN_FORKNUM {
-        return heap().relation_size.expect("heap has a size")(rel.raw(), fork);
+    // SAFETY: PostgreSQL's arguments stay until we return; heap's callbacks are there.
+    unsafe {
+        let rel = Relation::of(rel);
+        if fork != pg_sys::ForkNumber::MAIN_FORKNUM {
+            return heap().relation_size.expect("heap has a size")(rel.raw(), fork);
+        }
+        let blocks = if Physical::is_active() {
+            rel.physical_blocks()
+        } else {
+            let blocks = meta::logical_blocks(rel);
+            #[cfg(any(feature = "pg15", feature = "pg16"))]
+            super::prefetch::of_analyze(rel, blocks);
+            blocks
+        };
+        u64::from(blocks) * u64::from(pg_sys::BLCKSZ)
     }
-    let blocks = if Physical::is_active() {
-        rel.physical_blocks()
-    } else {
-        let blocks = meta::logical_blocks(rel);
-        #[cfg(any(feature = "pg15", feature = "pg16"))]
-        super::prefetch::of_analyze(rel, blocks);
-        blocks
-    };
-    u64::from(blocks) * u64::from(pg_sys::BLCKSZ)
 }
 
+/// # Safety
+/// As tableam.h calls it.
 #[pg_guard]
 pub unsafe extern "C-unwind" fn toast_am(_rel: pg_sys::Relation) -> pg_sys::Oid {
     pg_sys::HEAP_TABLE_AM_OID
 }
 
+/// # Safety
+/// As tableam.h calls it.
 #[pg_guard]
 pub unsafe extern "C-unwind" fn estimate_size(
     rel: pg_sys::Relation,
@@ -65,24 +88,27 @@ pub unsafe extern "C-unwind" fn estimate_size(
     tuples: *mut f64,
     allvisfrac: *mut f64,
 ) {
-    let rel = Relation::of(rel);
-    // heapam_handler.c's HEAP_OVERHEAD_BYTES_PER_TUPLE and HEAP_USABLE_BYTES_PER_PAGE.
-    const OVERHEAD: usize = 24 + 4;
-    const USABLE: usize = pg_sys::BLCKSZ as usize - 24;
-    pg_sys::table_block_relation_estimate_size(rel.raw(), attr_widths, pages, tuples, allvisfrac, OVERHEAD, USABLE);
-    let manifest = manifest::current(rel);
-    if manifest.components.is_empty() {
-        return;
+    // SAFETY: PostgreSQL's arguments stay until we return; heap's callbacks are there.
+    unsafe {
+        let rel = Relation::of(rel);
+        // heapam_handler.c's HEAP_OVERHEAD_BYTES_PER_TUPLE and HEAP_USABLE_BYTES_PER_PAGE.
+        const OVERHEAD: usize = 24 + 4;
+        const USABLE: usize = pg_sys::BLCKSZ as usize - 24;
+        pg_sys::table_block_relation_estimate_size(rel.raw(), attr_widths, pages, tuples, allvisfrac, OVERHEAD, USABLE);
+        let manifest = manifest::current(rel);
+        if manifest.components.is_empty() {
+            return;
+        }
+        // Logical blocks say little about what reading components costs. Under the plain executor, decoding rows takes
+        // about what reading heap pages with the same rows would, so they count as so many pages.
+        let width = pg_sys::get_rel_data_width(rel.raw(), attr_widths) as usize;
+        let per_page = (USABLE / (width + OVERHEAD)).max(1) as f64;
+        let columnar_rows = manifest.rows() as f64;
+        let columnar_blocks: u64 = manifest.components.iter().map(|c| c.blocks.len()).sum();
+        let row_pages = u64::from(meta::logical_blocks(rel)).saturating_sub(columnar_blocks) as f64;
+        if rel.tuples() < 0.0 {
+            *tuples = columnar_rows + row_pages * per_page;
+        }
+        *pages = (row_pages + (columnar_rows / per_page).ceil()) as pg_sys::BlockNumber;
     }
-    // Logical blocks say little about what reading components costs. Under the plain executor, decoding rows takes
-    // about what reading heap pages with the same rows would, so they count as so many pages.
-    let width = pg_sys::get_rel_data_width(rel.raw(), attr_widths) as usize;
-    let per_page = (USABLE / (width + OVERHEAD)).max(1) as f64;
-    let columnar_rows = manifest.rows() as f64;
-    let columnar_blocks: u64 = manifest.components.iter().map(|c| c.blocks.len()).sum();
-    let row_pages = u64::from(meta::logical_blocks(rel)).saturating_sub(columnar_blocks) as f64;
-    if rel.tuples() < 0.0 {
-        *tuples = columnar_rows + row_pages * per_page;
-    }
-    *pages = (row_pages + (columnar_rows / per_page).ceil()) as pg_sys::BlockNumber;
 }

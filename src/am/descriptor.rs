@@ -31,6 +31,22 @@ pub struct State {
     pub sample: Option<Sample>,
 }
 
+impl State {
+    pub fn new() -> State {
+        State {
+            blocks: 0,
+            first: 0,
+            end: 0,
+            range: Default::default(),
+            at: Position::Start,
+            block: Block::default(),
+            worker: Default::default(),
+            sample_next: 0,
+            sample: None,
+        }
+    }
+}
+
 impl Drop for State {
     /// Runs when the memory context goes. What is still held then was not let go by `scan::end`: an error ended the
     /// scan, and the resource owner has released its pins.
@@ -53,6 +69,9 @@ pub enum Position {
     End,
 }
 
+/// # Safety
+/// A scan that `scan::begin` has begun, and nobody else has its state.
 pub unsafe fn state<'a>(scan: pg_sys::TableScanDesc) -> &'a mut State {
-    &mut *(*(scan as *mut Scan)).state
+    // SAFETY: as the caller promises.
+    unsafe { &mut *(*(scan as *mut Scan)).state }
 }

@@ -5,14 +5,15 @@ use super::bulk;
 use super::descriptor::state;
 use super::slot;
 use crate::columnar;
-use crate::disguise::size::Physical;
+use crate::heap::modify as heap;
 use crate::heap::tuple::next_version;
 use crate::pg::horizon::before;
-use crate::pg::tuple::Header;
-use crate::pg::{Lock, Pin, Relation, Snapshot, Tuple, xid};
+use crate::pg::tuple::Copied;
+use crate::pg::{Lock, Pin, Relation, Slot, Snapshot, Tuple, xid};
 use crate::storage::manifest::{self, Replaced};
 use crate::storage::map;
-use crate::storage::rowpage::{self, heap_tuple, is_stub, set_tid, tid_block};
+use crate::storage::meta::logical_blocks;
+use crate::storage::rowpage::{self, heap_tuple, is_stub, new_tid, set_tid, tid_block};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
@@ -24,28 +25,43 @@ struct IndexFetch {
     page: Option<Pin>,
 }
 
+/// # Safety
+/// As table_index_fetch_begin() calls it.
 #[pg_guard]
 pub unsafe extern "C-unwind" fn begin(rel: pg_sys::Relation) -> *mut pg_sys::IndexFetchTableData {
-    let rel = Relation::of(rel);
-    // Nothing of it may outlive `end`: a check of a unique key begins one for each row.
-    let fetch = pg_sys::palloc0(std::mem::size_of::<IndexFetch>()) as *mut IndexFetch;
-    (*fetch).base.rel = rel.raw();
-    (&raw mut (*fetch).page).write(None);
-    fetch as *mut pg_sys::IndexFetchTableData
+    // SAFETY: room for what is written. Nothing of it may outlive `end`: a check of a unique key begins one for each
+    // row.
+    unsafe {
+        let fetch = pg_sys::palloc0(std::mem::size_of::<IndexFetch>()) as *mut IndexFetch;
+        (*fetch).base.rel = rel;
+        (&raw mut (*fetch).page).write(None);
+        fetch as *mut pg_sys::IndexFetchTableData
+    }
 }
 
+/// # Safety
+/// As table_index_fetch_reset() calls it.
 #[pg_guard]
 pub unsafe extern "C-unwind" fn reset(fetch: *mut pg_sys::IndexFetchTableData) {
-    (*(fetch as *mut IndexFetch)).page = None;
+    // SAFETY: what `begin` has made.
+    unsafe { (*(fetch as *mut IndexFetch)).page = None }
 }
 
+/// # Safety
+/// As table_index_fetch_end() calls it.
 #[pg_guard]
 pub unsafe extern "C-unwind" fn end(fetch: *mut pg_sys::IndexFetchTableData) {
-    (*(fetch as *mut IndexFetch)).page = None;
-    pg_sys::pfree(fetch as _);
+    // SAFETY: what `begin` has made.
+    unsafe {
+        (*(fetch as *mut IndexFetch)).page = None;
+        pg_sys::pfree(fetch as _);
+    }
 }
 
 /// heapam_index_fetch_tuple() for rows that may live in a component.
+///
+/// # Safety
+/// As table_index_fetch_tuple() calls it.
 #[pg_guard]
 pub unsafe extern "C-unwind" fn tuple(
     fetch: *mut pg_sys::IndexFetchTableData,
@@ -55,24 +71,47 @@ pub unsafe extern "C-unwind" fn tuple(
     call_again: *mut bool,
     all_dead: *mut bool,
 ) -> bool {
-    let snapshot = Snapshot::of(snapshot);
-    let rel = Relation::of((*fetch).rel);
-    let state = &mut *(fetch as *mut IndexFetch);
-    if !all_dead.is_null() {
-        *all_dead = false;
+    // SAFETY: PostgreSQL's arguments stay until we return; `fetch` is what `begin` has made.
+    unsafe {
+        let rel = Relation::of((*fetch).rel);
+        let page = &mut (*(fetch as *mut IndexFetch)).page;
+        let (snapshot, slot) = (Snapshot::of(snapshot), Slot::of(slot));
+        fetch_tuple(
+            rel,
+            page,
+            &mut *tid,
+            snapshot,
+            slot,
+            &mut *call_again,
+            all_dead.as_mut(),
+        )
+    }
+}
+
+fn fetch_tuple(
+    rel: &Relation,
+    page: &mut Option<Pin>,
+    tid: &mut pg_sys::ItemPointerData,
+    snapshot: &Snapshot,
+    slot: &Slot,
+    call_again: &mut bool,
+    mut all_dead: Option<&mut bool>,
+) -> bool {
+    if let Some(all_dead) = &mut all_dead {
+        **all_dead = false;
     }
     if !bulk::idle() {
         bulk::publish_for(rel, Some(snapshot));
     }
     crate::memory::check_for_interrupts();
-    let v = tid_block(&*tid);
+    let v = tid_block(tid);
     if *call_again {
-        let pin = state.page.as_ref().expect("kept from the last call");
+        let pin = page.as_ref().expect("kept from the last call");
         return hot_tuple(rel, pin, tid, snapshot, slot, call_again, all_dead);
     }
     read(rel, v, snapshot, |place| match place {
         Place::Hot(p) => {
-            let pin = match state.page.take() {
+            let pin = match page.take() {
                 Some(pin) if pin.block() == p => pin,
                 previous => {
                     drop(previous);
@@ -84,25 +123,28 @@ pub unsafe extern "C-unwind" fn tuple(
             if manifest::on_standby() {
                 return copied_tuple(rel, (v, &pin), tid, snapshot, slot);
             }
-            let pin = state.page.insert(pin);
-            Ok(hot_tuple(rel, pin, tid, snapshot, slot, call_again, all_dead))
+            let pin = page.insert(pin);
+            Ok(hot_tuple(
+                rel,
+                pin,
+                tid,
+                snapshot,
+                slot,
+                call_again,
+                all_dead.as_deref_mut(),
+            ))
         }
         Place::Columnar(manifest, component) => {
-            state.page = None;
+            *page = None;
             let component = &manifest.components[component];
-            let row = columnar::fetch(rel, component, &mut *tid, snapshot, all_dead.as_mut())?;
+            let row = columnar::fetch(rel, component, tid, snapshot, all_dead.as_deref_mut())?;
             Ok(store_row(rel, row, *tid, slot))
         }
         Place::Nowhere => Ok(false),
     })
 }
 
-unsafe fn store_row(
-    rel: &Relation,
-    row: Option<columnar::Row>,
-    tid: pg_sys::ItemPointerData,
-    slot: *mut pg_sys::TupleTableSlot,
-) -> bool {
+fn store_row(rel: &Relation, row: Option<columnar::Row>, tid: pg_sys::ItemPointerData, slot: &Slot) -> bool {
     let found = row.is_some();
     if let Some(row) = row {
         slot::store_columnar(slot, row, tid, rel.id());
@@ -111,17 +153,17 @@ unsafe fn store_row(
 }
 
 /// The next member of a HOT chain on a row page that the snapshot sees.
-unsafe fn hot_tuple(
+fn hot_tuple(
     rel: &Relation,
     pin: &Pin,
-    tid: pg_sys::ItemPointer,
+    tid: &mut pg_sys::ItemPointerData,
     snapshot: &Snapshot,
-    slot: *mut pg_sys::TupleTableSlot,
-    call_again: *mut bool,
-    all_dead: *mut bool,
+    slot: &Slot,
+    call_again: &mut bool,
+    all_dead: Option<&mut bool>,
 ) -> bool {
     let lock = pin.share();
-    let found = search_chain(rel, pin, &mut *tid, snapshot, all_dead, !*call_again);
+    let found = search_chain(rel, pin, tid, snapshot, all_dead, !*call_again);
     predicate_lock_if_sealed(rel, snapshot, pin, &lock);
     drop(lock);
     let Some(found) = found else {
@@ -135,43 +177,33 @@ unsafe fn hot_tuple(
 }
 
 /// heap_hot_search_buffer() under the page's lock; sets the offset to that of the tuple found.
-unsafe fn search_chain(
+fn search_chain<'a>(
     rel: &Relation,
-    pin: &Pin,
+    pin: &'a Pin,
     tid: &mut pg_sys::ItemPointerData,
     snapshot: &Snapshot,
-    all_dead: *mut bool,
+    all_dead: Option<&mut bool>,
     first: bool,
-) -> Option<pg_sys::HeapTupleData> {
-    let mut physical = pg_sys::ItemPointerData::default();
-    set_tid(&mut physical, pin.block(), tid.ip_posid);
-    let mut found = pg_sys::HeapTupleData::default();
-    let got = pg_sys::heap_hot_search_buffer(
-        &mut physical,
-        rel.raw(),
-        pin.buffer(),
-        snapshot.raw(),
-        &mut found,
-        all_dead,
-        first,
-    );
+) -> Option<Tuple<'a>> {
+    let mut physical = new_tid(pin.block(), tid.ip_posid);
+    let found = heap::search_chain(rel, pin, &mut physical, snapshot, all_dead, first);
     tid.ip_posid = physical.ip_posid;
     // An index entry never points to a stub, but a line pointer may have been taken by one since the entry's row died.
-    (got && !is_stub(Header::of(found.t_data))).then_some(found)
+    found.filter(|found| !is_stub(found.header()))
 }
 
 /// The same on a standby (see `block`): the tuple is copied while the page is locked. Its queries' snapshots see one
 /// member of a chain.
-unsafe fn copied_tuple(
+fn copied_tuple(
     rel: &Relation,
     (v, pin): (u32, &Pin),
-    tid: pg_sys::ItemPointer,
+    tid: &mut pg_sys::ItemPointerData,
     snapshot: &Snapshot,
-    slot: *mut pg_sys::TupleTableSlot,
+    slot: &Slot,
 ) -> Result<bool, Replaced> {
     let mut at = *tid;
     let lock = pin.share();
-    let found = search_chain(rel, pin, &mut at, snapshot, std::ptr::null_mut(), true);
+    let found = search_chain(rel, pin, &mut at, snapshot, None, true);
     let stored = store_confirmed(rel, (v, pin), lock, found, at, slot)?;
     if stored {
         *tid = at;
@@ -181,23 +213,24 @@ unsafe fn copied_tuple(
 
 /// Copies a tuple that was found on a row page while it is locked, and stores the copy once the page turns out to be
 /// that of block `v`.
-unsafe fn store_confirmed(
+fn store_confirmed(
     rel: &Relation,
     (v, pin): (u32, &Pin),
     lock: Lock,
-    found: Option<pg_sys::HeapTupleData>,
+    found: Option<Tuple>,
     tid: pg_sys::ItemPointerData,
-    slot: *mut pg_sys::TupleTableSlot,
+    slot: &Slot,
 ) -> Result<bool, Replaced> {
-    let copy = found.map(|mut tuple| pg_sys::heap_copytuple(&mut tuple));
+    let copy = found.map(Copied::of);
     drop(lock);
     confirm_page(rel, v, pin.block())?;
-    let Some(copy) = copy else { return Ok(false) };
-    slot::store_copy(slot, &mut *copy, tid);
-    pg_sys::heap_freetuple(copy);
+    let Some(mut copy) = copy else { return Ok(false) };
+    slot::store_copy(slot, copy.tuple(), tid);
     Ok(true)
 }
 
+/// # Safety
+/// As table_tuple_fetch_row_version() calls it.
 #[pg_guard]
 pub unsafe extern "C-unwind" fn row_version(
     rel: pg_sys::Relation,
@@ -205,29 +238,32 @@ pub unsafe extern "C-unwind" fn row_version(
     snapshot: pg_sys::Snapshot,
     slot: *mut pg_sys::TupleTableSlot,
 ) -> bool {
-    let rel = Relation::of(rel);
-    let snapshot = Snapshot::of(snapshot);
+    // SAFETY: PostgreSQL's arguments stay until we return.
+    unsafe { fetch_row_version(Relation::of(rel), *tid, Snapshot::of(snapshot), Slot::of(slot)) }
+}
+
+fn fetch_row_version(rel: &Relation, logical: pg_sys::ItemPointerData, snapshot: &Snapshot, slot: &Slot) -> bool {
     if !bulk::idle() {
         bulk::publish_for(rel, Some(snapshot));
     }
-    let logical = *tid;
     let v = tid_block(&logical);
     read(rel, v, snapshot, |place| match place {
         Place::Nowhere => Ok(false),
         Place::Hot(p) if manifest::on_standby() => {
             let pin = Pin::read(rel, p);
             let lock = pin.share();
-            let found = heap_tuple(rel, &pin, logical.ip_posid)
-                .filter(|tuple| !is_stub(tuple.header()))
-                .map(|tuple| tuple.data())
-                .filter(|tuple| Tuple::of(*tuple).is_visible(rel, pin.buffer(), snapshot));
+            let mut found = heap_tuple(rel, &pin, logical.ip_posid).filter(|tuple| !is_stub(tuple.header()));
+            if let Some(tuple) = &mut found
+                && !tuple.is_visible(rel, pin.buffer(), snapshot)
+            {
+                found = None;
+            }
             store_confirmed(rel, (v, &pin), lock, found, logical, slot)
         }
         Place::Hot(p) => match heap_fetch(rel, p, logical.ip_posid, snapshot) {
-            Some((tuple, buffer)) => {
-                let pin = Pin::adopt(buffer);
+            Some((tuple, pin)) => {
                 predicate_lock_if_sealed(rel, snapshot, &pin, &pin.share());
-                slot::store_pinned(slot, tuple, logical, pin.into_buffer());
+                slot::store_pinned(slot, tuple, logical, pin);
                 Ok(true)
             }
             None => Ok(false),
@@ -240,49 +276,37 @@ pub unsafe extern "C-unwind" fn row_version(
     })
 }
 
-/// heap_fetch() at a physical TID; stubs are not rows. The buffer comes pinned.
-pub unsafe fn heap_fetch(
-    rel: &Relation,
-    p: u32,
-    offset: u16,
-    snapshot: &Snapshot,
-) -> Option<(pg_sys::HeapTupleData, pg_sys::Buffer)> {
-    let mut tuple = pg_sys::HeapTupleData::default();
-    set_tid(&mut tuple.t_self, p, offset);
-    let mut buffer = 0;
-    if !pg_sys::heap_fetch(rel.raw(), snapshot.raw(), &mut tuple, &mut buffer, false) {
-        return None;
-    }
-    let pin = Pin::adopt(buffer);
-    (!is_stub(Header::of(tuple.t_data))).then(|| (tuple, pin.into_buffer()))
+/// heap_fetch() at a physical TID; stubs are not rows.
+fn heap_fetch<'a>(rel: &Relation, p: u32, offset: u16, snapshot: &Snapshot) -> Option<(Tuple<'a>, Pin)> {
+    heap::fetch(rel, new_tid(p, offset), snapshot).filter(|(tuple, _)| !is_stub(tuple.header()))
 }
 
+/// # Safety
+/// As table_tuple_satisfies_snapshot() calls it.
 #[pg_guard]
 pub unsafe extern "C-unwind" fn satisfies_snapshot(
     rel: pg_sys::Relation,
     slot: *mut pg_sys::TupleTableSlot,
     snapshot: pg_sys::Snapshot,
 ) -> bool {
-    let rel = Relation::of(rel);
-    let snapshot = Snapshot::of(snapshot);
-    if let Some((tuple, buffer)) = slot::heap_tuple(slot) {
-        pg_sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_SHARE as i32);
-        let visible = pg_sys::HeapTupleSatisfiesVisibility(tuple, snapshot.raw(), buffer);
-        pg_sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_UNLOCK as i32);
+    // SAFETY: PostgreSQL's arguments stay until we return.
+    unsafe { is_seen(Relation::of(rel), Slot::of(slot), Snapshot::of(snapshot)) }
+}
+
+fn is_seen(rel: &Relation, slot: &Slot, snapshot: &Snapshot) -> bool {
+    if let Some(visible) = slot::with_heap_tuple(slot, |tuple, lock| tuple.satisfies(snapshot, lock.buffer())) {
         return visible;
     }
-    let v = tid_block(&(*slot).tts_tid);
+    let tid = slot.tid();
+    let v = tid_block(&tid);
     read(rel, v, snapshot, |place| match place {
         Place::Columnar(manifest, component) => {
             let component = &manifest.components[component];
-            let row = columnar::row_version(rel, component, &(*slot).tts_tid, snapshot)?;
-            Ok(row.is_some())
+            Ok(columnar::row_version(rel, component, &tid, snapshot)?.is_some())
         }
         // Materialized from a row page: look at the original.
         Place::Hot(p) => {
-            let found = heap_fetch(rel, p, (*slot).tts_tid.ip_posid, snapshot);
-            let visible = found.is_some();
-            drop(found.map(|(_, buffer)| Pin::adopt(buffer)));
+            let visible = heap_fetch(rel, p, tid.ip_posid, snapshot).is_some();
             if manifest::on_standby() {
                 confirm_page(rel, v, p)?;
             }
@@ -292,16 +316,31 @@ pub unsafe extern "C-unwind" fn satisfies_snapshot(
     })
 }
 
-/// heap_get_latest_tid(): follows the update chain from `tid` to the newest version the snapshot sees.
+/// heap_get_latest_tid().
+///
+/// # Safety
+/// As table_tuple_get_latest_tid() calls it.
 #[pg_guard]
 pub unsafe extern "C-unwind" fn latest_tid(scan: pg_sys::TableScanDesc, tid: pg_sys::ItemPointer) {
-    let rel = Relation::of((*scan).rs_rd);
-    let snapshot = Snapshot::of((*scan).rs_snapshot);
+    // SAFETY: a scan of ours, which has the relation and the snapshot; the TID stays until we return.
+    unsafe {
+        let blocks = state(scan).blocks;
+        follow_chain(
+            Relation::of((*scan).rs_rd),
+            Snapshot::of((*scan).rs_snapshot),
+            blocks,
+            &mut *tid,
+        );
+    }
+}
+
+/// Follows the update chain from `tid` to the newest version that the snapshot sees.
+fn follow_chain(rel: &Relation, snapshot: &Snapshot, blocks: u32, tid: &mut pg_sys::ItemPointerData) {
     let mut next = *tid;
     let mut prior_xmax = pg_sys::InvalidTransactionId;
     loop {
         let v = tid_block(&next);
-        if next.ip_posid == 0 || v >= state(scan).blocks.max(crate::storage::meta::logical_blocks(rel)) {
+        if next.ip_posid == 0 || v >= blocks.max(logical_blocks(rel)) {
             return;
         }
         let link = match locate(rel, v) {
@@ -346,14 +385,28 @@ pub unsafe extern "C-unwind" fn latest_tid(scan: pg_sys::TableScanDesc, tid: pg_
 /// heap_index_delete_tuples() on physical TIDs, for the entries whose rows are in row pages. Entries of columnar rows
 /// go only when the index already knows their rows are dead to everyone (invariant T6: the columnar side is asked
 /// first).
+///
+/// # Safety
+/// As table_index_delete_tuples() calls it.
 #[pg_guard]
 pub unsafe extern "C-unwind" fn index_delete_tuples(
     rel: pg_sys::Relation,
     op: *mut pg_sys::TM_IndexDeleteOp,
 ) -> pg_sys::TransactionId {
-    let rel = Relation::of(rel);
-    let all = std::slice::from_raw_parts_mut((*op).deltids, (*op).ndeltids as usize);
-    let status = std::slice::from_raw_parts((*op).status, all.len());
+    // SAFETY: PostgreSQL's arguments stay until we return; there are so many entries.
+    unsafe {
+        let entries = std::slice::from_raw_parts_mut((*op).deltids, (*op).ndeltids as usize);
+        let status = std::slice::from_raw_parts((*op).status, entries.len());
+        delete_entries(Relation::of(rel), entries, status, &mut *op)
+    }
+}
+
+fn delete_entries(
+    rel: &Relation,
+    all: &mut [pg_sys::TM_IndexDelete],
+    status: &[pg_sys::TM_IndexStatus],
+    op: &mut pg_sys::TM_IndexDeleteOp,
+) -> pg_sys::TransactionId {
     let manifest = manifest::current(rel);
     let mut logical = std::collections::HashMap::new();
     let mut hot = Vec::new();
@@ -375,20 +428,18 @@ pub unsafe extern "C-unwind" fn index_delete_tuples(
     let mut horizon = pg_sys::InvalidTransactionId;
     if !hot.is_empty() {
         all[..hot.len()].copy_from_slice(&hot);
-        (*op).ndeltids = hot.len() as i32;
-        let guard = Physical::enter();
-        horizon = pg_sys::heap_index_delete_tuples(rel.raw(), op);
-        drop(guard);
+        op.ndeltids = hot.len() as i32;
+        horizon = heap::index_delete_tuples(rel, op);
     } else {
-        (*op).ndeltids = 0;
+        op.ndeltids = 0;
     }
-    let remaining = (*op).ndeltids as usize;
+    let remaining = op.ndeltids as usize;
     for entry in all[..remaining].iter_mut() {
         entry.tid = logical[&entry.id];
     }
     if !kept.is_empty() {
         all[remaining..remaining + kept.len()].copy_from_slice(&kept);
-        (*op).ndeltids += kept.len() as i32;
+        op.ndeltids += kept.len() as i32;
         // Their rows died before the horizon; we do not know when, so a standby's snapshots older than it must go:
         // those not past the transaction before it.
         let last = before(xid::oldest_xmin(rel));

@@ -6,7 +6,7 @@ use crate::columnar::stub::{self, State};
 use crate::columnar::{Pick, Row, origin, rows_of_block};
 use crate::pg::executor::{exec_qual, per_tuple_context};
 use crate::pg::snapshot::Own;
-use crate::pg::{Pin, Relation, Snapshot, xid};
+use crate::pg::{Pin, Relation, Slot, Snapshot, Tuple, xid};
 use crate::storage::manifest::{Replaced, cancel_replaced};
 use crate::storage::rowpage::set_tid;
 use amax_lsm::Component;
@@ -35,6 +35,8 @@ enum Verdict {
 }
 
 impl<'a> IndexFeed<'a> {
+    /// # Safety
+    /// PostgreSQL's struct for the build of this index, its callback and the callback's state.
     pub unsafe fn new(
         rel: &'a Relation,
         index: &'a Relation,
@@ -42,27 +44,33 @@ impl<'a> IndexFeed<'a> {
         snapshot: &'a Snapshot,
         any_visible: bool,
     ) -> IndexFeed<'a> {
-        let estate = pg_sys::CreateExecutorState();
-        let econtext = per_tuple_context(estate);
-        let slot = pg_sys::MakeSingleTupleTableSlot(rel.desc().raw(), slot::ops());
-        (*econtext).ecxt_scantuple = slot;
-        let predicate = pg_sys::ExecPrepareQual((*info).ii_Predicate, estate);
-        // Those made from here on belong to this feed's executor state.
-        (*info).ii_ExpressionsState = std::ptr::null_mut();
-        IndexFeed {
-            rel,
-            index,
-            info,
-            snapshot,
-            any_visible,
-            estate,
-            econtext,
-            slot,
-            predicate,
+        // SAFETY: the executor state and the index's struct are this feed's; PostgreSQL's callback takes what it is given.
+        unsafe {
+            let estate = pg_sys::CreateExecutorState();
+            let econtext = per_tuple_context(estate);
+            let slot = pg_sys::MakeSingleTupleTableSlot(rel.desc().raw(), slot::ops());
+            (*econtext).ecxt_scantuple = slot;
+            let predicate = pg_sys::ExecPrepareQual((*info).ii_Predicate, estate);
+            // Those made from here on belong to this feed's executor state.
+            (*info).ii_ExpressionsState = std::ptr::null_mut();
+            IndexFeed {
+                rel,
+                index,
+                info,
+                snapshot,
+                any_visible,
+                estate,
+                econtext,
+                slot,
+                predicate,
+            }
         }
     }
 
     /// Indexes the rows of block `v`; returns how many are alive.
+    ///
+    /// # Safety
+    /// PostgreSQL's struct for the build of this index, its callback and the callback's state.
     pub unsafe fn block(
         &mut self,
         component: &Component,
@@ -70,40 +78,50 @@ impl<'a> IndexFeed<'a> {
         callback: pg_sys::IndexBuildCallback,
         state: *mut std::ffi::c_void,
     ) -> f64 {
-        let mvcc = self.snapshot.is_mvcc();
-        let any = Own::of_kind(pg_sys::SnapshotType::SNAPSHOT_ANY);
-        let snapshot = if mvcc { self.snapshot } else { &any };
-        let rows = rows_of_block(self.rel, component, v, snapshot, &Pick::All);
-        let rows = rows.unwrap_or_else(|Replaced| cancel_replaced());
-        let aliases = rows.aliases();
-        let mut tuples = 0.0;
-        for i in 0..rows.len() {
-            crate::memory::check_for_interrupts();
-            let offset = rows.offset(i);
-            let verdict = if mvcc {
-                Verdict::Index { alive: true }
-            } else {
-                self.judge(component, v, offset)
-            };
-            let Verdict::Index { alive } = verdict else {
-                continue;
-            };
-            if alive {
-                tuples += 1.0;
+        // SAFETY: the executor state and the index's struct are this feed's; PostgreSQL's callback takes what it is given.
+        unsafe {
+            let mvcc = self.snapshot.is_mvcc();
+            let any = Own::of_kind(pg_sys::SnapshotType::SNAPSHOT_ANY);
+            let snapshot = if mvcc { self.snapshot } else { &any };
+            let rows = rows_of_block(self.rel, component, v, snapshot, &Pick::All);
+            let rows = rows.unwrap_or_else(|Replaced| cancel_replaced());
+            let aliases = rows.aliases();
+            let mut tuples = 0.0;
+            for i in 0..rows.len() {
+                crate::memory::check_for_interrupts();
+                let offset = rows.offset(i);
+                let verdict = if mvcc {
+                    Verdict::Index { alive: true }
+                } else {
+                    self.judge(component, v, offset)
+                };
+                let Verdict::Index { alive } = verdict else {
+                    continue;
+                };
+                if alive {
+                    tuples += 1.0;
+                }
+                // Entries hold the root of what was the row's HOT chain, in this index as in the others.
+                let root = aliases.iter().find(|a| a.1 == offset).map_or(offset, |a| a.0);
+                self.feed(rows.row(i), v, root, alive, callback, state);
             }
-            // Entries hold the root of what was the row's HOT chain, in this index as in the others.
-            let root = aliases.iter().find(|a| a.1 == offset).map_or(offset, |a| a.0);
-            self.feed(rows.row(i), v, root, alive, callback, state);
+            self.clear();
+            tuples
         }
-        self.clear();
-        tuples
     }
 
     /// Lets go of the last row.
+    ///
+    /// # Safety
+    /// PostgreSQL's struct for the build of this index, its callback and the callback's state.
     pub unsafe fn clear(&mut self) {
-        crate::pg::executor::clear_slot(self.slot);
+        // SAFETY: the executor state and the index's struct are this feed's; PostgreSQL's callback takes what it is given.
+        unsafe {
+            crate::pg::executor::clear_slot(self.slot);
+        }
     }
-
+    /// # Safety
+    /// PostgreSQL's struct for the build of this index, its callback and the callback's state.
     unsafe fn feed(
         &mut self,
         row: Row,
@@ -113,16 +131,22 @@ impl<'a> IndexFeed<'a> {
         callback: pg_sys::IndexBuildCallback,
         state: *mut std::ffi::c_void,
     ) {
-        let mut tid = pg_sys::ItemPointerData::default();
-        set_tid(&mut tid, v, offset);
-        slot::store_columnar(self.slot, row, tid, self.rel.id());
-        self.feed_stored(tid, alive, callback, state);
+        // SAFETY: the executor state and the index's struct are this feed's; PostgreSQL's callback takes what it is given.
+        unsafe {
+            let mut tid = pg_sys::ItemPointerData::default();
+            set_tid(&mut tid, v, offset);
+            slot::store_columnar(Slot::of(self.slot), row, tid, self.rel.id());
+            self.feed_stored(tid, alive, callback, state);
+        }
     }
 
     /// Indexes a row of a row page, whose logical TID is `own`, as that at `root`.
+    ///
+    /// # Safety
+    /// PostgreSQL's struct for the build of this index, its callback and the callback's state.
     pub unsafe fn row_of_page(
         &mut self,
-        tuple: pg_sys::HeapTupleData,
+        tuple: Tuple,
         own: pg_sys::ItemPointerData,
         pin: &Pin,
         root: pg_sys::ItemPointerData,
@@ -130,10 +154,14 @@ impl<'a> IndexFeed<'a> {
         callback: pg_sys::IndexBuildCallback,
         state: *mut std::ffi::c_void,
     ) {
-        slot::store_heap(self.slot, tuple, own, pin);
-        self.feed_stored(root, alive, callback, state);
+        // SAFETY: the executor state and the index's struct are this feed's; PostgreSQL's callback takes what it is given.
+        unsafe {
+            slot::store_heap(Slot::of(self.slot), tuple, own, pin);
+            self.feed_stored(root, alive, callback, state);
+        }
     }
-
+    /// # Safety
+    /// PostgreSQL's struct for the build of this index, its callback and the callback's state.
     unsafe fn feed_stored(
         &mut self,
         mut tid: pg_sys::ItemPointerData,
@@ -141,75 +169,89 @@ impl<'a> IndexFeed<'a> {
         callback: pg_sys::IndexBuildCallback,
         state: *mut std::ffi::c_void,
     ) {
-        pg_sys::MemoryContextReset((*self.econtext).ecxt_per_tuple_memory);
-        if !self.predicate.is_null() && !exec_qual(self.predicate, self.econtext) {
-            return;
+        // SAFETY: the executor state and the index's struct are this feed's; PostgreSQL's callback takes what it is given.
+        unsafe {
+            pg_sys::MemoryContextReset((*self.econtext).ecxt_per_tuple_memory);
+            if !self.predicate.is_null() && !exec_qual(self.predicate, self.econtext) {
+                return;
+            }
+            let mut values = [pg_sys::Datum::null(); pg_sys::INDEX_MAX_KEYS as usize];
+            let mut isnull = [false; pg_sys::INDEX_MAX_KEYS as usize];
+            let (values, isnull) = (values.as_mut_ptr(), isnull.as_mut_ptr());
+            pg_sys::FormIndexDatum(self.info, self.slot, self.estate, values, isnull);
+            let callback = callback.expect("an index build has a callback");
+            pg_guard_ffi_boundary(|| callback(self.index.raw(), &mut tid, values, isnull, alive, state));
         }
-        let mut values = [pg_sys::Datum::null(); pg_sys::INDEX_MAX_KEYS as usize];
-        let mut isnull = [false; pg_sys::INDEX_MAX_KEYS as usize];
-        let (values, isnull) = (values.as_mut_ptr(), isnull.as_mut_ptr());
-        pg_sys::FormIndexDatum(self.info, self.slot, self.estate, values, isnull);
-        let callback = callback.expect("an index build has a callback");
-        pg_guard_ffi_boundary(|| callback(self.index.raw(), &mut tid, values, isnull, alive, state));
     }
 
     /// For a build under SnapshotAny, as heap's does for a tuple: waits for transactions whose outcome a uniqueness
     /// check needs.
+    ///
+    /// # Safety
+    /// PostgreSQL's struct for the build of this index, its callback and the callback's state.
     unsafe fn judge(&self, component: &Component, v: u32, offset: u16) -> Verdict {
-        use pg_sys::HTSV_Result::*;
-        if self.any_visible {
-            return Verdict::Index { alive: true };
-        }
-        let checks = (*self.info).ii_Unique || !(*self.info).ii_ExclusionOps.is_null();
-        let oldest = xid::oldest_xmin(self.rel);
-        loop {
-            match origin::vacuum_state(self.rel, &component.origin, oldest) {
-                HEAPTUPLE_DEAD => return Verdict::Skip,
-                HEAPTUPLE_INSERT_IN_PROGRESS => {
-                    let xid = pg_sys::TransactionId::from(component.origin.expect("in progress").xid);
-                    if !xid::is_current(xid) && checks {
-                        self.wait(xid, v, offset);
-                        continue;
-                    }
-                }
-                _ => {}
-            }
-            let State::At { block, offset: at } = stub::state(self.rel, v, offset) else {
-                // Marked dead rows are not among the rows fed.
+        // SAFETY: the executor state and the index's struct are this feed's; PostgreSQL's callback takes what it is given.
+        unsafe {
+            use pg_sys::HTSV_Result::*;
+            if self.any_visible {
                 return Verdict::Index { alive: true };
-            };
-            let judged = stub::with_tuple(self.rel, (v, offset), (block, at), |tuple, lock| {
-                let state = tuple.fate(oldest, lock.buffer());
-                (state, tuple.header().update_xid())
-            });
-            return match judged {
-                None | Some((HEAPTUPLE_DEAD, _)) => Verdict::Skip,
-                Some((HEAPTUPLE_RECENTLY_DEAD, _)) => Verdict::Index { alive: false },
-                Some((HEAPTUPLE_DELETE_IN_PROGRESS, xid)) => {
-                    if xid::is_current(xid) {
-                        Verdict::Index { alive: false }
-                    } else if checks {
-                        self.wait(xid, v, offset);
-                        continue;
-                    } else {
-                        Verdict::Index { alive: true }
+            }
+            let checks = (*self.info).ii_Unique || !(*self.info).ii_ExclusionOps.is_null();
+            let oldest = xid::oldest_xmin(self.rel);
+            loop {
+                match origin::vacuum_state(self.rel, &component.origin, oldest) {
+                    HEAPTUPLE_DEAD => return Verdict::Skip,
+                    HEAPTUPLE_INSERT_IN_PROGRESS => {
+                        let xid = pg_sys::TransactionId::from(component.origin.expect("in progress").xid);
+                        if !xid::is_current(xid) && checks {
+                            self.wait(xid, v, offset);
+                            continue;
+                        }
                     }
+                    _ => {}
                 }
-                Some(_) => Verdict::Index { alive: true },
-            };
+                let State::At { block, offset: at } = stub::state(self.rel, v, offset) else {
+                    // Marked dead rows are not among the rows fed.
+                    return Verdict::Index { alive: true };
+                };
+                let judged = stub::with_tuple(self.rel, (v, offset), (block, at), |tuple, lock| {
+                    let state = tuple.fate(oldest, lock.buffer());
+                    (state, tuple.header().update_xid())
+                });
+                return match judged {
+                    None | Some((HEAPTUPLE_DEAD, _)) => Verdict::Skip,
+                    Some((HEAPTUPLE_RECENTLY_DEAD, _)) => Verdict::Index { alive: false },
+                    Some((HEAPTUPLE_DELETE_IN_PROGRESS, xid)) => {
+                        if xid::is_current(xid) {
+                            Verdict::Index { alive: false }
+                        } else if checks {
+                            self.wait(xid, v, offset);
+                            continue;
+                        } else {
+                            Verdict::Index { alive: true }
+                        }
+                    }
+                    Some(_) => Verdict::Index { alive: true },
+                };
+            }
         }
     }
-
+    /// # Safety
+    /// PostgreSQL's struct for the build of this index, its callback and the callback's state.
     unsafe fn wait(&self, xid: pg_sys::TransactionId, v: u32, offset: u16) {
-        let mut tid = pg_sys::ItemPointerData::default();
-        set_tid(&mut tid, v, offset);
-        pg_sys::XactLockTableWait(xid, self.rel.raw(), &mut tid, pg_sys::XLTW_Oper::XLTW_InsertIndexUnique);
+        // SAFETY: the executor state and the index's struct are this feed's; PostgreSQL's callback takes what it is given.
+        unsafe {
+            let mut tid = pg_sys::ItemPointerData::default();
+            set_tid(&mut tid, v, offset);
+            pg_sys::XactLockTableWait(xid, self.rel.raw(), &mut tid, pg_sys::XLTW_Oper::XLTW_InsertIndexUnique);
+        }
     }
 }
 
 impl Drop for IndexFeed<'_> {
     fn drop(&mut self) {
         if !std::thread::panicking() {
+            // SAFETY: made by us.
             unsafe {
                 pg_sys::ExecDropSingleTupleTableSlot(self.slot);
                 pg_sys::FreeExecutorState(self.estate);

@@ -1,5 +1,7 @@
 //! The table access method: PostgreSQL's callbacks, a file per group. See README.md.
 
+#![deny(unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
+
 mod analyze;
 mod bitmap;
 pub mod block;
@@ -27,6 +29,7 @@ use pgrx::prelude::*;
 pub fn routine() -> &'static pg_sys::TableAmRoutine {
     &ROUTINE
         .get_or_init(|| {
+            // SAFETY: heap's callbacks, which are always there.
             let heap = unsafe { *pg_sys::GetHeapamTableAmRoutine() };
             Routine(pg_sys::TableAmRoutine {
                 type_: pg_sys::NodeTag::T_TableAmRoutine,
@@ -85,6 +88,9 @@ pub fn routine() -> &'static pg_sys::TableAmRoutine {
 }
 
 /// `CREATE ACCESS METHOD amax TYPE TABLE HANDLER amax.handler`.
+///
+/// # Safety
+/// As PostgreSQL calls it.
 #[unsafe(no_mangle)]
 #[pg_guard]
 pub unsafe extern "C-unwind" fn amax_handler(_fcinfo: pg_sys::FunctionCallInfo) -> pg_sys::Datum {

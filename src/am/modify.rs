@@ -9,20 +9,22 @@ use super::block::{Place, locate};
 use super::bulk;
 use super::slot;
 use crate::columnar::{self, stub, stub_keys};
-use crate::disguise::size::Physical;
+use crate::heap::modify::{self as heap, Insertion, UpdateIndexes};
 use crate::heap::tuple::{moved_partitions, next_version};
 use crate::maintenance;
-use crate::pg::snapshot::Own;
+use crate::pg::snapshot::{Own, check_readers_of};
 use crate::pg::{Pin, Relation, Slot, Snapshot, xid};
 use crate::storage::buffer::Change;
-use crate::storage::rowpage::{self, heap_tuple, is_stub, set_tid, tid_block};
+use crate::storage::rowpage::{self, heap_tuple, is_stub, new_tid, set_tid, tid_block};
 use crate::storage::{map, meta};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
 /// Options that heap must not see: COPY FREEZE would set visibility map bits that a flush cannot clear on a standby.
-const STRIPPED: i32 = pg_sys::TABLE_INSERT_FROZEN as i32;
+const STRIPPED: u32 = pg_sys::TABLE_INSERT_FROZEN;
 
+/// # Safety
+/// As table_tuple_insert() calls it.
 #[pg_guard]
 pub unsafe extern "C-unwind" fn insert(
     rel: pg_sys::Relation,
@@ -31,10 +33,17 @@ pub unsafe extern "C-unwind" fn insert(
     options: i32,
     bistate: *mut pg_sys::BulkInsertStateData,
 ) {
-    let rel = Relation::of(rel);
-    insert_tuple(rel, slot, cid, options, bistate, None);
+    // SAFETY: PostgreSQL's arguments stay until we return.
+    let (rel, slot, how) = unsafe { (Relation::of(rel), Slot::of(slot), Insertion::of(cid, options, bistate)) };
+    meta::ensure(rel);
+    let may_load = !how.has(pg_sys::TABLE_INSERT_NO_LOGICAL);
+    if !may_load || !bulk::insert(rel, &[slot], cid, |slot| into_row_page(rel, slot, how, None)) {
+        into_row_page(rel, slot, how, None);
+    }
 }
 
+/// # Safety
+/// As table_tuple_insert_speculative() calls it.
 #[pg_guard]
 pub unsafe extern "C-unwind" fn insert_speculative(
     rel: pg_sys::Relation,
@@ -44,80 +53,39 @@ pub unsafe extern "C-unwind" fn insert_speculative(
     bistate: *mut pg_sys::BulkInsertStateData,
     token: u32,
 ) {
-    let rel = Relation::of(rel);
-    insert_tuple(rel, slot, cid, options, bistate, Some(token));
-}
-
-unsafe fn insert_tuple(
-    rel: &Relation,
-    slot: *mut pg_sys::TupleTableSlot,
-    cid: pg_sys::CommandId,
-    options: i32,
-    bistate: *mut pg_sys::BulkInsertStateData,
-    token: Option<u32>,
-) {
+    // SAFETY: PostgreSQL's arguments stay until we return.
+    let (rel, slot, how) = unsafe { (Relation::of(rel), Slot::of(slot), Insertion::of(cid, options, bistate)) };
     meta::ensure(rel);
-    let may_load = token.is_none() && options & pg_sys::TABLE_INSERT_NO_LOGICAL as i32 == 0;
-    let into_row_page = |slot| heap_insert(rel, slot, cid, options, bistate, None);
-    if may_load && bulk::insert(rel, &[slot], cid, into_row_page) {
-        return;
-    }
-    heap_insert(rel, slot, cid, options, bistate, token);
+    into_row_page(rel, slot, how, Some(token));
 }
 
-/// Inserts a row into a row page.
-unsafe fn heap_insert(
-    rel: &Relation,
-    slot: *mut pg_sys::TupleTableSlot,
-    cid: pg_sys::CommandId,
-    mut options: i32,
-    bistate: *mut pg_sys::BulkInsertStateData,
-    token: Option<u32>,
-) {
-    with_heap_tuple(rel, slot, |tuple| {
+fn into_row_page(rel: &Relation, slot: &Slot, how: Insertion, token: Option<u32>) {
+    let mut how = how.without(STRIPPED);
+    slot.with_tuple(rel.id(), |tuple| {
         if let Some(token) = token {
             // HeapTupleHeaderSetSpeculativeToken()
             set_tid(
-                &mut (*(*tuple).t_data).t_ctid,
+                &mut tuple.header_mut().t_ctid,
                 token,
                 pg_sys::SpecTokenOffsetNumber as u16,
             );
-            options |= pg_sys::HEAP_INSERT_SPECULATIVE as i32;
+            how = how.with(pg_sys::HEAP_INSERT_SPECULATIVE);
         }
-        let guard = Physical::enter();
-        pg_sys::heap_insert(rel.raw(), tuple, cid, options & !STRIPPED, bistate);
-        drop(guard);
+        heap::insert(rel, tuple, how);
         maintenance::fault("insert_placed");
-        (*slot).tts_tid = logical_tid(rel, &(*tuple).t_self);
+        slot.set_tid(logical_tid(rel, tuple.tid()));
         // The slot may own this tuple.
-        (*tuple).t_self = (*slot).tts_tid;
+        tuple.set_tid(slot.tid());
     });
 }
 
-/// The slot's heap tuple for the duration of `f`.
-unsafe fn with_heap_tuple<R>(
-    rel: &Relation,
-    slot: *mut pg_sys::TupleTableSlot,
-    f: impl FnOnce(pg_sys::HeapTuple) -> R,
-) -> R {
-    let mut should_free = true;
-    let tuple = pg_sys::ExecFetchSlotHeapTuple(slot, true, &mut should_free);
-    (*slot).tts_tableOid = rel.id();
-    (*tuple).t_tableOid = rel.id();
-    let result = f(tuple);
-    if should_free {
-        pg_sys::pfree(tuple as _);
-    }
-    result
-}
-
 /// The logical TID of a row just put at a physical one.
-pub unsafe fn logical_tid(rel: &Relation, physical: &pg_sys::ItemPointerData) -> pg_sys::ItemPointerData {
-    let mut tid = *physical;
-    set_tid(&mut tid, map::adopt(rel, tid_block(physical)), physical.ip_posid);
-    tid
+fn logical_tid(rel: &Relation, physical: &pg_sys::ItemPointerData) -> pg_sys::ItemPointerData {
+    new_tid(map::adopt(rel, tid_block(physical)), physical.ip_posid)
 }
 
+/// # Safety
+/// As table_tuple_complete_speculative() calls it.
 #[pg_guard]
 pub unsafe extern "C-unwind" fn complete_speculative(
     rel: pg_sys::Relation,
@@ -125,22 +93,23 @@ pub unsafe extern "C-unwind" fn complete_speculative(
     _token: u32,
     succeeded: bool,
 ) {
-    let rel = Relation::of(rel);
-    let tid = (*slot).tts_tid;
+    // SAFETY: PostgreSQL's arguments stay until we return.
+    let (rel, slot) = unsafe { (Relation::of(rel), Slot::of(slot)) };
+    let tid = slot.tid();
     // Our own speculative row is not settled: its page cannot have been flushed.
     let Some(p) = map::physical(rel, tid_block(&tid)) else {
         pgrx::error!("speculatively inserted row vanished from relation \"{}\"", rel.name());
     };
-    let mut physical = tid;
-    set_tid(&mut physical, p, tid.ip_posid);
-    let _guard = Physical::enter();
+    let physical = new_tid(p, tid.ip_posid);
     if succeeded {
-        pg_sys::heap_finish_speculative(rel.raw(), &mut physical);
+        heap::finish_speculative(rel, physical);
     } else {
-        pg_sys::heap_abort_speculative(rel.raw(), &mut physical);
+        heap::abort_speculative(rel, physical);
     }
 }
 
+/// # Safety
+/// As table_multi_insert() calls it.
 #[pg_guard]
 pub unsafe extern "C-unwind" fn multi_insert(
     rel: pg_sys::Relation,
@@ -150,31 +119,32 @@ pub unsafe extern "C-unwind" fn multi_insert(
     options: i32,
     bistate: *mut pg_sys::BulkInsertStateData,
 ) {
-    let rel = Relation::of(rel);
+    // SAFETY: PostgreSQL's arguments stay until we return; a handle is a pointer to the slot.
+    let (rel, slots, how) = unsafe {
+        let slots = std::slice::from_raw_parts(slots.cast::<&Slot>(), nslots as usize);
+        (Relation::of(rel), slots, Insertion::of(cid, options, bistate))
+    };
     meta::ensure(rel);
-    let rows = std::slice::from_raw_parts(slots, nslots as usize);
-    let into_row_page = |slot| heap_insert(rel, slot, cid, options, bistate, None);
-    if bulk::insert(rel, rows, cid, into_row_page) {
+    if bulk::insert(rel, slots, cid, |slot| into_row_page(rel, slot, how, None)) {
         return;
     }
-    let guard = Physical::enter();
-    pg_sys::heap_multi_insert(rel.raw(), slots, nslots, cid, options & !STRIPPED, bistate);
-    drop(guard);
+    heap::multi_insert(rel, slots, how.without(STRIPPED));
     let mut last = (pg_sys::InvalidBlockNumber, 0);
-    for &slot in rows {
-        let p = tid_block(&(*slot).tts_tid);
+    for slot in slots {
+        let p = tid_block(&slot.tid());
         if p != last.0 {
             last = (p, map::adopt(rel, p));
         }
-        let offset = (*slot).tts_tid.ip_posid;
-        set_tid(&mut (*slot).tts_tid, last.1, offset);
+        slot.set_tid(new_tid(last.1, slot.tid().ip_posid));
     }
 }
 
+/// # Safety
+/// As table_finish_bulk_insert() calls it.
 #[pg_guard]
 pub unsafe extern "C-unwind" fn finish_bulk_insert(rel: pg_sys::Relation, _options: i32) {
-    let rel = Relation::of(rel);
-    bulk::finish(rel);
+    // SAFETY: an open relation.
+    bulk::finish(unsafe { Relation::of(rel) });
 }
 
 /// Where a row can be changed by heap's functions.
@@ -200,12 +170,7 @@ enum Purpose {
     Change,
 }
 
-unsafe fn target(
-    rel: &Relation,
-    tid: &pg_sys::ItemPointerData,
-    cid: u32,
-    purpose: Purpose,
-) -> Result<Target, NoTarget> {
+fn target(rel: &Relation, tid: &pg_sys::ItemPointerData, cid: u32, purpose: Purpose) -> Result<Target, NoTarget> {
     if !bulk::idle() {
         bulk::publish_for(rel, None);
     }
@@ -241,8 +206,7 @@ unsafe fn target(
         if !still {
             continue;
         }
-        let mut physical = pg_sys::ItemPointerData::default();
-        set_tid(&mut physical, p, offset);
+        let physical = new_tid(p, offset);
         if stub
             && purpose == Purpose::Change
             && rel.is_logically_logged()
@@ -256,14 +220,10 @@ unsafe fn target(
 }
 
 impl NoTarget {
-    unsafe fn report(
-        self,
-        tid: &pg_sys::ItemPointerData,
-        tmfd: *mut pg_sys::TM_FailureData,
-    ) -> pg_sys::TM_Result::Type {
-        (*tmfd).ctid = *tid;
-        (*tmfd).xmax = pg_sys::InvalidTransactionId;
-        (*tmfd).cmax = pg_sys::InvalidCommandId;
+    fn report(self, tid: &pg_sys::ItemPointerData, failure: &mut pg_sys::TM_FailureData) -> pg_sys::TM_Result::Type {
+        failure.ctid = *tid;
+        failure.xmax = pg_sys::InvalidTransactionId;
+        failure.cmax = pg_sys::InvalidCommandId;
         match self {
             NoTarget::Gone => pg_sys::TM_Result::TM_Deleted,
             NoTarget::Invisible => pg_sys::TM_Result::TM_Invisible,
@@ -272,47 +232,40 @@ impl NoTarget {
 }
 
 /// Rewrites the successor's TID that heap reported: where the next version is, or the row itself.
-unsafe fn fix_failure(
+fn fix_failure(
     rel: &Relation,
     tid: &pg_sys::ItemPointerData,
     physical: &pg_sys::ItemPointerData,
-    tmfd: *mut pg_sys::TM_FailureData,
+    failure: &mut pg_sys::TM_FailureData,
 ) {
-    let next = (*tmfd).ctid;
+    let next = failure.ctid;
     if next.ip_posid == physical.ip_posid && tid_block(&next) == tid_block(physical) {
-        (*tmfd).ctid = *tid;
+        failure.ctid = *tid;
     } else if !moved_partitions(&next) && next.ip_posid != 0 {
         // The successor is not settled while anyone can ask for it, so its page still has its logical block.
         if let Some(v) = map::logical(rel, tid_block(&next)) {
-            set_tid(&mut (*tmfd).ctid, v, next.ip_posid);
+            failure.ctid = new_tid(v, next.ip_posid);
         }
     }
 }
 
-/// SSI for columnar rows: readers lock logical TIDs (see `columnar::fetch`), which heap's code knows nothing of. Called
-/// after the change, so that a reader who saw the row before it has its lock by now.
-unsafe fn check_readers(rel: &Relation, tid: &pg_sys::ItemPointerData) {
-    let mut tid = *tid;
-    pg_sys::CheckForSerializableConflictIn(rel.raw(), &mut tid, tid_block(&tid));
-}
-
 /// Whether a referential action's crosscheck snapshot sees the columnar row. Its stub is frozen, so heap cannot tell.
-unsafe fn passes_crosscheck(rel: &Relation, tid: &pg_sys::ItemPointerData, crosscheck: pg_sys::Snapshot) -> bool {
-    if crosscheck.is_null() {
-        return true;
-    }
-    let crosscheck = Snapshot::of(crosscheck);
-    match locate(rel, tid_block(tid)) {
-        Place::Columnar(manifest, at) => columnar::origin::visible(rel, &manifest.components[at].origin, crosscheck),
+fn passes_crosscheck(rel: &Relation, tid: &pg_sys::ItemPointerData, crosscheck: Option<&Snapshot>) -> bool {
+    match (crosscheck, locate(rel, tid_block(tid))) {
+        (Some(crosscheck), Place::Columnar(manifest, at)) => {
+            columnar::origin::visible(rel, &manifest.components[at].origin, crosscheck)
+        }
         _ => true,
     }
 }
 
-unsafe fn report_updated(tid: &pg_sys::ItemPointerData, tmfd: *mut pg_sys::TM_FailureData) -> pg_sys::TM_Result::Type {
-    NoTarget::Gone.report(tid, tmfd);
+fn report_updated(tid: &pg_sys::ItemPointerData, failure: &mut pg_sys::TM_FailureData) -> pg_sys::TM_Result::Type {
+    NoTarget::Gone.report(tid, failure);
     pg_sys::TM_Result::TM_Updated
 }
 
+/// # Safety
+/// As table_tuple_delete() calls it.
 #[pg_guard]
 pub unsafe extern "C-unwind" fn delete(
     rel: pg_sys::Relation,
@@ -324,31 +277,24 @@ pub unsafe extern "C-unwind" fn delete(
     tmfd: *mut pg_sys::TM_FailureData,
     changing_partition: bool,
 ) -> pg_sys::TM_Result::Type {
-    let rel = Relation::of(rel);
-    let logical = *tid;
-    let mut target = match target(rel, &logical, cid, Purpose::Change) {
+    // SAFETY: PostgreSQL's arguments stay until we return; there may be no crosscheck.
+    let (rel, tid, crosscheck, failure) =
+        unsafe { (Relation::of(rel), *tid, Snapshot::of_any(crosscheck), &mut *tmfd) };
+    let how = heap::Change { cid, crosscheck, wait };
+    let target = match target(rel, &tid, cid, Purpose::Change) {
         Ok(target) => target,
-        Err(none) => return none.report(&logical, tmfd),
+        Err(none) => return none.report(&tid, failure),
     };
-    if target.stub && !passes_crosscheck(rel, &logical, crosscheck) {
-        return report_updated(&logical, tmfd);
+    if target.stub && !passes_crosscheck(rel, &tid, crosscheck) {
+        return report_updated(&tid, failure);
     }
-    let guard = Physical::enter();
-    let result = pg_sys::heap_delete(
-        rel.raw(),
-        &mut target.physical,
-        cid,
-        crosscheck,
-        wait,
-        tmfd,
-        changing_partition,
-    );
-    drop(guard);
-    if target.stub && result == pg_sys::TM_Result::TM_Ok {
-        check_readers(rel, &logical);
-    }
+    let result = heap::delete(rel, target.physical, how, failure, changing_partition);
     if result != pg_sys::TM_Result::TM_Ok {
-        fix_failure(rel, &logical, &target.physical, tmfd);
+        fix_failure(rel, &tid, &target.physical, failure);
+    } else if target.stub {
+        // Readers lock logical TIDs (see `columnar::fetch`), which heap's code knows nothing of. After the change, so
+        // that a reader who saw the row before it has its lock by now.
+        check_readers_of(rel, tid);
     }
     result
 }
@@ -361,11 +307,8 @@ fn row_of(rel: &Relation, tid: &pg_sys::ItemPointerData) -> columnar::Row {
     }
 }
 
-#[cfg(feature = "pg15")]
-type UpdateIndexes = bool;
-#[cfg(not(feature = "pg15"))]
-type UpdateIndexes = pg_sys::TU_UpdateIndexes::Type;
-
+/// # Safety
+/// As table_tuple_update() calls it.
 #[pg_guard]
 pub unsafe extern "C-unwind" fn update(
     rel: pg_sys::Relation,
@@ -379,83 +322,85 @@ pub unsafe extern "C-unwind" fn update(
     lockmode: *mut pg_sys::LockTupleMode::Type,
     update_indexes: *mut UpdateIndexes,
 ) -> pg_sys::TM_Result::Type {
-    let rel = Relation::of(rel);
-    let logical = *otid;
-    set_update_indexes(update_indexes, false);
-    let mut target = match target(rel, &logical, cid, Purpose::Change) {
+    // SAFETY: PostgreSQL's arguments stay until we return; there may be no crosscheck.
+    unsafe {
+        let crosscheck = Snapshot::of_any(crosscheck);
+        let how = heap::Change { cid, crosscheck, wait };
+        let (slot, failure) = (Slot::of(slot), &mut *tmfd);
+        update_row(
+            Relation::of(rel),
+            *otid,
+            slot,
+            how,
+            failure,
+            &mut *lockmode,
+            &mut *update_indexes,
+        )
+    }
+}
+
+fn update_row(
+    rel: &Relation,
+    logical: pg_sys::ItemPointerData,
+    slot: &Slot,
+    how: heap::Change,
+    failure: &mut pg_sys::TM_FailureData,
+    lockmode: &mut pg_sys::LockTupleMode::Type,
+    indexes: &mut UpdateIndexes,
+) -> pg_sys::TM_Result::Type {
+    set_update_indexes(indexes, false);
+    let target = match target(rel, &logical, how.cid, Purpose::Change) {
         Ok(target) => target,
         Err(none) => {
             *lockmode = pg_sys::LockTupleMode::LockTupleExclusive;
-            return none.report(&logical, tmfd);
+            return none.report(&logical, failure);
         }
     };
-    if target.stub && !passes_crosscheck(rel, &logical, crosscheck) {
+    if target.stub && !passes_crosscheck(rel, &logical, how.crosscheck) {
         *lockmode = pg_sys::LockTupleMode::LockTupleExclusive;
-        return report_updated(&logical, tmfd);
+        return report_updated(&logical, failure);
     }
     let row = || row_of(rel, &logical);
     let keys = target
         .stub
-        .then(|| stub_keys::pose(rel, &logical, &target.physical, Slot::of(slot), row))
+        .then(|| stub_keys::pose(rel, &logical, &target.physical, slot, row))
         .flatten();
-    with_heap_tuple(rel, slot, |tuple| {
-        let guard = Physical::enter();
-        #[cfg(feature = "pg15")]
-        let result = pg_sys::heap_update(
-            rel.raw(),
-            &mut target.physical,
-            tuple,
-            cid,
-            crosscheck,
-            wait,
-            tmfd,
-            lockmode,
-        );
-        #[cfg(not(feature = "pg15"))]
-        let result = pg_sys::heap_update(
-            rel.raw(),
-            &mut target.physical,
-            tuple,
-            cid,
-            crosscheck,
-            wait,
-            tmfd,
-            lockmode,
-            update_indexes,
-        );
-        drop((guard, keys));
+    slot.with_tuple(rel.id(), |tuple| {
+        let result = heap::update(rel, target.physical, tuple, how, failure, lockmode, indexes);
+        drop(keys);
         if result != pg_sys::TM_Result::TM_Ok {
-            fix_failure(rel, &logical, &target.physical, tmfd);
+            fix_failure(rel, &logical, &target.physical, failure);
             return result;
         }
         if target.stub {
-            check_readers(rel, &logical);
+            // As for a deletion.
+            check_readers_of(rel, logical);
         }
-        let physical = (*tuple).t_self;
-        let heap_only = (*(*tuple).t_data).t_infomask2 & pg_sys::HEAP_ONLY_TUPLE as u16 != 0;
+        let physical = *tuple.tid();
+        let heap_only = tuple.header().infomask2() & pg_sys::HEAP_ONLY_TUPLE as u16 != 0;
         maintenance::fault("update_placed");
         if target.stub && heap_only {
             unchain(rel, &target.pin, target.physical.ip_posid, physical.ip_posid);
         }
         #[cfg(feature = "pg15")]
-        set_update_indexes(update_indexes, target.stub || !heap_only);
+        set_update_indexes(indexes, target.stub || !heap_only);
         #[cfg(not(feature = "pg15"))]
         if target.stub {
-            set_update_indexes(update_indexes, true);
+            set_update_indexes(indexes, true);
         }
-        (*slot).tts_tid = logical_tid(rel, &physical);
-        (*tuple).t_self = (*slot).tts_tid;
+        slot.set_tid(logical_tid(rel, &physical));
+        tuple.set_tid(slot.tid());
         result
     })
 }
 
 #[cfg(feature = "pg15")]
-unsafe fn set_update_indexes(to: *mut UpdateIndexes, all: bool) {
+fn set_update_indexes(to: &mut UpdateIndexes, all: bool) {
     *to = all;
 }
 
 #[cfg(not(feature = "pg15"))]
-unsafe fn set_update_indexes(to: *mut UpdateIndexes, all: bool) {
+fn set_update_indexes(to: &mut UpdateIndexes, all: bool) {
     use pg_sys::TU_UpdateIndexes::*;
     *to = if all { TU_All } else { TU_None };
 }
@@ -463,17 +408,19 @@ unsafe fn set_update_indexes(to: *mut UpdateIndexes, all: bool) {
 /// heap_update() on a stub made a heap-only tuple: index entries lead to the columnar row, not to the stub, so the new
 /// version must have entries of its own. Takes the HOT marks off both tuples, before our transaction can be seen to
 /// have committed.
-unsafe fn unchain(rel: &Relation, pin: &Pin, stub: u16, version: u16) {
+fn unchain(rel: &Relation, pin: &Pin, stub: u16, version: u16) {
     let mut change = Change::begin(rel);
     let handle = change.locked(Pin::read(rel, pin.block()).lock());
     let image = change.whole(handle);
     for (offset, mark) in [(stub, pg_sys::HEAP_HOT_UPDATED), (version, pg_sys::HEAP_ONLY_TUPLE)] {
-        let tuple = rowpage::heap_tuple_of(rel, *image, pin.block(), offset).expect("the tuples of our own update");
-        (*tuple.header().raw()).t_infomask2 &= !(mark as u16);
+        let tuple = rowpage::heap_tuple_of(rel, *image, pin.block(), offset);
+        tuple.expect("the tuples of our own update").header_mut().t_infomask2 &= !(mark as u16);
     }
     change.commit();
 }
 
+/// # Safety
+/// As table_tuple_lock() calls it.
 #[pg_guard]
 pub unsafe extern "C-unwind" fn lock(
     rel: pg_sys::Relation,
@@ -486,48 +433,48 @@ pub unsafe extern "C-unwind" fn lock(
     flags: u8,
     tmfd: *mut pg_sys::TM_FailureData,
 ) -> pg_sys::TM_Result::Type {
-    let rel = Relation::of(rel);
-    use pg_sys::TM_Result::*;
     let follow_updates = u32::from(flags) & pg_sys::TUPLE_LOCK_FLAG_LOCK_UPDATE_IN_PROGRESS != 0;
     let find_last = u32::from(flags) & pg_sys::TUPLE_LOCK_FLAG_FIND_LAST_VERSION != 0;
-    (*tmfd).traversed = false;
+    let how = heap::Locking {
+        cid,
+        mode,
+        policy: wait_policy,
+        follow_updates,
+    };
+    // SAFETY: PostgreSQL's arguments stay until we return.
+    unsafe { lock_row(Relation::of(rel), &mut *tid, Slot::of(slot), how, find_last, &mut *tmfd) }
+}
+
+fn lock_row(
+    rel: &Relation,
+    tid: &mut pg_sys::ItemPointerData,
+    slot: &Slot,
+    how: heap::Locking,
+    find_last: bool,
+    failure: &mut pg_sys::TM_FailureData,
+) -> pg_sys::TM_Result::Type {
+    use pg_sys::TM_Result::*;
+    failure.traversed = false;
     loop {
         let logical = *tid;
-        let target = match target(rel, &logical, cid, Purpose::Lock) {
+        let target = match target(rel, &logical, how.cid, Purpose::Lock) {
             Ok(target) => target,
-            Err(none) => return none.report(&logical, tmfd),
+            Err(none) => return none.report(&logical, failure),
         };
-        let mut tuple = pg_sys::HeapTupleData {
-            t_self: target.physical,
-            ..Default::default()
-        };
-        let mut buffer = 0;
-        let guard = Physical::enter();
-        let result = pg_sys::heap_lock_tuple(
-            rel.raw(),
-            &mut tuple,
-            cid,
-            mode,
-            wait_policy,
-            follow_updates,
-            &mut buffer,
-            tmfd,
-        );
-        drop(guard);
-        let pin = Pin::adopt(buffer);
+        let (result, tuple, pin) = heap::lock(rel, target.physical, how, failure);
         // heap_lock_tuple() says nothing more of an invisible tuple.
         if result != TM_Ok && result != TM_Invisible {
-            fix_failure(rel, &logical, &target.physical, tmfd);
+            fix_failure(rel, &logical, &target.physical, failure);
         }
         if result == TM_Updated && find_last {
-            let own = (*tmfd).ctid.ip_posid == logical.ip_posid && tid_block(&(*tmfd).ctid) == tid_block(&logical);
+            let next = failure.ctid;
             drop((pin, target));
-            if own {
+            if next.ip_posid == logical.ip_posid && tid_block(&next) == tid_block(&logical) {
                 return TM_Deleted;
             }
-            (*tmfd).traversed = true;
-            *tid = (*tmfd).ctid;
-            match last_version(rel, &mut *tid, (*tmfd).xmax, cid, wait_policy, tmfd) {
+            failure.traversed = true;
+            *tid = next;
+            match last_version(rel, tid, failure.xmax, how, failure) {
                 None => continue,
                 Some(result) => return result,
             }
@@ -535,8 +482,7 @@ pub unsafe extern "C-unwind" fn lock(
         if target.stub {
             slot::store_columnar(slot, row_of(rel, &logical), logical, rel.id());
         } else {
-            tuple.t_tableOid = rel.id();
-            slot::store_pinned(slot, tuple, logical, pin.into_buffer());
+            slot::store_pinned(slot, tuple, logical, pin);
         }
         return result;
     }
@@ -544,13 +490,12 @@ pub unsafe extern "C-unwind" fn lock(
 
 /// The chain walk of heapam_tuple_lock(): from `tid`, made by `xmin`, to a version that can be locked (None; `tid` is
 /// it) or to the result that ends the attempt.
-unsafe fn last_version(
+fn last_version(
     rel: &Relation,
     tid: &mut pg_sys::ItemPointerData,
     mut xmin: pg_sys::TransactionId,
-    cid: pg_sys::CommandId,
-    wait_policy: pg_sys::LockWaitPolicy::Type,
-    tmfd: *mut pg_sys::TM_FailureData,
+    how: heap::Locking,
+    failure: &mut pg_sys::TM_FailureData,
 ) -> Option<pg_sys::TM_Result::Type> {
     use pg_sys::TM_Result::*;
     loop {
@@ -566,49 +511,48 @@ unsafe fn last_version(
         let Place::Hot(p) = locate(rel, tid_block(tid)) else {
             return Some(TM_Deleted);
         };
-        let own = Own::of_kind(pg_sys::SnapshotType::SNAPSHOT_DIRTY);
+        let dirty = Own::of_kind(pg_sys::SnapshotType::SNAPSHOT_DIRTY);
         let pin = rowpage::read(rel, p);
         let found = {
             let _lock = pin.share();
             heap_tuple(rel, &pin, tid.ip_posid).map(|mut tuple| {
-                let visible = tuple.is_visible(rel, pin.buffer(), &own);
+                let visible = tuple.is_visible(rel, pin.buffer(), &dirty);
                 (tuple, visible)
             })
         };
         let Some((tuple, visible)) = found else {
             return Some(TM_Deleted);
         };
-        let dirty = &*own.raw();
         if is_stub(tuple.header()) || tuple.header().xmin() != xmin {
             return Some(TM_Deleted);
         }
         if visible {
-            if dirty.xmin != pg_sys::InvalidTransactionId {
+            let (inserting, deleting) = dirty.under_way();
+            if inserting != pg_sys::InvalidTransactionId {
                 ereport!(
                     ERROR,
                     PgSqlErrorCode::ERRCODE_DATA_CORRUPTED,
                     format!(
                         "t_xmin {} is uncommitted in tuple ({},{}) to be updated in table \"{}\"",
-                        dirty.xmin,
+                        inserting,
                         tid_block(tid),
                         tid.ip_posid,
                         rel.name()
                     )
                 );
             }
-            if dirty.xmax != pg_sys::InvalidTransactionId {
-                let xmax = dirty.xmax;
+            if deleting != pg_sys::InvalidTransactionId {
                 drop(pin);
-                if let Some(result) = wait_for(rel, xmax, tid, wait_policy) {
+                if let Some(result) = wait_for(rel, deleting, tid, how.policy) {
                     return Some(result);
                 }
                 continue;
             }
             if xid::is_current(xmin) {
-                let cmin = pg_sys::HeapTupleHeaderGetCmin(tuple.header().raw());
-                if cmin >= cid {
-                    (*tmfd).xmax = xmin;
-                    (*tmfd).cmax = cmin;
+                let cmin = tuple.header().cmin();
+                if cmin >= how.cid {
+                    failure.xmax = xmin;
+                    failure.cmax = cmin;
                     return Some(TM_SelfModified);
                 }
             }
@@ -626,22 +570,18 @@ unsafe fn last_version(
 }
 
 /// Waits for a transaction as the lock's wait policy says; Some when the policy is not to.
-unsafe fn wait_for(
+fn wait_for(
     rel: &Relation,
     xid: pg_sys::TransactionId,
-    tid: &mut pg_sys::ItemPointerData,
+    tid: &pg_sys::ItemPointerData,
     policy: pg_sys::LockWaitPolicy::Type,
 ) -> Option<pg_sys::TM_Result::Type> {
     use pg_sys::LockWaitPolicy::*;
     if policy == LockWaitBlock {
-        pg_sys::XactLockTableWait(xid, rel.raw(), tid, pg_sys::XLTW_Oper::XLTW_FetchUpdated);
+        xid::wait(rel, xid, *tid, pg_sys::XLTW_Oper::XLTW_FetchUpdated);
         return None;
     }
-    #[cfg(not(feature = "pg18"))]
-    let ended = pg_sys::ConditionalXactLockTableWait(xid);
-    #[cfg(feature = "pg18")]
-    let ended = pg_sys::ConditionalXactLockTableWait(xid, policy == LockWaitError && pg_sys::log_lock_failures);
-    if ended {
+    if xid::has_ended(xid, policy == LockWaitError) {
         return None;
     }
     if policy == LockWaitError {

@@ -14,13 +14,15 @@
 use super::spool::Spool;
 use crate::columnar::Width;
 use crate::columnar::write::ComponentWriter;
-use crate::disguise::size::Physical;
 use crate::fault::fault;
 use crate::guc;
+use crate::heap::rewrite as heap;
 use crate::heap::settled::is_settled;
 use crate::options::Options;
 use crate::pg::horizon::conflict_older;
-use crate::pg::{Relation, Tuple, Values, tupdesc::attribute};
+use crate::pg::memory::Context;
+use crate::pg::values::Row;
+use crate::pg::{Relation, Tuple, Values};
 use crate::storage::{manifest, map, meta};
 use amax_lsm::tid::key;
 use amax_lsm::xids::{FROZEN, is_normal, precedes};
@@ -49,8 +51,8 @@ pub struct Rewrite<'a> {
     others: Spool,
     replaced: Spool,
     width: Width,
-    values: Vec<pg_sys::Datum>,
-    isnull: Vec<bool>,
+    /// A row being looked at.
+    row: Row,
 }
 
 struct Component {
@@ -62,8 +64,7 @@ struct Component {
 
 impl<'a> Rewrite<'a> {
     /// Of the rows of `old`, to `new`, which is empty. In the current memory context.
-    pub unsafe fn new(old: &'a Relation, new: &'a Relation, cutoffs: Cutoffs) -> Rewrite<'a> {
-        let natts = old.desc().natts();
+    pub fn new(old: &'a Relation, new: &'a Relation, cutoffs: Cutoffs) -> Rewrite<'a> {
         Rewrite {
             old,
             new,
@@ -71,34 +72,31 @@ impl<'a> Rewrite<'a> {
             frozen: false,
             settled: 0,
             component: None,
-            others: Spool::new(pg_sys::CurrentMemoryContext),
-            replaced: Spool::new(pg_sys::CurrentMemoryContext),
+            others: Spool::new(),
+            replaced: Spool::new(),
             width: Width::of_whole_stubs(old).unwrap_or_else(|| Width::of(new)),
-            values: vec![pg_sys::Datum::null(); natts],
-            isnull: vec![true; natts],
+            row: Row::new(old.desc().natts()),
         }
     }
 
     /// Takes a version that is not dead, as VACUUM's rules found it. Its TID is the one that update chains link.
-    pub unsafe fn add(&mut self, tuple: &mut Tuple) {
+    pub fn add(&mut self, tuple: &mut Tuple) {
         if !is_settled(tuple.header(), self.cutoffs.oldest_xmin) {
             let not_replaced = pg_sys::HEAP_XMAX_INVALID | pg_sys::HEAP_XMAX_LOCK_ONLY;
             return match u32::from(tuple.header().infomask()) & not_replaced {
-                0 => self.replaced.put(&*tuple.raw()),
-                _ => self.others.put(&*tuple.raw()),
+                0 => self.replaced.put(tuple),
+                _ => self.others.put(tuple),
             };
         }
-        self.deform(&mut *tuple.raw());
-        if self.width.is_for_heap(self.row()) {
-            return self.others.put(&*tuple.raw());
+        if self.width.is_for_heap(deform(&mut self.row, self.old, tuple)) {
+            return self.others.put(tuple);
         }
         if self.component.is_none() {
             if self.settled < guc::bulk_threshold() {
                 self.settled += 1;
-                return self.others.put(&*tuple.raw());
+                return self.others.put(tuple);
             }
             self.begin_component();
-            self.deform(&mut *tuple.raw());
         }
         let component = self.component.as_mut().expect("begun above");
         if component.writer.ends_block(component.offset) {
@@ -107,7 +105,6 @@ impl<'a> Rewrite<'a> {
         }
         component.offset += 1;
         let key = key(component.v, component.offset);
-        let values = Values::of(self.values.as_ptr(), self.isnull.as_ptr(), self.values.len());
         let xid = match tuple.header().xmin().into_inner() {
             xid if precedes(xid, self.cutoffs.xid.into_inner()) => {
                 self.frozen |= is_normal(xid);
@@ -115,15 +112,12 @@ impl<'a> Rewrite<'a> {
             }
             xid => xid,
         };
+        let values = deform(&mut self.row, self.old, tuple);
         component.writer.push(self.new, key, xid, values);
     }
 
-    unsafe fn row(&self) -> Values<'_> {
-        Values::of(self.values.as_ptr(), self.isnull.as_ptr(), self.values.len())
-    }
-
     /// The settled rows held back so far are its first.
-    unsafe fn begin_component(&mut self) {
+    fn begin_component(&mut self) {
         meta::ensure(self.new);
         let options = Options::of(self.new);
         self.component = Some(Component {
@@ -131,20 +125,10 @@ impl<'a> Rewrite<'a> {
             v: 0,
             offset: 0,
         });
-        self.others.take().drain(|tuple| self.add(&mut Tuple::of(*tuple)));
+        self.others.take().drain(|tuple| self.add(tuple));
     }
 
-    /// The tuple's attributes, without the values of dropped columns.
-    unsafe fn deform(&mut self, tuple: &mut pg_sys::HeapTupleData) {
-        let desc = self.old.desc().raw();
-        let (values, isnull) = (self.values.as_mut_ptr(), self.isnull.as_mut_ptr());
-        pg_sys::heap_deform_tuple(tuple, desc, values, isnull);
-        for (at, null) in self.isnull.iter_mut().enumerate() {
-            *null |= (*attribute(desc, at)).attisdropped;
-        }
-    }
-
-    pub unsafe fn finish(mut self) {
+    pub fn finish(mut self) {
         if let Some(component) = self.component.take() {
             self.publish(component);
         }
@@ -154,7 +138,7 @@ impl<'a> Rewrite<'a> {
         }
     }
 
-    unsafe fn publish(&self, component: Component) {
+    fn publish(&self, component: Component) {
         let Component { mut writer, v, .. } = component;
         let first = meta::reserve(self.new, v + 1);
         assert_eq!(first, 0, "the new file had rows");
@@ -173,31 +157,45 @@ impl<'a> Rewrite<'a> {
         fault("rewrite_published");
     }
 
-    unsafe fn write_row_pages(&mut self, others: [Spool; 2]) {
+    fn write_row_pages(&mut self, others: [Spool; 2]) {
         meta::ensure(self.new);
         let first = self.new.physical_blocks();
         let (old, new, cutoffs) = (self.old, self.new, self.cutoffs);
-        let in_heap = Physical::enter();
-        let state = pg_sys::begin_heap_rewrite(old.raw(), new.raw(), cutoffs.oldest_xmin, cutoffs.xid, cutoffs.multi);
-        drop(in_heap);
-        let mut row = pgrx::PgMemoryContexts::new("amax rewritten row");
-        let mut write = |tuple: &mut pg_sys::HeapTupleData| {
-            let context = pg_sys::MemoryContextSwitchTo(row.value());
-            self.deform(tuple);
-            let (values, isnull) = (self.values.as_mut_ptr(), self.isnull.as_mut_ptr());
-            let copy = pg_sys::heap_form_tuple(new.desc().raw(), values, isnull);
-            pg_sys::rewrite_heap_tuple(state, tuple, copy);
-            pg_sys::MemoryContextSwitchTo(context);
-            row.reset();
+        let Cutoffs {
+            oldest_xmin,
+            xid,
+            multi,
+        } = cutoffs;
+        let module = heap::Rewrite::begin(old, new, oldest_xmin, xid, multi);
+        let mut context = Context::new("amax rewritten row");
+        let row = &mut self.row;
+        let mut write = |tuple: &mut Tuple| {
+            context.within(|| {
+                deform(row, old, tuple);
+                // SAFETY: the row's attributes.
+                let mut copy = unsafe { row.form(new.desc(), new.id()) };
+                module.add(tuple, &mut copy);
+            });
+            context.reset();
         };
         for spool in others {
             spool.drain(&mut write);
         }
-        pg_sys::end_heap_rewrite(state);
+        module.end();
         fault("rewrite_kept");
         // The pages lie in a row, and the map pages that this adds come behind them.
         for p in first..new.physical_blocks() {
             map::adopt(new, p);
         }
     }
+}
+
+/// The tuple's attributes, without the values of dropped columns.
+fn deform<'a>(row: &'a mut Row, rel: &Relation, tuple: &'a mut Tuple) -> Values<'a> {
+    let dropped = rel.desc().attributes().map(|att| att.attisdropped);
+    row.deform(tuple, rel.desc());
+    for at in dropped.enumerate().filter(|(_, dropped)| *dropped).map(|(at, _)| at) {
+        row.set(at, (pg_sys::Datum::null(), true));
+    }
+    row.values()
 }

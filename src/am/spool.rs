@@ -1,5 +1,6 @@
 //! Heap tuples in a temporary file, headers included, in the order they came.
 
+use crate::pg::Tuple;
 use pgrx::pg_sys;
 
 pub struct Spool {
@@ -11,7 +12,10 @@ pub struct Spool {
 }
 
 impl Spool {
-    pub fn new(context: pg_sys::MemoryContext) -> Spool {
+    /// In the current memory context.
+    pub fn new() -> Spool {
+        // SAFETY: a global of the backend.
+        let context = unsafe { pg_sys::CurrentMemoryContext };
         Spool {
             file: std::ptr::null_mut(),
             context,
@@ -21,32 +25,40 @@ impl Spool {
 
     /// All tuples so far; those that follow start another file.
     pub fn take(&mut self) -> Spool {
-        let context = self.context;
-        std::mem::replace(self, Spool::new(context))
+        let next = Spool {
+            file: std::ptr::null_mut(),
+            context: self.context,
+            tuples: 0,
+        };
+        std::mem::replace(self, next)
     }
 
     pub fn is_empty(&self) -> bool {
         self.tuples == 0
     }
 
-    pub unsafe fn put(&mut self, tuple: &pg_sys::HeapTupleData) {
-        if self.file.is_null() {
-            let old = pg_sys::MemoryContextSwitchTo(self.context);
-            self.file = pg_sys::BufFileCreateTemp(false);
-            pg_sys::MemoryContextSwitchTo(old);
+    pub fn put(&mut self, tuple: &mut Tuple) {
+        // SAFETY: a file of ours, made in a context that lasts as long; a whole tuple.
+        unsafe {
+            if self.file.is_null() {
+                let old = pg_sys::MemoryContextSwitchTo(self.context);
+                self.file = pg_sys::BufFileCreateTemp(false);
+                pg_sys::MemoryContextSwitchTo(old);
+            }
+            let tuple = tuple.raw();
+            pg_sys::BufFileWrite(self.file, tuple.cast(), size_of::<pg_sys::HeapTupleData>());
+            pg_sys::BufFileWrite(self.file, (*tuple).t_data.cast(), (*tuple).t_len as usize);
         }
-        let (size, data) = (std::mem::size_of_val(tuple), tuple.t_data.cast());
-        pg_sys::BufFileWrite(self.file, (&raw const *tuple).cast_mut().cast(), size);
-        pg_sys::BufFileWrite(self.file, data, tuple.t_len as usize);
         self.tuples += 1;
     }
 
     /// Hands out the tuples, and ends the file.
-    pub unsafe fn drain(self, mut f: impl FnMut(&mut pg_sys::HeapTupleData)) {
+    pub fn drain(self, mut f: impl FnMut(&mut Tuple)) {
         if self.is_empty() {
             return;
         }
-        if pg_sys::BufFileSeek(self.file, 0, 0, 0) != 0 {
+        // SAFETY: a file of ours.
+        if unsafe { pg_sys::BufFileSeek(self.file, 0, 0, 0) } != 0 {
             pgrx::error!("could not rewind a temporary file");
         }
         // Words, for a tuple header has to be aligned.
@@ -54,18 +66,22 @@ impl Spool {
         for _ in 0..self.tuples {
             crate::memory::check_for_interrupts();
             let mut tuple = pg_sys::HeapTupleData::default();
-            self.read((&raw mut tuple).cast(), std::mem::size_of_val(&tuple));
+            self.read((&raw mut tuple).cast(), size_of::<pg_sys::HeapTupleData>());
             let len = tuple.t_len as usize;
             data.resize(len.div_ceil(8), 0);
             self.read(data.as_mut_ptr().cast(), len);
             tuple.t_data = data.as_mut_ptr().cast();
-            f(&mut tuple);
+            // SAFETY: whole, as it was put.
+            f(&mut unsafe { Tuple::of(tuple) });
         }
-        pg_sys::BufFileClose(self.file);
+        // SAFETY: a file of ours.
+        unsafe { pg_sys::BufFileClose(self.file) }
     }
 
-    unsafe fn read(&self, into: *mut std::ffi::c_void, len: usize) {
-        if pg_sys::BufFileRead(self.file, into, len) != len {
+    /// Into room for so many bytes.
+    fn read(&self, into: *mut std::ffi::c_void, len: usize) {
+        // SAFETY: a file of ours; both callers have the room.
+        if unsafe { pg_sys::BufFileRead(self.file, into, len) } != len {
             pgrx::error!("could not read from a temporary file");
         }
     }

@@ -4,4 +4,5 @@
 
 pub mod keys;
 pub mod kind;
+pub mod routine;
 pub mod size;

@@ -1,6 +1,6 @@
 //! Pruning a row page.
 
-use crate::pg::{Lock, Relation};
+use crate::pg::{Lock, Pin, Relation};
 use pgrx::pg_sys;
 
 /// Prunes a page by VACUUM's horizon: removes what is dead to all, and what ended before `oldest_xmin` in any case, so
@@ -42,4 +42,10 @@ pub fn by_horizon(rel: &Relation, lock: &Lock, oldest_xmin: pg_sys::TransactionI
             std::ptr::null_mut(),
         );
     }
+}
+
+/// heap_page_prune_opt(): if it is worth it, and the cleanup lock can be had at once.
+pub fn opportunistic(rel: &Relation, pin: &Pin) {
+    // SAFETY: a row page that is pinned and not locked.
+    unsafe { pg_sys::heap_page_prune_opt(rel.raw(), pin.buffer()) }
 }

@@ -54,6 +54,22 @@ impl Pin {
         Pin(buffer)
     }
 
+    /// Another pin of a buffer that somebody has pinned.
+    ///
+    /// # Safety
+    /// Somebody has.
+    pub unsafe fn of_other(buffer: pg_sys::Buffer) -> Pin {
+        // SAFETY: as the caller promises.
+        unsafe { pg_sys::IncrBufferRefCount(buffer) };
+        Pin(buffer)
+    }
+
+    /// Another pin of the same buffer.
+    pub fn again(&self) -> Pin {
+        // SAFETY: we have pinned it.
+        unsafe { Pin::of_other(self.0) }
+    }
+
     pub fn buffer(&self) -> pg_sys::Buffer {
         self.0
     }

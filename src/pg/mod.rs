@@ -3,6 +3,7 @@
 #![deny(unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
 
 pub mod buffer;
+pub mod cluster;
 pub mod executor;
 pub mod free_space;
 mod handle;
@@ -12,6 +13,7 @@ pub mod lock;
 pub mod memory;
 pub mod node;
 pub mod page;
+pub mod parallel;
 pub mod relation;
 pub mod settings;
 pub mod shm;

@@ -239,11 +239,43 @@ impl Relation {
         options.map_or(100, |options| options.fillfactor as usize)
     }
 
+    /// Its indexes.
+    pub fn indexes(&self) -> Vec<Index> {
+        // SAFETY: an open relation; a list of OIDs, which is ours. Each index is opened while it is looked at.
+        unsafe {
+            let list = pg_sys::RelationGetIndexList(self.raw());
+            let count = list.as_ref().map_or(0, |list| list.length as usize);
+            let index = |at| {
+                let oid = (*(*list).elements.add(at)).oid_value;
+                let index = pg_sys::relation_open(oid, pg_sys::AccessShareLock as i32);
+                let form = (*index).rd_index;
+                let found = Index {
+                    is_unique: (*form).indisunique,
+                    is_exclusion: (*form).indisexclusion,
+                    method: (*(*index).rd_rel).relam,
+                };
+                pg_sys::relation_close(index, pg_sys::AccessShareLock as i32);
+                found
+            };
+            let indexes = (0..count).map(index).collect();
+            pg_sys::list_free(list);
+            indexes
+        }
+    }
+
     /// The attributes of its indexes of a kind (relcache.c).
     pub fn index_attributes(&self, kind: pg_sys::IndexAttrBitmapKind::Type) -> Attributes {
         // SAFETY: an open relation.
         Attributes(unsafe { pg_sys::RelationGetIndexAttrBitmap(self.raw(), kind) })
     }
+}
+
+/// What an index is.
+pub struct Index {
+    pub is_unique: bool,
+    pub is_exclusion: bool,
+    /// Its access method.
+    pub method: pg_sys::Oid,
 }
 
 /// A set of attributes, palloc'd. Attributes are counted from 0 here.

@@ -14,6 +14,15 @@ handle! {
 }
 
 impl Snapshot {
+    /// The same as [`Snapshot::of`], of one that may be null.
+    ///
+    /// # Safety
+    /// As there.
+    pub unsafe fn of_any<'a>(raw: *mut pg_sys::SnapshotData) -> Option<&'a Snapshot> {
+        // SAFETY: as the caller promises.
+        (!raw.is_null()).then(|| unsafe { Snapshot::of(raw) })
+    }
+
     pub fn kind(&self) -> pg_sys::SnapshotType::Type {
         // SAFETY: a field.
         unsafe { (*self.raw()).snapshot_type }
@@ -33,6 +42,18 @@ impl Snapshot {
     pub fn has_under_way(&self, xid: u32) -> bool {
         // SAFETY: an MVCC snapshot's arrays are looked at.
         self.is_mvcc() && unsafe { pg_sys::XidInMVCCSnapshot(pg_sys::TransactionId::from(xid), self.raw()) }
+    }
+
+    /// The command that it is of: what later ones of the transaction do is hidden.
+    pub fn command(&self) -> pg_sys::CommandId {
+        // SAFETY: a field.
+        unsafe { (*self.raw()).curcid }
+    }
+
+    /// What a dirty snapshot tells of the last tuple looked at: who is inserting it, who is deleting it.
+    pub fn under_way(&self) -> (pg_sys::TransactionId, pg_sys::TransactionId) {
+        // SAFETY: fields.
+        unsafe { ((*self.raw()).xmin, (*self.raw()).xmax) }
     }
 
     /// A dirty snapshot tells of the last tuple looked at. That must not stand when the row looked at has none
@@ -68,6 +89,12 @@ impl Deref for Own {
         // SAFETY: it lives as long as it is borrowed.
         unsafe { Snapshot::of(self.0.get()) }
     }
+}
+
+/// SnapshotAny.
+pub fn any() -> &'static Snapshot {
+    // SAFETY: a global, which is never changed.
+    unsafe { Snapshot::of(&raw mut pg_sys::SnapshotAnyData) }
 }
 
 /// A snapshot that we have made active; no longer active once dropped.
@@ -137,6 +164,13 @@ pub fn predicate_lock_tid(rel: &Relation, mut tid: pg_sys::ItemPointerData, snap
 pub fn widen_predicate_locks(rel: &Relation) {
     // SAFETY: an open relation.
     unsafe { pg_sys::TransferPredicateLocksToHeapRelation(rel.raw()) }
+}
+
+/// SSI, for who has changed the row with this TID: readers have locked it.
+pub fn check_readers_of(rel: &Relation, mut tid: pg_sys::ItemPointerData) {
+    let block = u32::from(tid.ip_blkid.bi_hi) << 16 | u32::from(tid.ip_blkid.bi_lo);
+    // SAFETY: an open relation.
+    unsafe { pg_sys::CheckForSerializableConflictIn(rel.raw(), &mut tid, block) }
 }
 
 /// For SSI: whoever has put rows where readers of the table did not find them calls this once they do. Those who have

@@ -97,6 +97,10 @@ impl<'a> Tuple<'a> {
         unsafe { &mut *self.data.t_data }
     }
 
+    pub fn table(&self) -> pg_sys::Oid {
+        self.data.t_tableOid
+    }
+
     pub fn set_tid(&mut self, tid: pg_sys::ItemPointerData) {
         self.data.t_self = tid;
     }
@@ -117,6 +121,12 @@ impl<'a> Tuple<'a> {
         unsafe { pg_sys::HeapTupleSatisfiesVacuum(self.raw(), oldest_xmin, buffer) }
     }
 
+    /// Whether the snapshot sees it. The caller has the buffer locked.
+    pub fn satisfies(&mut self, snapshot: &Snapshot, buffer: pg_sys::Buffer) -> bool {
+        // SAFETY: a tuple in that buffer.
+        unsafe { pg_sys::HeapTupleSatisfiesVisibility(self.raw(), snapshot.raw(), buffer) }
+    }
+
     /// Whether the snapshot sees it; reports rw-conflicts to SSI. The caller has the buffer locked.
     pub fn is_visible(&mut self, rel: &Relation, buffer: pg_sys::Buffer, snapshot: &Snapshot) -> bool {
         // SAFETY: a tuple in that buffer, or one whose header tells all without it.
@@ -129,12 +139,6 @@ impl<'a> Tuple<'a> {
 }
 
 impl<'a> Header<'a> {
-    /// # Safety
-    /// It points to a header that stays there.
-    pub unsafe fn of(raw: pg_sys::HeapTupleHeader) -> Header<'a> {
-        Header(raw, PhantomData)
-    }
-
     pub fn raw(self) -> pg_sys::HeapTupleHeader {
         self.0
     }
@@ -200,6 +204,12 @@ impl<'a> Header<'a> {
         unsafe { self.0.read() }
     }
 
+    /// HeapTupleHeaderGetCmin(), of a tuple that our transaction has inserted.
+    pub fn cmin(self) -> pg_sys::CommandId {
+        // SAFETY: a header; PostgreSQL asserts the rest.
+        unsafe { pg_sys::HeapTupleHeaderGetCmin(self.0) }
+    }
+
     /// Eight bytes of the tuple, from byte `at` on.
     ///
     /// # Safety
@@ -214,4 +224,30 @@ impl<'a> Header<'a> {
 pub fn new_header() -> pg_sys::HeapTupleHeaderData {
     // SAFETY: numbers.
     unsafe { std::mem::zeroed() }
+}
+
+/// A copy of a tuple, freed on drop.
+pub struct Copied(Tuple<'static>, *mut pg_sys::HeapTupleData);
+
+impl Copied {
+    pub fn of(mut tuple: Tuple) -> Copied {
+        // SAFETY: a whole tuple; the copy is ours.
+        unsafe {
+            let copy = pg_sys::heap_copytuple(tuple.raw());
+            Copied(Tuple::of(*copy), copy)
+        }
+    }
+
+    pub fn tuple(&mut self) -> &mut Tuple<'static> {
+        &mut self.0
+    }
+}
+
+impl Drop for Copied {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            // SAFETY: our copy. After an error it goes with its memory context.
+            unsafe { pg_sys::heap_freetuple(self.1) }
+        }
+    }
 }

@@ -75,6 +75,11 @@ impl Row {
         }
     }
 
+    pub fn values(&self) -> Values<'_> {
+        // SAFETY: both have as many.
+        unsafe { Values::of(self.values.as_ptr(), self.nulls.as_ptr(), self.values.len()) }
+    }
+
     pub fn set(&mut self, at: usize, (value, null): (pg_sys::Datum, bool)) {
         (self.values[at], self.nulls[at]) = (value, null);
     }

@@ -61,3 +61,39 @@ pub fn did_commit(xid: pg_sys::TransactionId) -> bool {
     // SAFETY: looks the transaction up.
     unsafe { pg_sys::TransactionIdDidCommit(xid) }
 }
+
+/// XactLockTableWait(): until the transaction has ended, on behalf of the row at this TID.
+pub fn wait(
+    rel: &Relation,
+    xid: pg_sys::TransactionId,
+    mut tid: pg_sys::ItemPointerData,
+    why: pg_sys::XLTW_Oper::Type,
+) {
+    // SAFETY: an open relation.
+    unsafe { pg_sys::XactLockTableWait(xid, rel.raw(), &mut tid, why) }
+}
+
+/// Whether the transaction has ended (ConditionalXactLockTableWait()); since 18 a failure may be logged.
+pub fn has_ended(xid: pg_sys::TransactionId, log: bool) -> bool {
+    #[cfg(not(feature = "pg18"))]
+    let _ = log;
+    // SAFETY: a lock is about a number.
+    unsafe {
+        pg_sys::ConditionalXactLockTableWait(
+            xid,
+            #[cfg(feature = "pg18")]
+            (log && pg_sys::log_lock_failures),
+        )
+    }
+}
+
+/// Our transaction's id, assigned if it has none yet.
+pub fn assign() -> pg_sys::TransactionId {
+    // SAFETY: in a transaction.
+    unsafe { pg_sys::GetCurrentTransactionId() }
+}
+
+pub fn current_subtransaction() -> pg_sys::SubTransactionId {
+    // SAFETY: in a transaction.
+    unsafe { pg_sys::GetCurrentSubTransactionId() }
+}

@@ -6,7 +6,7 @@ use super::input::Input;
 use crate::am::block::Block;
 use crate::am::slot;
 use crate::columnar::{self, Row};
-use crate::pg::{Relation, Snapshot};
+use crate::pg::{Relation, Slot, Snapshot};
 use crate::query::expr::compile::Outside;
 use crate::query::expr::datum;
 use crate::query::expr::entry::Entry;
@@ -144,7 +144,7 @@ impl Rows {
     pub fn set_page(&mut self, block: &Block, row: usize) {
         // SAFETY: see [`Rows`].
         unsafe {
-            block.store(self.rel, row, self.row_slot);
+            block.store(self.rel, row, Slot::of(self.row_slot));
             self.set_slot(self.row_slot);
         }
     }
@@ -279,14 +279,14 @@ impl Rows {
                 if (*self.row_slot).tts_flags & pg_sys::TTS_FLAG_EMPTY as u16 != 0 {
                     let own = own_tid(&columns, row);
                     let whole = Row::new(columns.leaf.clone(), row as usize, columns.origin);
-                    slot::store_columnar(self.row_slot, whole, own, self.rel.id());
+                    slot::store_columnar(Slot::of(self.row_slot), whole, own, self.rel.id());
                 }
             }
             let slot = match self.at {
                 At::Slot(slot) => slot,
                 _ => self.row_slot,
             };
-            if let Some(row) = slot::columnar_row(slot) {
+            if let Some(row) = slot::columnar_row(Slot::of(slot)) {
                 let old = pg_sys::MemoryContextSwitchTo((*self.econtext).ecxt_per_tuple_memory);
                 let path = |json: &JsonPath| {
                     row.path(json.attribute as usize - 1, &json.steps, |found| {
