@@ -4,8 +4,7 @@
 
 // PostgreSQL's callbacks have as many arguments as they have.
 #![allow(clippy::too_many_arguments)]
-// Denied folder by folder: each says so in its mod.rs.
-#![allow(unsafe_op_in_unsafe_fn)]
+#![deny(unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
 
 use pgrx::prelude::*;
 
@@ -36,7 +35,8 @@ pgrx::pg_module_magic!();
 #[allow(non_snake_case)]
 pub unsafe extern "C-unwind" fn _PG_init() {
     #[cfg(any(feature = "pg15", feature = "pg16"))]
-    if pg_sys::old_snapshot_threshold >= 0 {
+    // SAFETY: a setting.
+    if unsafe { pg_sys::old_snapshot_threshold } >= 0 {
         // Heap notices that an old snapshot's rows are gone; nobody would here.
         ereport!(
             ERROR,
@@ -52,5 +52,6 @@ pub unsafe extern "C-unwind" fn _PG_init() {
     query::init();
     hooks::init();
     // All settings are known now: a misspelt one is an error, not a setting without effect.
-    pg_sys::MarkGUCPrefixReserved(c"amax".as_ptr());
+    // SAFETY: a name that lasts.
+    unsafe { pg_sys::MarkGUCPrefixReserved(c"amax".as_ptr()) };
 }

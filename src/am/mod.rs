@@ -1,7 +1,5 @@
 //! The table access method: PostgreSQL's callbacks, a file per group. See README.md.
 
-#![deny(unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
-
 mod analyze;
 mod bitmap;
 pub mod block;

@@ -4,8 +4,6 @@
 //! from the slots' datums and written with arrow-rs (Arrow = Li et al., *Mainlining Databases*, §5, "improved
 //! wire protocol").
 
-#![deny(unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
-
 mod copy;
 mod encoder;
 mod error;

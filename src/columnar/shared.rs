@@ -45,6 +45,7 @@ thread_local! {
 
 /// Whether this session may share anything.
 pub fn is_on() -> bool {
+    // SAFETY: a flag of the process.
     guc::shared_cache_bytes() > 0 && unsafe { pg_sys::IsUnderPostmaster }
 }
 

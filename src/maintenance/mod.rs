@@ -1,7 +1,5 @@
 //! VACUUM, flush, reclaim: everything that moves rows or pages without changing what anyone sees. See README.md.
 
-#![deny(unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
-
 mod attempt;
 pub mod flush;
 mod freeze_component;

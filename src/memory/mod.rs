@@ -1,7 +1,5 @@
 //! Memory of Rust's side: how malloc deals with vectors, and what happens when there is no more. See README.md.
 
-#![deny(unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
-
 mod allocator;
 mod ending;
 pub mod fault;

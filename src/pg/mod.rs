@@ -1,7 +1,5 @@
 //! What stands between this crate and PostgreSQL's C. See README.md.
 
-#![deny(unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
-
 pub mod buffer;
 pub mod cluster;
 pub mod executor;

@@ -25,6 +25,7 @@ use pgrx::pg_sys;
 
 /// Tells PostgreSQL of our nodes, whose plans it may have to read, and our nodes of those that hand up batches.
 pub fn init() {
+    // SAFETY: names and callbacks that last as long as the process.
     unsafe {
         pg_sys::RegisterCustomScanMethods(&scan::plan::SCAN.0);
         pg_sys::RegisterCustomScanMethods(&fetch::plan::SCAN.0);

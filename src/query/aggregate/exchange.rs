@@ -43,40 +43,46 @@ pub struct Exchange {
 impl Exchange {
     /// Takes the place of this process, which may lead others; None if there is room for no other. The query's memory
     /// context has to be the current one, and the shared memory is to stay until this leaves.
+    ///
+    /// # Safety
+    /// A node of ours, begun and not ended.
     pub unsafe fn join(room: *mut Room, leads: *mut pg_sys::ParallelContext, limit: usize) -> Option<Exchange> {
-        let me = (pg_sys::ParallelWorkerNumber + 1) as usize;
-        let places = (*room).places as usize;
-        if places < 2 {
-            return None;
-        }
-        let lane = |other: usize| {
-            (other != me).then(|| {
-                let (to, from) = (Room::queue(room, me, other), Room::queue(room, other, me));
-                pg_sys::shm_mq_set_sender(to, pg_sys::MyProc);
-                pg_sys::shm_mq_set_receiver(from, pg_sys::MyProc);
-                let attach = |queue| pg_sys::shm_mq_attach(queue, std::ptr::null_mut(), std::ptr::null_mut());
-                Lane {
-                    to: attach(to),
-                    from: attach(from),
-                    waiting: VecDeque::new(),
-                    bytes: 0,
-                    partial: Vec::new(),
-                    ended: false,
-                }
+        // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
+        unsafe {
+            let me = (pg_sys::ParallelWorkerNumber + 1) as usize;
+            let places = (*room).places as usize;
+            if places < 2 {
+                return None;
+            }
+            let lane = |other: usize| {
+                (other != me).then(|| {
+                    let (to, from) = (Room::queue(room, me, other), Room::queue(room, other, me));
+                    pg_sys::shm_mq_set_sender(to, pg_sys::MyProc);
+                    pg_sys::shm_mq_set_receiver(from, pg_sys::MyProc);
+                    let attach = |queue| pg_sys::shm_mq_attach(queue, std::ptr::null_mut(), std::ptr::null_mut());
+                    Lane {
+                        to: attach(to),
+                        from: attach(from),
+                        waiting: VecDeque::new(),
+                        bytes: 0,
+                        partial: Vec::new(),
+                        ended: false,
+                    }
+                })
+            };
+            let lanes = (0..places).map(lane).collect();
+            Some(Exchange {
+                room,
+                leads,
+                me: me as u32,
+                lanes,
+                by: None,
+                rows: 0,
+                received: 0,
+                limit,
+                spilled: false,
             })
-        };
-        let lanes = (0..places).map(lane).collect();
-        Some(Exchange {
-            room,
-            leads,
-            me: me as u32,
-            lanes,
-            by: None,
-            rows: 0,
-            received: 0,
-            limit,
-            spilled: false,
-        })
+        }
     }
 
     fn room(&self) -> &Room {
@@ -85,10 +91,16 @@ impl Exchange {
     }
 
     /// Lets go of the queues, before the shared memory goes or is begun anew.
+    ///
+    /// # Safety
+    /// A node of ours, begun and not ended.
     pub unsafe fn leave(self) {
-        for lane in self.lanes.into_iter().flatten() {
-            pg_sys::shm_mq_detach(lane.to);
-            pg_sys::shm_mq_detach(lane.from);
+        // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
+        unsafe {
+            for lane in self.lanes.into_iter().flatten() {
+                pg_sys::shm_mq_detach(lane.to);
+                pg_sys::shm_mq_detach(lane.from);
+            }
         }
     }
 

@@ -81,6 +81,7 @@ impl Outbox {
         self.sent += piece.len();
         let last = piece.len() == rest.len();
         let header = Header {
+            // SAFETY: a number of the process.
             worker: unsafe { pg_sys::ParallelWorkerNumber },
             batch: self.batch,
             used: if last { *used } else { 0 },

@@ -23,18 +23,26 @@ pub struct AggregatePath {
 
 impl Private for AggregatePath {
     const KIND: &'static std::ffi::CStr = c"amax aggregate path 1";
-
+    /// # Safety
+    /// What the planner hands over.
     unsafe fn write(&self, out: &mut Writer) {
-        out.int(self.part as i32);
-        out.nodes(&self.keys);
-        out.nodes(&self.aggregates);
+        // SAFETY: what the planner hands us is well-formed, and stays while it plans.
+        unsafe {
+            out.int(self.part as i32);
+            out.nodes(&self.keys);
+            out.nodes(&self.aggregates);
+        }
     }
-
+    /// # Safety
+    /// What the planner hands over.
     unsafe fn read(from: &mut Reader) -> AggregatePath {
-        AggregatePath {
-            part: from.one_of(&PARTS),
-            keys: from.nodes(),
-            aggregates: from.nodes(),
+        // SAFETY: what the planner hands us is well-formed, and stays while it plans.
+        unsafe {
+            AggregatePath {
+                part: from.one_of(&PARTS),
+                keys: from.nodes(),
+                aggregates: from.nodes(),
+            }
         }
     }
 }
@@ -50,21 +58,29 @@ pub struct AggregatePlan {
 
 impl Private for AggregatePlan {
     const KIND: &'static std::ffi::CStr = c"amax aggregate 1";
-
+    /// # Safety
+    /// What the planner hands over.
     unsafe fn write(&self, out: &mut Writer) {
-        out.int(self.part as i32);
-        out.count(self.keys);
-        out.bool(self.top.is_some());
-        if let Some(top) = &self.top {
-            top.write(out);
+        // SAFETY: what the planner hands us is well-formed, and stays while it plans.
+        unsafe {
+            out.int(self.part as i32);
+            out.count(self.keys);
+            out.bool(self.top.is_some());
+            if let Some(top) = &self.top {
+                top.write(out);
+            }
         }
     }
-
+    /// # Safety
+    /// What the planner hands over.
     unsafe fn read(from: &mut Reader) -> AggregatePlan {
-        AggregatePlan {
-            part: from.one_of(&PARTS),
-            keys: from.count(),
-            top: from.bool().then(|| Top::read(from)),
+        // SAFETY: what the planner hands us is well-formed, and stays while it plans.
+        unsafe {
+            AggregatePlan {
+                part: from.one_of(&PARTS),
+                keys: from.count(),
+                top: from.bool().then(|| Top::read(from)),
+            }
         }
     }
 }

@@ -32,7 +32,7 @@ pub const BY_KEYS: u32 = 2;
 pub const BY_VALUES: u32 = 3;
 
 /// Bytes of shared memory for so many workers; without any if there is not enough.
-pub unsafe fn size(workers: usize) -> usize {
+pub fn size(workers: usize) -> usize {
     let places = workers + 1;
     let queues = places * (places - 1) * queue_size(places);
     size_of::<Room>() + if shm::there_is_room(queues) { queues } else { 0 }
@@ -44,34 +44,52 @@ fn queue_size(places: usize) -> usize {
 
 impl Room {
     /// For the queries' processes, with the leader in the first place; `size` is as [`size`] said.
+    ///
+    /// # Safety
+    /// A node of ours, begun and not ended.
     pub unsafe fn init(room: *mut Room, workers: usize, size: usize) {
-        let there = size > size_of::<Room>();
-        let places = if there { workers + 1 } else { 1 };
-        room.write(Room {
-            places: places as u32,
-            parts: AtomicU32::new(0),
-            state: AtomicU32::new(OPEN),
-            narrowed: AtomicBool::new(false),
-            queue: queue_size(places),
-        });
-        for from in 0..places {
-            for to in (0..places).filter(|&to| to != from) {
-                pg_sys::shm_mq_create(Self::queue(room, from, to).cast(), (*room).queue);
+        // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
+        unsafe {
+            let there = size > size_of::<Room>();
+            let places = if there { workers + 1 } else { 1 };
+            room.write(Room {
+                places: places as u32,
+                parts: AtomicU32::new(0),
+                state: AtomicU32::new(OPEN),
+                narrowed: AtomicBool::new(false),
+                queue: queue_size(places),
+            });
+            for from in 0..places {
+                for to in (0..places).filter(|&to| to != from) {
+                    pg_sys::shm_mq_create(Self::queue(room, from, to).cast(), (*room).queue);
+                }
             }
         }
     }
 
     /// Leaves it off.
+    ///
+    /// # Safety
+    /// A node of ours, begun and not ended.
     pub unsafe fn turn_off(room: *mut Room) {
-        (*room).state.store(OFF, Ordering::Release);
+        // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
+        unsafe {
+            (*room).state.store(OFF, Ordering::Release);
+        }
     }
 
     /// The queue from one process to another, by their places.
+    ///
+    /// # Safety
+    /// A node of ours, begun and not ended.
     pub unsafe fn queue(room: *mut Room, from: usize, to: usize) -> *mut pg_sys::shm_mq {
-        let others = (*room).places as usize - 1;
-        let at = from * others + to - usize::from(to > from);
-        let first = room.add(1) as *mut u8;
-        first.add(at * (*room).queue) as *mut pg_sys::shm_mq
+        // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
+        unsafe {
+            let others = (*room).places as usize - 1;
+            let at = from * others + to - usize::from(to > from);
+            let first = room.add(1) as *mut u8;
+            first.add(at * (*room).queue) as *mut pg_sys::shm_mq
+        }
     }
 }
 

@@ -50,54 +50,64 @@ pub fn raise(error: Error) -> ! {
 
 impl Inputs {
     /// Of keys and Aggrefs over the row of what hands up batches, which will read what they need.
+    ///
+    /// # Safety
+    /// A node of ours, begun and not ended.
     pub unsafe fn new(input: &mut dyn Batches, keys: &[*mut pg_sys::Node], aggregates: &[*mut pg_sys::Node]) -> Inputs {
-        let keys = Computed::of(input, keys);
-        let mut one = |node| Computed::of(input, &[node]).pop().expect("one of one");
-        let mut functions = Vec::new();
-        let mut arguments: Vec<Argument> = Vec::new();
-        let aggregates: Vec<Wanted> = aggregates
-            .iter()
-            .enumerate()
-            .map(|(i, &aggregate)| {
-                let aggregate = &*(aggregate as *mut pg_sys::Aggref);
-                crate::pg::executor::check_aggregate(aggregate.aggfnoid);
-                functions.push(function_of(aggregate).expect("the planner chose what we have"));
-                let filter = aggregate.aggfilter as *mut pg_sys::Node;
-                let filter = (!filter.is_null()).then(|| one(filter));
-                let argument = argument(aggregate).map(|node| {
-                    let same = |a: &Argument| a.filter.is_none() && equal(a.node, node);
-                    let known = arguments.iter().position(same).filter(|_| filter.is_none());
-                    known.unwrap_or_else(|| {
-                        arguments.push(Argument {
-                            node,
-                            computed: one(node),
-                            filter: filter.is_some().then_some(i),
-                        });
-                        arguments.len() - 1
-                    })
-                });
-                Wanted {
-                    argument,
-                    filter,
-                    function: aggregate.aggfnoid.to_u32(),
-                    result: aggregate.aggtype,
-                }
-            })
-            .collect();
-        let computed = aggregates.iter().flat_map(|a| &a.filter);
-        let computed = computed.chain(arguments.iter().map(|a| &a.computed)).chain(&keys);
-        input.read(computed.flat_map(|c| c.reads.iter().copied()).collect());
-        Inputs {
-            keys,
-            arguments,
-            aggregates,
-            functions,
+        // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
+        unsafe {
+            let keys = Computed::of(input, keys);
+            let mut one = |node| Computed::of(input, &[node]).pop().expect("one of one");
+            let mut functions = Vec::new();
+            let mut arguments: Vec<Argument> = Vec::new();
+            let aggregates: Vec<Wanted> = aggregates
+                .iter()
+                .enumerate()
+                .map(|(i, &aggregate)| {
+                    let aggregate = &*(aggregate as *mut pg_sys::Aggref);
+                    crate::pg::executor::check_aggregate(aggregate.aggfnoid);
+                    functions.push(function_of(aggregate).expect("the planner chose what we have"));
+                    let filter = aggregate.aggfilter as *mut pg_sys::Node;
+                    let filter = (!filter.is_null()).then(|| one(filter));
+                    let argument = argument(aggregate).map(|node| {
+                        let same = |a: &Argument| a.filter.is_none() && equal(a.node, node);
+                        let known = arguments.iter().position(same).filter(|_| filter.is_none());
+                        known.unwrap_or_else(|| {
+                            arguments.push(Argument {
+                                node,
+                                computed: one(node),
+                                filter: filter.is_some().then_some(i),
+                            });
+                            arguments.len() - 1
+                        })
+                    });
+                    Wanted {
+                        argument,
+                        filter,
+                        function: aggregate.aggfnoid.to_u32(),
+                        result: aggregate.aggtype,
+                    }
+                })
+                .collect();
+            let computed = aggregates.iter().flat_map(|a| &a.filter);
+            let computed = computed.chain(arguments.iter().map(|a| &a.computed)).chain(&keys);
+            input.read(computed.flat_map(|c| c.reads.iter().copied()).collect());
+            Inputs {
+                keys,
+                arguments,
+                aggregates,
+                functions,
+            }
         }
     }
 
     /// Bytes they may take. PostgreSQL gives each DISTINCT aggregate a sort of its own.
+    ///
+    /// # Safety
+    /// A node of ours, begun and not ended.
     pub unsafe fn limit(&self) -> usize {
-        (pg_sys::get_hash_memory_limit() as usize).saturating_mul(1 + self.distinct_counts())
+        // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
+        unsafe { (pg_sys::get_hash_memory_limit() as usize).saturating_mul(1 + self.distinct_counts()) }
     }
 
     /// How many aggregates are count(distinct).

@@ -33,28 +33,44 @@ pub struct State {
     /// Whether there may be one: not once distinct values take several passes.
     pub exchanges: bool,
 }
-
+/// # Safety
+/// A node of ours, begun and not ended.
 pub unsafe fn of<'a>(node: *mut pg_sys::CustomScanState) -> &'a mut State {
-    &mut *(*(node as *mut Node)).state
+    // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
+    unsafe { &mut *(*(node as *mut Node)).state }
 }
 
 /// The scan; of the upper part of a parallel aggregate, the Gather node.
+///
+/// # Safety
+/// A node of ours, begun and not ended.
 pub unsafe fn child(node: *mut pg_sys::CustomScanState) -> *mut pg_sys::PlanState {
-    nodes((*node).custom_ps)[0] as *mut pg_sys::PlanState
+    // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
+    unsafe { nodes((*node).custom_ps)[0] as *mut pg_sys::PlanState }
 }
 
 /// What it has its rows from; not of an upper part.
+///
+/// # Safety
+/// A node of ours, begun and not ended.
 pub unsafe fn input<'a>(node: *mut pg_sys::CustomScanState) -> &'a mut dyn Batches {
-    batch::of(child(node)).expect("the planner put us above what hands up batches")
+    // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
+    unsafe { batch::of(child(node)).expect("the planner put us above what hands up batches") }
 }
 
 /// What its plan says.
+///
+/// # Safety
+/// A node of ours, begun and not ended.
 pub unsafe fn plan(node: *mut pg_sys::CustomScanState) -> AggregatePlan {
-    *(*(node as *mut Node)).plan
+    // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
+    unsafe { *(*(node as *mut Node)).plan }
 }
-
+/// # Safety
+/// A node of ours, begun and not ended.
 pub unsafe fn part(node: *mut pg_sys::CustomScanState) -> Part {
-    plan(node).part
+    // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
+    unsafe { plan(node).part }
 }
 
 impl State {

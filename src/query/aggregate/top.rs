@@ -28,70 +28,86 @@ pub struct Top {
 
 impl Top {
     /// Of a query whose groups go nowhere but to a sort and a limit; None if all of them are needed.
+    ///
+    /// # Safety
+    /// A node of ours, begun and not ended.
     pub unsafe fn of_query(root: *mut PlannerInfo, keys: &[*mut Node], aggregates: &[*mut Node]) -> Option<Top> {
-        let parse = &*(*root).parse;
-        if !parse.havingQual.is_null()
-            || !parse.distinctClause.is_null()
-            || parse.hasWindowFuncs
-            || !parse.setOperations.is_null()
-        {
-            return None;
+        // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
+        unsafe {
+            let parse = &*(*root).parse;
+            if !parse.havingQual.is_null()
+                || !parse.distinctClause.is_null()
+                || parse.hasWindowFuncs
+                || !parse.setOperations.is_null()
+            {
+                return None;
+            }
+            let count = constant(parse.limitCount)?;
+            let offset = match parse.limitOffset.is_null() {
+                true => 0,
+                false => constant(parse.limitOffset)?,
+            };
+            let first = *nodes(parse.sortClause).first()? as *mut SortGroupClause;
+            let entry = get_sortgroupclause_tle(first, (*root).processed_tlist);
+            let sorted = (*entry).expr as *mut Node;
+            let groups = Groups { keys, aggregates };
+            let by = groups.by(sorted)?;
+            // Nothing else is computed of groups: it might raise an error.
+            let all = nodes((*root).processed_tlist).into_iter().all(|entry| {
+                let node = (*(entry as *mut TargetEntry)).expr as *mut Node;
+                equal(node, sorted) || groups.is_plain(node)
+            });
+            let order = lookup_type_cache(exprType(sorted), (TYPECACHE_LT_OPR | TYPECACHE_GT_OPR) as i32);
+            let descending = match (*first).sortop {
+                op if op == (*order).lt_opr => false,
+                op if op == (*order).gt_opr => true,
+                _ => return None,
+            };
+            all.then_some(Top {
+                count: usize::try_from(count.checked_add(offset)?).ok()?,
+                by,
+                descending,
+                nulls_first: (*first).nulls_first,
+            })
         }
-        let count = constant(parse.limitCount)?;
-        let offset = match parse.limitOffset.is_null() {
-            true => 0,
-            false => constant(parse.limitOffset)?,
-        };
-        let first = *nodes(parse.sortClause).first()? as *mut SortGroupClause;
-        let entry = get_sortgroupclause_tle(first, (*root).processed_tlist);
-        let sorted = (*entry).expr as *mut Node;
-        let groups = Groups { keys, aggregates };
-        let by = groups.by(sorted)?;
-        // Nothing else is computed of groups: it might raise an error.
-        let all = nodes((*root).processed_tlist).into_iter().all(|entry| {
-            let node = (*(entry as *mut TargetEntry)).expr as *mut Node;
-            equal(node, sorted) || groups.is_plain(node)
-        });
-        let order = lookup_type_cache(exprType(sorted), (TYPECACHE_LT_OPR | TYPECACHE_GT_OPR) as i32);
-        let descending = match (*first).sortop {
-            op if op == (*order).lt_opr => false,
-            op if op == (*order).gt_opr => true,
-            _ => return None,
-        };
-        all.then_some(Top {
-            count: usize::try_from(count.checked_add(offset)?).ok()?,
-            by,
-            descending,
-            nulls_first: (*first).nulls_first,
-        })
     }
 
     /// In a plan.
+    ///
+    /// # Safety
+    /// A node of ours, begun and not ended.
     pub unsafe fn write(&self, out: &mut Writer) {
-        let (kind, a, b) = match self.by {
-            By::Key(a) => (0, a, 0),
-            By::Aggregate(a) => (1, a, 0),
-            By::Difference(a, b) => (2, a, b),
-        };
-        out.count(self.count);
-        out.int(kind);
-        out.count(a);
-        out.count(b);
-        out.bool(self.descending);
-        out.bool(self.nulls_first);
+        // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
+        unsafe {
+            let (kind, a, b) = match self.by {
+                By::Key(a) => (0, a, 0),
+                By::Aggregate(a) => (1, a, 0),
+                By::Difference(a, b) => (2, a, b),
+            };
+            out.count(self.count);
+            out.int(kind);
+            out.count(a);
+            out.count(b);
+            out.bool(self.descending);
+            out.bool(self.nulls_first);
+        }
     }
-
+    /// # Safety
+    /// A node of ours, begun and not ended.
     pub unsafe fn read(from: &mut Reader) -> Top {
-        let (count, kind, a, b) = (from.count(), from.count(), from.count(), from.count());
-        Top {
-            count,
-            by: match kind {
-                0 => By::Key(a),
-                1 => By::Aggregate(a),
-                _ => By::Difference(a, b),
-            },
-            descending: from.bool(),
-            nulls_first: from.bool(),
+        // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
+        unsafe {
+            let (count, kind, a, b) = (from.count(), from.count(), from.count(), from.count());
+            Top {
+                count,
+                by: match kind {
+                    0 => By::Key(a),
+                    1 => By::Aggregate(a),
+                    _ => By::Difference(a, b),
+                },
+                descending: from.bool(),
+                nulls_first: from.bool(),
+            }
         }
     }
 
@@ -156,13 +172,19 @@ impl Top {
 }
 
 /// A constant number of rows that fits a plan's integers.
+///
+/// # Safety
+/// A node of ours, begun and not ended.
 unsafe fn constant(node: *mut Node) -> Option<i32> {
-    let constant = node as *mut Const;
-    let known = is_a(node, NodeTag::T_Const) && !(*constant).constisnull;
-    known
-        .then(|| (*constant).constvalue.value() as i64)
-        .and_then(|rows| i32::try_from(rows).ok())
-        .filter(|&rows| rows >= 0)
+    // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
+    unsafe {
+        let constant = node as *mut Const;
+        let known = is_a(node, NodeTag::T_Const) && !(*constant).constisnull;
+        known
+            .then(|| (*constant).constvalue.value() as i64)
+            .and_then(|rows| i32::try_from(rows).ok())
+            .filter(|&rows| rows >= 0)
+    }
 }
 
 struct Groups<'a> {
@@ -171,46 +193,63 @@ struct Groups<'a> {
 }
 
 impl Groups<'_> {
+    /// # Safety
+    /// A node of ours, begun and not ended.
     unsafe fn by(&self, sorted: *mut Node) -> Option<By> {
-        if let Some(key) = self.keys.iter().position(|&key| equal(key, sorted)) {
-            return Some(By::Key(key));
-        }
-        if let Some(aggregate) = self.aggregate(sorted) {
-            return Some(By::Aggregate(aggregate));
-        }
-        let (function, args) = match (*sorted).type_ {
-            NodeTag::T_OpExpr => {
-                let op = &*(sorted as *mut OpExpr);
-                (op.opfuncid.to_u32(), nodes(op.args))
+        // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
+        unsafe {
+            if let Some(key) = self.keys.iter().position(|&key| equal(key, sorted)) {
+                return Some(By::Key(key));
             }
-            NodeTag::T_FuncExpr => {
-                let call = &*(sorted as *mut FuncExpr);
-                (call.funcid.to_u32(), nodes(call.args))
+            if let Some(aggregate) = self.aggregate(sorted) {
+                return Some(By::Aggregate(aggregate));
             }
-            _ => return None,
-        };
-        if !matches!(function, F_TIMESTAMP_MI | F_TIMESTAMPTZ_MI) {
-            return None;
+            let (function, args) = match (*sorted).type_ {
+                NodeTag::T_OpExpr => {
+                    let op = &*(sorted as *mut OpExpr);
+                    (op.opfuncid.to_u32(), nodes(op.args))
+                }
+                NodeTag::T_FuncExpr => {
+                    let call = &*(sorted as *mut FuncExpr);
+                    (call.funcid.to_u32(), nodes(call.args))
+                }
+                _ => return None,
+            };
+            if !matches!(function, F_TIMESTAMP_MI | F_TIMESTAMPTZ_MI) {
+                return None;
+            }
+            let side = |at: usize| args.get(at).and_then(|&arg| self.aggregate(arg));
+            Some(By::Difference(side(0)?, side(1)?))
         }
-        let side = |at: usize| args.get(at).and_then(|&arg| self.aggregate(arg));
-        Some(By::Difference(side(0)?, side(1)?))
     }
 
     /// One whose result is a number of 64 bits, and cannot be an error.
+    ///
+    /// # Safety
+    /// A node of ours, begun and not ended.
     unsafe fn aggregate(&self, node: *mut Node) -> Option<usize> {
-        let at = self.aggregates.iter().position(|&a| equal(a, node))?;
-        self.is_plain(node).then_some(at)
+        // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
+        unsafe {
+            let at = self.aggregates.iter().position(|&a| equal(a, node))?;
+            self.is_plain(node).then_some(at)
+        }
     }
 
     /// A key, a constant, or an aggregate whose result cannot be an error.
+    ///
+    /// # Safety
+    /// A node of ours, begun and not ended.
     unsafe fn is_plain(&self, node: *mut Node) -> bool {
-        let is_key = self.keys.iter().any(|&key| equal(key, node));
-        is_key
-            || is_a(node, NodeTag::T_Const)
-            || is_a(node, NodeTag::T_Aggref)
-                && function_of(&*(node as *mut Aggref)).is_some_and(|(function, _)| {
-                    use Function::*;
-                    matches!(function, Count | CountDistinct | Min | Max | BoolAnd | BoolOr)
-                })
+        // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
+        unsafe {
+            let is_key = self.keys.iter().any(|&key| equal(key, node));
+            is_key
+                || is_a(node, NodeTag::T_Const)
+                || is_a(node, NodeTag::T_Aggref)
+                    && function_of(&*(node as *mut Aggref)).is_some_and(|(function, _)| {
+                        use Function::*;
+                        matches!(function, Count | CountDistinct | Min | Max | BoolAnd | BoolOr)
+                    })
+        }
     }
 }

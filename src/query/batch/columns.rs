@@ -116,6 +116,9 @@ impl LeafColumns {
 
     /// An entry's value in a row, if it can be had quickly; numbers are made in the given context. `desc` is the
     /// table's.
+    ///
+    /// # Safety
+    /// A node of ours, begun and not ended.
     #[inline]
     pub unsafe fn datum(
         &self,
@@ -124,13 +127,16 @@ impl LeafColumns {
         desc: &crate::pg::TupleDesc,
         context: pg_sys::MemoryContext,
     ) -> Option<(pg_sys::Datum, bool)> {
-        let datums = self.datums[at].get_or_init(|| match &self.entries[at] {
-            entry if entry.level() != self.level() => Datums::Others,
-            entry => Datums::new(entry, self.input(at), self.dense(at), desc),
-        });
-        match datums {
-            Datums::Others => None,
-            datums => datums.get(self.dense(at), row as usize, context),
+        // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
+        unsafe {
+            let datums = self.datums[at].get_or_init(|| match &self.entries[at] {
+                entry if entry.level() != self.level() => Datums::Others,
+                entry => Datums::new(entry, self.input(at), self.dense(at), desc),
+            });
+            match datums {
+                Datums::Others => None,
+                datums => datums.get(self.dense(at), row as usize, context),
+            }
         }
     }
 

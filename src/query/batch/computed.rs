@@ -24,26 +24,33 @@ pub struct Computed {
 
 impl Computed {
     /// Of expressions over the table's row, which the planner has found to have vectors.
+    ///
+    /// # Safety
+    /// A node of ours, begun and not ended.
     pub unsafe fn of(input: &mut dyn Batches, wanted: &[*mut pg_sys::Node]) -> Vec<Computed> {
-        let columns = input.columns();
-        let wanted: Vec<*mut pg_sys::Node> = wanted.iter().map(|&e| over_entries(e, &columns)).collect();
-        let vectors = input.compile(&wanted);
-        let parent = input.state();
-        wanted
-            .into_iter()
-            .zip(vectors)
-            .map(|(node, vector)| {
-                let sql = pg_sys::exprType(node);
-                let vector = vector.expect("the planner chose what has vectors");
-                Computed {
-                    vector,
-                    state: Prepared::new(node, parent),
-                    reads: reads(node),
-                    sql,
-                    ty: datum::type_of(sql, pg_sys::exprCollation(node)).expect("the planner chose what has vectors"),
-                }
-            })
-            .collect()
+        // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
+        unsafe {
+            let columns = input.columns();
+            let wanted: Vec<*mut pg_sys::Node> = wanted.iter().map(|&e| over_entries(e, &columns)).collect();
+            let vectors = input.compile(&wanted);
+            let parent = input.state();
+            wanted
+                .into_iter()
+                .zip(vectors)
+                .map(|(node, vector)| {
+                    let sql = pg_sys::exprType(node);
+                    let vector = vector.expect("the planner chose what has vectors");
+                    Computed {
+                        vector,
+                        state: Prepared::new(node, parent),
+                        reads: reads(node),
+                        sql,
+                        ty: datum::type_of(sql, pg_sys::exprCollation(node))
+                            .expect("the planner chose what has vectors"),
+                    }
+                })
+                .collect()
+        }
     }
 
     /// Its values for rows of a batch; PostgreSQL evaluates those that vectors are unsure of.

@@ -97,25 +97,43 @@ fn operator(is: impl Fn(&Operator) -> bool) -> Option<&'static Operator> {
 }
 
 /// The first path that hands up batches, if it needs nothing of other relations.
+///
+/// # Safety
+/// A list of paths, a plan or a plan state of PostgreSQL's.
 pub unsafe fn path_in(paths: *mut pg_sys::List) -> Option<*mut pg_sys::Path> {
-    path_with(paths, |methods| {
-        operator(|o| std::ptr::eq(methods, &o.path.0)).is_some()
-    })
+    // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
+    unsafe {
+        path_with(paths, |methods| {
+            operator(|o| std::ptr::eq(methods, &o.path.0)).is_some()
+        })
+    }
 }
 
 /// Tells the plan of such a path that it will be read to its end.
+///
+/// # Safety
+/// A list of paths, a plan or a plan state of PostgreSQL's.
 pub unsafe fn read_to_end(plan: *mut pg_sys::Node) {
-    let plan = plan as *mut pg_sys::CustomScan;
-    let found = operator(|o| std::ptr::eq((*plan).methods, &o.plan.0));
-    (found.expect("a plan is of its path's kind").read_to_end)(plan);
+    // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
+    unsafe {
+        let plan = plan as *mut pg_sys::CustomScan;
+        let found = operator(|o| std::ptr::eq((*plan).methods, &o.plan.0));
+        (found.expect("a plan is of its path's kind").read_to_end)(plan);
+    }
 }
 
 /// A node that has been begun as one that hands up batches; None if it does not.
+///
+/// # Safety
+/// A list of paths, a plan or a plan state of PostgreSQL's.
 pub unsafe fn of<'a>(node: *mut pg_sys::PlanState) -> Option<&'a mut dyn Batches> {
-    if (*node).type_ != pg_sys::NodeTag::T_CustomScanState {
-        return None;
+    // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
+    unsafe {
+        if (*node).type_ != pg_sys::NodeTag::T_CustomScanState {
+            return None;
+        }
+        let node = node as *mut pg_sys::CustomScanState;
+        let found = operator(|o| std::ptr::eq((*node).methods, &o.exec.0))?;
+        Some(&mut *(found.view)(node))
     }
-    let node = node as *mut pg_sys::CustomScanState;
-    let found = operator(|o| std::ptr::eq((*node).methods, &o.exec.0))?;
-    Some(&mut *(found.view)(node))
 }

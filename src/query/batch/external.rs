@@ -27,8 +27,10 @@ impl External for Constants<'_> {
 
     fn is_known(&self, id: usize) -> bool {
         // ExecEvalParamExec() of execExprInterp.c.
+        // SAFETY: the node's context.
         let values = unsafe { (*self.0.econtext).ecxt_param_exec_vals };
         let param = self.0.outside[id].param;
+        // SAFETY: the plan has such a parameter.
         param.is_none_or(|param| unsafe { (*values.add(param)).execPlan.is_null() })
     }
 }
@@ -64,6 +66,7 @@ impl External for Postgres<'_> {
     }
 
     fn call(&mut self, id: usize, word: i64, out: &mut VectorBuilder) {
+        // SAFETY: the node's context.
         unsafe {
             let econtext = self.rows.econtext;
             self.rows.set_none();

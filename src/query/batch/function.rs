@@ -24,35 +24,41 @@ pub struct Function {
 
 impl Function {
     /// For a node that outlives it.
+    ///
+    /// # Safety
+    /// A node of ours, begun and not ended.
     pub unsafe fn new(
         node: *mut pg_sys::ScanState,
         call: *mut pg_sys::FuncExpr,
         array: usize,
         parts: Parts,
     ) -> Function {
-        let estate = (*node).ps.state;
-        let econtext = pg_sys::CreateExprContext(estate);
-        (*econtext).ecxt_scantuple = (*node).ss_ScanTupleSlot;
-        let (mut ty, mut desc) = (pg_sys::InvalidOid, std::ptr::null_mut());
-        pg_sys::get_expr_result_type(call as *mut pg_sys::Node, &mut ty, &mut desc);
-        if desc.is_null() {
-            desc = pg_sys::CreateTemplateTupleDesc(1);
-            pg_sys::TupleDescInitEntry(desc, 1, c"value".as_ptr(), ty, -1, 0);
-        }
-        let slot = pg_sys::ExecInitExtraTupleSlot(estate, desc, &pg_sys::TTSOpsMinimalTuple);
-        let element_econtext = pg_sys::CreateExprContext(estate);
-        (*element_econtext).ecxt_scantuple = slot;
-        Function {
-            array,
-            parts,
-            call: pg_sys::ExecInitTableFunctionResult(call as *mut pg_sys::Expr, econtext, &mut (*node).ps),
-            econtext,
-            argument_context: context((*estate).es_query_cxt, c"amax unnest arguments"),
-            desc,
-            results: std::ptr::null_mut(),
-            slot,
-            element_econtext,
-            ordinality: None,
+        // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
+        unsafe {
+            let estate = (*node).ps.state;
+            let econtext = pg_sys::CreateExprContext(estate);
+            (*econtext).ecxt_scantuple = (*node).ss_ScanTupleSlot;
+            let (mut ty, mut desc) = (pg_sys::InvalidOid, std::ptr::null_mut());
+            pg_sys::get_expr_result_type(call as *mut pg_sys::Node, &mut ty, &mut desc);
+            if desc.is_null() {
+                desc = pg_sys::CreateTemplateTupleDesc(1);
+                pg_sys::TupleDescInitEntry(desc, 1, c"value".as_ptr(), ty, -1, 0);
+            }
+            let slot = pg_sys::ExecInitExtraTupleSlot(estate, desc, &pg_sys::TTSOpsMinimalTuple);
+            let element_econtext = pg_sys::CreateExprContext(estate);
+            (*element_econtext).ecxt_scantuple = slot;
+            Function {
+                array,
+                parts,
+                call: pg_sys::ExecInitTableFunctionResult(call as *mut pg_sys::Expr, econtext, &mut (*node).ps),
+                econtext,
+                argument_context: context((*estate).es_query_cxt, c"amax unnest arguments"),
+                desc,
+                results: std::ptr::null_mut(),
+                slot,
+                element_econtext,
+                ordinality: None,
+            }
         }
     }
 
@@ -99,13 +105,17 @@ impl Function {
         }
     }
 }
-
+/// # Safety
+/// A node of ours, begun and not ended.
 unsafe fn context(parent: pg_sys::MemoryContext, name: &'static CStr) -> pg_sys::MemoryContext {
-    pg_sys::AllocSetContextCreateInternal(
-        parent,
-        name.as_ptr(),
-        pg_sys::ALLOCSET_DEFAULT_MINSIZE as usize,
-        pg_sys::ALLOCSET_DEFAULT_INITSIZE as usize,
-        pg_sys::ALLOCSET_DEFAULT_MAXSIZE as usize,
-    )
+    // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
+    unsafe {
+        pg_sys::AllocSetContextCreateInternal(
+            parent,
+            name.as_ptr(),
+            pg_sys::ALLOCSET_DEFAULT_MINSIZE as usize,
+            pg_sys::ALLOCSET_DEFAULT_INITSIZE as usize,
+            pg_sys::ALLOCSET_DEFAULT_MAXSIZE as usize,
+        )
+    }
 }

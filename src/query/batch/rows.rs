@@ -55,42 +55,48 @@ pub struct Rows {
 
 impl Rows {
     /// Of a scan with a relation and an expression context.
+    ///
+    /// # Safety
+    /// A node of ours, begun and not ended.
     pub unsafe fn new(
         scan: *mut pg_sys::ScanState,
         rel: &'static Relation,
         expressions: &[*mut pg_sys::Node],
         entries: Rc<[Entry]>,
     ) -> Rows {
-        let estate = (*scan).ps.state;
-        let row_slot = pg_sys::ExecInitExtraTupleSlot(estate, rel.desc().raw(), slot::ops());
-        let row_econtext = pg_sys::CreateExprContext(estate);
-        (*row_econtext).ecxt_scantuple = row_slot;
-        let econtext = (*scan).ps.ps_ExprContext;
-        (*econtext).ecxt_scantuple = (*scan).ss_ScanTupleSlot;
-        Rows {
-            rel,
-            // Without a parent: it would say that scan tuples are virtual, and those of the table are not.
-            states: expressions
-                .iter()
-                .map(|&e| pg_sys::ExecInitExpr(e as *mut pg_sys::Expr, std::ptr::null_mut()))
-                .collect(),
-            parts: expressions
-                .iter()
-                .zip(&*entries)
-                .map(|(&e, entry)| match entry {
-                    Entry::Part(..) | Entry::Answer(..) => over_json(e),
-                    _ => std::ptr::null_mut(),
-                })
-                .collect(),
-            filled: vec![false; entries.len()],
-            entries,
-            scan_slot: (*scan).ss_ScanTupleSlot,
-            econtext,
-            row_slot,
-            row_econtext,
-            outside: Vec::new(),
-            functions: Vec::new(),
-            at: At::None,
+        // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
+        unsafe {
+            let estate = (*scan).ps.state;
+            let row_slot = pg_sys::ExecInitExtraTupleSlot(estate, rel.desc().raw(), slot::ops());
+            let row_econtext = pg_sys::CreateExprContext(estate);
+            (*row_econtext).ecxt_scantuple = row_slot;
+            let econtext = (*scan).ps.ps_ExprContext;
+            (*econtext).ecxt_scantuple = (*scan).ss_ScanTupleSlot;
+            Rows {
+                rel,
+                // Without a parent: it would say that scan tuples are virtual, and those of the table are not.
+                states: expressions
+                    .iter()
+                    .map(|&e| pg_sys::ExecInitExpr(e as *mut pg_sys::Expr, std::ptr::null_mut()))
+                    .collect(),
+                parts: expressions
+                    .iter()
+                    .zip(&*entries)
+                    .map(|(&e, entry)| match entry {
+                        Entry::Part(..) | Entry::Answer(..) => over_json(e),
+                        _ => std::ptr::null_mut(),
+                    })
+                    .collect(),
+                filled: vec![false; entries.len()],
+                entries,
+                scan_slot: (*scan).ss_ScanTupleSlot,
+                econtext,
+                row_slot,
+                row_econtext,
+                outside: Vec::new(),
+                functions: Vec::new(),
+                at: At::None,
+            }
         }
     }
 
@@ -150,9 +156,15 @@ impl Rows {
     }
 
     /// The row of the table that is in `slot`.
+    ///
+    /// # Safety
+    /// A node of ours, begun and not ended.
     pub unsafe fn set_slot(&mut self, slot: *mut pg_sys::TupleTableSlot) {
-        self.begin(At::Slot(slot));
-        (*self.scan_slot).tts_tid = (*slot).tts_tid;
+        // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
+        unsafe {
+            self.begin(At::Slot(slot));
+            (*self.scan_slot).tts_tid = (*slot).tts_tid;
+        }
     }
 
     /// The row of the table at a TID, which the snapshot sees.
@@ -392,10 +404,15 @@ impl Rows {
     }
 }
 
+/// # Safety
+/// A node of ours, begun and not ended.
 #[inline]
 unsafe fn clear(slot: *mut pg_sys::TupleTableSlot) {
-    if (*slot).tts_flags & pg_sys::TTS_FLAG_EMPTY as u16 == 0 {
-        crate::pg::executor::clear_slot(slot);
+    // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
+    unsafe {
+        if (*slot).tts_flags & pg_sys::TTS_FLAG_EMPTY as u16 == 0 {
+            crate::pg::executor::clear_slot(slot);
+        }
     }
 }
 

@@ -41,134 +41,180 @@ impl Entry {
 }
 
 /// The entry that an expression is, given the functions that unnest.
+///
+/// # Safety
+/// A well-formed expression tree.
 pub unsafe fn entry_of(expression: *mut pg_sys::Node, functions: &[Unnesting]) -> Entry {
-    let level_of = |var: &pg_sys::Var| {
-        let at = functions.iter().position(|f| f.relation == var.varno as pg_sys::Index);
-        at.map_or(0, |at| at + 1)
-    };
-    let level = Cell::new(0);
-    let note = |var: &pg_sys::Var| {
-        level.set(level_of(var));
-        true
-    };
-    if let Some(path) = path_of(expression, &note) {
-        let level = level.get();
-        return Entry::Path(JsonPath { level, ..path });
-    }
-    if let Some((path, question)) = question_of(expression, &|_| true) {
-        return Entry::Answer(path, question);
-    }
-    if let Some((attribute, keys)) = jsonpath_of(expression, &|_| true) {
-        return Entry::Part(attribute, keys);
-    }
-    let var = expression as *mut pg_sys::Var;
-    if is_a(expression, NodeTag::T_Var) && (*var).varattno > 0 {
-        let (level, attribute) = (level_of(&*var), (*var).varattno);
-        if level == 0 {
-            return Entry::Attribute(attribute);
-        }
-        return match functions[level - 1].columns().get(attribute as usize - 1) {
-            Some(Column::Value) => Entry::Path(JsonPath {
-                attribute,
-                steps: Vec::new(),
-                text: (*var).vartype == pg_sys::TEXTOID,
-                level,
-            }),
-            Some(Column::Key) => Entry::Key(level),
-            None => Entry::Ordinality(level),
+    // SAFETY: a well-formed expression tree, as PostgreSQL makes it, which stays while we look at it.
+    unsafe {
+        let level_of = |var: &pg_sys::Var| {
+            let at = functions.iter().position(|f| f.relation == var.varno as pg_sys::Index);
+            at.map_or(0, |at| at + 1)
         };
+        let level = Cell::new(0);
+        let note = |var: &pg_sys::Var| {
+            level.set(level_of(var));
+            true
+        };
+        if let Some(path) = path_of(expression, &note) {
+            let level = level.get();
+            return Entry::Path(JsonPath { level, ..path });
+        }
+        if let Some((path, question)) = question_of(expression, &|_| true) {
+            return Entry::Answer(path, question);
+        }
+        if let Some((attribute, keys)) = jsonpath_of(expression, &|_| true) {
+            return Entry::Part(attribute, keys);
+        }
+        let var = expression as *mut pg_sys::Var;
+        if is_a(expression, NodeTag::T_Var) && (*var).varattno > 0 {
+            let (level, attribute) = (level_of(&*var), (*var).varattno);
+            if level == 0 {
+                return Entry::Attribute(attribute);
+            }
+            return match functions[level - 1].columns().get(attribute as usize - 1) {
+                Some(Column::Value) => Entry::Path(JsonPath {
+                    attribute,
+                    steps: Vec::new(),
+                    text: (*var).vartype == pg_sys::TEXTOID,
+                    level,
+                }),
+                Some(Column::Key) => Entry::Key(level),
+                None => Entry::Ordinality(level),
+            };
+        }
+        Entry::Expression
     }
-    Entry::Expression
 }
 
 /// Adds the longest paths, what is asked about paths and the other variables of relation `relid` in `node` to `found`,
 /// each once.
+///
+/// # Safety
+/// A well-formed expression tree.
 pub unsafe fn collect(
     root: *mut pg_sys::PlannerInfo,
     node: *mut pg_sys::Node,
     relid: pg_sys::Index,
     found: &mut Vec<*mut pg_sys::Node>,
 ) {
-    let is_ours = is_of(relid);
-    let guards = LazyCell::new(|| guards(root));
-    let asks = |node| {
-        let asks = question_of(node, &is_ours).is_some() || jsonpath_of(node, &is_ours).is_some();
-        asks && !(may_raise(node) && *guards)
-    };
-    collect_of(node, relid, &asks, found);
+    // SAFETY: a well-formed expression tree, as PostgreSQL makes it, which stays while we look at it.
+    unsafe {
+        let is_ours = is_of(relid);
+        let guards = LazyCell::new(|| guards(root));
+        let asks = |node| {
+            let asks = question_of(node, &is_ours).is_some() || jsonpath_of(node, &is_ours).is_some();
+            asks && !(may_raise(node) && *guards)
+        };
+        collect_of(node, relid, &asks, found);
+    }
 }
 
 /// The same of elements' relations, about whose paths nothing can be asked.
+///
+/// # Safety
+/// A well-formed expression tree.
 pub unsafe fn collect_elements(node: *mut pg_sys::Node, relid: pg_sys::Index, found: &mut Vec<*mut pg_sys::Node>) {
-    collect_of(node, relid, &|_| false, found);
+    // SAFETY: a well-formed expression tree, as PostgreSQL makes it, which stays while we look at it.
+    unsafe {
+        collect_of(node, relid, &|_| false, found);
+    }
 }
 
 fn is_of(relid: pg_sys::Index) -> impl Fn(&pg_sys::Var) -> bool {
     move |var| var.varno as pg_sys::Index == relid && var.varlevelsup == 0
 }
-
+/// # Safety
+/// A well-formed expression tree.
 unsafe fn collect_of(
     node: *mut pg_sys::Node,
     relid: pg_sys::Index,
     asks: &dyn Fn(*mut pg_sys::Node) -> bool,
     found: &mut Vec<*mut pg_sys::Node>,
 ) {
-    let is_ours = is_of(relid);
-    walk(node, &mut |node| {
-        let is_path = path_of(node, &is_ours).is_some() || asks(node);
-        let is_var = is_a(node, NodeTag::T_Var) && is_ours(&*(node as *mut pg_sys::Var));
-        if (is_path || is_var) && !found.iter().any(|&f| equal(f, node)) {
-            found.push(node);
-        }
-        !is_path
-    });
+    // SAFETY: a well-formed expression tree, as PostgreSQL makes it, which stays while we look at it.
+    unsafe {
+        let is_ours = is_of(relid);
+        walk(node, &mut |node| {
+            let is_path = path_of(node, &is_ours).is_some() || asks(node);
+            let is_var = is_a(node, NodeTag::T_Var) && is_ours(&*(node as *mut pg_sys::Var));
+            if (is_path || is_var) && !found.iter().any(|&f| equal(f, node)) {
+                found.push(node);
+            }
+            !is_path
+        });
+    }
 }
 
 /// Adds all variables of relation `relid` in `node` to `found`, each once.
+///
+/// # Safety
+/// A well-formed expression tree.
 pub unsafe fn variables(node: *mut pg_sys::Node, relid: pg_sys::Index, found: &mut Vec<*mut pg_sys::Node>) {
-    walk(node, &mut |node| {
-        let var = node as *mut pg_sys::Var;
-        if is_a(node, NodeTag::T_Var)
-            && (*var).varno as pg_sys::Index == relid
-            && (*var).varlevelsup == 0
-            && !found.iter().any(|&f| equal(f, node))
-        {
-            found.push(node);
-        }
-        true
-    });
+    // SAFETY: a well-formed expression tree, as PostgreSQL makes it, which stays while we look at it.
+    unsafe {
+        walk(node, &mut |node| {
+            let var = node as *mut pg_sys::Var;
+            if is_a(node, NodeTag::T_Var)
+                && (*var).varno as pg_sys::Index == relid
+                && (*var).varlevelsup == 0
+                && !found.iter().any(|&f| equal(f, node))
+            {
+                found.push(node);
+            }
+            true
+        });
+    }
 }
 
 /// A target list of the expressions.
+///
+/// # Safety
+/// A well-formed expression tree.
 pub unsafe fn target_list(expressions: &[*mut pg_sys::Node]) -> *mut pg_sys::List {
-    super::tree::list(expressions.iter().enumerate().map(|(i, &expression)| {
-        let copy = pg_sys::copyObjectImpl(expression as _) as *mut pg_sys::Expr;
-        pg_sys::makeTargetEntry(copy, i as i16 + 1, std::ptr::null_mut(), false)
-    }))
+    // SAFETY: a well-formed expression tree, as PostgreSQL makes it, which stays while we look at it.
+    unsafe {
+        super::tree::list(expressions.iter().enumerate().map(|(i, &expression)| {
+            let copy = pg_sys::copyObjectImpl(expression as _) as *mut pg_sys::Expr;
+            pg_sys::makeTargetEntry(copy, i as i16 + 1, std::ptr::null_mut(), false)
+        }))
+    }
 }
 
 /// The expressions of a target list.
+///
+/// # Safety
+/// A well-formed expression tree.
 pub unsafe fn expressions(target_list: *mut pg_sys::List) -> Vec<*mut pg_sys::Node> {
-    nodes(target_list)
-        .into_iter()
-        .map(|entry| (*(entry as *mut pg_sys::TargetEntry)).expr as *mut pg_sys::Node)
-        .collect()
+    // SAFETY: a well-formed expression tree, as PostgreSQL makes it, which stays while we look at it.
+    unsafe {
+        nodes(target_list)
+            .into_iter()
+            .map(|entry| (*(entry as *mut pg_sys::TargetEntry)).expr as *mut pg_sys::Node)
+            .collect()
+    }
 }
 
 /// The tree with the entries' expressions replaced by references to them, as setrefs.c does for a scan's own
 /// expressions.
+///
+/// # Safety
+/// A well-formed expression tree.
 pub unsafe fn over_entries(node: *mut pg_sys::Node, entries: &[*mut pg_sys::Node]) -> *mut pg_sys::Node {
-    super::tree::rewrite(node, &mut |node| {
-        let at = entries.iter().position(|&entry| equal(entry, node))?;
-        let entry = entries[at];
-        let var = pg_sys::makeVar(
-            pg_sys::INDEX_VAR as _,
-            at as i16 + 1,
-            pg_sys::exprType(entry),
-            pg_sys::exprTypmod(entry),
-            pg_sys::exprCollation(entry),
-            0,
-        );
-        Some(var as *mut pg_sys::Node)
-    })
+    // SAFETY: a well-formed expression tree, as PostgreSQL makes it, which stays while we look at it.
+    unsafe {
+        super::tree::rewrite(node, &mut |node| {
+            let at = entries.iter().position(|&entry| equal(entry, node))?;
+            let entry = entries[at];
+            let var = pg_sys::makeVar(
+                pg_sys::INDEX_VAR as _,
+                at as i16 + 1,
+                pg_sys::exprType(entry),
+                pg_sys::exprTypmod(entry),
+                pg_sys::exprCollation(entry),
+                0,
+            );
+            Some(var as *mut pg_sys::Node)
+        })
+    }
 }

@@ -26,129 +26,159 @@ impl JsonPath {
     };
 
     /// The path with the variable it starts from.
+    ///
+    /// # Safety
+    /// A well-formed expression tree.
     unsafe fn from(mut self, base: *mut pg_sys::Node, is_base: &dyn Fn(&pg_sys::Var) -> bool) -> Option<JsonPath> {
-        let var = &*(base as *mut pg_sys::Var);
-        let ours = is_a(base, NodeTag::T_Var) && var.varattno > 0 && var.varlevelsup == 0 && is_base(var);
-        ours.then(|| {
-            self.attribute = var.varattno;
-            self
-        })
+        // SAFETY: a well-formed expression tree, as PostgreSQL makes it, which stays while we look at it.
+        unsafe {
+            let var = &*(base as *mut pg_sys::Var);
+            let ours = is_a(base, NodeTag::T_Var) && var.varattno > 0 && var.varlevelsup == 0 && is_base(var);
+            ours.then(|| {
+                self.attribute = var.varattno;
+                self
+            })
+        }
     }
 }
 
 /// The path that an expression over a jsonb attribute is, if it is one: chains of `->`, `->>`, `#>`, `#>>` and
 /// subscripts with constant keys.
+///
+/// # Safety
+/// A well-formed expression tree.
 pub unsafe fn path_of(node: *mut pg_sys::Node, is_base: &dyn Fn(&pg_sys::Var) -> bool) -> Option<JsonPath> {
-    let mut path = JsonPath::EMPTY;
-    let base = follow(node, &mut path, true)?;
-    path.from(base, is_base).filter(|path| !path.steps.is_empty())
+    // SAFETY: a well-formed expression tree, as PostgreSQL makes it, which stays while we look at it.
+    unsafe {
+        let mut path = JsonPath::EMPTY;
+        let base = follow(node, &mut path, true)?;
+        path.from(base, is_base).filter(|path| !path.steps.is_empty())
+    }
 }
 
 /// The question about a path, or about a whole document, that an expression is, if it is one: jsonb_typeof,
 /// jsonb_array_length, `?`, `?|` and `?&` with constant keys, `@>` and `<@` with a constant that is contained.
+///
+/// # Safety
+/// A well-formed expression tree.
 pub unsafe fn question_of(
     node: *mut pg_sys::Node,
     is_base: &dyn Fn(&pg_sys::Var) -> bool,
 ) -> Option<(JsonPath, Question)> {
-    let (function, mut args) = call_of(node)?;
-    if function == pg_sys::F_JSONB_CONTAINED {
-        args.reverse();
-    }
-    let strings = |node| {
-        // The operators pass over NULLs.
-        text_array_constant(node).map(|keys| keys.into_iter().flatten().collect())
-    };
-    let question = match (function, &args[..]) {
-        (pg_sys::F_JSONB_TYPEOF, [_]) => Question::Type,
-        (pg_sys::F_JSONB_ARRAY_LENGTH, [_]) => Question::Length,
-        (pg_sys::F_JSONB_EXISTS, &[_, key]) => Question::HasAny(vec![text_constant(key)?]),
-        (pg_sys::F_JSONB_EXISTS_ANY, &[_, keys]) => Question::HasAny(strings(keys)?),
-        (pg_sys::F_JSONB_EXISTS_ALL, &[_, keys]) => Question::HasAll(strings(keys)?),
-        (pg_sys::F_JSONB_CONTAINS | pg_sys::F_JSONB_CONTAINED, &[_, sought]) => {
-            Question::contains(super::containment::constant(sought)?)?
+    // SAFETY: a well-formed expression tree, as PostgreSQL makes it, which stays while we look at it.
+    unsafe {
+        let (function, mut args) = call_of(node)?;
+        if function == pg_sys::F_JSONB_CONTAINED {
+            args.reverse();
         }
-        _ => return None,
-    };
-    let mut base = args[0];
-    if is_a(base, NodeTag::T_PlaceHolderVar) {
-        base = (*(base as *mut pg_sys::PlaceHolderVar)).phexpr as *mut pg_sys::Node;
+        let strings = |node| {
+            // The operators pass over NULLs.
+            text_array_constant(node).map(|keys| keys.into_iter().flatten().collect())
+        };
+        let question = match (function, &args[..]) {
+            (pg_sys::F_JSONB_TYPEOF, [_]) => Question::Type,
+            (pg_sys::F_JSONB_ARRAY_LENGTH, [_]) => Question::Length,
+            (pg_sys::F_JSONB_EXISTS, &[_, key]) => Question::HasAny(vec![text_constant(key)?]),
+            (pg_sys::F_JSONB_EXISTS_ANY, &[_, keys]) => Question::HasAny(strings(keys)?),
+            (pg_sys::F_JSONB_EXISTS_ALL, &[_, keys]) => Question::HasAll(strings(keys)?),
+            (pg_sys::F_JSONB_CONTAINS | pg_sys::F_JSONB_CONTAINED, &[_, sought]) => {
+                Question::contains(super::containment::constant(sought)?)?
+            }
+            _ => return None,
+        };
+        let mut base = args[0];
+        if is_a(base, NodeTag::T_PlaceHolderVar) {
+            base = (*(base as *mut pg_sys::PlaceHolderVar)).phexpr as *mut pg_sys::Node;
+        }
+        let mut path = JsonPath::EMPTY;
+        let base = follow(base, &mut path, false)?;
+        Some((path.from(base, is_base)?, question))
     }
-    let mut path = JsonPath::EMPTY;
-    let base = follow(base, &mut path, false)?;
-    Some((path.from(base, is_base)?, question))
 }
 
 /// The function that an operator or a call is of, and its arguments.
+///
+/// # Safety
+/// A well-formed expression tree.
 pub unsafe fn call_of(node: *mut pg_sys::Node) -> Option<(u32, Vec<*mut pg_sys::Node>)> {
-    if node.is_null() {
-        return None;
-    }
-    match (*node).type_ {
-        NodeTag::T_OpExpr => {
-            let op = &*(node as *mut pg_sys::OpExpr);
-            Some((op.opfuncid.to_u32(), nodes(op.args)))
+    // SAFETY: a well-formed expression tree, as PostgreSQL makes it, which stays while we look at it.
+    unsafe {
+        if node.is_null() {
+            return None;
         }
-        NodeTag::T_FuncExpr => {
-            let call = &*(node as *mut pg_sys::FuncExpr);
-            Some((call.funcid.to_u32(), nodes(call.args)))
+        match (*node).type_ {
+            NodeTag::T_OpExpr => {
+                let op = &*(node as *mut pg_sys::OpExpr);
+                Some((op.opfuncid.to_u32(), nodes(op.args)))
+            }
+            NodeTag::T_FuncExpr => {
+                let call = &*(node as *mut pg_sys::FuncExpr);
+                Some((call.funcid.to_u32(), nodes(call.args)))
+            }
+            _ => None,
         }
-        _ => None,
     }
 }
 
 /// Appends the steps of `node`, first those below it; what they start from.
+///
+/// # Safety
+/// A well-formed expression tree.
 unsafe fn follow(node: *mut pg_sys::Node, path: &mut JsonPath, outermost: bool) -> Option<*mut pg_sys::Node> {
-    if node.is_null() {
-        return None;
-    }
-    if is_a(node, NodeTag::T_SubscriptingRef) {
-        let r = &*(node as *mut pg_sys::SubscriptingRef);
-        if r.refcontainertype != pg_sys::JSONBOID || !r.refassgnexpr.is_null() || !r.reflowerindexpr.is_null() {
+    // SAFETY: a well-formed expression tree, as PostgreSQL makes it, which stays while we look at it.
+    unsafe {
+        if node.is_null() {
             return None;
         }
-        let base = follow(r.refexpr as *mut pg_sys::Node, path, false)?;
-        for subscript in nodes(r.refupperindexpr) {
-            let key = match constant(subscript, pg_sys::INT4OID) {
-                Some(index) => (index.value() as i32).to_string().into_bytes(),
-                None => text_constant(subscript)?,
-            };
-            path.steps.push(key_of_path(key));
-        }
-        return Some(base);
-    }
-    let Some((function, args)) = call_of(node) else {
-        return (!outermost).then_some(node);
-    };
-    let &[from, key] = &args[..] else {
-        return (!outermost).then_some(node);
-    };
-    let is_text = matches!(
-        function,
-        pg_sys::F_JSONB_OBJECT_FIELD_TEXT | pg_sys::F_JSONB_ARRAY_ELEMENT_TEXT | pg_sys::F_JSONB_EXTRACT_PATH_TEXT
-    );
-    match function {
-        pg_sys::F_JSONB_OBJECT_FIELD | pg_sys::F_JSONB_OBJECT_FIELD_TEXT if outermost || !is_text => {
-            let base = follow(from, path, false)?;
-            path.steps.push(PathStep::Key(text_constant(key)?));
-            path.text = is_text;
-            Some(base)
-        }
-        pg_sys::F_JSONB_ARRAY_ELEMENT | pg_sys::F_JSONB_ARRAY_ELEMENT_TEXT if outermost || !is_text => {
-            let base = follow(from, path, false)?;
-            let index = constant(key, pg_sys::INT4OID)?;
-            path.steps.push(PathStep::Item(index.value() as i32));
-            path.text = is_text;
-            Some(base)
-        }
-        pg_sys::F_JSONB_EXTRACT_PATH | pg_sys::F_JSONB_EXTRACT_PATH_TEXT if outermost || !is_text => {
-            let base = follow(from, path, false)?;
-            for key in text_array_constant(key)? {
-                path.steps.push(key_of_path(key?));
+        if is_a(node, NodeTag::T_SubscriptingRef) {
+            let r = &*(node as *mut pg_sys::SubscriptingRef);
+            if r.refcontainertype != pg_sys::JSONBOID || !r.refassgnexpr.is_null() || !r.reflowerindexpr.is_null() {
+                return None;
             }
-            path.text = is_text;
-            Some(base)
+            let base = follow(r.refexpr as *mut pg_sys::Node, path, false)?;
+            for subscript in nodes(r.refupperindexpr) {
+                let key = match constant(subscript, pg_sys::INT4OID) {
+                    Some(index) => (index.value() as i32).to_string().into_bytes(),
+                    None => text_constant(subscript)?,
+                };
+                path.steps.push(key_of_path(key));
+            }
+            return Some(base);
         }
-        _ => (!outermost).then_some(node),
+        let Some((function, args)) = call_of(node) else {
+            return (!outermost).then_some(node);
+        };
+        let &[from, key] = &args[..] else {
+            return (!outermost).then_some(node);
+        };
+        let is_text = matches!(
+            function,
+            pg_sys::F_JSONB_OBJECT_FIELD_TEXT | pg_sys::F_JSONB_ARRAY_ELEMENT_TEXT | pg_sys::F_JSONB_EXTRACT_PATH_TEXT
+        );
+        match function {
+            pg_sys::F_JSONB_OBJECT_FIELD | pg_sys::F_JSONB_OBJECT_FIELD_TEXT if outermost || !is_text => {
+                let base = follow(from, path, false)?;
+                path.steps.push(PathStep::Key(text_constant(key)?));
+                path.text = is_text;
+                Some(base)
+            }
+            pg_sys::F_JSONB_ARRAY_ELEMENT | pg_sys::F_JSONB_ARRAY_ELEMENT_TEXT if outermost || !is_text => {
+                let base = follow(from, path, false)?;
+                let index = constant(key, pg_sys::INT4OID)?;
+                path.steps.push(PathStep::Item(index.value() as i32));
+                path.text = is_text;
+                Some(base)
+            }
+            pg_sys::F_JSONB_EXTRACT_PATH | pg_sys::F_JSONB_EXTRACT_PATH_TEXT if outermost || !is_text => {
+                let base = follow(from, path, false)?;
+                for key in text_array_constant(key)? {
+                    path.steps.push(key_of_path(key?));
+                }
+                path.text = is_text;
+                Some(base)
+            }
+            _ => (!outermost).then_some(node),
+        }
     }
 }
 
@@ -164,30 +194,42 @@ fn key_of_path(key: Vec<u8>) -> PathStep {
         None => PathStep::Key(key),
     }
 }
-
+/// # Safety
+/// A well-formed expression tree.
 unsafe fn constant(node: *mut pg_sys::Node, ty: pg_sys::Oid) -> Option<pg_sys::Datum> {
-    let c = &*(node as *mut pg_sys::Const);
-    (is_a(node, NodeTag::T_Const) && !c.constisnull && c.consttype == ty).then_some(c.constvalue)
+    // SAFETY: a well-formed expression tree, as PostgreSQL makes it, which stays while we look at it.
+    unsafe {
+        let c = &*(node as *mut pg_sys::Const);
+        (is_a(node, NodeTag::T_Const) && !c.constisnull && c.consttype == ty).then_some(c.constvalue)
+    }
 }
-
+/// # Safety
+/// A well-formed expression tree.
 unsafe fn text_constant(node: *mut pg_sys::Node) -> Option<Vec<u8>> {
-    constant(node, pg_sys::TEXTOID).map(|datum| datum::varlena(datum).to_vec())
+    // SAFETY: a well-formed expression tree, as PostgreSQL makes it, which stays while we look at it.
+    unsafe { constant(node, pg_sys::TEXTOID).map(|datum| datum::varlena(datum).to_vec()) }
 }
 
 /// Elements, each None if NULL.
+///
+/// # Safety
+/// A well-formed expression tree.
 unsafe fn text_array_constant(node: *mut pg_sys::Node) -> Option<Vec<Option<Vec<u8>>>> {
-    let array = constant(node, pg_sys::TEXTARRAYOID)?;
-    let (mut elements, mut nulls, mut n) = (std::ptr::null_mut(), std::ptr::null_mut(), 0);
-    pg_sys::deconstruct_array(
-        pg_sys::pg_detoast_datum(array.cast_mut_ptr()) as *mut pg_sys::ArrayType,
-        pg_sys::TEXTOID,
-        -1,
-        false,
-        pg_sys::TYPALIGN_INT as std::ffi::c_char,
-        &mut elements,
-        &mut nulls,
-        &mut n,
-    );
-    let element = |i| (!*nulls.add(i)).then(|| datum::varlena(*elements.add(i)).to_vec());
-    Some((0..n as usize).map(element).collect())
+    // SAFETY: a well-formed expression tree, as PostgreSQL makes it, which stays while we look at it.
+    unsafe {
+        let array = constant(node, pg_sys::TEXTARRAYOID)?;
+        let (mut elements, mut nulls, mut n) = (std::ptr::null_mut(), std::ptr::null_mut(), 0);
+        pg_sys::deconstruct_array(
+            pg_sys::pg_detoast_datum(array.cast_mut_ptr()) as *mut pg_sys::ArrayType,
+            pg_sys::TEXTOID,
+            -1,
+            false,
+            pg_sys::TYPALIGN_INT as std::ffi::c_char,
+            &mut elements,
+            &mut nulls,
+            &mut n,
+        );
+        let element = |i| (!*nulls.add(i)).then(|| datum::varlena(*elements.add(i)).to_vec());
+        Some((0..n as usize).map(element).collect())
+    }
 }

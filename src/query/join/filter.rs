@@ -59,25 +59,33 @@ impl JoinFilters {
     }
 
     /// Whether one of the joins has built its table since it was last asked.
+    ///
+    /// # Safety
+    /// A node of ours, begun and not ended.
     #[inline]
     pub unsafe fn news(&mut self) -> bool {
-        self.waiting && self.look()
+        // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
+        unsafe { self.waiting && self.look() }
     }
-
+    /// # Safety
+    /// A node of ours, begun and not ended.
     unsafe fn look(&mut self) -> bool {
-        let mut news = false;
-        self.waiting = false;
-        for filter in &mut self.filters {
-            if let State::Waiting = filter.state {
-                filter.look();
-                match filter.state {
-                    State::Waiting => self.waiting = true,
-                    State::Ready(_) => news = true,
-                    State::Useless => {}
+        // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
+        unsafe {
+            let mut news = false;
+            self.waiting = false;
+            for filter in &mut self.filters {
+                if let State::Waiting = filter.state {
+                    filter.look();
+                    match filter.state {
+                        State::Waiting => self.waiting = true,
+                        State::Ready(_) => news = true,
+                        State::Useless => {}
+                    }
                 }
             }
+            news
         }
-        news
     }
 
     /// Of these rows those that can have a match, as far as is known.
@@ -134,38 +142,48 @@ impl JoinFilter {
 
     /// Takes the keys if the join's table is complete, which it is if it is there: the join runs nothing of its outer
     /// side meanwhile.
+    ///
+    /// # Safety
+    /// A node of ours, begun and not ended.
     unsafe fn look(&mut self) {
-        let Some(table) = (*self.join).hj_HashTable.as_ref() else {
-            return;
-        };
-        // Tuples of later batches are in files, and reading the table must not cost more than it saves.
-        let readable =
-            table.parallel_state.is_null() && table.nbatch == 1 && table.totalTuples <= self.scanned.max(1000.0);
-        let keys = readable.then(|| self.keys(table)).flatten();
-        self.state = keys.map_or(State::Useless, State::Ready);
-    }
-
-    unsafe fn keys(&self, table: &HashJoinTableData) -> Option<KeySet> {
-        let (oid, ty) = self.inner_type;
-        let mut keys = VectorBuilder::new(ty);
-        for bucket in 0..table.nbuckets as usize {
-            crate::memory::check_for_interrupts();
-            let mut tuple = *table.buckets.unshared.add(bucket);
-            while !tuple.is_null() {
-                // HJTUPLE_MINTUPLE() (hashjoin.h).
-                let header = std::mem::size_of::<HashJoinTupleData>().next_multiple_of(8);
-                let content = (tuple as *mut u8).add(header) as MinimalTuple;
-                ExecStoreMinimalTuple(content, self.slot, false);
-                reset((*self.econtext).ecxt_per_tuple_memory);
-                let (value, null) = eval(self.inner, self.econtext);
-                // What it detoasts goes with the row.
-                let old = MemoryContextSwitchTo((*self.econtext).ecxt_per_tuple_memory);
-                datum::push(&mut keys, oid, value, null);
-                MemoryContextSwitchTo(old);
-                tuple = (*tuple).next.unshared;
-            }
+        // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
+        unsafe {
+            let Some(table) = (*self.join).hj_HashTable.as_ref() else {
+                return;
+            };
+            // Tuples of later batches are in files, and reading the table must not cost more than it saves.
+            let readable =
+                table.parallel_state.is_null() && table.nbatch == 1 && table.totalTuples <= self.scanned.max(1000.0);
+            let keys = readable.then(|| self.keys(table)).flatten();
+            self.state = keys.map_or(State::Useless, State::Ready);
         }
-        crate::pg::executor::clear_slot(self.slot);
-        KeySet::new(&keys.finish())
+    }
+    /// # Safety
+    /// A node of ours, begun and not ended.
+    unsafe fn keys(&self, table: &HashJoinTableData) -> Option<KeySet> {
+        // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
+        unsafe {
+            let (oid, ty) = self.inner_type;
+            let mut keys = VectorBuilder::new(ty);
+            for bucket in 0..table.nbuckets as usize {
+                crate::memory::check_for_interrupts();
+                let mut tuple = *table.buckets.unshared.add(bucket);
+                while !tuple.is_null() {
+                    // HJTUPLE_MINTUPLE() (hashjoin.h).
+                    let header = std::mem::size_of::<HashJoinTupleData>().next_multiple_of(8);
+                    let content = (tuple as *mut u8).add(header) as MinimalTuple;
+                    ExecStoreMinimalTuple(content, self.slot, false);
+                    reset((*self.econtext).ecxt_per_tuple_memory);
+                    let (value, null) = eval(self.inner, self.econtext);
+                    // What it detoasts goes with the row.
+                    let old = MemoryContextSwitchTo((*self.econtext).ecxt_per_tuple_memory);
+                    datum::push(&mut keys, oid, value, null);
+                    MemoryContextSwitchTo(old);
+                    tuple = (*tuple).next.unshared;
+                }
+            }
+            crate::pg::executor::clear_slot(self.slot);
+            KeySet::new(&keys.finish())
+        }
     }
 }

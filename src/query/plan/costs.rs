@@ -74,6 +74,7 @@ pub fn scan(work: &ScanWork) -> f64 {
 
 /// A scan that unnests, instead of a scan and a nested loop over so many rows.
 pub fn unnest(scan: f64, nested_loop: f64, rows: f64) -> f64 {
+    // SAFETY: a setting.
     let elements = ELEMENT * unsafe { cpu_tuple_cost } * rows;
     (scan + elements).min(AT_MOST * nested_loop)
 }
@@ -81,17 +82,20 @@ pub fn unnest(scan: f64, nested_loop: f64, rows: f64) -> f64 {
 /// Reading and aggregating all rows of a scan of this cost; `computed` are keys and aggregates. What handing up rows
 /// takes is most of what a scan of columns costs, however few rows the planner expects.
 pub fn aggregate(scan: f64, rows: f64, computed: usize) -> f64 {
+    // SAFETY: a setting.
     NOT_HANDED_UP * scan + AGGREGATED * unsafe { cpu_operator_cost } * computed as f64 * rows
 }
 
 /// Handing out groups.
 pub fn groups(groups: f64, computed: usize) -> f64 {
+    // SAFETY: settings.
     let (tuple, operator) = unsafe { (cpu_tuple_cost, cpu_operator_cost) };
     groups * (GROUP * tuple + GROUP_VALUE * operator * computed as f64)
 }
 
 /// Sending groups, or merging those sent.
 pub fn groups_sent(groups: f64) -> f64 {
+    // SAFETY: a setting.
     groups * GROUP_SENT * unsafe { cpu_operator_cost }
 }
 

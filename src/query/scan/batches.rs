@@ -13,8 +13,12 @@ use pgrx::pg_sys;
 use std::rc::Rc;
 
 /// A scan's state as such.
+///
+/// # Safety
+/// A node of ours, begun and not ended.
 pub unsafe fn view(node: *mut pg_sys::CustomScanState) -> *mut dyn Batches {
-    of(node) as *mut Scan
+    // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
+    unsafe { of(node) as *mut Scan }
 }
 
 impl Batches for Scan {
@@ -25,21 +29,25 @@ impl Batches for Scan {
             expressions((*plan).custom_scan_tlist)
         }
     }
-
+    /// # Safety
+    /// A node of ours, begun and not ended.
     unsafe fn compile(&mut self, wanted: &[*mut pg_sys::Node]) -> Vec<Option<Expr>> {
-        let entries = self.rows.entries.clone();
-        let mut compiler = Compiler {
-            entries: &entries,
-            parent: self.state(),
-            outside: std::mem::take(&mut self.rows.outside),
-            sometimes: false,
-        };
-        let found = wanted
-            .iter()
-            .map(|&e| if is_pure(e) { compiler.compile(e) } else { None })
-            .collect();
-        self.rows.outside = compiler.outside;
-        found
+        // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
+        unsafe {
+            let entries = self.rows.entries.clone();
+            let mut compiler = Compiler {
+                entries: &entries,
+                parent: self.state(),
+                outside: std::mem::take(&mut self.rows.outside),
+                sometimes: false,
+            };
+            let found = wanted
+                .iter()
+                .map(|&e| if is_pure(e) { compiler.compile(e) } else { None })
+                .collect();
+            self.rows.outside = compiler.outside;
+            found
+        }
     }
 
     fn state(&self) -> *mut pg_sys::PlanState {

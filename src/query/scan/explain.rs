@@ -10,89 +10,107 @@ use pgrx::prelude::*;
 use std::ffi::CStr;
 
 /// How many rows there are after each step of a scan: conditions one by one, and arrays unnested.
+///
+/// # Safety
+/// A node of ours, begun and not ended.
 unsafe fn steps(
     node: *mut pg_sys::CustomScanState,
     arrays: &[String],
     ancestors: *mut pg_sys::List,
     es: *mut pg_sys::ExplainState,
 ) {
-    let plan = (*node).ss.ps.plan;
-    let context = pg_sys::set_deparse_context_plan((*es).deparse_cxt, plan, ancestors);
-    let mut conditions = nodes((*plan).qual).into_iter();
-    if arrays.is_empty() && conditions.len() == 0 {
-        return;
-    }
-    let in_text = (*es).format == pg_sys::ExplainFormat::EXPLAIN_FORMAT_TEXT;
-    let step = |kind: &str, what: &str, rows: u64| {
-        if in_text {
-            number(&of_utf8(format!("Rows {kind} {what}").trim_end()), rows, es);
+    // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
+    unsafe {
+        let plan = (*node).ss.ps.plan;
+        let context = pg_sys::set_deparse_context_plan((*es).deparse_cxt, plan, ancestors);
+        let mut conditions = nodes((*plan).qual).into_iter();
+        if arrays.is_empty() && conditions.len() == 0 {
             return;
         }
-        pg_sys::ExplainOpenGroup(c"Step".as_ptr(), std::ptr::null(), true, es);
-        text(c"Step", kind, es);
-        if !what.is_empty() {
-            text(c"Of", what, es);
-        }
-        number(c"Rows", rows, es);
-        pg_sys::ExplainCloseGroup(c"Step".as_ptr(), std::ptr::null(), true, es);
-    };
-    pg_sys::ExplainOpenGroup(c"Steps".as_ptr(), c"Steps".as_ptr(), false, es);
-    for (stage, (counts, matching)) in of(node).counts().enumerate() {
-        match stage.checked_sub(1) {
-            None => step("Scanned", "", counts.all),
-            Some(array) => step("Unnested", &arrays[array], counts.all),
-        }
-        for (i, &passed) in counts.passed.iter().enumerate() {
-            if i == matching && counts.unmatched > 0 {
+        let in_text = (*es).format == pg_sys::ExplainFormat::EXPLAIN_FORMAT_TEXT;
+        let step = |kind: &str, what: &str, rows: u64| {
+            if in_text {
+                number(&of_utf8(format!("Rows {kind} {what}").trim_end()), rows, es);
+                return;
+            }
+            pg_sys::ExplainOpenGroup(c"Step".as_ptr(), std::ptr::null(), true, es);
+            text(c"Step", kind, es);
+            if !what.is_empty() {
+                text(c"Of", what, es);
+            }
+            number(c"Rows", rows, es);
+            pg_sys::ExplainCloseGroup(c"Step".as_ptr(), std::ptr::null(), true, es);
+        };
+        pg_sys::ExplainOpenGroup(c"Steps".as_ptr(), c"Steps".as_ptr(), false, es);
+        for (stage, (counts, matching)) in of(node).counts().enumerate() {
+            match stage.checked_sub(1) {
+                None => step("Scanned", "", counts.all),
+                Some(array) => step("Unnested", &arrays[array], counts.all),
+            }
+            for (i, &passed) in counts.passed.iter().enumerate() {
+                if i == matching && counts.unmatched > 0 {
+                    step("Without Match", "", counts.unmatched);
+                }
+                let condition = conditions.next().expect("each is somewhere");
+                let condition = pg_sys::deparse_expression(condition, context, (*es).verbose, false);
+                step("Passed", &shown(CStr::from_ptr(condition).to_bytes()), passed);
+            }
+            if counts.passed.len() == matching && counts.unmatched > 0 {
                 step("Without Match", "", counts.unmatched);
             }
-            let condition = conditions.next().expect("each is somewhere");
-            let condition = pg_sys::deparse_expression(condition, context, (*es).verbose, false);
-            step("Passed", &shown(CStr::from_ptr(condition).to_bytes()), passed);
         }
-        if counts.passed.len() == matching && counts.unmatched > 0 {
-            step("Without Match", "", counts.unmatched);
-        }
+        pg_sys::ExplainCloseGroup(c"Steps".as_ptr(), c"Steps".as_ptr(), false, es);
     }
-    pg_sys::ExplainCloseGroup(c"Steps".as_ptr(), c"Steps".as_ptr(), false, es);
 }
 
 /// Whether the user may look at all rows of the table by himself. To others the counts of leaves and of each
 /// condition's rows would tell of values that row-level security or a view hides from them: with conditions of their
 /// own they find the least and the greatest. Heap's counts, which they get, are all rows less those that pass all
 /// conditions.
+///
+/// # Safety
+/// A node of ours, begun and not ended.
 unsafe fn may_read_all_rows(rel: &Relation) -> bool {
-    let (table, own_rights) = (rel.id(), pg_sys::InvalidOid);
-    let read = pg_sys::ACL_SELECT as pg_sys::AclMode;
-    let allowed = pg_sys::pg_class_aclcheck(table, pg_sys::GetUserId(), read);
-    let security = pg_sys::check_enable_rls(table, own_rights, true);
-    allowed == pg_sys::AclResult::ACLCHECK_OK && security != pg_sys::CheckEnableRlsResult::RLS_ENABLED as i32
+    // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
+    unsafe {
+        let (table, own_rights) = (rel.id(), pg_sys::InvalidOid);
+        let read = pg_sys::ACL_SELECT as pg_sys::AclMode;
+        let allowed = pg_sys::pg_class_aclcheck(table, pg_sys::GetUserId(), read);
+        let security = pg_sys::check_enable_rls(table, own_rights, true);
+        allowed == pg_sys::AclResult::ACLCHECK_OK && security != pg_sys::CheckEnableRlsResult::RLS_ENABLED as i32
+    }
 }
 
 /// The columns a scan reads, and what became of its leaves.
+///
+/// # Safety
+/// A node of ours, begun and not ended.
 #[pg_guard]
 pub unsafe extern "C-unwind" fn scan(
     node: *mut pg_sys::CustomScanState,
     ancestors: *mut pg_sys::List,
     es: *mut pg_sys::ExplainState,
 ) {
-    let scan = of(node);
-    let joined = scan.joins.filters.iter().flat_map(|f| f.reads.clone());
-    let (outer_joins, reads) = (scan.outer_joins(), scan.reads());
-    let arrays = columns(&scan.rows, &outer_joins, reads, joined.collect(), es);
-    if scan.vectorized() > 0 {
-        number(c"Vectorized Conditions", scan.vectorized() as u64, es);
-    }
-    if (*es).analyze && may_read_all_rows(scan.rows.rel) {
-        let met = scan.met();
-        number(c"Leaves Read", met.leaves - met.skipped, es);
-        number(c"Leaves Skipped", met.skipped, es);
-        number(c"Row Pages Read", met.pages, es);
-        number(c"Columnar Rows", met.rows, es);
-        if !scan.joins.filters.is_empty() {
-            number(c"Rows Removed by Join Filters", met.unmatched, es);
+    // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
+    unsafe {
+        let scan = of(node);
+        let joined = scan.joins.filters.iter().flat_map(|f| f.reads.clone());
+        let (outer_joins, reads) = (scan.outer_joins(), scan.reads());
+        let arrays = columns(&scan.rows, &outer_joins, reads, joined.collect(), es);
+        if scan.vectorized() > 0 {
+            number(c"Vectorized Conditions", scan.vectorized() as u64, es);
         }
-        number(c"Decoded kB", met.decoded.div_ceil(1024), es);
-        steps(node, &arrays, ancestors, es);
+        if (*es).analyze && may_read_all_rows(scan.rows.rel) {
+            let met = scan.met();
+            number(c"Leaves Read", met.leaves - met.skipped, es);
+            number(c"Leaves Skipped", met.skipped, es);
+            number(c"Row Pages Read", met.pages, es);
+            number(c"Columnar Rows", met.rows, es);
+            if !scan.joins.filters.is_empty() {
+                number(c"Rows Removed by Join Filters", met.unmatched, es);
+            }
+            number(c"Decoded kB", met.decoded.div_ceil(1024), es);
+            steps(node, &arrays, ancestors, es);
+        }
     }
 }

@@ -14,17 +14,29 @@ pub fn drop_rows(mut rows: Vec<u32>) -> Vec<u32> {
 }
 
 /// Says that a path has the order that the query asks for: nobody sorts its rows then.
+///
+/// # Safety
+/// A node of ours, begun and not ended.
 pub unsafe fn claim_order(root: *mut pg_sys::PlannerInfo, path: &mut pg_sys::Path) {
-    let alone = pg_sys::bms_membership((*root).all_baserels) == pg_sys::BMS_Membership::BMS_SINGLETON;
-    if mutant() == Mutant::ignores_order && alone {
-        path.pathkeys = (*root).query_pathkeys;
+    // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
+    unsafe {
+        let alone = pg_sys::bms_membership((*root).all_baserels) == pg_sys::BMS_Membership::BMS_SINGLETON;
+        if mutant() == Mutant::ignores_order && alone {
+            path.pathkeys = (*root).query_pathkeys;
+        }
     }
 }
 
 /// Makes the last entry of a row NULL.
+///
+/// # Safety
+/// A node of ours, begun and not ended.
 pub unsafe fn lose_column(slot: *mut pg_sys::TupleTableSlot) {
-    let columns = (*(*slot).tts_tupleDescriptor).natts as usize;
-    if mutant() == Mutant::loses_column && columns > 0 {
-        *(*slot).tts_isnull.add(columns - 1) = true;
+    // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
+    unsafe {
+        let columns = (*(*slot).tts_tupleDescriptor).natts as usize;
+        if mutant() == Mutant::loses_column && columns > 0 {
+            *(*slot).tts_isnull.add(columns - 1) = true;
+        }
     }
 }

@@ -38,24 +38,30 @@ pub static OPERATOR: Operator = Operator {
 };
 
 /// A scan in place of the sequential one: serial, and one that workers share if they may.
+///
+/// # Safety
+/// What the planner hands over.
 pub unsafe fn paths(
     root: *mut pg_sys::PlannerInfo,
     rel: *mut pg_sys::RelOptInfo,
     columnar: f64,
 ) -> Option<(*mut pg_sys::CustomPath, Option<*mut pg_sys::CustomPath>)> {
-    let sequential = nodes((*rel).pathlist)
-        .into_iter()
-        .map(|path| path as *mut pg_sys::Path)
-        .find(|&path| (*path).pathtype == NodeTag::T_SeqScan && (*path).param_info.is_null())?;
-    let workers = if (*rel).consider_parallel {
-        let most = pg_sys::max_parallel_workers_per_gather;
-        pg_sys::compute_parallel_worker(rel, f64::from((*rel).pages), -1.0, most)
-    } else {
-        0
-    };
-    let serial = path(root, rel, sequential, columnar, 0);
-    let parallel = (workers > 0).then(|| path(root, rel, sequential, columnar, workers));
-    Some((serial, parallel))
+    // SAFETY: what the planner hands us is well-formed, and stays while it plans.
+    unsafe {
+        let sequential = nodes((*rel).pathlist)
+            .into_iter()
+            .map(|path| path as *mut pg_sys::Path)
+            .find(|&path| (*path).pathtype == NodeTag::T_SeqScan && (*path).param_info.is_null())?;
+        let workers = if (*rel).consider_parallel {
+            let most = pg_sys::max_parallel_workers_per_gather;
+            pg_sys::compute_parallel_worker(rel, f64::from((*rel).pages), -1.0, most)
+        } else {
+            0
+        };
+        let serial = path(root, rel, sequential, columnar, 0);
+        let parallel = (workers > 0).then(|| path(root, rel, sequential, columnar, workers));
+        Some((serial, parallel))
+    }
 }
 
 /// The part of an amax table's rows that are columnar; None for others and if there are none.
@@ -71,6 +77,9 @@ pub fn columnar_share(table: pg_sys::Oid) -> Option<f64> {
 
 /// A path with no more than a part of the costs of a sequential scan, which decodes the same rows one by one: reading
 /// what is asked for of them, and a vector's share of each condition.
+///
+/// # Safety
+/// What the planner hands over.
 unsafe fn path(
     root: *mut pg_sys::PlannerInfo,
     rel: *mut pg_sys::RelOptInfo,
@@ -78,45 +87,50 @@ unsafe fn path(
     columnar: f64,
     workers: i32,
 ) -> *mut pg_sys::CustomPath {
-    let custom = make::<pg_sys::CustomPath>(NodeTag::T_CustomPath);
-    let path = &mut (*custom).path;
-    path.pathtype = NodeTag::T_CustomScan;
-    path.parent = rel;
-    path.pathtarget = (*rel).reltarget;
-    path.parallel_aware = workers > 0;
-    path.parallel_safe = (*rel).consider_parallel;
-    path.parallel_workers = workers;
-    path.rows = (*rel).rows;
-    let mut wanted = Vec::new();
-    wanted_of(root, rel, &mut wanted);
-    let whole = wanted
-        .iter()
-        .any(|&e| is_a(e, NodeTag::T_Var) && pg_sys::exprType(e) == pg_sys::JSONBOID);
-    let work = costs::ScanWork {
-        pages: f64::from((*rel).pages),
-        tuples: (*rel).tuples,
-        rows: (*rel).rows,
-        conditions: (*rel).baserestrictinfo.as_ref().map_or(0, |l| l.length as usize),
-        columns: wanted.len(),
-        documents: whole,
-    };
-    let vectors = costs::scan(&work);
-    let one_by_one = (*sequential).total_cost - (*sequential).startup_cost;
-    let mut run = columnar * vectors.min(costs::AT_MOST * one_by_one) + (1.0 - columnar) * one_by_one;
-    if workers > 0 {
-        let divisor = costs::parallel_divisor(workers);
-        run /= divisor;
-        path.rows = (path.rows / divisor).max(1.0);
+    // SAFETY: what the planner hands us is well-formed, and stays while it plans.
+    unsafe {
+        let custom = make::<pg_sys::CustomPath>(NodeTag::T_CustomPath);
+        let path = &mut (*custom).path;
+        path.pathtype = NodeTag::T_CustomScan;
+        path.parent = rel;
+        path.pathtarget = (*rel).reltarget;
+        path.parallel_aware = workers > 0;
+        path.parallel_safe = (*rel).consider_parallel;
+        path.parallel_workers = workers;
+        path.rows = (*rel).rows;
+        let mut wanted = Vec::new();
+        wanted_of(root, rel, &mut wanted);
+        let whole = wanted
+            .iter()
+            .any(|&e| is_a(e, NodeTag::T_Var) && pg_sys::exprType(e) == pg_sys::JSONBOID);
+        let work = costs::ScanWork {
+            pages: f64::from((*rel).pages),
+            tuples: (*rel).tuples,
+            rows: (*rel).rows,
+            conditions: (*rel).baserestrictinfo.as_ref().map_or(0, |l| l.length as usize),
+            columns: wanted.len(),
+            documents: whole,
+        };
+        let vectors = costs::scan(&work);
+        let one_by_one = (*sequential).total_cost - (*sequential).startup_cost;
+        let mut run = columnar * vectors.min(costs::AT_MOST * one_by_one) + (1.0 - columnar) * one_by_one;
+        if workers > 0 {
+            let divisor = costs::parallel_divisor(workers);
+            run /= divisor;
+            path.rows = (path.rows / divisor).max(1.0);
+        }
+        path.startup_cost = (*sequential).startup_cost;
+        path.total_cost = path.startup_cost + run;
+        #[cfg(feature = "test_hooks")]
+        super::mutants::claim_order(root, path);
+        (*custom).flags = pg_sys::CUSTOMPATH_SUPPORT_PROJECTION | pg_sys::CUSTOMPATH_SUPPORT_BACKWARD_SCAN;
+        (*custom).methods = &PATH.0;
+        custom
     }
-    path.startup_cost = (*sequential).startup_cost;
-    path.total_cost = path.startup_cost + run;
-    #[cfg(feature = "test_hooks")]
-    super::mutants::claim_order(root, path);
-    (*custom).flags = pg_sys::CUSTOMPATH_SUPPORT_PROJECTION | pg_sys::CUSTOMPATH_SUPPORT_BACKWARD_SCAN;
-    (*custom).methods = &PATH.0;
-    custom
 }
 
+/// # Safety
+/// What the planner hands over.
 #[pg_guard]
 unsafe extern "C-unwind" fn plan_path(
     root: *mut pg_sys::PlannerInfo,
@@ -126,34 +140,37 @@ unsafe extern "C-unwind" fn plan_path(
     clauses: *mut pg_sys::List,
     _plans: *mut pg_sys::List,
 ) -> *mut pg_sys::Plan {
-    let scan = make::<pg_sys::CustomScan>(NodeTag::T_CustomScan);
-    let mut wanted = Vec::new();
-    wanted_of(root, rel, &mut wanted);
-    let mut conditions = Vec::new();
-    for condition in nodes(pg_sys::extract_actual_clauses(clauses, false)) {
-        split(condition, &mut conditions);
+    // SAFETY: what the planner hands us is well-formed, and stays while it plans.
+    unsafe {
+        let scan = make::<pg_sys::CustomScan>(NodeTag::T_CustomScan);
+        let mut wanted = Vec::new();
+        wanted_of(root, rel, &mut wanted);
+        let mut conditions = Vec::new();
+        for condition in nodes(pg_sys::extract_actual_clauses(clauses, false)) {
+            split(condition, &mut conditions);
+        }
+        for &node in nodes(tlist).iter().chain(&conditions) {
+            collect(root, node, (*rel).relid, &mut wanted);
+        }
+        // PostgreSQL may give the plan another target list later (create_projection_plan), made of the same variables.
+        for expression in nodes((*(*rel).reltarget).exprs) {
+            variables(expression, (*rel).relid, &mut wanted);
+        }
+        let plan = &mut (*scan).scan.plan;
+        plan.targetlist = tlist;
+        plan.qual = list(conditions);
+        (*scan).scan.scanrelid = (*rel).relid;
+        (*scan).flags = (*best).flags;
+        (*scan).custom_scan_tlist = target_list(&wanted);
+        let alone = pg_sys::bms_membership((*root).all_baserels) == pg_sys::BMS_Membership::BMS_SINGLETON;
+        let private = ScanPlan {
+            all: ReadToEnd::of(root, alone),
+            conditions: nodes(plan.qual).len(),
+            table: None,
+            levels: Vec::new(),
+        };
+        (*scan).custom_private = private.to_list();
+        (*scan).methods = &SCAN.0;
+        plan
     }
-    for &node in nodes(tlist).iter().chain(&conditions) {
-        collect(root, node, (*rel).relid, &mut wanted);
-    }
-    // PostgreSQL may give the plan another target list later (create_projection_plan), made of the same variables.
-    for expression in nodes((*(*rel).reltarget).exprs) {
-        variables(expression, (*rel).relid, &mut wanted);
-    }
-    let plan = &mut (*scan).scan.plan;
-    plan.targetlist = tlist;
-    plan.qual = list(conditions);
-    (*scan).scan.scanrelid = (*rel).relid;
-    (*scan).flags = (*best).flags;
-    (*scan).custom_scan_tlist = target_list(&wanted);
-    let alone = pg_sys::bms_membership((*root).all_baserels) == pg_sys::BMS_Membership::BMS_SINGLETON;
-    let private = ScanPlan {
-        all: ReadToEnd::of(root, alone),
-        conditions: nodes(plan.qual).len(),
-        table: None,
-        levels: Vec::new(),
-    };
-    (*scan).custom_private = private.to_list();
-    (*scan).methods = &SCAN.0;
-    plan
 }

@@ -8,16 +8,23 @@ use pgrx::pg_sys::*;
 pub struct Place(i32);
 
 impl Place {
+    /// # Safety
+    /// What the planner hands over.
     pub unsafe fn of(relation: Index, among: Relids) -> Place {
-        Place(bms_member_index(among, relation as i32))
+        // SAFETY: what the planner hands us is well-formed, and stays while it plans.
+        unsafe { Place(bms_member_index(among, relation as i32)) }
     }
-
+    /// # Safety
+    /// What the planner hands over.
     pub unsafe fn relation(self, plan: *mut CustomScan) -> Index {
-        let mut relation = -1;
-        for _ in 0..=self.0 {
-            relation = bms_next_member((*plan).custom_relids, relation);
+        // SAFETY: what the planner hands us is well-formed, and stays while it plans.
+        unsafe {
+            let mut relation = -1;
+            for _ in 0..=self.0 {
+                relation = bms_next_member((*plan).custom_relids, relation);
+            }
+            relation as Index
         }
-        relation as Index
     }
 }
 
@@ -44,43 +51,57 @@ pub struct ScanPlan {
 
 impl Private for ScanPlan {
     const KIND: &'static std::ffi::CStr = c"amax scan 1";
-
+    /// # Safety
+    /// What the planner hands over.
     unsafe fn write(&self, out: &mut Writer) {
-        out.int(self.all as i32);
-        out.count(self.conditions);
-        out.int(self.table.map_or(-1, |table| table.0));
-        out.count(self.levels.len());
-        for level in &self.levels {
-            out.int(level.function.0);
-            out.bool(level.outer);
-            out.count(level.matching);
-            out.count(level.others);
+        // SAFETY: what the planner hands us is well-formed, and stays while it plans.
+        unsafe {
+            out.int(self.all as i32);
+            out.count(self.conditions);
+            out.int(self.table.map_or(-1, |table| table.0));
+            out.count(self.levels.len());
+            for level in &self.levels {
+                out.int(level.function.0);
+                out.bool(level.outer);
+                out.count(level.matching);
+                out.count(level.others);
+            }
         }
     }
-
+    /// # Safety
+    /// What the planner hands over.
     unsafe fn read(from: &mut Reader) -> ScanPlan {
-        ScanPlan {
-            all: from.one_of(&[ReadToEnd::Perhaps, ReadToEnd::WithQuery, ReadToEnd::Always]),
-            conditions: from.count(),
-            table: Some(from.int()).filter(|&table| table >= 0).map(Place),
-            levels: (0..from.count())
-                .map(|_| Level {
-                    function: Place(from.int()),
-                    outer: from.bool(),
-                    matching: from.count(),
-                    others: from.count(),
-                })
-                .collect(),
+        // SAFETY: what the planner hands us is well-formed, and stays while it plans.
+        unsafe {
+            ScanPlan {
+                all: from.one_of(&[ReadToEnd::Perhaps, ReadToEnd::WithQuery, ReadToEnd::Always]),
+                conditions: from.count(),
+                table: Some(from.int()).filter(|&table| table >= 0).map(Place),
+                levels: (0..from.count())
+                    .map(|_| Level {
+                        function: Place(from.int()),
+                        outer: from.bool(),
+                        matching: from.count(),
+                        others: from.count(),
+                    })
+                    .collect(),
+            }
         }
     }
 }
 
 impl ScanPlan {
     /// The table that a plan scans.
+    ///
+    /// # Safety
+    /// What the planner hands over.
     pub unsafe fn table(&self, plan: *mut CustomScan) -> Index {
-        match self.table {
-            Some(table) => table.relation(plan),
-            None => (*plan).scan.scanrelid,
+        // SAFETY: what the planner hands us is well-formed, and stays while it plans.
+        unsafe {
+            match self.table {
+                Some(table) => table.relation(plan),
+                None => (*plan).scan.scanrelid,
+            }
         }
     }
 }
@@ -96,27 +117,39 @@ pub enum ReadToEnd {
 
 impl ReadToEnd {
     /// Of a scan in a query that has no other relations if it is `alone`.
+    ///
+    /// # Safety
+    /// What the planner hands over.
     pub unsafe fn of(root: *mut PlannerInfo, alone: bool) -> ReadToEnd {
-        if !alone || (*root).tuple_fraction != 0.0 || (*root).limit_tuples >= 0.0 {
-            ReadToEnd::Perhaps
-        } else if (*(*root).parse).hasAggs || !(*root).query_pathkeys.is_null() {
-            // Our scans have no order: there is a sort above, or a hash table.
-            ReadToEnd::Always
-        } else if (*root).parent_root.is_null() {
-            ReadToEnd::WithQuery
-        } else {
-            // What is above a subquery may stop early.
-            ReadToEnd::Perhaps
+        // SAFETY: what the planner hands us is well-formed, and stays while it plans.
+        unsafe {
+            if !alone || (*root).tuple_fraction != 0.0 || (*root).limit_tuples >= 0.0 {
+                ReadToEnd::Perhaps
+            } else if (*(*root).parse).hasAggs || !(*root).query_pathkeys.is_null() {
+                // Our scans have no order: there is a sort above, or a hash table.
+                ReadToEnd::Always
+            } else if (*root).parent_root.is_null() {
+                ReadToEnd::WithQuery
+            } else {
+                // What is above a subquery may stop early.
+                ReadToEnd::Perhaps
+            }
         }
     }
 }
 
 /// Whoever reads it reads it to its end.
+///
+/// # Safety
+/// What the planner hands over.
 pub unsafe fn read_to_end(plan: *mut CustomScan) {
-    let all = ReadToEnd::Always;
-    (*plan).custom_private = ScanPlan {
-        all,
-        ..ScanPlan::of_plan(plan)
+    // SAFETY: what the planner hands us is well-formed, and stays while it plans.
+    unsafe {
+        let all = ReadToEnd::Always;
+        (*plan).custom_private = ScanPlan {
+            all,
+            ..ScanPlan::of_plan(plan)
+        }
+        .to_list();
     }
-    .to_list();
 }

@@ -14,9 +14,13 @@ impl Shared {
     pub(super) fn size(counters: usize) -> usize {
         std::mem::size_of::<Shared>() + counters * std::mem::size_of::<AtomicU64>()
     }
-
+    /// # Safety
+    /// A node of ours, begun and not ended.
     pub(super) unsafe fn counted<'a>(shared: *mut Shared) -> &'a [AtomicU64] {
-        let first = shared.add(1) as *mut AtomicU64;
-        std::slice::from_raw_parts(first, (*shared).counters)
+        // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
+        unsafe {
+            let first = shared.add(1) as *mut AtomicU64;
+            std::slice::from_raw_parts(first, (*shared).counters)
+        }
     }
 }

@@ -229,6 +229,7 @@ impl Source {
 
 /// IsParallelWorker() of parallel.h.
 pub fn is_worker() -> bool {
+    // SAFETY: a number of the process.
     unsafe { pg_sys::ParallelWorkerNumber >= 0 }
 }
 

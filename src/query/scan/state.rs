@@ -52,83 +52,90 @@ impl Drop for Scan {
         self.source.block.abandon();
     }
 }
-
+/// # Safety
+/// A node of ours, begun and not ended.
 pub unsafe fn of<'a>(node: *mut pg_sys::CustomScanState) -> &'a mut Scan {
-    &mut *(*(node as *mut Node)).scan
+    // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
+    unsafe { &mut *(*(node as *mut Node)).scan }
 }
 
 impl Scan {
+    /// # Safety
+    /// A node of ours, begun and not ended.
     pub(super) unsafe fn new(node: *mut pg_sys::CustomScanState, rel: &'static Relation) -> Scan {
-        let plan = (*node).ss.ps.plan as *mut pg_sys::CustomScan;
-        let private = ScanPlan::of_plan(plan);
-        let tlist = expressions((*plan).custom_scan_tlist);
-        let calls = nodes((*plan).custom_exprs);
-        let functions: Vec<Unnesting> = private
-            .levels
-            .iter()
-            .zip(&calls)
-            .map(|(level, &call)| {
-                let function = (*(call as *mut pg_sys::FuncExpr)).funcid.to_u32();
-                Unnesting::by(level.function.relation(plan), function).expect("the planner chose what unnests")
-            })
-            .collect();
-        let entries: Rc<[Entry]> = tlist.iter().map(|&e| entry_of(e, &functions)).collect();
-        let mut rows = Rows::new(&mut (*node).ss, rel, &tlist, entries.clone());
-        let parent = &mut (*node).ss.ps as *mut pg_sys::PlanState;
-        let mut compiler = Compiler {
-            entries: &entries,
-            parent,
-            outside: Vec::new(),
-            sometimes: false,
-        };
-        let mut clauses = nodes((*plan).scan.plan.qual).into_iter();
-        let mut stage = |matching: usize, others: usize, outer: bool| {
-            let mut vectors = true;
-            let clause = |clause: *mut pg_sys::Node| {
-                let vector = vectors.then(|| compiler.compile(clause)).flatten();
-                let vector = vector.filter(|v| private.all != ReadToEnd::Perhaps || !v.calls_out());
-                vectors = vector.is_some();
-                Clause {
-                    state: Prepared::new(clause, parent),
-                    reads: reads(clause),
-                    calls_out: vector.as_ref().is_some_and(Expr::calls_out),
-                    vector,
-                }
+        // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
+        unsafe {
+            let plan = (*node).ss.ps.plan as *mut pg_sys::CustomScan;
+            let private = ScanPlan::of_plan(plan);
+            let tlist = expressions((*plan).custom_scan_tlist);
+            let calls = nodes((*plan).custom_exprs);
+            let functions: Vec<Unnesting> = private
+                .levels
+                .iter()
+                .zip(&calls)
+                .map(|(level, &call)| {
+                    let function = (*(call as *mut pg_sys::FuncExpr)).funcid.to_u32();
+                    Unnesting::by(level.function.relation(plan), function).expect("the planner chose what unnests")
+                })
+                .collect();
+            let entries: Rc<[Entry]> = tlist.iter().map(|&e| entry_of(e, &functions)).collect();
+            let mut rows = Rows::new(&mut (*node).ss, rel, &tlist, entries.clone());
+            let parent = &mut (*node).ss.ps as *mut pg_sys::PlanState;
+            let mut compiler = Compiler {
+                entries: &entries,
+                parent,
+                outside: Vec::new(),
+                sometimes: false,
             };
-            let clauses = clauses.by_ref().take(matching + others).map(clause);
-            Stage::new(clauses.collect(), matching, outer)
-        };
-        let mut stages = vec![stage(private.conditions, 0, false)];
-        for level in &private.levels {
-            stages.push(stage(level.matching, level.others, level.outer));
-        }
-        rows.outside = std::mem::take(&mut compiler.outside);
-        for (call, unnesting) in calls.into_iter().zip(&functions) {
-            let array = reads(call)[0];
-            let call = call as *mut pg_sys::FuncExpr;
-            let function = Function::new(&mut (*node).ss, call, array, unnesting.parts());
-            rows.functions.push(function);
-        }
-        let arrays = Arrays::new(&entries, &rows.functions);
-        let estate = (*node).ss.ps.state;
-        let snapshot: &'static Snapshot = Snapshot::of((*estate).es_snapshot);
-        if !bulk::idle() {
-            bulk::publish_for(rel, Some(snapshot));
-        }
-        let mut output = reads((*plan).scan.plan.targetlist as *mut pg_sys::Node);
-        output.sort_unstable();
-        Scan {
-            node,
-            rows,
-            source: Source::new(rel, snapshot, logical_blocks(rel), Position::Own(0..0)),
-            stages,
-            arrays: arrays.map(Rc::new),
-            removed: 0,
-            joins: JoinFilters::default(),
-            all: private.all,
-            output,
-            parallel: false,
-            shared: std::ptr::null_mut(),
+            let mut clauses = nodes((*plan).scan.plan.qual).into_iter();
+            let mut stage = |matching: usize, others: usize, outer: bool| {
+                let mut vectors = true;
+                let clause = |clause: *mut pg_sys::Node| {
+                    let vector = vectors.then(|| compiler.compile(clause)).flatten();
+                    let vector = vector.filter(|v| private.all != ReadToEnd::Perhaps || !v.calls_out());
+                    vectors = vector.is_some();
+                    Clause {
+                        state: Prepared::new(clause, parent),
+                        reads: reads(clause),
+                        calls_out: vector.as_ref().is_some_and(Expr::calls_out),
+                        vector,
+                    }
+                };
+                let clauses = clauses.by_ref().take(matching + others).map(clause);
+                Stage::new(clauses.collect(), matching, outer)
+            };
+            let mut stages = vec![stage(private.conditions, 0, false)];
+            for level in &private.levels {
+                stages.push(stage(level.matching, level.others, level.outer));
+            }
+            rows.outside = std::mem::take(&mut compiler.outside);
+            for (call, unnesting) in calls.into_iter().zip(&functions) {
+                let array = reads(call)[0];
+                let call = call as *mut pg_sys::FuncExpr;
+                let function = Function::new(&mut (*node).ss, call, array, unnesting.parts());
+                rows.functions.push(function);
+            }
+            let arrays = Arrays::new(&entries, &rows.functions);
+            let estate = (*node).ss.ps.state;
+            let snapshot: &'static Snapshot = Snapshot::of((*estate).es_snapshot);
+            if !bulk::idle() {
+                bulk::publish_for(rel, Some(snapshot));
+            }
+            let mut output = reads((*plan).scan.plan.targetlist as *mut pg_sys::Node);
+            output.sort_unstable();
+            Scan {
+                node,
+                rows,
+                source: Source::new(rel, snapshot, logical_blocks(rel), Position::Own(0..0)),
+                stages,
+                arrays: arrays.map(Rc::new),
+                removed: 0,
+                joins: JoinFilters::default(),
+                all: private.all,
+                output,
+                parallel: false,
+                shared: std::ptr::null_mut(),
+            }
         }
     }
 
