@@ -1,6 +1,6 @@
 //! All rows of one logical block, wherever they live. Every kind of scan is a walk over these.
 //!
-//! A block is looked up in the manifest of the moment: when a flush moves it from a row page to a component while a
+//! A block is looked up in the current manifest: when a flush moves it from a row page to a component while a
 //! scan runs, both copies hold the same rows for every snapshot that can be in use (only settled pages are flushed), so
 //! either is right.
 

@@ -32,7 +32,7 @@ struct Columnar {
 impl Columnar {
     /// # Safety
     /// A slot of ours.
-    unsafe fn let_go(&mut self) {
+    unsafe fn empty(&mut self) {
         // SAFETY: a slot of ours, which PostgreSQL keeps while it calls us.
         unsafe {
             self.row = None;
@@ -374,7 +374,7 @@ unsafe extern "C-unwind" fn release(slot: *mut pg_sys::TupleTableSlot) {
 unsafe extern "C-unwind" fn clear(slot: *mut pg_sys::TupleTableSlot) {
     // SAFETY: a slot of ours, which PostgreSQL keeps while it calls us.
     unsafe {
-        ours(slot).columnar.let_go();
+        ours(slot).columnar.empty();
         heap_ops().clear.unwrap()(slot);
     }
 }
@@ -513,7 +513,7 @@ unsafe extern "C-unwind" fn materialize(slot: *mut pg_sys::TupleTableSlot) {
         let old = pg_sys::MemoryContextSwitchTo((*slot).tts_mcxt);
         let tuple = form(slot);
         pg_sys::MemoryContextSwitchTo(old);
-        ours(slot).columnar.let_go();
+        ours(slot).columnar.empty();
         own_tuple(slot, tuple);
     }
 }

@@ -55,7 +55,7 @@ pub fn open(rel: &Relation, component: &Component, at: usize) -> Result<Rc<OpenL
     if let Some(leaf) = find(place) {
         return Ok(leaf);
     }
-    let_go();
+    drop_stale();
     let leaf = Rc::new(OpenLeaf::of(rel, component, place)?);
     keep(&leaf);
     Ok(leaf)
@@ -100,8 +100,8 @@ pub fn close(leaf: &OpenLeaf) {
 }
 
 /// Drops what is in shared memory that others have given up. Scans do so as they begin.
-pub fn let_go() {
-    let gone = shared::let_go();
+pub fn drop_stale() {
+    let gone = shared::drop_stale();
     with(|cache| cache.leaves.retain(|_, c| c.leaf.segment() > gone));
 }
 

@@ -23,7 +23,9 @@ pub mod write;
 
 pub use error::raise;
 pub use leaf::{Attribute, Keys, Level, OpenLeaf, Path};
-pub use leaf_cache::{close as close_leaf, forget_file, forget_file_everywhere, invalidate, let_go, open as open_leaf};
+pub use leaf_cache::{
+    close as close_leaf, drop_stale, forget_file, forget_file_everywhere, invalidate, open as open_leaf,
+};
 pub use leaf_read::read_xids;
 pub use lookup::{columnar_at, row_at};
 pub use row::Row;

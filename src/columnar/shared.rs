@@ -96,15 +96,15 @@ pub fn put(key: Key, dense: &Dense) -> Option<Found> {
 }
 
 /// Lets go of segments that have been given up; whatever is in segments up to this number is to be dropped, too.
-pub fn let_go() -> u64 {
-    let let_go = |cache: &Cache| {
+pub fn drop_stale() -> u64 {
+    let drop_stale = |cache: &Cache| {
         cache.full.set(false);
         let gone = cache.read(Index::gone)?;
         cache.mapped.borrow_mut().retain(|&number, _| number > gone);
         Some(gone)
     };
     // Also in a session that does without now.
-    let known = |cache: &OnceCell<Option<Cache>>| cache.get()?.as_ref().and_then(let_go);
+    let known = |cache: &OnceCell<Option<Cache>>| cache.get()?.as_ref().and_then(drop_stale);
     CACHE.with(known).unwrap_or(0)
 }
 

@@ -318,7 +318,7 @@ pub fn release(rel: &Relation, row: Key, place: (u32, u16)) {
 
 /// Takes idle stubs off their page, under its cleanup lock: rows whose stubs were only locked, or whose changes were
 /// rolled back. Nobody can be about to use them: that takes a pin.
-pub fn take_off(rel: &Relation, lock: &Lock, idle: &[(Key, u16)]) {
+pub fn remove_idle(rel: &Relation, lock: &Lock, idle: &[(Key, u16)]) {
     // The row first: a stub that is gone while its entry is there means that the row is dead.
     for &(row, offset) in idle {
         release(rel, row, (lock.block(), offset));

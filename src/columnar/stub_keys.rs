@@ -70,7 +70,7 @@ pub fn renew(rel: &Relation, pin: &Pin, offset: u16) -> bool {
         };
         if settled(&mut stub, &lock, oldest_xmin) {
             let row = stub::key_of(&stub).expect("looked at under the same pin");
-            stub::take_off(rel, &lock, &[(row, offset)]);
+            stub::remove_idle(rel, &lock, &[(row, offset)]);
             return true;
         }
     }

@@ -278,7 +278,7 @@ impl Vacuum<'_> {
             }
         }
         if !idle.is_empty() {
-            stub::take_off(self.rel, lock, &idle);
+            stub::remove_idle(self.rel, lock, &idle);
         }
     }
 

@@ -7,7 +7,7 @@
 //! process to each other one. Nobody ends before it has all that the others have sent; whoever waits reads what comes
 //! meanwhile. No process waits for another in any other way until then, or none could be sure that it goes on.
 
-use super::queues::{BY_KEYS, BY_VALUES, Kind, Lane, OFF, OPEN, Room, lost};
+use super::queues::{BY_KEYS, BY_VALUES, Kind, OFF, OPEN, Peer, SharedQueues, lost};
 use super::rows::{Inputs, merge, raise};
 use crate::guc;
 use crate::query::scan::source::is_worker;
@@ -24,11 +24,11 @@ const WAITING: usize = 8 << 20;
 
 /// A process's part in it.
 pub struct Exchange {
-    room: *mut Room,
+    queues_of_all: *mut SharedQueues,
     /// In the leader.
     leads: *mut pg_sys::ParallelContext,
     me: u32,
-    lanes: Vec<Option<Lane>>,
+    peers: Vec<Option<Peer>>,
     /// Once it is on.
     by: Option<By>,
     /// Rows that were aggregated before.
@@ -46,21 +46,28 @@ impl Exchange {
     ///
     /// # Safety
     /// A node of ours, begun and not ended.
-    pub unsafe fn join(room: *mut Room, leads: *mut pg_sys::ParallelContext, limit: usize) -> Option<Exchange> {
+    pub unsafe fn join(
+        queues_of_all: *mut SharedQueues,
+        leads: *mut pg_sys::ParallelContext,
+        limit: usize,
+    ) -> Option<Exchange> {
         // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
         unsafe {
             let me = (pg_sys::ParallelWorkerNumber + 1) as usize;
-            let places = (*room).places as usize;
+            let places = (*queues_of_all).places as usize;
             if places < 2 {
                 return None;
             }
-            let lane = |other: usize| {
+            let peer = |other: usize| {
                 (other != me).then(|| {
-                    let (to, from) = (Room::queue(room, me, other), Room::queue(room, other, me));
+                    let (to, from) = (
+                        SharedQueues::queue(queues_of_all, me, other),
+                        SharedQueues::queue(queues_of_all, other, me),
+                    );
                     pg_sys::shm_mq_set_sender(to, pg_sys::MyProc);
                     pg_sys::shm_mq_set_receiver(from, pg_sys::MyProc);
                     let attach = |queue| pg_sys::shm_mq_attach(queue, std::ptr::null_mut(), std::ptr::null_mut());
-                    Lane {
+                    Peer {
                         to: attach(to),
                         from: attach(from),
                         waiting: VecDeque::new(),
@@ -70,12 +77,12 @@ impl Exchange {
                     }
                 })
             };
-            let lanes = (0..places).map(lane).collect();
+            let peers = (0..places).map(peer).collect();
             Some(Exchange {
-                room,
+                queues_of_all,
                 leads,
                 me: me as u32,
-                lanes,
+                peers,
                 by: None,
                 rows: 0,
                 received: 0,
@@ -85,9 +92,9 @@ impl Exchange {
         }
     }
 
-    fn room(&self) -> &Room {
+    fn queues_of_all(&self) -> &SharedQueues {
         // SAFETY: it lives until this leaves, see `join`; what changes in it is atomic.
-        unsafe { &*self.room }
+        unsafe { &*self.queues_of_all }
     }
 
     /// Lets go of the queues, before the shared memory goes or is begun anew.
@@ -97,9 +104,9 @@ impl Exchange {
     pub unsafe fn leave(self) {
         // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
         unsafe {
-            for lane in self.lanes.into_iter().flatten() {
-                pg_sys::shm_mq_detach(lane.to);
-                pg_sys::shm_mq_detach(lane.from);
+            for peer in self.peers.into_iter().flatten() {
+                pg_sys::shm_mq_detach(peer.to);
+                pg_sys::shm_mq_detach(peer.from);
             }
         }
     }
@@ -108,15 +115,15 @@ impl Exchange {
     pub fn started(&self) {
         // SAFETY: as for the room; those that it leads are there as long.
         unsafe {
-            let parts = &self.room().parts;
+            let parts = &self.queues_of_all().parts;
             if parts.load(Ordering::Relaxed) != 0 {
                 return;
             }
             let workers = (*self.leads).nworkers_launched as usize;
-            for (number, lane) in self.lanes.iter().flatten().take(workers).enumerate() {
+            for (number, peer) in self.peers.iter().flatten().take(workers).enumerate() {
                 let worker = (*(*self.leads).worker.add(number)).bgwhandle;
-                pg_sys::shm_mq_set_handle(lane.to, worker);
-                pg_sys::shm_mq_set_handle(lane.from, worker);
+                pg_sys::shm_mq_set_handle(peer.to, worker);
+                pg_sys::shm_mq_set_handle(peer.from, worker);
             }
             parts.store(1 + workers as u32, Ordering::Release);
         }
@@ -130,7 +137,7 @@ impl Exchange {
     /// After the last row: whether what this process has of its groups is all there is. What the leader leaves out of a
     /// pass it leaves out before it divides it, too.
     pub fn groups_are_complete(&self) -> bool {
-        self.by == Some(By::Keys) && !self.room().narrowed.load(Ordering::Acquire)
+        self.by == Some(By::Keys) && !self.queues_of_all().narrowed.load(Ordering::Acquire)
     }
 
     /// Adds rows, here or to those they belong to, and what has come from them.
@@ -142,7 +149,7 @@ impl Exchange {
             self.rows += batch.len;
             return inputs.add(aggregator, batch);
         };
-        let parts = self.room().parts.load(Ordering::Acquire);
+        let parts = self.queues_of_all().parts.load(Ordering::Acquire);
         let mut of_parts = vec![Vec::new(); parts as usize];
         let owners = rows::owners(&inputs.shared(by, aggregator, batch), batch.len, parts);
         for (row, owner) in owners.into_iter().enumerate() {
@@ -169,7 +176,7 @@ impl Exchange {
 
     /// Turns it on if that is worth it, or if somebody else has.
     fn decide(&mut self, aggregator: &mut Aggregator) {
-        let Room { parts, state, .. } = self.room();
+        let SharedQueues { parts, state, .. } = self.queues_of_all();
         let parts = parts.load(Ordering::Acquire);
         if parts < 2 {
             return;
@@ -204,22 +211,22 @@ impl Exchange {
         }
         // Rows that it leaves out from now on are of groups that nobody else has.
         if aggregator.is_narrowed() {
-            self.room().narrowed.store(true, Ordering::Release);
+            self.queues_of_all().narrowed.store(true, Ordering::Release);
         }
-        let parts = self.room().parts.load(Ordering::Acquire) as usize;
+        let parts = self.queues_of_all().parts.load(Ordering::Acquire) as usize;
         let mut others: Vec<usize> = (0..parts).filter(|&part| part as u32 != self.me).collect();
         // What comes now may be too much for a worker's memory: the leader is told last.
         let last = if is_worker() { Some(others.remove(0)) } else { None };
         for part in others {
             self.send(part, vec![Kind::End as u8]);
         }
-        while self.lanes.iter().take(parts).flatten().any(|lane| !lane.ended) {
+        while self.peers.iter().take(parts).flatten().any(|peer| !peer.ended) {
             self.step(inputs, aggregator);
         }
         if let Some(leader) = last {
             self.send(leader, vec![Kind::End as u8]);
         }
-        while self.lanes.iter().flatten().any(|lane| !lane.waiting.is_empty()) {
+        while self.peers.iter().flatten().any(|peer| !peer.waiting.is_empty()) {
             self.step(inputs, aggregator);
         }
     }
@@ -227,7 +234,7 @@ impl Exchange {
     /// Before this process waits for another in any other way. False if the exchange is off for good; otherwise this
     /// one takes part.
     pub fn stay_out(&mut self, aggregator: &mut Aggregator) -> bool {
-        let state = &self.room().state;
+        let state = &self.queues_of_all().state;
         let _ = state.compare_exchange(OPEN, OFF, Ordering::AcqRel, Ordering::Acquire);
         if self.by.is_none() {
             self.decide(aggregator);
@@ -241,26 +248,26 @@ impl Exchange {
 
     /// To be sent to another process when there is room; what does not fit its queue goes in pieces.
     fn send(&mut self, part: usize, message: Vec<u8>) {
-        let most = self.room().queue / 2;
-        let lane = self.lanes[part].as_mut().expect("another process");
-        lane.bytes += message.len();
+        let most = self.queues_of_all().queue / 2;
+        let peer = self.peers[part].as_mut().expect("another process");
+        peer.bytes += message.len();
         if message.len() <= most {
-            lane.waiting.push_back(message);
+            peer.waiting.push_back(message);
             return;
         }
         let pieces = message[1..].chunks(most - 1);
         let last = pieces.len() - 1;
         for (i, piece) in pieces.enumerate() {
             let kind = if i < last { Kind::Part as u8 } else { message[0] };
-            lane.waiting.push_back([&[kind], piece].concat());
+            peer.waiting.push_back([&[kind], piece].concat());
         }
-        lane.bytes += last;
+        peer.bytes += last;
     }
 
     /// Waits until not too much waits for a process.
     fn make_room(&mut self, part: usize, inputs: &Inputs, aggregator: &mut Aggregator) {
         self.push();
-        while self.lanes[part].as_ref().is_some_and(|lane| lane.bytes > WAITING) {
+        while self.peers[part].as_ref().is_some_and(|peer| peer.bytes > WAITING) {
             self.step(inputs, aggregator);
         }
     }
@@ -283,18 +290,18 @@ impl Exchange {
     /// Sends what there is room for; whether anything was sent.
     fn push(&mut self) -> bool {
         let mut any = false;
-        for lane in self.lanes.iter_mut().flatten() {
-            while let Some(message) = lane.waiting.front() {
+        for peer in self.peers.iter_mut().flatten() {
+            while let Some(message) = peer.waiting.front() {
                 // SAFETY: the queues live until this leaves, see `join`.
-                let sent = unsafe { pg_sys::shm_mq_send(lane.to, message.len(), message.as_ptr().cast(), true, true) };
+                let sent = unsafe { pg_sys::shm_mq_send(peer.to, message.len(), message.as_ptr().cast(), true, true) };
                 match sent {
                     pg_sys::shm_mq_result::SHM_MQ_SUCCESS => {}
                     pg_sys::shm_mq_result::SHM_MQ_WOULD_BLOCK => break,
                     _ => lost(),
                 }
                 any = true;
-                lane.bytes -= message.len();
-                lane.waiting.pop_front();
+                peer.bytes -= message.len();
+                peer.waiting.pop_front();
             }
         }
         any
@@ -303,24 +310,24 @@ impl Exchange {
     /// Adds what has come; whether anything has.
     fn receive(&mut self, inputs: &Inputs, aggregator: &mut Aggregator) -> bool {
         let mut any = false;
-        for at in 0..self.lanes.len() {
+        for at in 0..self.peers.len() {
             while let Some((kind, bytes)) = self.next_message(at) {
                 any = true;
-                let lane = self.lanes[at].as_mut().expect("it had a message");
+                let peer = self.peers[at].as_mut().expect("it had a message");
                 if kind == Kind::Part {
-                    lane.partial.extend_from_slice(bytes);
+                    peer.partial.extend_from_slice(bytes);
                     continue;
                 }
                 let whole;
-                let bytes = if lane.partial.is_empty() {
+                let bytes = if peer.partial.is_empty() {
                     bytes
                 } else {
-                    lane.partial.extend_from_slice(bytes);
-                    whole = std::mem::take(&mut lane.partial);
+                    peer.partial.extend_from_slice(bytes);
+                    whole = std::mem::take(&mut peer.partial);
                     &whole
                 };
                 match kind {
-                    Kind::End => lane.ended = true,
+                    Kind::End => peer.ended = true,
                     Kind::Groups => merge(aggregator, bytes),
                     _ => inputs.add(aggregator, &inputs.read(bytes)),
                 }
@@ -333,11 +340,11 @@ impl Exchange {
     /// The next message from another process, with its kind; there until the next one is asked for.
     fn next_message<'a>(&mut self, from: usize) -> Option<(Kind, &'a [u8])> {
         // A worker that has given up groups waits until the leader has taken them.
-        let behind = self.lanes[0].as_ref().is_some_and(|lane| lane.bytes > WAITING);
-        let lane = self.lanes[from].as_ref().filter(|lane| !lane.ended && !behind)?;
+        let behind = self.peers[0].as_ref().is_some_and(|peer| peer.bytes > WAITING);
+        let peer = self.peers[from].as_ref().filter(|peer| !peer.ended && !behind)?;
         let (mut len, mut data) = (0, std::ptr::null_mut());
         // SAFETY: the queues live until this leaves, see `join`.
-        match unsafe { pg_sys::shm_mq_receive(lane.from, &mut len, &mut data, true) } {
+        match unsafe { pg_sys::shm_mq_receive(peer.from, &mut len, &mut data, true) } {
             pg_sys::shm_mq_result::SHM_MQ_SUCCESS => {}
             pg_sys::shm_mq_result::SHM_MQ_WOULD_BLOCK => return None,
             _ => lost(),

@@ -10,7 +10,7 @@
 
 use super::exchange::Exchange;
 use super::pieces::{Header, PIECE};
-use super::queues::{self, Room};
+use super::queues::{self, SharedQueues};
 use super::rows::raise;
 use super::state::{State, child, input, of, plan};
 use crate::query::expr::datum;
@@ -189,15 +189,15 @@ pub unsafe extern "C-unwind" fn initialize_dsm(
 ) {
     // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
     unsafe {
-        let room = coordinate as *mut Room;
+        let queues_of_all = coordinate as *mut SharedQueues;
         let state = of(node);
         state.leave();
-        Room::init(room, (*context).nworkers as usize, (*node).pscan_len);
+        SharedQueues::init(queues_of_all, (*context).nworkers as usize, (*node).pscan_len);
         // A leader that does not read has nobody to receive.
         if state.exchanges && pg_sys::parallel_leader_participation {
-            join(node, room, context);
+            join(node, queues_of_all, context);
         } else {
-            Room::turn_off(room);
+            SharedQueues::turn_off(queues_of_all);
         }
     }
 }
@@ -212,17 +212,21 @@ pub unsafe extern "C-unwind" fn initialize_worker(
 ) {
     // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
     unsafe {
-        join(node, coordinate as *mut Room, std::ptr::null_mut());
+        join(node, coordinate as *mut SharedQueues, std::ptr::null_mut());
     }
 }
 /// # Safety
 /// A node of ours, begun and not ended.
-unsafe fn join(node: *mut pg_sys::CustomScanState, room: *mut Room, leads: *mut pg_sys::ParallelContext) {
+unsafe fn join(
+    node: *mut pg_sys::CustomScanState,
+    queues_of_all: *mut SharedQueues,
+    leads: *mut pg_sys::ParallelContext,
+) {
     // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
     unsafe {
         let state = of(node);
         let old = pg_sys::MemoryContextSwitchTo((*(*node).ss.ps.state).es_query_cxt);
-        state.exchange = Exchange::join(room, leads, state.inputs.limit() / 2);
+        state.exchange = Exchange::join(queues_of_all, leads, state.inputs.limit() / 2);
         pg_sys::MemoryContextSwitchTo(old);
     }
 }

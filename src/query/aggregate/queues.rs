@@ -12,7 +12,7 @@ const QUEUES: usize = 1 << 20;
 
 /// What the processes of a parallel aggregate share: this, then the queues.
 #[repr(C)]
-pub struct Room {
+pub struct SharedQueues {
     /// Processes that there is room for: the leader, and the workers that were planned.
     pub places: u32,
     /// Those that take part: as many as have been started; 0 as long as the leader does not know.
@@ -35,24 +35,24 @@ pub const BY_VALUES: u32 = 3;
 pub fn size(workers: usize) -> usize {
     let places = workers + 1;
     let queues = places * (places - 1) * queue_size(places);
-    size_of::<Room>() + if shm::there_is_room(queues) { queues } else { 0 }
+    size_of::<SharedQueues>() + if shm::there_is_room(queues) { queues } else { 0 }
 }
 
 fn queue_size(places: usize) -> usize {
     (QUEUES / places).next_multiple_of(64)
 }
 
-impl Room {
+impl SharedQueues {
     /// For the queries' processes, with the leader in the first place; `size` is as [`size`] said.
     ///
     /// # Safety
     /// A node of ours, begun and not ended.
-    pub unsafe fn init(room: *mut Room, workers: usize, size: usize) {
+    pub unsafe fn init(queues_of_all: *mut SharedQueues, workers: usize, size: usize) {
         // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
         unsafe {
-            let there = size > size_of::<Room>();
+            let there = size > size_of::<SharedQueues>();
             let places = if there { workers + 1 } else { 1 };
-            room.write(Room {
+            queues_of_all.write(SharedQueues {
                 places: places as u32,
                 parts: AtomicU32::new(0),
                 state: AtomicU32::new(OPEN),
@@ -61,7 +61,7 @@ impl Room {
             });
             for from in 0..places {
                 for to in (0..places).filter(|&to| to != from) {
-                    pg_sys::shm_mq_create(Self::queue(room, from, to).cast(), (*room).queue);
+                    pg_sys::shm_mq_create(Self::queue(queues_of_all, from, to).cast(), (*queues_of_all).queue);
                 }
             }
         }
@@ -71,10 +71,10 @@ impl Room {
     ///
     /// # Safety
     /// A node of ours, begun and not ended.
-    pub unsafe fn turn_off(room: *mut Room) {
+    pub unsafe fn turn_off(queues_of_all: *mut SharedQueues) {
         // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
         unsafe {
-            (*room).state.store(OFF, Ordering::Release);
+            (*queues_of_all).state.store(OFF, Ordering::Release);
         }
     }
 
@@ -82,19 +82,19 @@ impl Room {
     ///
     /// # Safety
     /// A node of ours, begun and not ended.
-    pub unsafe fn queue(room: *mut Room, from: usize, to: usize) -> *mut pg_sys::shm_mq {
+    pub unsafe fn queue(queues_of_all: *mut SharedQueues, from: usize, to: usize) -> *mut pg_sys::shm_mq {
         // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
         unsafe {
-            let others = (*room).places as usize - 1;
+            let others = (*queues_of_all).places as usize - 1;
             let at = from * others + to - usize::from(to > from);
-            let first = room.add(1) as *mut u8;
-            first.add(at * (*room).queue) as *mut pg_sys::shm_mq
+            let first = queues_of_all.add(1) as *mut u8;
+            first.add(at * (*queues_of_all).queue) as *mut pg_sys::shm_mq
         }
     }
 }
 
 /// The queues to and from another process.
-pub struct Lane {
+pub struct Peer {
     pub to: *mut pg_sys::shm_mq_handle,
     pub from: *mut pg_sys::shm_mq_handle,
     /// Messages that had no room yet, the first of them perhaps sent in part.

@@ -22,14 +22,14 @@ impl External for Constants<'_> {
     }
 
     fn once(&mut self, id: usize, out: &mut VectorBuilder) {
-        self.0.eval_outside(id, out)
+        self.0.eval_pg_expr(id, out)
     }
 
     fn is_known(&self, id: usize) -> bool {
         // ExecEvalParamExec() of execExprInterp.c.
         // SAFETY: the node's context.
         let values = unsafe { (*self.0.econtext).ecxt_param_exec_vals };
-        let param = self.0.outside[id].param;
+        let param = self.0.pg_exprs[id].param;
         // SAFETY: the plan has such a parameter.
         param.is_none_or(|param| unsafe { (*values.add(param)).execPlan.is_null() })
     }
@@ -62,7 +62,7 @@ pub struct Postgres<'a> {
 impl External for Postgres<'_> {
     fn row(&mut self, id: usize, row: u32, out: &mut VectorBuilder) {
         self.rows.set_leaf(&self.columns, row);
-        self.rows.push_outside(id, out);
+        self.rows.push_pg_expr(id, out);
     }
 
     fn call(&mut self, id: usize, word: i64, out: &mut VectorBuilder) {
@@ -70,13 +70,13 @@ impl External for Postgres<'_> {
         unsafe {
             let econtext = self.rows.econtext;
             self.rows.set_none();
-            (*econtext).caseValue_datum = datum::of_word(word, self.rows.outside[id].arg);
+            (*econtext).caseValue_datum = datum::of_word(word, self.rows.pg_exprs[id].arg);
             (*econtext).caseValue_isNull = false;
-            self.rows.eval_outside(id, out);
+            self.rows.eval_pg_expr(id, out);
         }
     }
 
     fn once(&mut self, id: usize, out: &mut VectorBuilder) {
-        self.rows.eval_outside(id, out)
+        self.rows.eval_pg_expr(id, out)
     }
 }

@@ -7,7 +7,7 @@ use crate::am::block::Block;
 use crate::am::slot;
 use crate::columnar::{self, Row};
 use crate::pg::{Relation, Slot, Snapshot};
-use crate::query::expr::compile::Outside;
+use crate::query::expr::compile::PgExpr;
 use crate::query::expr::datum;
 use crate::query::expr::entry::Entry;
 use crate::query::expr::path::JsonPath;
@@ -46,7 +46,7 @@ pub struct Rows {
     /// Holds a row of the table where one is needed as such.
     pub row_slot: *mut pg_sys::TupleTableSlot,
     row_econtext: *mut pg_sys::ExprContext,
-    pub outside: Vec<Outside>,
+    pub pg_exprs: Vec<PgExpr>,
     /// Those that unnest, for what is not read from columns.
     pub functions: Vec<Function>,
     at: At,
@@ -93,7 +93,7 @@ impl Rows {
                 econtext,
                 row_slot,
                 row_econtext,
-                outside: Vec::new(),
+                pg_exprs: Vec::new(),
                 functions: Vec::new(),
                 at: At::None,
             }
@@ -386,21 +386,21 @@ impl Rows {
         }
     }
 
-    pub(super) fn eval_outside(&mut self, id: usize, out: &mut VectorBuilder) {
+    pub(super) fn eval_pg_expr(&mut self, id: usize, out: &mut VectorBuilder) {
         // SAFETY: see [`Rows`].
         unsafe {
-            let (state, ty) = (self.outside[id].state, self.outside[id].ty);
+            let (state, ty) = (self.pg_exprs[id].state, self.pg_exprs[id].ty);
             let (value, null) = eval(state, self.econtext);
             datum::push(out, ty, value, null);
         }
     }
 
     /// Appends the value of outside expression `id` for the row it is about.
-    pub fn push_outside(&mut self, id: usize, out: &mut VectorBuilder) {
-        let reads = std::mem::take(&mut self.outside[id].reads);
+    pub fn push_pg_expr(&mut self, id: usize, out: &mut VectorBuilder) {
+        let reads = std::mem::take(&mut self.pg_exprs[id].reads);
         self.fill(&reads);
-        self.outside[id].reads = reads;
-        self.eval_outside(id, out);
+        self.pg_exprs[id].reads = reads;
+        self.eval_pg_expr(id, out);
     }
 }
 

@@ -12,7 +12,7 @@ use pgrx::pg_sys::NodeTag;
 use pgrx::pg_sys::*;
 
 /// An expression that PostgreSQL evaluates.
-pub struct Outside {
+pub struct PgExpr {
     pub state: *mut ExprState,
     /// The SQL type of its values.
     pub ty: Oid,
@@ -28,7 +28,7 @@ pub struct Compiler<'a> {
     pub entries: &'a [Entry],
     /// Expressions' owner, for their subplans and parameters.
     pub parent: *mut PlanState,
-    pub outside: Vec<Outside>,
+    pub pg_exprs: Vec<PgExpr>,
     /// Whether what is compiled is evaluated only for some of the rows: a later argument of AND or OR.
     pub sometimes: bool,
 }
@@ -74,19 +74,19 @@ impl Compiler<'_> {
     }
     /// # Safety
     /// A well-formed expression tree.
-    unsafe fn outside(&mut self, node: *mut Node, arg: Oid) -> usize {
+    unsafe fn pg_exprs(&mut self, node: *mut Node, arg: Oid) -> usize {
         // SAFETY: a well-formed expression tree, as PostgreSQL makes it, which stays while we look at it.
         unsafe {
             let param = node as *mut Param;
             let is_param = is_a(node, NodeTag::T_Param) && (*param).paramkind == ParamKind::PARAM_EXEC;
-            self.outside.push(Outside {
+            self.pg_exprs.push(PgExpr {
                 state: ExecInitExpr(node as *mut pg_sys::Expr, self.parent),
                 ty: exprType(node),
                 arg,
                 reads: reads(node),
                 param: is_param.then(|| (*param).paramid as usize),
             });
-            self.outside.len() - 1
+            self.pg_exprs.len() - 1
         }
     }
     /// # Safety
@@ -94,13 +94,13 @@ impl Compiler<'_> {
     unsafe fn external(&mut self, node: *mut Node, ty: Type) -> Expr {
         // SAFETY: a well-formed expression tree, as PostgreSQL makes it, which stays while we look at it.
         unsafe {
-            let id = self.outside(node, InvalidOid);
-            match self.outside[id].reads[..] {
+            let id = self.pg_exprs(node, InvalidOid);
+            match self.pg_exprs[id].reads[..] {
                 [] => Expr::Once {
                     id,
                     ty,
                     // A subquery that has not run yet is run for the first row that asks for its value, if any does.
-                    simple: match self.outside[id].param {
+                    simple: match self.pg_exprs[id].param {
                         Some(_) => !self.sometimes,
                         None => matches!((*node).type_, NodeTag::T_Const | NodeTag::T_Param),
                     },
@@ -457,7 +457,7 @@ impl Compiler<'_> {
                 })
             });
             Some(Expr::Memo {
-                id: self.outside(call, exprType(arg)),
+                id: self.pg_exprs(call, exprType(arg)),
                 arg: Box::new(compiled),
                 step,
                 ty,

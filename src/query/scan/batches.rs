@@ -38,14 +38,14 @@ impl Batches for Scan {
             let mut compiler = Compiler {
                 entries: &entries,
                 parent: self.state(),
-                outside: std::mem::take(&mut self.rows.outside),
+                pg_exprs: std::mem::take(&mut self.rows.pg_exprs),
                 sometimes: false,
             };
             let found = wanted
                 .iter()
                 .map(|&e| if is_pure(e) { compiler.compile(e) } else { None })
                 .collect();
-            self.rows.outside = compiler.outside;
+            self.rows.pg_exprs = compiler.pg_exprs;
             found
         }
     }

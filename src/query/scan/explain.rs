@@ -101,15 +101,15 @@ pub unsafe extern "C-unwind" fn scan(
             number(c"Vectorized Conditions", scan.vectorized() as u64, es);
         }
         if (*es).analyze && may_read_all_rows(scan.rows.rel) {
-            let met = scan.met();
-            number(c"Leaves Read", met.leaves - met.skipped, es);
-            number(c"Leaves Skipped", met.skipped, es);
-            number(c"Row Pages Read", met.pages, es);
-            number(c"Columnar Rows", met.rows, es);
+            let counters = scan.source_counters();
+            number(c"Leaves Read", counters.leaves - counters.skipped, es);
+            number(c"Leaves Skipped", counters.skipped, es);
+            number(c"Row Pages Read", counters.pages, es);
+            number(c"Columnar Rows", counters.rows, es);
             if !scan.joins.filters.is_empty() {
-                number(c"Rows Removed by Join Filters", met.unmatched, es);
+                number(c"Rows Removed by Join Filters", counters.unmatched, es);
             }
-            number(c"Decoded kB", met.decoded.div_ceil(1024), es);
+            number(c"Decoded kB", counters.decoded.div_ceil(1024), es);
             steps(node, &arrays, ancestors, es);
         }
     }

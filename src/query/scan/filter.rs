@@ -58,7 +58,7 @@ impl Scan {
         };
         let all = rows.len();
         let kept = self.joins.select(&mut self.rows, columns, rows);
-        self.source.met.unmatched += (all - kept.len()) as u64;
+        self.source.counters.unmatched += (all - kept.len()) as u64;
         match &mut picked {
             Picked::Decided(rows) => {
                 rows.truncate(from);
@@ -77,7 +77,7 @@ impl Scan {
     }
 
     /// A join above has built its table: the rows that are still to come are looked at again.
-    pub(super) fn hear_of_joins(&mut self) {
+    pub(super) fn note_joins(&mut self) {
         let stage = &mut self.stages[0];
         let from = (stage.at + 1) as usize;
         match std::mem::replace(&mut stage.current, Current::None) {

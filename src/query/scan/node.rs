@@ -79,7 +79,7 @@ unsafe extern "C-unwind" fn exec(node: *mut pg_sys::CustomScanState) -> *mut pg_
         // What unnests is in no query whose rows may be rechecked.
         let found = if epq.is_null() || !scan.is_flat() {
             if scan.joins.news() {
-                scan.hear_of_joins();
+                scan.note_joins();
             }
             scan.advance(forward)
         } else {

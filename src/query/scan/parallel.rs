@@ -79,14 +79,14 @@ unsafe fn join(scan: &mut Scan, shared: *mut Shared) {
     unsafe {
         scan.parallel = true;
         scan.shared = shared;
-        let (snapshot, met) = (scan.source.snapshot, scan.source.met);
+        let (snapshot, counters) = (scan.source.snapshot, scan.source.counters);
         scan.source = Source::new(
             scan.rows.rel,
             snapshot,
             (*shared).end,
             Position::Shared(&(*shared).next),
         );
-        scan.source.met = met;
+        scan.source.counters = counters;
     }
 }
 

@@ -27,7 +27,7 @@ pub enum Position {
 
 /// What a scan has met so far, for EXPLAIN.
 #[derive(Default, Clone, Copy)]
-pub struct Met {
+pub struct Counters {
     pub leaves: u64,
     pub skipped: u64,
     pub pages: u64,
@@ -39,9 +39,9 @@ pub struct Met {
     pub decoded: u64,
 }
 
-impl Met {
+impl Counters {
     pub fn counters(&mut self) -> Vec<&mut u64> {
-        let Met {
+        let Counters {
             leaves,
             skipped,
             pages,
@@ -62,7 +62,7 @@ pub struct Source {
     again: Range<u32>,
     /// The row page of [`Unit::Page`].
     pub block: Block,
-    pub met: Met,
+    pub counters: Counters,
     /// The leaf it is at, and what had been decoded of it when it came there.
     last: Option<(Rc<OpenLeaf>, usize)>,
     /// Whether the statistics have this scan.
@@ -73,7 +73,7 @@ pub struct Source {
 
 impl Source {
     pub fn new(rel: &'static Relation, snapshot: &'static Snapshot, end: u32, position: Position) -> Source {
-        columnar::let_go();
+        columnar::drop_stale();
         Source {
             rel,
             snapshot,
@@ -81,7 +81,7 @@ impl Source {
             position,
             again: 0..0,
             block: Block::default(),
-            met: Met::default(),
+            counters: Counters::default(),
             last: None,
             counted: false,
             passed_over: 0,
@@ -143,7 +143,7 @@ impl Source {
     /// Notes what has been decoded of the leaf it was at.
     pub fn leave(&mut self) {
         if let Some((leaf, before)) = self.last.take() {
-            self.met.decoded += (leaf.decoded() - before) as u64;
+            self.counters.decoded += (leaf.decoded() - before) as u64;
             // A worker's share has each leaf once.
             if matches!(self.position, Position::Shared(_)) && is_worker() {
                 columnar::close_leaf(&leaf);
@@ -170,7 +170,7 @@ impl Source {
             };
             match run {
                 Some(run) => {
-                    self.met.leaves += 1;
+                    self.counters.leaves += 1;
                     let component = &run.manifest.components[run.component];
                     if !columnar::origin::visible(rel, &component.origin, self.snapshot) {
                         continue;
@@ -180,7 +180,7 @@ impl Source {
                         continue;
                     };
                     if skip(&leaf) {
-                        self.met.skipped += 1;
+                        self.counters.skipped += 1;
                         // For the statistics, which have them as heap's do, they are read.
                         let read = columnar::count_of_blocks(rel, &leaf, blocks.clone(), self.snapshot);
                         let Ok(rows) = read else {
@@ -197,7 +197,7 @@ impl Source {
                         self.take_again(blocks, forward);
                         continue;
                     };
-                    self.met.rows += rows.len() as u64;
+                    self.counters.rows += rows.len() as u64;
                     count_rows(rel, rows.len());
                     if !rows.is_empty() {
                         return Some(Unit::Leaf(leaf, component.origin, rows));
@@ -206,7 +206,7 @@ impl Source {
                 None => {
                     self.block.load(rel, self.snapshot, blocks.start, Pick::All);
                     if self.block.len() > 0 {
-                        self.met.pages += 1;
+                        self.counters.pages += 1;
                         count_rows(rel, self.block.len());
                         return Some(Unit::Page);
                     }

@@ -2,7 +2,7 @@
 
 use super::private::{ReadToEnd, ScanPlan};
 use super::shared::Shared;
-use super::source::{Met, Position, Source};
+use super::source::{Counters, Position, Source};
 use super::stage::{Clause, Counts, Current, Stage};
 use crate::am::bulk;
 use crate::pg::{Relation, Snapshot};
@@ -84,7 +84,7 @@ impl Scan {
             let mut compiler = Compiler {
                 entries: &entries,
                 parent,
-                outside: Vec::new(),
+                pg_exprs: Vec::new(),
                 sometimes: false,
             };
             let mut clauses = nodes((*plan).scan.plan.qual).into_iter();
@@ -108,7 +108,7 @@ impl Scan {
             for level in &private.levels {
                 stages.push(stage(level.matching, level.others, level.outer));
             }
-            rows.outside = std::mem::take(&mut compiler.outside);
+            rows.pg_exprs = std::mem::take(&mut compiler.pg_exprs);
             for (call, unnesting) in calls.into_iter().zip(&functions) {
                 let array = reads(call)[0];
                 let call = call as *mut pg_sys::FuncExpr;
@@ -179,7 +179,7 @@ impl Scan {
 
     /// All that is counted, in an order.
     pub(super) fn counters(&mut self) -> Vec<&mut u64> {
-        let mut all = self.source.met.counters();
+        let mut all = self.source.counters.counters();
         for Stage { counts, .. } in &mut self.stages {
             all.extend([&mut counts.all, &mut counts.unmatched]);
             all.extend(&mut counts.passed);
@@ -220,8 +220,8 @@ impl Scan {
         }
     }
 
-    pub fn met(&mut self) -> Met {
+    pub fn source_counters(&mut self) -> Counters {
         self.source.leave();
-        self.source.met
+        self.source.counters
     }
 }
