@@ -5,7 +5,7 @@ use crate::am::bulk;
 use crate::maintenance::inline;
 use crate::pg::Snapshot;
 use crate::storage::map;
-use crate::{am, arrow, columnar, memory, query};
+use crate::{arrow, columnar, memory, query};
 use pgrx::pg_sys;
 use pgrx::pg_sys::ffi::pg_guard_ffi_boundary;
 use pgrx::prelude::*;
@@ -185,7 +185,7 @@ unsafe extern "C-unwind" fn executor_start(query: *mut pg_sys::QueryDesc, flags:
         }
         go_on!(ExecutorStart_hook or standard_ExecutorStart(query, flags));
         #[cfg(not(feature = "pg18"))]
-        am::prefetch::of_plan((*query).planstate);
+        crate::am::prefetch::of_plan((*query).planstate);
         query::offer_keys(query);
     }
 }

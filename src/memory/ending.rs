@@ -38,6 +38,11 @@ pub fn end_session(bytes: usize) -> ! {
             errhint(c"The session ends, so that others are not touched.".as_ptr());
             errfinish(c"memory/ending.rs".as_ptr(), line!() as c_int, c"end_session".as_ptr());
         }
-        pg_sys::proc_exit(1)
+        pg_sys::proc_exit(1);
+    }
+    // Since 18 the bindings do not know that it does not return.
+    #[allow(unreachable_code)]
+    {
+        unreachable!("proc_exit() has returned")
     }
 }

@@ -19,7 +19,7 @@ pub fn own_maintenance_work_mem() -> usize {
     // SAFETY: a setting, and what kind of process this is.
     unsafe {
         match pg_sys::autovacuum_work_mem {
-            own if own >= 0 && pg_sys::IsAutoVacuumWorkerProcess() => own as usize * 1024,
+            own if own >= 0 && pg_sys::MyBackendType == pg_sys::BackendType::B_AUTOVAC_WORKER => own as usize * 1024,
             _ => maintenance_work_mem(),
         }
     }
