@@ -181,7 +181,7 @@ unsafe extern "C-unwind" fn executor_start(query: *mut pg_sys::QueryDesc, flags:
     // SAFETY: as the caller promises.
     unsafe {
         if (*(*query).plannedstmt).parallelModeNeeded && !bulk::idle() {
-            bulk::finish_for_workers(Snapshot::of((*query).snapshot));
+            bulk::finish_for_workers(Snapshot::of_any((*query).snapshot));
         }
         go_on!(ExecutorStart_hook or standard_ExecutorStart(query, flags));
         #[cfg(not(feature = "pg18"))]

@@ -132,9 +132,7 @@ fn eligible(rel: &Relation) -> bool {
         return false;
     }
     // BRIN may be summarizing a range whose rows it cannot see yet.
-    rel.indexes()
-        .iter()
-        .all(|index| !index.is_unique && !index.is_exclusion && index.method != pg_sys::BRIN_AM_OID)
+    rel.all_indexes(|index| !index.is_unique && !index.is_exclusion && index.method != pg_sys::BRIN_AM_OID)
 }
 
 impl Load {
@@ -268,8 +266,8 @@ pub fn discard(rel: &Relation) {
 }
 
 /// Workers are about to read with a snapshot, and know nothing of what is not published.
-pub fn finish_for_workers(snapshot: &Snapshot) {
-    finish_all(|load| load.is_seen_by(Some(snapshot)));
+pub fn finish_for_workers(snapshot: Option<&Snapshot>) {
+    finish_all(|load| load.is_seen_by(snapshot));
 }
 
 /// The end of a command: its loads are published.

@@ -111,7 +111,7 @@ fn row_version<'a>(
         (tuple, state)
     });
     of_page.unwrap_or_else(|| {
-        let row = slot::columnar_row(slot).expect("the slot holds a columnar row").clone();
+        let row = slot::columnar_row(slot).expect("the slot holds a columnar row");
         columnar::row_for_rewrite(rel, row, slot.formed(), oldest_xmin)
     })
 }

@@ -251,10 +251,11 @@ fn fix_failure(
 
 /// Whether a referential action's crosscheck snapshot sees the columnar row. Its stub is frozen, so heap cannot tell.
 fn passes_crosscheck(rel: &Relation, tid: &pg_sys::ItemPointerData, crosscheck: Option<&Snapshot>) -> bool {
-    match (crosscheck, locate(rel, tid_block(tid))) {
-        (Some(crosscheck), Place::Columnar(manifest, at)) => {
-            columnar::origin::visible(rel, &manifest.components[at].origin, crosscheck)
-        }
+    let Some(crosscheck) = crosscheck else {
+        return true;
+    };
+    match locate(rel, tid_block(tid)) {
+        Place::Columnar(manifest, at) => columnar::origin::visible(rel, &manifest.components[at].origin, crosscheck),
         _ => true,
     }
 }
@@ -442,7 +443,13 @@ pub unsafe extern "C-unwind" fn lock(
         follow_updates,
     };
     // SAFETY: PostgreSQL's arguments stay until we return.
-    unsafe { lock_row(Relation::of(rel), &mut *tid, Slot::of(slot), how, find_last, &mut *tmfd) }
+    unsafe {
+        // The TID may be the slot's own.
+        let mut at = *tid;
+        let result = lock_row(Relation::of(rel), &mut at, Slot::of(slot), how, find_last, &mut *tmfd);
+        *tid = at;
+        result
+    }
 }
 
 fn lock_row(

@@ -22,7 +22,7 @@ use crate::options::Options;
 use crate::pg::horizon::conflict_older;
 use crate::pg::memory::Context;
 use crate::pg::values::Row;
-use crate::pg::{Relation, Tuple, Values};
+use crate::pg::{Relation, Tuple};
 use crate::storage::{manifest, map, meta};
 use amax_lsm::tid::key;
 use amax_lsm::xids::{FROZEN, is_normal, precedes};
@@ -88,7 +88,8 @@ impl<'a> Rewrite<'a> {
                 _ => self.others.put(tuple),
             };
         }
-        if self.width.is_for_heap(deform(&mut self.row, self.old, tuple)) {
+        deform(&mut self.row, self.old, tuple);
+        if self.width.is_for_heap(self.row.values()) {
             return self.others.put(tuple);
         }
         if self.component.is_none() {
@@ -97,6 +98,7 @@ impl<'a> Rewrite<'a> {
                 return self.others.put(tuple);
             }
             self.begin_component();
+            deform(&mut self.row, self.old, tuple);
         }
         let component = self.component.as_mut().expect("begun above");
         if component.writer.ends_block(component.offset) {
@@ -112,8 +114,7 @@ impl<'a> Rewrite<'a> {
             }
             xid => xid,
         };
-        let values = deform(&mut self.row, self.old, tuple);
-        component.writer.push(self.new, key, xid, values);
+        component.writer.push(self.new, key, xid, self.row.values());
     }
 
     /// The settled rows held back so far are its first.
@@ -191,11 +192,10 @@ impl<'a> Rewrite<'a> {
 }
 
 /// The tuple's attributes, without the values of dropped columns.
-fn deform<'a>(row: &'a mut Row, rel: &Relation, tuple: &'a mut Tuple) -> Values<'a> {
+fn deform(row: &mut Row, rel: &Relation, tuple: &mut Tuple) {
     let dropped = rel.desc().attributes().map(|att| att.attisdropped);
     row.deform(tuple, rel.desc());
     for at in dropped.enumerate().filter(|(_, dropped)| *dropped).map(|(at, _)| at) {
         row.set(at, (pg_sys::Datum::null(), true));
     }
-    row.values()
 }

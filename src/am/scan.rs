@@ -27,7 +27,8 @@ pub unsafe extern "C-unwind" fn begin(
 ) -> pg_sys::TableScanDesc {
     // SAFETY: PostgreSQL's arguments; relation and snapshot stay for as long as the scan. There are so many keys.
     unsafe {
-        before_reading(Relation::of(rel), Snapshot::of(snapshot));
+        // ANALYZE has no snapshot.
+        before_reading(Relation::of(rel), Snapshot::of_any(snapshot));
         pg_sys::RelationIncrementReferenceCount(rel);
         let scan = pg_sys::palloc0(std::mem::size_of::<Scan>()) as *mut Scan;
         (*scan).base.rs_rd = rel;
@@ -57,9 +58,9 @@ pub unsafe extern "C-unwind" fn begin(
 }
 
 /// What our transaction has loaded is there for its own reads.
-fn before_reading(rel: &Relation, snapshot: &Snapshot) {
+fn before_reading(rel: &Relation, snapshot: Option<&Snapshot>) {
     if !bulk::idle() {
-        bulk::publish_for(rel, Some(snapshot));
+        bulk::publish_for(rel, snapshot);
     }
 }
 
@@ -230,7 +231,7 @@ pub unsafe fn parallel_block(scan: pg_sys::TableScanDesc) -> Option<u32> {
 
 /// Calls `f` with each row that the snapshot sees, in the slot.
 pub fn for_each(rel: &Relation, snapshot: &Snapshot, slot: &Slot, f: &mut dyn FnMut(&Slot)) {
-    before_reading(rel, snapshot);
+    before_reading(rel, Some(snapshot));
     predicate_lock(rel, snapshot);
     count_scan(rel);
     let mut state = State::new();

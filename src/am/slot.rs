@@ -109,6 +109,7 @@ pub fn store_heap(slot: &Slot, tuple: Tuple, tid: pg_sys::ItemPointerData, pin: 
 
 /// The same, handing the caller's pin to the slot.
 pub fn store_pinned(slot: &Slot, tuple: Tuple, tid: pg_sys::ItemPointerData, pin: Pin) {
+    assert!(is_ours(slot), "a slot of amax's");
     slot.clear();
     // SAFETY: a slot of ours; the tuple stays while the slot has the pin.
     unsafe {
@@ -130,6 +131,7 @@ pub fn store_pinned(slot: &Slot, tuple: Tuple, tid: pg_sys::ItemPointerData, pin
 /// values out of line may be gone, as the row has been flushed: they are fetched with the attributes asked for, or
 /// taken from the columnar row.
 pub fn store_copy(slot: &Slot, tuple: &mut Tuple, tid: pg_sys::ItemPointerData) {
+    assert!(is_ours(slot), "a slot of amax's");
     slot.clear();
     // SAFETY: a slot of ours; the copy lives until the slot is cleared.
     unsafe {
@@ -273,6 +275,7 @@ unsafe fn settle(slot: *mut pg_sys::TupleTableSlot) {
 
 /// Puts a columnar row in the slot.
 pub fn store_columnar(slot: &Slot, row: Row, tid: pg_sys::ItemPointerData, table: pg_sys::Oid) {
+    assert!(is_ours(slot), "a slot of amax's");
     slot.clear();
     // SAFETY: a slot of ours.
     unsafe {
@@ -288,6 +291,7 @@ pub fn store_columnar(slot: &Slot, row: Row, tid: pg_sys::ItemPointerData, table
 
 /// Runs `f` on the heap tuple in the slot, under its page's share lock; None if it holds no pinned one.
 pub fn with_heap_tuple<R>(slot: &Slot, f: impl FnOnce(&mut Tuple, &Lock) -> R) -> Option<R> {
+    assert!(is_ours(slot), "a slot of amax's");
     // SAFETY: a slot of ours; it keeps the tuple's pin, of which we take another.
     unsafe {
         let s = ours(slot.raw());
@@ -309,9 +313,9 @@ pub fn set_loaded(slot: &Slot, by: Origin) {
 }
 
 /// The columnar row in a slot of any kind, if it holds one.
-pub fn columnar_row(slot: &Slot) -> Option<&Row> {
-    // SAFETY: a slot of ours; the row stays until its owner changes the slot.
-    is_ours(slot).then(|| unsafe { row_of(slot.raw()) }).flatten()
+pub fn columnar_row(slot: &Slot) -> Option<Row> {
+    // SAFETY: a slot of ours.
+    is_ours(slot).then(|| unsafe { row_of(slot.raw()) }.cloned()).flatten()
 }
 
 /// # Safety
@@ -529,7 +533,7 @@ unsafe extern "C-unwind" fn copyslot(dst: *mut pg_sys::TupleTableSlot, src: *mut
             materialize(src);
         }
         if let Some(row) = columnar_row(Slot::of(src)) {
-            store_columnar(Slot::of(dst), row.clone(), (*src).tts_tid, (*src).tts_tableOid);
+            store_columnar(Slot::of(dst), row, (*src).tts_tid, (*src).tts_tableOid);
             return;
         }
         crate::pg::executor::clear_slot(dst);

@@ -239,13 +239,13 @@ impl Relation {
         options.map_or(100, |options| options.fillfactor as usize)
     }
 
-    /// Its indexes.
-    pub fn indexes(&self) -> Vec<Index> {
-        // SAFETY: an open relation; a list of OIDs, which is ours. Each index is opened while it is looked at.
+    /// Whether all of its indexes are as `f` says; each is opened while it is looked at.
+    pub fn all_indexes(&self, f: impl Fn(Index) -> bool) -> bool {
+        // SAFETY: an open relation; a list of OIDs, which is ours.
         unsafe {
             let list = pg_sys::RelationGetIndexList(self.raw());
             let count = list.as_ref().map_or(0, |list| list.length as usize);
-            let index = |at| {
+            let holds = |at| {
                 let oid = (*(*list).elements.add(at)).oid_value;
                 let index = pg_sys::relation_open(oid, pg_sys::AccessShareLock as i32);
                 let form = (*index).rd_index;
@@ -255,11 +255,11 @@ impl Relation {
                     method: (*(*index).rd_rel).relam,
                 };
                 pg_sys::relation_close(index, pg_sys::AccessShareLock as i32);
-                found
+                f(found)
             };
-            let indexes = (0..count).map(index).collect();
+            let all = (0..count).all(holds);
             pg_sys::list_free(list);
-            indexes
+            all
         }
     }
 
