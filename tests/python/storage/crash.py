@@ -449,6 +449,14 @@ def fail(what):
     raise Mismatch(what)
 
 
+def keep(server, place):
+    """The data directory that a failed round leaves, as it is, for whoever looks for the cause."""
+    if (server.data / "postmaster.pid").exists():
+        server.kill()
+    shutil.copytree(server.data, place)
+    server.start()
+
+
 def main():
     directory, results = sys.argv[1:3]
     rounds = int(os.environ.get("AMAX_CRASH_ROUNDS", "50"))
@@ -480,6 +488,7 @@ def main():
         for number, crash in enumerate([("server", "backend")[n % 2 if n % 3 else 0] for n in range(rounds)] + [None], 1):
             title = f"round {number}, " + (f"kill -9 of {'a' if crash == 'backend' else 'the'} {crash}" if crash else "clean shutdown, checksums")
             if not passes(title, lambda: f"{load.round(crash)} commits"):
+                keep(server, pathlib.Path(results) / "data")
                 break  # what is known of the rows no longer holds
         passes("maintenance was cancelled", lambda: f"{load.cancelled} times" if load.cancelled else fail("never"))
         faulty = None
