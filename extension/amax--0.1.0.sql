@@ -23,6 +23,23 @@ COMMENT ON FUNCTION amax.options(regclass) IS 'storage options in force for an a
 
 -- A look inside a table
 
+CREATE FUNCTION amax.flush("table" regclass) RETURNS bigint
+  LANGUAGE C VOLATILE STRICT AS 'MODULE_PATHNAME', 'flush_wrapper';
+COMMENT ON FUNCTION amax.flush(regclass) IS 'make all rows of an amax table columnar that may be; returns how many';
+
+CREATE FUNCTION amax.storage("table" regclass)
+  RETURNS TABLE (columnar_rows bigint, columnar_bytes bigint, rows bigint, bytes bigint, why text)
+  LANGUAGE C VOLATILE STRICT ROWS 1 AS 'MODULE_PATHNAME', 'storage_wrapper';
+COMMENT ON FUNCTION amax.storage(regclass) IS 'rows of an amax table that are columnar, rows that are not, and why';
+
+CREATE VIEW amax.tables AS
+  SELECT c.oid::regclass AS "table", s.*
+  FROM pg_class c JOIN pg_am a ON a.oid = c.relam AND a.amname = 'amax', amax.storage(c.oid) s
+  WHERE c.relkind IN ('r', 'm') AND has_table_privilege(c.oid, 'SELECT')
+    AND NOT (c.relpersistence = 'u' AND pg_is_in_recovery()) AND NOT pg_is_other_temp_schema(c.relnamespace);
+COMMENT ON VIEW amax.tables IS 'amax.storage of the amax tables that one may read';
+GRANT SELECT ON amax.tables TO PUBLIC;
+
 CREATE FUNCTION amax.components("table" regclass)
   RETURNS TABLE (component bigint, rows bigint, leaves int, pages bigint, bytes bigint, blocks text, xid bigint)
   LANGUAGE C VOLATILE STRICT AS 'MODULE_PATHNAME', 'components_wrapper';

@@ -408,8 +408,21 @@ SELECT twice($$DELETE FROM wide_keys WHERE i = 4$$) \gexec
 SELECT * FROM compare('SELECT * FROM wide_keys');
 RESET amax.flush_threshold;
 
--- Rows of a page that are very large together stay there, until there are fewer.
+-- Few rows are enough for a component if they are large.
 SET search_path = amax_side, public, twins;
+SET amax.eager = off;
+SET amax.bulk_threshold = 1000000;
+CREATE TABLE few (id int PRIMARY KEY, doc jsonb) USING amax WITH (toast.autovacuum_enabled = off);
+INSERT INTO few SELECT i, jsonb_build_object('id', i, 'text', (SELECT string_agg(md5(i || '/' || n), '') FROM generate_series(1, 1500) n)) FROM generate_series(1, 300) i;
+VACUUM few;
+SELECT sum(rows) FROM amax.components('few');
+INSERT INTO few SELECT i, jsonb_build_object('id', i, 'text', (SELECT string_agg(md5(i || '/' || n), '') FROM generate_series(1, 1500) n)) FROM generate_series(301, 310) i;
+VACUUM few;
+SELECT sum(rows) FROM amax.components('few');
+SELECT count(*), sum((doc->>'id')::int), sum(length(doc->>'text')) FROM few;
+DROP TABLE few;
+
+-- Rows of a page that are very large together stay there, until there are fewer.
 SET amax.flush_threshold = 0;
 CREATE TABLE large (id int PRIMARY KEY, s text) USING amax;
 INSERT INTO large SELECT i, repeat('x', 20000000) FROM generate_series(1, 20) i;
@@ -420,4 +433,6 @@ VACUUM large;
 SELECT rows FROM amax.components('large');
 SELECT count(*), sum(length(s)) FROM large;
 DROP TABLE large;
+RESET amax.bulk_threshold;
 RESET amax.flush_threshold;
+RESET amax.eager;

@@ -96,6 +96,12 @@ SELECT twice($$INSERT INTO t (id) SELECT i FROM generate_series(2000, 2100) i$$)
 SELECT twice($$REFRESH MATERIALIZED VIEW CONCURRENTLY mv$$) \gexec
 SELECT * FROM compare('SELECT * FROM mv');
 
+-- made like another
+SELECT twice($$CREATE TABLE liked (LIKE t INCLUDING ALL)$$) \gexec
+SELECT twice($$INSERT INTO liked (id) SELECT DISTINCT id FROM t$$) \gexec
+SELECT * FROM compare('SELECT * FROM liked');
+SELECT * FROM compare($$SELECT pg_get_indexdef(indexrelid, 0, false) ~ 'UNIQUE', indisvalid FROM pg_index WHERE indrelid = 'liked'::regclass$$);
+
 -- partitions, of one kind and mixed
 SELECT twice($$CREATE TABLE part (id int, s text, PRIMARY KEY (id)) PARTITION BY RANGE (id)$$) \gexec
 SELECT twice($$CREATE TABLE part_low PARTITION OF part FOR VALUES FROM (MINVALUE) TO (100)$$) \gexec

@@ -72,6 +72,7 @@ RESET enable_indexscan;
 RESET enable_indexonlyscan;
 
 -- index-only scans, before and after VACUUM
+SET enable_bitmapscan = off;
 SELECT twice($$CREATE UNIQUE INDEX t_btree ON t (id) INCLUDE (grp)$$) \gexec
 SELECT * FROM through('SELECT sum(grp), count(id) FROM t WHERE id > 0');
 SELECT twice($$VACUUM (ANALYZE) t$$) \gexec
@@ -79,6 +80,7 @@ SELECT * FROM through('SELECT sum(grp), count(id) FROM t WHERE id > 0');
 SELECT twice($$DELETE FROM t WHERE id % 10 = 4$$) \gexec
 SELECT * FROM through('SELECT sum(grp), count(id) FROM t WHERE id > 0');
 RESET enable_seqscan;
+RESET enable_bitmapscan;
 
 -- vacuum takes dead rows out of every index, and their places are used again
 SELECT twice($$VACUUM t$$) \gexec
@@ -183,4 +185,45 @@ SELECT * FROM amax.verify('amax_side.held');
 SET enable_seqscan = off;
 SELECT * FROM compare('SELECT * FROM held WHERE not_null(s) = ''changed''');
 SELECT * FROM compare('SELECT * FROM held WHERE not_null(s) > ''d''');
+RESET enable_seqscan;
+
+-- What a GIN index finds is looked at again by the paths of documents: those that lack some, arrays and scalars, changed rows, pages that a bitmap has as a whole.
+SET amax.eager = on;
+SELECT twice($$CREATE TABLE g (id int, n int, doc jsonb, other jsonb)$$) \gexec
+SELECT twice($$INSERT INTO g SELECT i, i % 90, jsonb_build_object('a', i % 10, 'b', jsonb_build_object('c', i % 7, 'd', NULL), 't', jsonb_build_array(i % 3, 't' || i % 5)), to_jsonb(i) FROM generate_series(1, 6000) i$$) \gexec
+SELECT twice($$INSERT INTO g SELECT 7000 + i, i, v, v FROM generate_series(1, 300) i,
+    (VALUES ('{"a": 1}'::jsonb), ('{"a": 1.0, "b": {"c": 3}}'), ('{"a": [1, 3], "b": {}}'), ('{"b": [{"c": 3}]}'), ('[1, {"a": 1}]'), ('"a"'), ('1'), ('null'), (NULL), ('{}'), ('[]')) w(v)$$) \gexec
+SELECT twice($$VACUUM ANALYZE g$$) \gexec
+SELECT twice($$CREATE INDEX g_doc ON g USING gin (doc)$$) \gexec
+SELECT twice($$CREATE INDEX g_other ON g USING gin (other jsonb_path_ops)$$) \gexec
+SELECT twice($$CREATE INDEX g_n ON g (n)$$) \gexec
+SELECT twice($$UPDATE g SET doc = doc || '{"a": 2}' WHERE id % 13 = 0 AND jsonb_typeof(doc) = 'object'$$) \gexec
+SELECT twice($$DELETE FROM g WHERE id % 17 = 0$$) \gexec
+SET enable_seqscan = off;
+CREATE FUNCTION found(condition text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE line text; plan text := ''; answers text := ''; lossy bool;
+BEGIN
+    SET LOCAL enable_indexscan = off;
+    FOREACH lossy IN ARRAY ARRAY[false, true] LOOP
+        PERFORM set_config('work_mem', CASE WHEN lossy THEN '64kB' ELSE '4MB' END, true);
+        SELECT answers || format('%s rows, %s missing, %s extra. ', rows, missing, extra) INTO answers
+            FROM compare('SELECT id, n, doc->>''a'' FROM g WHERE ' || condition);
+    END LOOP;
+    FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) SELECT id, n, doc->>''a'' FROM g WHERE ' || condition LOOP
+        IF line ~ 'Filter|Recheck' THEN plan := plan || trim(line) || ' '; END IF;
+    END LOOP;
+    RETURN answers || plan;
+END $$;
+SELECT found($$doc @> '{"a": 1}'$$);
+SELECT found($$doc @> '{"a": 2, "b": {"c": 3}}'$$);
+SELECT found($$doc @> '{"t": ["t1"], "b": {"d": null}}' AND id > 100$$);
+SELECT found($$doc @> '{"a": [1]}'$$);
+SELECT found($$doc @> '{"b": {}}' AND other @> '5'$$);
+SELECT found($$other @> '[1]' OR other @> '{"a": 1}'$$);
+SELECT found($$doc @> '{"a": 3}' AND n = 3$$);
+SELECT found($$doc ? 'b' AND doc @> '{"a": 1}'$$);
+SELECT found($$doc ?| '{a, 1}' AND n < 40$$);
+SELECT found($$doc @? '$.b.c ? (@ == 3)'$$);
+SELECT found($$doc @@ '$.a == 2'$$);
+DROP FUNCTION found;
 RESET enable_seqscan;

@@ -1,4 +1,5 @@
 -- Inline flush: many small transactions leave few row pages, without VACUUM; whatever else goes on in the session.
+SET amax.eager = off;
 \getenv abs_srcdir PG_ABS_SRCDIR
 \set include :abs_srcdir '/sql/include/twins.sql'
 \i :include

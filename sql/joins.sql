@@ -114,6 +114,14 @@ SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
 SET max_parallel_workers_per_gather = 2;
 SELECT * FROM compare('SELECT count(*), sum(id), sum(g) FROM facts JOIN dims USING (k) WHERE g = 1');
+-- A table that workers share has keys for each of them, unless it has several batches.
+SET search_path = amax_side, public, twins;
+EXPLAIN (COSTS OFF) SELECT f.id, o.n FROM facts f JOIN facts o ON f.k = o.id WHERE o.id < 30;
+SELECT joined('SELECT f.id, o.n FROM facts f JOIN facts o ON f.k = o.id WHERE o.id < 30');
+SELECT joined('SELECT f.id, o.n, d.g FROM facts f JOIN facts o ON f.k = o.id JOIN dims d ON d.t = f.t WHERE o.id < 300 AND d.g < 2');
+SET work_mem = '64kB';
+SELECT joined('SELECT f.id, o.doc FROM facts f JOIN facts o ON f.k = o.id WHERE o.id < 5000');
+RESET work_mem;
 SET enable_parallel_hash = off;
 SELECT * FROM compare('SELECT count(*), sum(id), sum(g) FROM facts JOIN dims USING (k) WHERE g = 1');
 SELECT * FROM compare('SELECT facts.id FROM facts JOIN dims USING (k) WHERE g = 1');
@@ -130,3 +138,11 @@ SELECT twice($$ALTER TABLE parts ATTACH PARTITION parts_2 FOR VALUES FROM (3000)
 SELECT twice($$INSERT INTO parts SELECT i, i % 500, i FROM generate_series(1, 5999) i$$) \gexec
 SELECT twice($$VACUUM ANALYZE parts$$) \gexec
 SELECT joined('SELECT id, g FROM parts JOIN dims USING (k) WHERE g = 1');
+
+-- Conditions of a join come in heap's order, which goes by what they cost: a path costs there, wherever it is computed. The dearer one would raise an error.
+SELECT twice($$CREATE TABLE guarded AS SELECT i AS id, 's'::text AS s, jsonb_build_object('k', 'no number', 'm', i, 'list', '[1]'::jsonb) AS doc FROM generate_series(1, 5000) i$$) \gexec
+SELECT twice($$VACUUM (FREEZE, ANALYZE) guarded$$) \gexec
+SELECT * FROM compare($$SELECT r.id FROM guarded r LEFT JOIN LATERAL jsonb_array_elements(r.doc -> 'list') e(v) ON false
+  WHERE (length(r.s || 'a' || 'b') > 1000 OR e.v IS NOT NULL) AND ((r.doc -> 'k')::int <= (r.doc -> 'm')::int OR e.v IS NOT NULL)$$);
+EXPLAIN (COSTS OFF) SELECT r.id FROM guarded r LEFT JOIN LATERAL jsonb_array_elements(r.doc -> 'list') e(v) ON false
+  WHERE (length(r.s || 'a' || 'b') > 1000 OR e.v IS NOT NULL) AND ((r.doc -> 'k')::int <= (r.doc -> 'm')::int OR e.v IS NOT NULL);

@@ -1,4 +1,5 @@
 -- Merge: VACUUM makes few components of many and leaves out rows that are gone; TIDs, index entries and answers stay.
+SET amax.eager = off;
 \getenv abs_srcdir PG_ABS_SRCDIR
 \set include :abs_srcdir '/sql/include/twins.sql'
 \i :include

@@ -30,6 +30,47 @@ SELECT amax.set_options('optional', '{"path_cap": 5}');
 ROLLBACK;
 SELECT * FROM amax.options('optional') WHERE source = 'table' ORDER BY name;
 
+-- with the access method they go, and the label that pg_dump would write; also where the statement has loaded the library
+CREATE VIEW labels AS SELECT objoid::regclass, label FROM pg_seclabel, pg_class c
+  WHERE provider = 'amax' AND c.oid = objoid AND relnamespace = 'public'::regnamespace;
+BEGIN;
+ALTER TABLE optional SET ACCESS METHOD heap;
+SELECT * FROM labels;
+ROLLBACK;
+ALTER TABLE optional RENAME TO renamed;
+ALTER TABLE renamed RENAME TO optional;
+ALTER TABLE optional ADD j int, ALTER i TYPE bigint, SET ACCESS METHOD amax;
+VACUUM FULL optional;
+SELECT * FROM labels;
+\c -
+ALTER TABLE optional SET ACCESS METHOD heap;
+SELECT * FROM labels;
+ALTER TABLE optional SET ACCESS METHOD amax;
+SELECT * FROM amax.options('optional') WHERE source = 'table';
+BEGIN;
+SELECT amax.set_options('optional', '{"rows_per_leaf": 60}');
+DO $$BEGIN
+  ALTER TABLE optional ALTER j TYPE text, SET ACCESS METHOD heap, ALTER i TYPE numeric;
+  ALTER TABLE optional SET ACCESS METHOD amax;
+END$$;
+SELECT * FROM labels;
+SELECT amax.set_options('optional', '{"rows_per_leaf": 50}');
+COMMIT;
+CREATE TABLE parted (i int) PARTITION BY LIST (i);
+CREATE TABLE part_1 PARTITION OF parted FOR VALUES IN (1) USING amax;
+CREATE TABLE part_2 PARTITION OF parted FOR VALUES IN (2) USING amax;
+SELECT amax.set_options('part_1', '{"path_cap": 5}'), amax.set_options('part_2', '{"path_cap": 5}');
+ALTER TABLE part_1 SET ACCESS METHOD heap;
+CREATE MATERIALIZED VIEW viewed USING amax AS SELECT 1;
+SELECT amax.set_options('viewed', '{"path_cap": 6}');
+REFRESH MATERIALIZED VIEW viewed;
+SELECT * FROM labels ORDER BY 1;
+ALTER MATERIALIZED VIEW viewed SET ACCESS METHOD heap;
+SELECT * FROM labels ORDER BY 1;
+DROP TABLE parted;
+DROP MATERIALIZED VIEW viewed;
+DROP VIEW labels;
+
 -- settings
 SET amax.compresion = 'zstd';
 SET amax.compression = 'gzip';

@@ -1,6 +1,8 @@
 -- Which plan is chosen: an index for few rows, a bitmap for more, columns for many. Statistics are of all rows, so they are always the same.
 SET amax.eager = off;
 SET amax.rows_per_leaf = 5000;
+-- All rows are columnar.
+SET amax.bulk_threshold = 0;
 SET max_parallel_workers_per_gather = 0;
 SET jit = off;
 CREATE TABLE orders (id int PRIMARY KEY, customer int, doc jsonb) USING amax;
@@ -23,6 +25,7 @@ EXPLAIN (COSTS OFF) SELECT doc->>'kind' FROM orders ORDER BY id LIMIT 5;
 EXPLAIN (COSTS OFF) UPDATE orders SET customer = 0 WHERE id = 77;
 -- Scattered rows: an index or bitmap for some, columns for many.
 EXPLAIN (COSTS OFF) SELECT doc->>'kind' FROM orders WHERE customer = 5;
+EXPLAIN (COSTS OFF) SELECT doc->>'kind' FROM orders WHERE customer < 3;
 EXPLAIN (COSTS OFF) SELECT doc->>'kind' FROM orders WHERE customer < 10;
 EXPLAIN (COSTS OFF) SELECT doc->>'kind' FROM orders WHERE customer < 1000;
 EXPLAIN (COSTS OFF) SELECT sum((doc->>'price')::int) FROM orders WHERE customer < 1000;
@@ -34,6 +37,80 @@ EXPLAIN (COSTS OFF) SELECT count(*) FROM orders;
 EXPLAIN (COSTS OFF) SELECT doc->>'kind', count(*) FROM orders WHERE id > 100 GROUP BY 1;
 EXPLAIN (COSTS OFF) SELECT * FROM orders WHERE id > 100;
 EXPLAIN (COSTS OFF) SELECT doc->'tags'->>0, count(DISTINCT customer) FROM orders GROUP BY 1;
+-- An index that beats handing up columns row by row does not beat taking them as columns.
+EXPLAIN (COSTS OFF) SELECT doc->>'kind', count(*) FROM orders WHERE id < 3000 GROUP BY 1;
+EXPLAIN (COSTS OFF) SELECT tag, count(*) FROM orders, jsonb_array_elements_text(doc->'tags') tag WHERE id < 3000 GROUP BY 1;
+EXPLAIN (COSTS OFF) SELECT doc->>'kind', count(*) FROM orders WHERE id < 30 GROUP BY 1;
+-- Nothing is scanned of what is known to be empty.
+EXPLAIN (COSTS OFF) SELECT doc->>'kind', count(*) FROM orders WHERE id < 3000 AND false GROUP BY 1;
+EXPLAIN (COSTS OFF) SELECT tag FROM orders, jsonb_array_elements_text(doc->'tags') tag WHERE false;
+-- Conditions that call something cost what PostgreSQL says they do, for the rows that others leave; others next to nothing.
+CREATE FUNCTION cost(query text, OUT cost numeric) LANGUAGE plpgsql AS $$
+DECLARE plan json;
+BEGIN
+    EXECUTE 'EXPLAIN (FORMAT JSON) ' || query INTO plan;
+    cost := plan->0->'Plan'->>'Total Cost';
+END $$;
+CREATE FUNCTION dear(int) RETURNS bool LANGUAGE plpgsql STABLE COST 100000 AS $$ BEGIN RETURN $1 > 0; END $$;
+CREATE TABLE heap_orders USING heap AS SELECT * FROM orders;
+ANALYZE heap_orders;
+SELECT cost('SELECT * FROM orders WHERE dear(id)') / cost('SELECT * FROM heap_orders WHERE dear(id)') BETWEEN 0.8 AND 1 AS function,
+    cost('SELECT count(*) FROM orders WHERE dear(id)') / cost('SELECT count(*) FROM heap_orders WHERE dear(id)') BETWEEN 0.8 AND 1 AS aggregated,
+    cost('SELECT * FROM orders o WHERE (SELECT sum(c.id) FROM customers c WHERE c.id < o.customer) > 5')
+        / cost('SELECT * FROM heap_orders o WHERE (SELECT sum(c.id) FROM customers c WHERE c.id < o.customer) > 5') BETWEEN 0.8 AND 1 AS subquery,
+    cost('SELECT * FROM orders WHERE dear(id) AND customer + 0 = 7') / cost('SELECT * FROM orders WHERE dear(id)') < 0.01 AS "for fewer rows",
+    cost('SELECT id FROM orders WHERE customer + 0 < 7') / cost('SELECT id FROM heap_orders WHERE customer + 0 < 7') < 0.5 AS vectors;
+-- Rows that an index finds are looked up one by one, each value in a column of its own, documents more so; it costs more than in heap. A bitmap has them in order.
+CREATE INDEX ON heap_orders (id);
+CREATE INDEX ON heap_orders (customer);
+VACUUM ANALYZE heap_orders;
+SET enable_seqscan = off;
+SET enable_bitmapscan = off;
+SELECT cost('SELECT customer FROM orders WHERE customer < 100') AS loaded \gset
+VACUUM orders;
+SELECT cost('SELECT id FROM orders WHERE id < 1000') / cost('SELECT id FROM heap_orders WHERE id < 1000') > 2 AS "index only",
+    cost('SELECT customer FROM orders WHERE id < 1000') / cost('SELECT customer FROM heap_orders WHERE id < 1000') > 2 AS rows,
+    cost('SELECT doc FROM orders WHERE id < 1000') / cost('SELECT customer FROM orders WHERE id < 1000') > 1.5 AS documents,
+    cost($$SELECT doc->>'kind' FROM orders WHERE id < 1000$$) / cost('SELECT doc FROM orders WHERE id < 1000') < 0.6 AS paths;
+SET enable_bitmapscan = on;
+SET enable_indexscan = off;
+SELECT cost('SELECT id FROM orders WHERE customer = 7') / cost('SELECT id FROM heap_orders WHERE customer = 7') BETWEEN 1 AND 2 AS bitmap;
+RESET enable_seqscan;
+RESET enable_indexscan;
+-- Columnar rows that only an index reads cost no pages, VACUUM or not. One row is looked up at least, however few are expected.
+SET enable_seqscan = off;
+SET enable_bitmapscan = off;
+SELECT :loaded / cost('SELECT customer FROM orders WHERE customer < 100') < 1.5 AS "index only, no pages";
+CREATE INDEX ON orders (customer, id);
+SELECT cost('SELECT doc FROM orders WHERE customer = 7 AND id = 77') > 9.5 AS "one row";
+DROP INDEX orders_customer_id_idx;
+RESET enable_seqscan;
+RESET enable_bitmapscan;
+-- Paths that the scan computes of documents cost what their columns do, also if nothing is above the scan; documents are those of rows that pass.
+SELECT cost($$SELECT id, doc->>'kind' FROM orders WHERE customer + 0 < 7$$) / cost('SELECT id, doc FROM orders WHERE customer + 0 < 7') < 0.7 AS paths,
+    cost('SELECT id, doc FROM orders WHERE customer + 0 = 7') / cost('SELECT id, doc FROM orders WHERE customer + 0 < 7') < 0.5 AS "few documents";
+DROP FUNCTION cost;
+DROP FUNCTION dear;
+DROP TABLE heap_orders;
+-- PostgreSQL's scan by an index reads what is before what is asked for, documents too; a fetch does not.
+CREATE TABLE fields (id int PRIMARY KEY, a int, b int, c int, d int, doc jsonb, at int, gone jsonb) USING amax;
+ALTER TABLE fields DROP gone;
+INSERT INTO fields SELECT i, i, i, i, i, jsonb_build_object('a', i), i FROM generate_series(1, 5000) i;
+VACUUM ANALYZE fields;
+EXPLAIN (COSTS OFF) SELECT a FROM fields WHERE id = 77;
+EXPLAIN (COSTS OFF) SELECT d FROM fields WHERE id = 77;
+EXPLAIN (COSTS OFF) SELECT at FROM fields WHERE id = 77;
+EXPLAIN (COSTS OFF) SELECT id, a, b, c, d FROM fields WHERE id = 77;
+EXPLAIN (COSTS OFF) SELECT * FROM fields WHERE id = 77;
+EXPLAIN (COSTS OFF) UPDATE fields SET a = 0 WHERE id = 77;
+-- What a GIN index finds is looked at again: by paths, not in documents.
+CREATE INDEX fields_doc ON fields USING gin (doc jsonb_path_ops);
+SET enable_seqscan = off;
+EXPLAIN (COSTS OFF) SELECT count(*) FROM fields WHERE doc @> '{"a": 77}';
+EXPLAIN (COSTS OFF) SELECT at FROM fields WHERE doc @> '{"a": 77}' AND d > 5;
+EXPLAIN (COSTS OFF) SELECT at FROM fields WHERE doc @> '{"a": 77}' OR doc @> '{"a": 78}';
+RESET enable_seqscan;
+DROP TABLE fields;
 -- Joins: by an index from few rows, by columns from many.
 EXPLAIN (COSTS OFF) SELECT c.name, o.doc->>'kind' FROM orders o JOIN customers c ON c.id = o.customer WHERE o.id = 77;
 EXPLAIN (COSTS OFF) SELECT o.doc->>'kind' FROM orders o JOIN customers c ON c.id = o.customer WHERE c.id = 5;

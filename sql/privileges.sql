@@ -42,6 +42,32 @@ BEGIN
   END LOOP;
   RETURN told;
 END $$;
+-- The pages that a query reads.
+CREATE FUNCTION twins.pages(query text) RETURNS int LANGUAGE plpgsql AS $$
+DECLARE
+  plan json;
+BEGIN
+  EXECUTE 'EXPLAIN (ANALYZE, BUFFERS, FORMAT json) ' || query INTO plan;
+  RETURN (plan->0->'Plan'->>'Shared Hit Blocks')::int + (plan->0->'Plan'->>'Shared Read Blocks')::int;
+END $$;
+CREATE TABLE paid (owner text, salary int, more text) USING amax WITH (autovacuum_enabled = off);
+SET amax.bulk_threshold = 0;
+INSERT INTO paid SELECT 'privileges_' || i % 2, i * 7, md5(i::text) FROM generate_series(1, 10000) i;
+RESET amax.bulk_threshold;
+VACUUM ANALYZE paid;
+ALTER TABLE paid ENABLE ROW LEVEL SECURITY;
+CREATE POLICY own ON paid USING (owner = current_user);
+GRANT SELECT ON paid TO privileges_1;
+SET amax.decode_cache = 0;
+SET amax.shared_cache = 0;
+SET ROLE privileges_1;
+SELECT pages('SELECT count(*) FROM amax_side.paid WHERE salary > 0') > 0 AS reads;
+SELECT count(DISTINCT pages(format('SELECT count(*) FROM amax_side.paid WHERE salary > %s', i))) FROM generate_series(0, 80000, 2000) i;
+RESET ROLE;
+SELECT count(DISTINCT pages(format('SELECT count(*) FROM amax_side.paid WHERE salary > %s', i))) > 5 AS skips FROM generate_series(0, 80000, 2000) i;
+RESET amax.decode_cache;
+RESET amax.shared_cache;
+DROP TABLE paid;
 SET ROLE privileges_1;
 SELECT told('SELECT id FROM amax_side.t WHERE id > 2999') = told('SELECT id FROM amax_side.t WHERE id > 3999') AS same;
 SELECT told('SELECT id FROM amax_side.t WHERE id = 2') = told('SELECT id FROM amax_side.t WHERE id = 4000') AS same;
@@ -56,7 +82,7 @@ RESET ROLE;
 -- who may read all rows is told
 SELECT told('SELECT id FROM amax_side.t WHERE id = 2') ~ 'Leaves Skipped' AS told;
 DROP VIEW twins.barrier;
-DROP FUNCTION twins.told(text);
+DROP FUNCTION twins.told(text), twins.pages(text);
 GRANT SELECT ON amax_side.t TO privileges_1;
 SELECT count(*) > 0 FROM amax.columns('amax_side.t');
 SELECT twice($$ALTER TABLE t DISABLE ROW LEVEL SECURITY$$) \gexec

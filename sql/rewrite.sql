@@ -126,6 +126,7 @@ SELECT columnar >= (SELECT count(*) FROM t) AS all_rows, damaged FROM rewritten(
 SELECT twice($$ALTER TABLE t ALTER n TYPE float8$$) \gexec
 SELECT * FROM compare('SELECT * FROM t');
 SELECT max(rows) BETWEEN 1000 AND 1291 AS full_leaves, count(*) FROM amax.leaves('t');
+-- which go with the access method
 ALTER TABLE t SET ACCESS METHOD heap;
 ALTER TABLE t SET ACCESS METHOD amax;
 SELECT * FROM compare('SELECT * FROM t');
@@ -135,7 +136,7 @@ SELECT amax.set_options('mv', '{"rows_per_leaf": 500}');
 REFRESH MATERIALIZED VIEW mv;
 SELECT max(rows) BETWEEN 500 AND 791 AS full_leaves, count(*) > 2 AS many FROM amax.leaves('mv');
 
--- few rows are worth no component, whatever was there before
+-- few rows become columnar as well
 SELECT twice($$CREATE TABLE few (id int PRIMARY KEY, doc jsonb)$$) \gexec
 SELECT twice($$INSERT INTO few SELECT i, '{"few": 1}' FROM generate_series(1, 1500) i$$) \gexec
 SELECT twice($$VACUUM FULL few$$) \gexec

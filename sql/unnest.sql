@@ -182,6 +182,14 @@ ALTER TABLE late ADD COLUMN doc jsonb DEFAULT '[1, {"x": 2}]';
 SELECT sum((e->>'x')::int), count(*) FROM late, jsonb_array_elements(doc) e;
 SELECT id, e FROM late, jsonb_array_elements(doc) e LIMIT 3;
 SELECT jsonb_array_elements(doc)->>'x', count(*) FROM late GROUP BY 1 ORDER BY 1;
+-- Conditions of elements by what they cost where nothing is computed below: no element passes the cheaper one, the other is an error.
+CREATE TABLE things (doc jsonb) USING amax;
+INSERT INTO things SELECT '{"day": "2024-01-01", "items": [{"ts": "no time", "w": "x"}]}' FROM generate_series(1, 200);
+CREATE TABLE heap_things USING heap AS SELECT * FROM things;
+ANALYZE things, heap_things;
+SELECT differences($$SELECT w FROM THINGS t, jsonb_array_elements(t.doc->'items') w WHERE (w->>'ts')::timestamptz <> (t.doc->>'day')::timestamptz AND position('e' IN lower(trim(upper(w->>'w')))) BETWEEN 4 AND 4$$);
+SELECT differences($$SELECT t.doc FROM THINGS t LEFT JOIN LATERAL jsonb_array_elements(t.doc->'items') w ON (w->>'ts')::timestamptz = (t.doc->>'day')::timestamptz AND position('e' IN lower(trim(upper(w->>'w')))) = 4$$);
+DROP TABLE things, heap_things;
 -- By parallel workers.
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;

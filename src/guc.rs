@@ -120,7 +120,7 @@ pub fn path_cap() -> i32 {
     PATH_CAP.get()
 }
 
-/// Row pages a table must have for VACUUM to flush them.
+/// Pages of rows of which commits make a component if there are twice as many, and VACUUM if there are an eighth as many.
 pub fn flush_threshold() -> i32 {
     FLUSH_THRESHOLD.get()
 }
@@ -229,7 +229,7 @@ pub fn init() {
     );
     int(
         c"amax.flush_threshold",
-        c"Sets the number of row pages a table must have for VACUUM to turn them into a component.",
+        c"Sets of how many pages of rows commits make a component; VACUUM does of an eighth, values out of line included.",
         &FLUSH_THRESHOLD,
         0,
         i32::MAX,

@@ -4,10 +4,10 @@
 use crate::am::bulk;
 use crate::maintenance::inline;
 use crate::pg::Snapshot;
+use crate::pg::guard::guarded;
 use crate::storage::map;
-use crate::{arrow, columnar, memory, query};
+use crate::{arrow, columnar, memory, options, query};
 use pgrx::pg_sys;
-use pgrx::pg_sys::ffi::pg_guard_ffi_boundary;
 use pgrx::prelude::*;
 use std::ffi::{CStr, c_char, c_void};
 use std::sync::OnceLock;
@@ -41,6 +41,7 @@ hooks! {
     ExecutorRun_hook: ExecutorRun_hook_type = executor_run,
     ExecutorFinish_hook: ExecutorFinish_hook_type = executor_finish,
     ProcessUtility_hook: ProcessUtility_hook_type = process_utility,
+    object_access_hook: object_access_hook_type = object_access,
 }
 
 static NEXT: OnceLock<Next> = OnceLock::new();
@@ -49,23 +50,16 @@ fn next() -> &'static Next {
     NEXT.get().expect("the hooks were taken before they are called")
 }
 
-/// Calls whoever had a hook before us, or else PostgreSQL's own function, where there is one. `guarded`: a hook in C may
-/// raise errors by longjmp, which has to stop at the boundary where our frame has something to drop.
+/// Calls whoever had a hook before us, or else PostgreSQL's own function, where there is one.
 macro_rules! go_on {
     ($hook:ident($($argument:expr),*)) => {
         if let Some(next) = next().$hook {
-            next($($argument),*)
+            guarded!(next($($argument),*))
         }
     };
     ($hook:ident or $own:ident($($argument:expr),*)) => {
         match next().$hook {
-            Some(next) => next($($argument),*),
-            None => pg_sys::$own($($argument),*),
-        }
-    };
-    (guarded $hook:ident or $own:ident($($argument:expr),*)) => {
-        match next().$hook {
-            Some(next) => pg_guard_ffi_boundary(|| next($($argument),*)),
+            Some(next) => guarded!(next($($argument),*)),
             None => pg_sys::$own($($argument),*),
         }
     };
@@ -99,6 +93,7 @@ unsafe extern "C-unwind" fn planner(
     // SAFETY: as the caller promises.
     unsafe {
         query::unnest_in_subqueries(parse);
+        let _planning = query::Planning::begin();
         let planned = go_on!(planner_hook or standard_planner(parse, text, options, params));
         query::decide_jit(&mut *planned);
         planned
@@ -169,6 +164,7 @@ unsafe extern "C-unwind" fn upper_paths(
     unsafe {
         go_on!(create_upper_paths_hook(root, stage, input, output, extra));
         query::add_group_paths(root, stage, input, output);
+        query::add_ordered_paths(root, stage, input, output);
     }
 }
 
@@ -202,7 +198,7 @@ unsafe extern "C-unwind" fn executor_run(
 ) {
     let _running = query::Running::begin(count == 0 && once);
     // SAFETY: as the caller promises.
-    unsafe { go_on!(guarded ExecutorRun_hook or standard_ExecutorRun(query, direction, count, once)) }
+    unsafe { go_on!(ExecutorRun_hook or standard_ExecutorRun(query, direction, count, once)) }
 }
 
 /// # Safety
@@ -216,7 +212,7 @@ unsafe extern "C-unwind" fn executor_run(
 ) {
     let _running = query::Running::begin(count == 0);
     // SAFETY: as the caller promises.
-    unsafe { go_on!(guarded ExecutorRun_hook or standard_ExecutorRun(query, direction, count)) }
+    unsafe { go_on!(ExecutorRun_hook or standard_ExecutorRun(query, direction, count)) }
 }
 
 /// INSERT ... SELECT has no other end: what it loaded is published before its AFTER triggers fire.
@@ -261,9 +257,26 @@ unsafe extern "C-unwind" fn process_utility(
             }
             return;
         }
-        go_on!(guarded ProcessUtility_hook or standard_ProcessUtility(
+        go_on!(ProcessUtility_hook or standard_ProcessUtility(
             planned, source, tree, context, params, environment, dest, completion
         ))
+    }
+}
+
+/// # Safety
+/// As objectaccess.c calls it.
+#[pg_guard]
+unsafe extern "C-unwind" fn object_access(
+    access: pg_sys::ObjectAccessType::Type,
+    class: pg_sys::Oid,
+    object: pg_sys::Oid,
+    part: i32,
+    argument: *mut c_void,
+) {
+    // SAFETY: as the caller promises.
+    unsafe { go_on!(object_access_hook(access, class, object, part, argument)) }
+    if access == pg_sys::ObjectAccessType::OAT_POST_ALTER && class == pg_sys::RelationRelationId && part == 0 {
+        options::altered(object);
     }
 }
 

@@ -1,11 +1,17 @@
 //! SQL functions to look inside a table. They read pages only, and need the right to read the table.
 
-use crate::columnar::{open_leaf, shared};
+use crate::columnar::{most_bytes, open_leaf, shared};
+use crate::maintenance::flush;
+use crate::maintenance::vacuum::least_for_vacuum;
 use crate::pg::relation::Opened;
+use crate::pg::vacuum::delay_point;
+use crate::pg::xid;
 use crate::storage::manifest::{self, Replaced, cancel_replaced};
+use crate::storage::{map, meta};
 use amax_lsm::{RangeSet, tid};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
+use std::collections::BTreeMap;
 
 /// A table that has pages here: the planner's rule for queries (get_relation_info() of plancat.c).
 pub fn open(table: pg_sys::Oid) -> Opened {
@@ -73,6 +79,68 @@ fn components(
         })
         .collect();
     TableIterator::new(rows)
+}
+
+/// `amax.storage(table)`: how much of it is columnar and how much is not, and why. It reads the row pages.
+#[pg_extern]
+#[allow(clippy::type_complexity)]
+fn storage(
+    table: pg_sys::Oid,
+) -> TableIterator<
+    'static,
+    (
+        name!(columnar_rows, i64),
+        name!(columnar_bytes, i64),
+        name!(rows, i64),
+        name!(bytes, i64),
+        name!(why, Option<String>),
+    ),
+> {
+    let (opened, manifest) = components_of(table);
+    let limits = flush::Limits {
+        oldest_xmin: xid::oldest_xmin(&opened),
+        most: most_bytes(),
+        least: 0,
+        pruned: false,
+    };
+    // By why they are there: rows, bytes.
+    let mut left: BTreeMap<Option<flush::Kept>, (u64, u64)> = BTreeMap::new();
+    let (mut pages, mut large) = (0, 0);
+    for v in manifest.unowned(meta::logical_blocks(&opened)).blocks() {
+        delay_point();
+        if let Some(p) = map::physical(&opened, v) {
+            let page = flush::look_at(&opened, v, p, &limits);
+            let (rows, bytes) = left.entry(page.why).or_default();
+            (*rows, *bytes) = (*rows + page.rows, *bytes + page.bytes);
+            (pages, large) = (pages + usize::from(page.rows > 0), large + page.large);
+        }
+    }
+    let enough = flush::is_enough(pages, large, least_for_vacuum(&opened));
+    let said = left.iter().filter(|(_, left)| left.0 > 0);
+    let said = said.map(|(why, (rows, _))| match why {
+        None if enough => format!("{rows} for the next VACUUM"),
+        None => format!("{rows} too few for VACUUM"),
+        Some(why) => format!("{rows} {}", reason(*why)),
+    });
+    let why = said.collect::<Vec<_>>().join(", ");
+    TableIterator::once((
+        manifest.rows() as i64,
+        manifest.pages() as i64 * i64::from(pg_sys::BLCKSZ),
+        left.values().map(|l| l.0 as i64).sum(),
+        left.values().map(|l| l.1 as i64).sum(),
+        (!why.is_empty()).then_some(why),
+    ))
+}
+
+fn reason(why: flush::Kept) -> &'static str {
+    match why {
+        flush::Kept::Empty => "being flushed",
+        flush::Kept::Changing => "beside rows that are new, locked or changed",
+        flush::Kept::Dead => "beside dead rows that wait for VACUUM",
+        flush::Kept::Shared => "updated, with values out of line that wait for VACUUM",
+        flush::Kept::Wide => "too wide",
+        flush::Kept::Large => "too large for a leaf",
+    }
 }
 
 /// `amax.shared_cache()`: what sessions have decoded for each other.

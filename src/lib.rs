@@ -4,7 +4,7 @@
 
 // PostgreSQL's callbacks have as many arguments as they have.
 #![allow(clippy::too_many_arguments)]
-#![deny(unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
+#![deny(unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks, ffi_unwind_calls)]
 
 use pgrx::prelude::*;
 

@@ -3,7 +3,9 @@
 
 use crate::guc::{self, Compression};
 use crate::pg::Relation;
+use crate::pg::catalog::has_new_access_method;
 use crate::pg::relation::Opened;
+use crate::pg::xid::require_writable;
 use pgrx::pg_sys;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
@@ -147,8 +149,7 @@ fn set_options(table: pg_sys::Oid, options: pgrx::AnyElement) {
     // SAFETY: the function is declared with a jsonb.
     let text = unsafe { pgrx::direct_function_call::<&CStr>(pg_sys::jsonb_out, &[Some(options.datum())]) };
     let changes = parse(text.expect("jsonb has a text"));
-    // SAFETY: a string that ends with a zero.
-    unsafe { pg_sys::PreventCommandIfReadOnly(c"amax.set_options()".as_ptr()) };
+    require_writable(c"amax.set_options()");
     // The lock SECURITY LABEL takes.
     let rel = Opened::with_lock(table, pg_sys::ShareUpdateExclusiveLock);
     rel.require_ours();
@@ -173,6 +174,15 @@ fn set_options(table: pg_sys::Oid, options: pgrx::AnyElement) {
         pg_sys::SetSecurityLabel(&address(table), PROVIDER.as_ptr(), label);
         // The same statement may call us for the table again.
         pg_sys::CommandCounterIncrement();
+    }
+}
+
+/// A relation is being altered. With its access method its options go: pg_dump would write them for another's table.
+/// Now, since the statement may be the one that has loaded this library, and nothing else of it passes here.
+pub fn altered(relid: pg_sys::Oid) {
+    if !label(relid).is_empty() && has_new_access_method(relid) {
+        // SAFETY: it looks the table up.
+        unsafe { pg_sys::SetSecurityLabel(&address(relid), PROVIDER.as_ptr(), std::ptr::null()) }
     }
 }
 

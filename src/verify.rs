@@ -1,8 +1,14 @@
 //! `amax.verify(table)`: what is wrong with a table's structures. It reads pages only.
 
+use crate::am::slot::ops;
 use crate::columnar::{open_leaf, read_xids, stub};
 use crate::fault::fault;
 use crate::inspect::open;
+use crate::pg::index_scan::{IndexScan, is_usable};
+use crate::pg::memory::Context;
+use crate::pg::relation::Opened;
+use crate::pg::slot::Single;
+use crate::pg::snapshot::Active;
 use crate::pg::{Pin, Relation};
 use crate::storage::manifest::{self, Replaced, cancel_replaced};
 use crate::storage::{blob, census, checked, map, meta, rowpage};
@@ -55,12 +61,59 @@ fn verify(table: pg_sys::Oid) -> SetOfIterator<'static, String> {
     }
     problems.extend(check_blocks(rel, blocks, &owned));
     problems.dedup();
+    if problems.is_empty() {
+        match guarded(|| check_indexes(rel)) {
+            Ok(found) => problems = found,
+            Err(problem) => problems.push(problem),
+        }
+    }
     SetOfIterator::new(problems)
+}
+
+/// The btrees' entries that lead to rows which we see, and which have other values.
+fn check_indexes(rel: &Relation) -> Vec<String> {
+    let mut problems = Vec::new();
+    let mut btrees = Vec::new();
+    rel.all_indexes(|index| {
+        btrees.extend((index.method == pg_sys::BTREE_AM_OID).then_some(index.id));
+        true
+    });
+    for id in btrees {
+        let index = Opened::with_lock(id, pg_sys::AccessShareLock);
+        if !is_usable(&index) {
+            continue;
+        }
+        let snapshot = Active::of_transaction();
+        let slot = Single::new(rel.desc(), ops());
+        let mut context = Context::new("amax verify index");
+        let scan = IndexScan::with_entries(rel, &index, snapshot.get());
+        let (mut count, mut first) = (0u64, None);
+        while scan.next(&slot) {
+            crate::memory::check_for_interrupts();
+            if !context.within(|| scan.agrees(&slot)) {
+                count += 1;
+                first.get_or_insert(slot.tid());
+            }
+            context.reset();
+        }
+        problems.extend(first.map(|tid| {
+            let (v, offset) = (rowpage::tid_block(&tid), tid.ip_posid);
+            format!(
+                "index \"{}\": {count} entries lead to rows with other values, the first to ({v},{offset})",
+                index.name()
+            )
+        }));
+    }
+    problems
 }
 
 /// What is damaged is a problem, and so is the result of what follows.
 fn guarded<R>(f: impl FnOnce() -> R) -> Result<R, String> {
-    let caught = subtransaction::catch(&[PgSqlErrorCode::ERRCODE_DATA_CORRUPTED], f);
+    const CODES: &[PgSqlErrorCode] = &[
+        PgSqlErrorCode::ERRCODE_DATA_CORRUPTED,
+        PgSqlErrorCode::ERRCODE_INDEX_CORRUPTED,
+    ];
+    let caught = subtransaction::catch(CODES, f);
     caught.map_err(|damage| damage.message)
 }
 

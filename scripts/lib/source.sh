@@ -2,6 +2,8 @@
 
 SOURCE_DIR=$BUILD_DIR/pg$PG_MAJOR-src
 ASSERT_DIR=$BUILD_DIR/pg$PG_MAJOR-assert
+# Raised when what is built changes.
+ASSERT_BUILD=2
 ASSERT_CONFIGURE=(--enable-cassert --enable-debug --with-icu --with-lz4 --with-zstd 'CFLAGS=-O1 -g')
 
 # write_source_lists DIRECTORY: the machine's own apt sources of this Debian release, as source entries.
@@ -58,16 +60,31 @@ fetch_source() {
     die "no source of postgresql-$PG_MAJOR to be had from this machine's apt sources"
 }
 
+# count_interrupts: has CHECK_FOR_INTERRUPTS() count a variable of the server's down, and cancel the query when it comes to 0, so
+# that a test can interrupt a statement wherever that is possible (tests/parts/37-interrupts).
+count_interrupts() {
+    local header=$SOURCE_DIR/src/include/miscadmin.h globals=$SOURCE_DIR/src/backend/utils/init/globals.c
+    local hit='interrupt_countdown > 0 \&\& --interrupt_countdown == 0'
+    grep -q interrupt_countdown "$header" && return 0
+    sed -i -e '/^extern .* InterruptPending;/a extern PGDLLIMPORT volatile int interrupt_countdown;' \
+        -e "0,/(unlikely(InterruptPending))/s//(unlikely(InterruptPending || ($hit \&\& (QueryCancelPending = InterruptPending = true))))/" "$header"
+    sed -i '/^volatile sig_atomic_t InterruptPending/a volatile int interrupt_countdown = 0;' "$globals"
+    [ "$(cat "$header" "$globals" | grep -c interrupt_countdown)" -eq 3 ] || die "miscadmin.h is not as expected"
+}
+
 # ensure_assert_server: PostgreSQL with assertions in $ASSERT_DIR, with what its test suites need beside it.
 ensure_assert_server() {
     local log=$BUILD_DIR/pg$PG_MAJOR-build.log
-    [ -e "$ASSERT_DIR/complete" ] && return 0
+    [ "$(cat "$ASSERT_DIR/complete" 2>/dev/null)" = "$ASSERT_BUILD" ] && return 0
     ensure_packages "${BUILD_PACKAGES[@]}" "${TEST_PACKAGES[@]}"
     fetch_source
+    count_interrupts
     say "building PostgreSQL with assertions (log: ${log#"$AMAX_ROOT"/})"
     rm -rf "$ASSERT_DIR"
     (
         cd "$SOURCE_DIR" &&
+            # What was built from other headers is not built again by itself.
+            { [ ! -e GNUmakefile ] || make -s clean; } &&
             ./configure --prefix="$ASSERT_DIR" "${ASSERT_CONFIGURE[@]}" &&
             make -s -j"$(nproc)" -C src install &&
             make -s -C src/test/regress all &&
@@ -76,7 +93,7 @@ ensure_assert_server() {
         tail -30 "$log" >&2
         die "PostgreSQL did not build"
     }
-    touch "$ASSERT_DIR/complete"
+    printf '%s\n' "$ASSERT_BUILD" >"$ASSERT_DIR/complete"
 }
 
 # stage_assert_server: a copy in $RUN_DIR/pg that the server's user can reach wherever the checkout is, and that takes the

@@ -27,11 +27,15 @@ pub enum Place {
 
 pub fn locate(rel: &Relation, v: u32) -> Place {
     for _ in 0..2 {
-        let manifest = manifest::current(rel);
+        let (manifest, inline) = manifest::current_and(rel, |metapage| map::physical_inline(metapage, v));
         if let Some(component) = manifest.component_of(v) {
             return Place::Columnar(manifest, component);
         }
-        if let Some(p) = map::physical(rel, v) {
+        let found = match inline.flatten() {
+            Some(p) => Some(p).filter(|&p| p != 0),
+            None => map::physical(rel, v),
+        };
+        if let Some(p) = found {
             return Place::Hot(p);
         }
         // Neither: or published and reclaimed between the two looks. Then the manifest is newer by now.
@@ -302,6 +306,7 @@ pub fn prune(rel: &Relation, pin: &Pin) {
     }
     let sealed = {
         let _lock = pin.share();
+        rowpage::check_rows(rel, pin);
         rowpage::is_sealed(pin.page())
     };
     if !sealed {

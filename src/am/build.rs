@@ -11,12 +11,12 @@ use super::index_feed::IndexFeed;
 use super::slot;
 use crate::columnar::Pick;
 use crate::disguise::routine::{AsHeap, AsItself, Routine};
-use crate::pg::executor::{exec_qual, per_tuple_context};
+use crate::pg::executor::{holds, per_tuple_context};
+use crate::pg::guard::guarded;
 use crate::pg::{Pin, Relation, Slot, Snapshot};
 use crate::storage::rowpage::{self, heap_tuple, is_stub, set_tid};
 use crate::storage::{map, meta};
 use pgrx::pg_sys;
-use pgrx::pg_sys::ffi::pg_guard_ffi_boundary;
 use pgrx::prelude::*;
 
 struct Translation<'a, 'b> {
@@ -177,7 +177,9 @@ fn locate_pinned(rel: &Relation, v: u32) -> (Place, Option<Pin>) {
         crate::fault::fault("range_located");
         let pin = Pin::hold(rel, p);
         if map::physical(rel, v) == Some(p) {
-            rowpage::check(rel, &pin);
+            let lock = pin.share();
+            rowpage::check_rows(rel, &pin);
+            drop(lock);
             return (place, Some(pin));
         }
     }
@@ -241,21 +243,19 @@ unsafe fn row_page(
             .index_build_range_scan
             .expect("heap builds indexes");
         // An error, a cancelled build too, must not leave the relation heap's.
-        let tuples = pg_guard_ffi_boundary(|| {
-            build(
-                rel.raw(),
-                index.raw(),
-                &mut tids,
-                true,
-                any_visible,
-                false,
-                0,
-                pg_sys::InvalidBlockNumber,
-                Some(translate),
-                &raw mut translation as *mut _,
-                heap_scan,
-            )
-        });
+        let tuples = guarded!(build(
+            rel.raw(),
+            index.raw(),
+            &mut tids,
+            true,
+            any_visible,
+            false,
+            0,
+            pg_sys::InvalidBlockNumber,
+            Some(translate),
+            &raw mut translation as *mut _,
+            heap_scan,
+        ));
         drop(as_heap);
         (*info).ii_BrokenHotChain |= tids.ii_BrokenHotChain;
         translation.feed.clear();
@@ -312,7 +312,7 @@ pub unsafe extern "C-unwind" fn validate_scan(
                 }
                 pg_sys::MemoryContextReset((*econtext).ecxt_per_tuple_memory);
                 block.store(rel, row, Slot::of(slot));
-                if !predicate.is_null() && !exec_qual(predicate, econtext) {
+                if !holds(predicate, econtext) {
                     continue;
                 }
                 let mut values = [pg_sys::Datum::null(); pg_sys::INDEX_MAX_KEYS as usize];

@@ -1,9 +1,10 @@
 //! Bulk load: a statement that inserts many rows writes them to a component of its own, not to row pages.
 //!
 //! The component carries the statement's (sub)transaction and command; it is published when the statement ends, or
-//! before when the transaction itself may look at the rows. Until then nobody can see them, not even those who should:
-//! unique and exclusion checks, BRIN's summaries. Tables with such indexes load through row pages. So do logically
-//! decoded ones: components are not in the WAL's row changes.
+//! before when the transaction itself may look at the rows. Until then nobody can see them. A check of a unique key, which
+//! an index entry leads to such a row, needs to know only whose it is: the manifest says that for the load's blocks
+//! (`fetch::sees_load_of`). Checks of exclusion constraints compare the row itself, BRIN's summaries read it: tables
+//! with such indexes load through row pages. So do logically decoded ones: components are not in the WAL's row changes.
 
 use super::slot;
 use crate::columnar::Width;
@@ -11,6 +12,7 @@ use crate::columnar::write::ComponentWriter;
 use crate::fault::fault;
 use crate::guc;
 use crate::options::Options;
+use crate::pg::horizon::full_xid;
 use crate::pg::relation::{Borrowed, FileId};
 use crate::pg::snapshot::check_readers;
 use crate::pg::stats::count_inserts;
@@ -49,11 +51,14 @@ struct Load {
     /// Of that subtransaction, as long as there is a writer: publishing may happen in one below it, which may come to
     /// nothing.
     xid: pg_sys::TransactionId,
-    /// Rows that went to row pages.
+    /// Rows that went to row pages, and the bytes of their values, as long as they may be few.
     rows_before: u64,
+    bytes_before: usize,
     writer: Option<ComponentWriter>,
     /// Made with the writer.
     width: Option<Width>,
+    /// Whether the table has unique keys.
+    has_keys: bool,
     /// Blocks reserved: the next to use and the end.
     next_block: u32,
     end_block: u32,
@@ -86,8 +91,10 @@ pub fn insert(rel: &Relation, slots: &[&Slot], cid: u32, into_row_page: impl Fn(
             of,
             xid: pg_sys::InvalidTransactionId,
             rows_before: 0,
+            bytes_before: 0,
             writer: None,
             width: None,
+            has_keys: false,
             next_block: 0,
             end_block: 0,
             next_offset: 1,
@@ -97,14 +104,14 @@ pub fn insert(rel: &Relation, slots: &[&Slot], cid: u32, into_row_page: impl Fn(
         }
     });
     load.check(rel);
-    let taken =
-        load.writer.is_some() || load.rows_before >= guc::bulk_threshold() && load.early < MOST_EARLY && eligible(rel);
+    let taken = load.writer.is_some() || load.is_large() && load.early < MOST_EARLY && eligible(rel);
     if taken && load.writer.is_none() {
         // Before anything is taken for the load: VACUUM tells a load in progress from one that failed by its
         // transaction.
         load.xid = xid::assign();
         load.writer = Some(ComponentWriter::new(rel, Options::of(rel), None));
         load.width = Some(Width::of(rel));
+        load.has_keys = !rel.all_indexes(|index| !index.is_unique);
     }
     if taken {
         let mut loaded = 0;
@@ -118,7 +125,7 @@ pub fn insert(rel: &Relation, slots: &[&Slot], cid: u32, into_row_page: impl Fn(
         }
         count_inserts(rel, loaded);
     } else {
-        load.rows_before += slots.len() as u64;
+        load.count_before(rel, slots);
     }
     // While it is being worked on the load is in nobody's hands: an error drops it, and with it the rows of a lost
     // statement.
@@ -132,10 +139,27 @@ fn eligible(rel: &Relation) -> bool {
         return false;
     }
     // BRIN may be summarizing a range whose rows it cannot see yet.
-    rel.all_indexes(|index| !index.is_unique && !index.is_exclusion && index.method != pg_sys::BRIN_AM_OID)
+    rel.all_indexes(|index| !index.is_exclusion && index.method != pg_sys::BRIN_AM_OID)
 }
 
+/// What a row has, in the mean, that `amax.bulk_threshold` counts: fewer are as many if they are larger.
+const ROW_BYTES: usize = 512;
+
 impl Load {
+    /// Whether so much came before that what follows is worth a component.
+    fn is_large(&self) -> bool {
+        let threshold = guc::bulk_threshold();
+        self.rows_before >= threshold || self.bytes_before >= threshold as usize * ROW_BYTES
+    }
+
+    fn count_before(&mut self, rel: &Relation, slots: &[&Slot]) {
+        self.rows_before += slots.len() as u64;
+        if !self.is_large() {
+            let bytes = slots.iter().map(|slot| slot.values().varying_bytes(rel.desc()));
+            self.bytes_before += bytes.sum::<usize>();
+        }
+    }
+
     /// Whether the row is left to heap, which may refuse it. Makes the slot's attributes valid.
     fn is_too_wide(&self, slot: &Slot) -> bool {
         let width = self.width.as_ref();
@@ -151,7 +175,10 @@ impl Load {
         }
         if self.next_block >= self.end_block {
             let count = (self.last_reserved * 2).clamp(1, MOST_BLOCKS);
-            self.next_block = meta::reserve(rel, count);
+            self.next_block = match self.has_keys {
+                true => manifest::reserve_for_load(rel, full_xid(self.xid), count),
+                false => meta::reserve(rel, count),
+            };
             self.end_block = self.next_block + count;
             self.last_reserved = count;
             self.next_offset = 1;
@@ -220,13 +247,12 @@ impl Load {
         // All blocks reserved are the component's; what follows starts in one of its own.
         (self.next_block..self.end_block).for_each(|v| writer.own(v));
         self.next_block = self.end_block;
-        let (mut component, free, _) = writer.finish(rel, Some(self.origin()));
+        let (component, free, _) = writer.finish(rel, Some(self.origin()));
         fault("load_written");
         manifest::publish(rel, |manifest| {
             manifest.free.give_all(&free);
-            component.id = manifest.next_component;
-            manifest.next_component += 1;
-            manifest.components.push(component);
+            manifest.loaded(&component.blocks);
+            manifest.add(component);
         });
         fault("load_published");
         take(|load| load.of == of);

@@ -3,7 +3,8 @@
 use super::rewrite::{Cutoffs, Rewrite};
 use super::slot;
 use crate::columnar;
-use crate::pg::cluster::{IndexScan, Sort};
+use crate::pg::cluster::Sort;
+use crate::pg::index_scan::IndexScan;
 use crate::pg::memory::Context;
 use crate::pg::slot::Single;
 use crate::pg::snapshot::any;
@@ -77,7 +78,7 @@ fn copy(old: &Relation, new: &Relation, index: Option<&Relation>, sort: bool, cu
     };
     match index.filter(|_| sort.is_none()) {
         Some(index) => {
-            let scan = IndexScan::begin(old, index);
+            let scan = IndexScan::of_all(old, index);
             while scan.next(&slot) {
                 crate::memory::check_for_interrupts();
                 take(&slot);

@@ -4,6 +4,7 @@ use super::bulk;
 use crate::columnar::forget_file;
 use crate::disguise::size::Physical;
 use crate::pg::Relation;
+use crate::pg::guard::guarded;
 use crate::storage::{manifest, meta};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -42,7 +43,8 @@ pub unsafe extern "C-unwind" fn copy_data(rel: pg_sys::Relation, to: *const File
     unsafe {
         let rel = Relation::of(rel);
         bulk::finish(rel);
-        heap().relation_copy_data.expect("heap copies its files")(rel.raw(), to);
+        let copy = heap().relation_copy_data.expect("heap copies its files");
+        guarded!(copy(rel.raw(), to));
     }
 }
 
@@ -57,7 +59,8 @@ pub unsafe extern "C-unwind" fn size(rel: pg_sys::Relation, fork: pg_sys::ForkNu
     unsafe {
         let rel = Relation::of(rel);
         if fork != pg_sys::ForkNumber::MAIN_FORKNUM {
-            return heap().relation_size.expect("heap has a size")(rel.raw(), fork);
+            let size = heap().relation_size.expect("heap has a size");
+            return guarded!(size(rel.raw(), fork));
         }
         let blocks = if Physical::is_active() {
             rel.physical_blocks()
@@ -109,6 +112,9 @@ pub unsafe extern "C-unwind" fn estimate_size(
         if rel.tuples() < 0.0 {
             *tuples = columnar_rows + row_pages * per_page;
         }
+        // An index-only scan reads no page of heap's size for columnar rows, as of pages that are all visible. What
+        // looking them up takes is counted with custom scans (query/fetch/charge.rs).
+        *allvisfrac = (columnar_rows / (*tuples).max(columnar_rows)).max(*allvisfrac);
         *pages = (row_pages + (columnar_rows / per_page).ceil()) as pg_sys::BlockNumber;
     }
 }

@@ -8,6 +8,7 @@ use crate::columnar;
 use crate::heap::modify as heap;
 use crate::heap::tuple::next_version;
 use crate::pg::horizon::before;
+use crate::pg::lock::holds_any;
 use crate::pg::tuple::Copied;
 use crate::pg::{Lock, Pin, Relation, Slot, Snapshot, Tuple, xid};
 use crate::storage::manifest::{self, Replaced};
@@ -100,7 +101,8 @@ fn fetch_tuple(
     if let Some(all_dead) = &mut all_dead {
         **all_dead = false;
     }
-    if !bulk::idle() {
+    // A check of a unique key has a page of the index locked. It needs only to know whose the row is (`sees_load_of`).
+    if !bulk::idle() && (snapshot.is_mvcc() || !holds_any()) {
         bulk::publish_for(rel, Some(snapshot));
     }
     crate::memory::check_for_interrupts();
@@ -140,8 +142,31 @@ fn fetch_tuple(
             let row = columnar::fetch(rel, component, tid, snapshot, all_dead.as_deref_mut())?;
             Ok(store_row(rel, row, *tid, slot))
         }
-        Place::Nowhere => Ok(false),
+        Place::Nowhere if snapshot.is_mvcc() => Ok(false),
+        Place::Nowhere => {
+            snapshot.reset_dirty();
+            let loader = manifest::current(rel).loader_of(v).and_then(xid::in_progress);
+            let found = loader.is_some_and(|loader| sees_load_of(loader, snapshot));
+            if found {
+                // Nobody has the row yet.
+                slot.store_nulls(*tid, rel.id());
+            } else if !matches!(locate(rel, v), Place::Nowhere) {
+                // Noted until then, it was published meanwhile.
+                return Err(Replaced);
+            }
+            Ok(found)
+        }
     })
+}
+
+/// Whether a snapshot that is not MVCC sees a row that this transaction, which goes on, loads: as if it were on a row
+/// page. A dirty one is told whom to wait for (HeapTupleSatisfiesDirty()).
+fn sees_load_of(loader: pg_sys::TransactionId, snapshot: &Snapshot) -> bool {
+    if xid::is_current(loader) {
+        return true;
+    }
+    snapshot.set_inserting(loader);
+    snapshot.sees_in_progress()
 }
 
 fn store_row(rel: &Relation, row: Option<columnar::Row>, tid: pg_sys::ItemPointerData, slot: &Slot) -> bool {

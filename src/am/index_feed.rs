@@ -4,14 +4,14 @@
 use super::slot;
 use crate::columnar::stub::{self, State};
 use crate::columnar::{Pick, Row, origin, rows_of_block};
-use crate::pg::executor::{exec_qual, per_tuple_context};
+use crate::pg::executor::{holds, per_tuple_context};
+use crate::pg::guard::guarded;
 use crate::pg::snapshot::Own;
 use crate::pg::{Pin, Relation, Slot, Snapshot, Tuple, xid};
 use crate::storage::manifest::{Replaced, cancel_replaced};
 use crate::storage::rowpage::set_tid;
 use amax_lsm::Component;
 use pgrx::pg_sys;
-use pgrx::pg_sys::ffi::pg_guard_ffi_boundary;
 
 pub struct IndexFeed<'a> {
     rel: &'a Relation,
@@ -172,7 +172,7 @@ impl<'a> IndexFeed<'a> {
         // SAFETY: the executor state and the index's struct are this feed's; PostgreSQL's callback takes what it is given.
         unsafe {
             pg_sys::MemoryContextReset((*self.econtext).ecxt_per_tuple_memory);
-            if !self.predicate.is_null() && !exec_qual(self.predicate, self.econtext) {
+            if !holds(self.predicate, self.econtext) {
                 return;
             }
             let mut values = [pg_sys::Datum::null(); pg_sys::INDEX_MAX_KEYS as usize];
@@ -180,7 +180,7 @@ impl<'a> IndexFeed<'a> {
             let (values, isnull) = (values.as_mut_ptr(), isnull.as_mut_ptr());
             pg_sys::FormIndexDatum(self.info, self.slot, self.estate, values, isnull);
             let callback = callback.expect("an index build has a callback");
-            pg_guard_ffi_boundary(|| callback(self.index.raw(), &mut tid, values, isnull, alive, state));
+            guarded!(callback(self.index.raw(), &mut tid, values, isnull, alive, state));
         }
     }
 

@@ -15,14 +15,15 @@ use super::spool::Spool;
 use crate::columnar::Width;
 use crate::columnar::write::ComponentWriter;
 use crate::fault::fault;
-use crate::guc;
 use crate::heap::rewrite as heap;
 use crate::heap::settled::is_settled;
+use crate::heap::toast;
 use crate::options::Options;
 use crate::pg::horizon::conflict_older;
 use crate::pg::memory::Context;
+use crate::pg::tuple::Header;
 use crate::pg::values::Row;
-use crate::pg::{Relation, Tuple};
+use crate::pg::{Relation, Tuple, xid};
 use crate::storage::{manifest, map, meta};
 use amax_lsm::tid::key;
 use amax_lsm::xids::{FROZEN, is_normal, precedes};
@@ -42,9 +43,7 @@ pub struct Rewrite<'a> {
     cutoffs: Cutoffs,
     /// Whether a row was frozen, so that a standby's older snapshots would see it.
     frozen: bool,
-    /// Settled rows so far, until there is a component.
-    settled: u64,
-    /// None until there are more settled rows than a bulk load puts in row pages: fewer are not worth it.
+    /// Of settled rows, from the first.
     component: Option<Component>,
     /// What goes to row pages: first what may have replaced something, then what has been replaced. So the module keeps
     /// no version in memory for one that comes later, but for those in the middle of longer chains.
@@ -62,6 +61,17 @@ struct Component {
     offset: u16,
 }
 
+impl Component {
+    fn begin(rel: &Relation) -> Component {
+        meta::ensure(rel);
+        Component {
+            writer: ComponentWriter::new(rel, Options::of(rel), None),
+            v: 0,
+            offset: 0,
+        }
+    }
+}
+
 impl<'a> Rewrite<'a> {
     /// Of the rows of `old`, to `new`, which is empty. In the current memory context.
     pub fn new(old: &'a Relation, new: &'a Relation, cutoffs: Cutoffs) -> Rewrite<'a> {
@@ -70,7 +80,6 @@ impl<'a> Rewrite<'a> {
             new,
             cutoffs,
             frozen: false,
-            settled: 0,
             component: None,
             others: Spool::new(),
             replaced: Spool::new(),
@@ -82,25 +91,16 @@ impl<'a> Rewrite<'a> {
     /// Takes a version that is not dead, as VACUUM's rules found it. Its TID is the one that update chains link.
     pub fn add(&mut self, tuple: &mut Tuple) {
         if !is_settled(tuple.header(), self.cutoffs.oldest_xmin) {
-            let not_replaced = pg_sys::HEAP_XMAX_INVALID | pg_sys::HEAP_XMAX_LOCK_ONLY;
-            return match u32::from(tuple.header().infomask()) & not_replaced {
-                0 => self.replaced.put(tuple),
-                _ => self.others.put(tuple),
+            return match is_replaced(tuple.header()) {
+                true => self.replaced.put(tuple),
+                false => self.others.put(tuple),
             };
         }
         deform(&mut self.row, self.old, tuple);
         if self.width.is_for_heap(self.row.values()) {
             return self.others.put(tuple);
         }
-        if self.component.is_none() {
-            if self.settled < guc::bulk_threshold() {
-                self.settled += 1;
-                return self.others.put(tuple);
-            }
-            self.begin_component();
-            deform(&mut self.row, self.old, tuple);
-        }
-        let component = self.component.as_mut().expect("begun above");
+        let component = self.component.get_or_insert_with(|| Component::begin(self.new));
         if component.writer.ends_block(component.offset) {
             component.v += 1;
             component.offset = 0;
@@ -115,18 +115,6 @@ impl<'a> Rewrite<'a> {
             xid => xid,
         };
         component.writer.push(self.new, key, xid, self.row.values());
-    }
-
-    /// The settled rows held back so far are its first.
-    fn begin_component(&mut self) {
-        meta::ensure(self.new);
-        let options = Options::of(self.new);
-        self.component = Some(Component {
-            writer: ComponentWriter::new(self.new, options, None),
-            v: 0,
-            offset: 0,
-        });
-        self.others.take().drain(|tuple| self.add(tuple));
     }
 
     pub fn finish(mut self) {
@@ -144,16 +132,14 @@ impl<'a> Rewrite<'a> {
         let first = meta::reserve(self.new, v + 1);
         assert_eq!(first, 0, "the new file had rows");
         (0..=v).for_each(|v| writer.own(v));
-        let (mut component, free, _) = writer.finish(self.new, None);
+        let (component, free, _) = writer.finish(self.new, None);
         fault("rewrite_shredded");
         if self.frozen {
             conflict_older(self.new, self.cutoffs.xid);
         }
         manifest::publish(self.new, |manifest| {
             manifest.free.give_all(&free);
-            component.id = manifest.next_component;
-            manifest.next_component += 1;
-            manifest.components.push(component);
+            manifest.add(component);
         });
         fault("rewrite_published");
     }
@@ -167,10 +153,14 @@ impl<'a> Rewrite<'a> {
             xid,
             multi,
         } = cutoffs;
+        toast::lock_for_reading(old);
         let module = heap::Rewrite::begin(old, new, oldest_xmin, xid, multi);
         let mut context = Context::new("amax rewritten row");
         let row = &mut self.row;
         let mut write = |tuple: &mut Tuple| {
+            if has_lost_values(old, tuple.header()) {
+                return;
+            }
             context.within(|| {
                 deform(row, old, tuple);
                 // SAFETY: the row's attributes.
@@ -189,6 +179,17 @@ impl<'a> Rewrite<'a> {
             map::adopt(new, p);
         }
     }
+}
+
+/// Whether a version that is not dead has been deleted, or replaced by another.
+fn is_replaced(header: Header) -> bool {
+    u32::from(header.infomask()) & (pg_sys::HEAP_XMAX_INVALID | pg_sys::HEAP_XMAX_LOCK_ONLY) == 0
+}
+
+/// Whether a version's values out of line may be gone. Reading the TOAST table prunes it, by the horizon as it is now:
+/// that has moved since the copy began when a transaction that held it ended, and nobody needs the version any more.
+fn has_lost_values(old: &Relation, header: Header) -> bool {
+    header.has_external() && is_replaced(header) && xid::precedes(header.update_xid(), xid::oldest_xmin(old))
 }
 
 /// The tuple's attributes, without the values of dropped columns.

@@ -4,6 +4,7 @@ use super::bulk;
 use super::descriptor::{Position, Scan, State, state};
 use super::slot;
 use crate::columnar::Pick;
+use crate::pg::guard::guarded;
 use crate::pg::parallel::Parallel;
 use crate::pg::snapshot::predicate_lock;
 use crate::pg::stats::{count_rows, count_scan};
@@ -339,7 +340,7 @@ pub unsafe extern "C-unwind" fn sample_next_block(
             return false;
         }
         let v = match (*(*sample).tsmroutine).NextSampleBlock {
-            Some(next) => next(sample, s.blocks),
+            Some(next) => guarded!(next(sample, s.blocks)),
             None => {
                 s.sample_next += 1;
                 if s.sample_next > s.blocks {
@@ -383,7 +384,7 @@ pub unsafe extern "C-unwind" fn sample_next_tuple(
         let most = s.block.max_offset();
         loop {
             crate::memory::check_for_interrupts();
-            let offset = next(sample, v, most);
+            let offset = guarded!(next(sample, v, most));
             if offset == 0 {
                 crate::pg::executor::clear_slot(slot);
                 return false;

@@ -2,6 +2,7 @@
 //! attributes are decoded only when somebody asks for them.
 
 use crate::columnar::{Row, System, columnar_at};
+use crate::pg::guard::guarded;
 use crate::pg::relation::Borrowed;
 use crate::pg::{Lock, Pin, Slot, Tuple, TupleDesc, tupdesc::attribute};
 use crate::storage::manifest::cancel_replaced;
@@ -141,7 +142,7 @@ pub fn store_copy(slot: &Slot, tuple: &mut Tuple, tid: pg_sys::ItemPointerData) 
         pg_sys::MemoryContextSwitchTo(old);
         (*copy).t_self = tid;
         let s = ours(raw);
-        s.columnar.outside = tuple.header().infomask() & pg_sys::HEAP_HASEXTERNAL as u16 != 0;
+        s.columnar.outside = tuple.header().has_external();
         s.base.base.tuple = copy;
         s.base.base.off = 0;
         s.base.buffer = 0;
@@ -379,6 +380,7 @@ unsafe extern "C-unwind" fn clear(slot: *mut pg_sys::TupleTableSlot) {
     // SAFETY: a slot of ours, which PostgreSQL keeps while it calls us.
     unsafe {
         ours(slot).columnar.empty();
+        #[expect(ffi_unwind_calls, reason = "it raises no error, and there is nothing to drop")]
         heap_ops().clear.unwrap()(slot);
     }
 }
@@ -412,6 +414,7 @@ unsafe extern "C-unwind" fn getsomeattrs(slot: *mut pg_sys::TupleTableSlot, natt
     unsafe {
         let Some(row) = row_of(slot) else {
             let valid = (*slot).tts_nvalid as usize;
+            #[expect(ffi_unwind_calls, reason = "it raises no error, and there is nothing to drop")]
             heap_ops().getsomeattrs.unwrap()(slot, natts);
             if ours(slot).columnar.outside {
                 fetch_attributes(slot, valid..(*slot).tts_nvalid as usize);
@@ -453,7 +456,7 @@ unsafe extern "C-unwind" fn getsysattr(
             };
             return pg_sys::heap_getsysattr(&mut tuple, attnum, (*slot).tts_tupleDescriptor, isnull);
         }
-        heap_ops().getsysattr.unwrap()(slot, attnum, isnull)
+        guarded!(heap_ops().getsysattr.unwrap()(slot, attnum, isnull))
     }
 }
 
@@ -512,7 +515,7 @@ unsafe extern "C-unwind" fn materialize(slot: *mut pg_sys::TupleTableSlot) {
     unsafe {
         settle(slot);
         if row_of(slot).is_none() {
-            return heap_ops().materialize.unwrap()(slot);
+            return guarded!(heap_ops().materialize.unwrap()(slot));
         }
         let old = pg_sys::MemoryContextSwitchTo((*slot).tts_mcxt);
         let tuple = form(slot);
@@ -537,7 +540,7 @@ unsafe extern "C-unwind" fn copyslot(dst: *mut pg_sys::TupleTableSlot, src: *mut
             return;
         }
         crate::pg::executor::clear_slot(dst);
-        heap_ops().copyslot.unwrap()(dst, src);
+        guarded!(heap_ops().copyslot.unwrap()(dst, src));
     }
 }
 
@@ -551,7 +554,7 @@ unsafe extern "C-unwind" fn get_heap_tuple(slot: *mut pg_sys::TupleTableSlot) ->
         if row_of(slot).is_some() {
             materialize(slot);
         }
-        heap_ops().get_heap_tuple.unwrap()(slot)
+        guarded!(heap_ops().get_heap_tuple.unwrap()(slot))
     }
 }
 
@@ -564,7 +567,7 @@ unsafe extern "C-unwind" fn copy_heap_tuple(slot: *mut pg_sys::TupleTableSlot) -
         settle(slot);
         match row_of(slot) {
             Some(_) => form(slot),
-            None => heap_ops().copy_heap_tuple.unwrap()(slot),
+            None => guarded!(heap_ops().copy_heap_tuple.unwrap()(slot)),
         }
     }
 }
@@ -578,7 +581,7 @@ unsafe extern "C-unwind" fn copy_minimal_tuple(slot: *mut pg_sys::TupleTableSlot
     unsafe {
         settle(slot);
         if row_of(slot).is_none() {
-            return heap_ops().copy_minimal_tuple.unwrap()(slot);
+            return guarded!(heap_ops().copy_minimal_tuple.unwrap()(slot));
         }
         all_attributes(slot);
         pg_sys::heap_form_minimal_tuple((*slot).tts_tupleDescriptor, (*slot).tts_values, (*slot).tts_isnull)

@@ -36,6 +36,7 @@ enum Stage {
     Ended,
 }
 
+// Unguarded: it returns a constant.
 #[unsafe(no_mangle)]
 pub extern "C" fn pg_finfo_amax_arrow() -> &'static pg_sys::Pg_finfo_record {
     const V1: pg_sys::Pg_finfo_record = pg_sys::Pg_finfo_record { api_version: 1 };
@@ -186,6 +187,7 @@ unsafe extern "C-unwind" fn shutdown(call: pg_sys::Datum) {
     unsafe { (*call.cast_mut_ptr::<Call>()).end() }
 }
 
+// Unguarded: it returns a constant.
 #[unsafe(no_mangle)]
 pub extern "C" fn pg_finfo_amax_load() -> &'static pg_sys::Pg_finfo_record {
     pg_finfo_amax_arrow()

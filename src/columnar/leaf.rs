@@ -9,7 +9,7 @@ use crate::storage::blob;
 use crate::storage::damage::corrupt;
 use crate::storage::manifest::{self, Replaced};
 use amax_format::{
-    Column, ColumnType, Dense, Elements, Error, Leaf, Part, PathColumn, PathStep, Question, Unnest, Zone,
+    Column, ColumnType, Dense, Elements, Error, Leaf, Part, PathColumn, PathStep, Question, Tag, Unnest, Zone,
 };
 use amax_lsm::{Component, LeafEntry, Xids};
 use pgrx::pg_sys;
@@ -109,6 +109,10 @@ impl Path {
         self.column
             .get_or_init(|| leaf.keep_path(leaf.read(|leaf| leaf.path(at, steps))))
     }
+}
+
+fn has_values(dense: &Dense) -> bool {
+    dense.all(|tag| !matches!(tag, Tag::Missing | Tag::Null))
 }
 
 /// Of what there is a dense column.
@@ -430,6 +434,24 @@ impl OpenLeaf {
         match unopened.then(|| self.known_path(at, steps)).flatten() {
             Some(known) => known.dense.zone(),
             None => self.leaf().path_zone(at, steps),
+        }
+    }
+
+    /// Whether all rows have a value in a column that is not a document, that is not NULL; false if it is not known.
+    pub fn is_everywhere(&self, at: usize) -> bool {
+        let unopened = self.opened.get().is_none();
+        match unopened.then(|| self.known_dense(at)).flatten() {
+            Some(known) => has_values(&known.dense),
+            None => self.leaf().is_everywhere(at, &[]),
+        }
+    }
+
+    /// The same at a path, of values that are not JSON null either.
+    pub fn path_is_everywhere(&self, at: usize, steps: &[PathStep]) -> bool {
+        let unopened = self.opened.get().is_none();
+        match unopened.then(|| self.known_path(at, steps)).flatten() {
+            Some(known) => has_values(&known.dense),
+            None => self.leaf().is_everywhere(at, steps),
         }
     }
 

@@ -2,6 +2,7 @@
 //! time, so that one column of each input is in memory. Rows whose marks say that they are gone are left out: matter
 //! and anti-matter annihilate.
 
+use super::error::raise;
 use super::leaf_read;
 use super::pages::Image;
 use super::source::Source;
@@ -11,9 +12,10 @@ use super::write::{Leaves, leaf_options};
 use crate::options::Options;
 use crate::pg::Relation;
 use crate::pg::memory::Context;
+use crate::pg::settings::own_maintenance_work_mem;
 use crate::pg::vacuum::delay_point;
 use crate::storage::manifest;
-use amax_format::{Leaf, VerticalBuilder};
+use amax_format::{Error, Leaf, VerticalBuilder};
 use amax_lsm::{Component, Directory, FreeSpace, RangeSet, Xids, tid};
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -25,8 +27,10 @@ pub struct Merge<'a> {
     inputs: Vec<Input<'a>>,
     /// Blocks read that did not fit the last leaf.
     pending: VecDeque<BlockRows>,
-    /// The next leaf's rows: the table's number, or what its bytes allow.
+    /// The next leaf's rows: the table's number, or what its bytes and memory allow.
     rows_per_leaf: usize,
+    /// Bytes that a leaf may have while it is built: the table's number, or what maintenance may take.
+    leaf_bytes: usize,
     leaves: Leaves,
     left_out: u64,
     values: Context,
@@ -56,6 +60,14 @@ struct BlockRows {
     rows: Vec<u32>,
 }
 
+/// What becomes of blocks.
+enum Encoded {
+    /// A leaf, and the bytes that its rows took.
+    Leaf(Vec<u8>, usize),
+    /// So many of the blocks are likely to stay within the byte bound.
+    Fits(usize),
+}
+
 pub struct Merged {
     pub component: Component,
     /// Free pages not used.
@@ -81,6 +93,7 @@ impl<'a> Merge<'a> {
             inputs: inputs.collect(),
             pending: VecDeque::new(),
             rows_per_leaf: options.rows_per_leaf as usize,
+            leaf_bytes: options.leaf_bytes.min(own_maintenance_work_mem()),
             leaves: Leaves::new(Some(free)),
             left_out: 0,
             values: Context::new("amax merge values"),
@@ -185,21 +198,26 @@ impl<'a> Merge<'a> {
         block
     }
 
-    /// Writes a leaf of these blocks, or of as many as its byte bound allows.
+    /// Writes a leaf of these blocks, or of as many as its byte bound and memory allow.
     fn write_leaf(&mut self, mut blocks: Vec<BlockRows>) {
         let rows = |blocks: &[BlockRows]| blocks.iter().map(|b| b.rows.len()).sum::<usize>();
         let (image, bytes) = loop {
-            match self.encode(&blocks) {
-                Ok(encoded) => break encoded,
-                Err(fit) => {
-                    for block in blocks.split_off(fit).into_iter().rev() {
-                        self.pending.push_front(block);
-                    }
-                    self.rows_per_leaf = rows(&blocks);
+            let fit = match self.encode(&blocks) {
+                Ok(Encoded::Leaf(image, bytes)) => break (image, bytes),
+                Ok(Encoded::Fits(fit)) => fit,
+                Err(Error::OutOfMemory(_)) if blocks.len() > 1 => {
+                    // A smaller leaf takes less.
+                    crate::memory::settle();
+                    blocks.len() / 2
                 }
+                Err(error) => raise(error),
+            };
+            for block in blocks.split_off(fit).into_iter().rev() {
+                self.pending.push_front(block);
             }
+            self.rows_per_leaf = rows(&blocks);
         };
-        if bytes < self.options.leaf_bytes / 2 {
+        if bytes < self.leaf_bytes / 2 {
             self.rows_per_leaf = (self.rows_per_leaf * 2).min(self.options.rows_per_leaf as usize);
         }
         let mut aliases = Vec::new();
@@ -225,16 +243,15 @@ impl<'a> Merge<'a> {
         self.leaves.write(self.rel, keys, &xids, aliases, &image);
     }
 
-    /// The leaf of these blocks, and the bytes its rows took; or how many of the blocks are likely to stay within the
-    /// byte bound.
-    fn encode(&mut self, blocks: &[BlockRows]) -> Result<(Vec<u8>, usize), usize> {
+    /// The leaf of these blocks.
+    fn encode(&mut self, blocks: &[BlockRows]) -> Result<Encoded, Error> {
         let keys = blocks.iter().flat_map(|block| {
             let keys = block.leaf.leaf.keys();
             block.rows.iter().map(|&row| (keys.get(row as usize), false))
         });
         let options = leaf_options(&self.options);
         let columns = self.storages.len();
-        let mut builder = VerticalBuilder::new(keys, columns, options).unwrap_or_else(|e| super::error::raise(e));
+        let mut builder = VerticalBuilder::new(keys, columns, options)?;
         let mut bytes = 0;
         let mut buffer = Vec::new();
         for at in 0..columns {
@@ -247,29 +264,27 @@ impl<'a> Merge<'a> {
                 if source.as_ref().is_none_or(|s| s.0 != block.leaf.at) {
                     // Let go of the old column before decoding the next.
                     *source = None;
-                    let column = Source::of(self.rel, &block.leaf.leaf, at);
-                    let column = column.unwrap_or_else(|e| super::error::raise(e));
-                    *source = Some((block.leaf.at, column));
+                    *source = Some((block.leaf.at, Source::of(self.rel, &block.leaf.leaf, at)?));
                 }
                 let source = &source.as_ref().expect("set above").1;
-                self.values.within(|| {
-                    for &row in &block.rows {
-                        let value = source.value(self.rel, at, self.storages[at], row, &mut buffer);
-                        column.push(value).unwrap_or_else(|e| super::error::raise(e));
-                    }
+                let pushed = self.values.within(|| {
+                    block.rows.iter().try_for_each(|&row| {
+                        let value = source.value(self.rel, at, self.storages[at], row, &mut buffer)?;
+                        column.push(value)
+                    })
                 });
                 self.values.reset();
-                if bytes + column.bytes() > self.options.leaf_bytes && blocks.len() > 1 {
+                pushed?;
+                if bytes + column.bytes() > self.leaf_bytes && blocks.len() > 1 {
                     let share = (done + 1) as f64 / blocks.len() as f64;
                     let likely = bytes as f64 + column.bytes() as f64 / share;
-                    let fit = self.options.leaf_bytes as f64 / likely * blocks.len() as f64;
-                    return Err(((fit * 0.9) as usize).clamp(1, blocks.len() - 1));
+                    let fit = self.leaf_bytes as f64 / likely * blocks.len() as f64;
+                    return Ok(Encoded::Fits(((fit * 0.9) as usize).clamp(1, blocks.len() - 1)));
                 }
             }
             bytes += column.bytes();
-            builder.add(column).unwrap_or_else(|e| super::error::raise(e));
+            builder.add(column)?;
         }
-        let image = builder.finish().unwrap_or_else(|e| super::error::raise(e));
-        Ok((image, bytes))
+        Ok(Encoded::Leaf(builder.finish()?, bytes))
     }
 }

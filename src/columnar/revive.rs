@@ -37,7 +37,7 @@ pub fn image(rel: &Relation, keys: &amax_format::Keys) -> Result<Vec<u8>, Error>
             crate::memory::check_for_interrupts();
             let pushed = context.within(|| {
                 let value = match *place {
-                    Some((leaf, row)) => sources[leaf].value(rel, at, storage, row, &mut buffer),
+                    Some((leaf, row)) => sources[leaf].value(rel, at, storage, row, &mut buffer)?,
                     None => Value::Null,
                 };
                 column.push(value)

@@ -1,6 +1,5 @@
 //! A column of a leaf that is written anew: by a merge, or when the leaf is made again.
 
-use super::error::raise;
 use super::pages::Image;
 use super::value::{Storage, from_datum, to_datum};
 use crate::pg::Relation;
@@ -35,20 +34,19 @@ impl Source {
         storage: Storage,
         row: u32,
         buffer: &'a mut Vec<u8>,
-    ) -> Value<'a> {
+    ) -> Result<Value<'a>, Error> {
         match self {
             // SAFETY: a default of the attribute, which its descriptor keeps.
-            Source::Missing(value, null) => unsafe { from_datum(storage, *value, *null) },
+            Source::Missing(value, null) => Ok(unsafe { from_datum(storage, *value, *null) }),
             Source::Column(column) => {
-                let value = column.get(row as usize, buffer);
-                let value = value.unwrap_or_else(|e| raise(e));
+                let value = column.get(row as usize, buffer)?;
                 if column.column_type() == storage.column {
-                    return value;
+                    return Ok(value);
                 }
                 // The type was changed to one that looks the same to PostgreSQL.
                 let (datum, null) = to_datum(value, rel.desc().attribute(at));
                 // SAFETY: just made, in the current memory context.
-                unsafe { from_datum(storage, datum, null) }
+                Ok(unsafe { from_datum(storage, datum, null) })
             }
         }
     }

@@ -30,7 +30,7 @@ use pgrx::pg_sys;
 use std::ops::Range;
 
 const ENTRY: usize = 6;
-const BLOCKS_PER_PAGE: u32 = 4;
+const BLOCKS_PER_PAGE: u32 = space::BLOCKS_PER_DIRECTORY_PAGE;
 /// Behind the entries: not 0 on a page that has been taken out of the directory.
 const TAKEN_OUT: usize = BLOCKS_PER_PAGE as usize * MAX_OFFSET as usize * ENTRY;
 /// In place of a block; the offset then tells [`State::Dead`] (0) from [`State::Gone`] (1).
@@ -271,7 +271,8 @@ fn create(rel: &Relation, row: Row, at: &pg_sys::ItemPointerData) -> Option<(u32
 
 /// Puts a stub on a row page; returns its place.
 fn insert(rel: &Relation, mut stub: Tuple) -> (u32, u16) {
-    let made = space::for_tuple(rel, stub.len());
+    let lacking = || groups(rel).filter(|group| directory_page(rel, group * BLOCKS_PER_PAGE).is_none());
+    let made = space::for_tuple(rel, stub.len(), || lacking().count() as u64);
     let guard = Physical::enter();
     // A stub is no row that anybody has missed, and who only locks one writes nothing. Moving attributes of a wide one
     // out of line would form the tuple anew, without the row's key.
@@ -382,17 +383,22 @@ pub fn entries(rel: &Relation) -> impl Iterator<Item = Vec<(Key, State)>> {
 /// Rows that are dead to everyone.
 #[derive(Default)]
 pub struct DeadRows {
-    /// Ascending keys of those that index entries may still lead to.
+    /// Ascending keys of those that index entries may still lead to, as many as there is room for.
     pub indexed: Vec<Key>,
     /// All that are marked.
     pub marked: u64,
+    /// Whether that is all.
+    pub all: bool,
 }
 
-/// Marks rows dead whose stubs have been pruned. VACUUM runs this after pruning and before any dead line pointer may be
-/// used again.
-pub fn mark_dead(rel: &Relation) -> DeadRows {
+/// Marks rows dead whose stubs have been pruned, until there is no room for their keys. VACUUM runs this after pruning
+/// and before any dead line pointer may be used again.
+pub fn mark_dead(rel: &Relation, has_room: impl Fn(&mut Vec<Key>) -> bool) -> DeadRows {
     let mut dead = DeadRows::default();
     for (row, state) in entries(rel).flatten() {
+        if !has_room(&mut dead.indexed) {
+            return dead;
+        }
         let (v, offset) = (tid::block(row), tid::offset(row));
         let indexed = match state {
             State::None => continue,
@@ -410,6 +416,7 @@ pub fn mark_dead(rel: &Relation) -> DeadRows {
             dead.indexed.push(row);
         }
     }
+    dead.all = true;
     dead
 }
 
@@ -439,18 +446,18 @@ fn set_all(rel: &Relation, rows: &[Key], from: State, to: State) {
 
 /// Takes back the marks of rows that a merge left out of the component, now that nobody reads the merge's inputs.
 pub fn sweep(rel: &Relation, component: &Component) {
-    let mut swept = Vec::new();
+    // A page of the directory at a time: there may be as many as the table had rows.
     for entries in entries(rel) {
         let gone = entries
             .into_iter()
             .filter(|(row, state)| *state == State::Gone && component.blocks.contains(tid::block(*row)));
-        swept.extend(gone.map(|(row, _)| row));
+        let mut swept: Vec<Key> = gone.map(|(row, _)| row).collect();
+        swept.retain(|&row| {
+            let at = new_tid(tid::block(row), tid::offset(row));
+            super::lookup::row(rel, component, &at).is_none()
+        });
+        set_all(rel, &swept, State::Gone, State::None);
     }
-    swept.retain(|&row| {
-        let at = new_tid(tid::block(row), tid::offset(row));
-        super::lookup::row(rel, component, &at).is_none()
-    });
-    set_all(rel, &swept, State::Gone, State::None);
 }
 
 /// The directory's pages, as far as there are any.

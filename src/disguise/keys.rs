@@ -8,26 +8,33 @@ use pgrx::pg_sys;
 pub struct Keys<'a> {
     rel: &'a Relation,
     keys: *mut pg_sys::Bitmapset,
-    others: *mut pg_sys::Bitmapset,
+    /// Until dropped.
+    others: Option<Attributes>,
 }
 
 impl<'a> Keys<'a> {
-    /// The set stays as long as its memory context, which has to outlive this.
     pub fn replace(rel: &'a Relation, others: Attributes) -> Keys<'a> {
-        let others = others.into_raw();
-        // SAFETY: a field of our relcache entry. RelationGetIndexAttrBitmap() returns a copy of it.
-        let keys = unsafe { std::mem::replace(&mut (*rel.raw()).rd_keyattr, others) };
+        let keys = set(rel, others.raw());
+        let others = Some(others);
         Keys { rel, keys, others }
     }
 }
 
 impl Drop for Keys<'_> {
     fn drop(&mut self) {
-        // SAFETY: the field is ours still, or the relcache entry was rebuilt meanwhile, and ours freed with the old one.
-        unsafe {
-            if (*self.rel.raw()).rd_keyattr == self.others {
-                (*self.rel.raw()).rd_keyattr = self.keys;
-            }
+        let others = self.others.take().expect("until now");
+        let raw = others.raw();
+        let found = set(self.rel, self.keys);
+        if found != raw {
+            // The relcache entry was rebuilt meanwhile, and ours freed with the old one.
+            set(self.rel, found);
+            others.forget();
         }
     }
+}
+
+/// Puts another set where RelationGetIndexAttrBitmap() finds the one that it copies, and gives the one that was there.
+fn set(rel: &Relation, keys: *mut pg_sys::Bitmapset) -> *mut pg_sys::Bitmapset {
+    // SAFETY: a field of our relcache entry.
+    unsafe { std::mem::replace(&mut (*rel.raw()).rd_keyattr, keys) }
 }

@@ -21,22 +21,19 @@ pub struct Limits {
 }
 
 /// VACUUM's cutoffs for the relation.
-///
-/// # Safety
-/// VACUUM's parameters.
-pub unsafe fn limits(rel: &Relation, params: *mut pg_sys::VacuumParams) -> Limits {
+pub fn limits(rel: &Relation, params: &mut pg_sys::VacuumParams) -> Limits {
     let (relfrozenxid, relminmxid) = rel.frozen();
     #[cfg(feature = "pg15")]
-    // SAFETY: as the caller promises.
+    // SAFETY: an open relation.
     unsafe {
         let (mut oldest_xmin, mut xid) = (pg_sys::InvalidTransactionId, pg_sys::InvalidTransactionId);
         let (mut oldest_multi, mut multi) = Default::default();
         let aggressive = pg_sys::vacuum_set_xid_limits(
             rel.raw(),
-            (*params).freeze_min_age,
-            (*params).freeze_table_age,
-            (*params).multixact_freeze_min_age,
-            (*params).multixact_freeze_table_age,
+            params.freeze_min_age,
+            params.freeze_table_age,
+            params.multixact_freeze_min_age,
+            params.multixact_freeze_table_age,
             &mut oldest_xmin,
             &mut oldest_multi,
             &mut xid,
@@ -52,7 +49,7 @@ pub unsafe fn limits(rel: &Relation, params: *mut pg_sys::VacuumParams) -> Limit
         }
     }
     #[cfg(not(feature = "pg15"))]
-    // SAFETY: as the caller promises; a struct of numbers.
+    // SAFETY: an open relation; a struct of numbers.
     unsafe {
         let mut cutoffs: pg_sys::VacuumCutoffs = std::mem::zeroed();
         let aggressive = pg_sys::vacuum_get_cutoffs(rel.raw(), params, &mut cutoffs);

@@ -1,4 +1,6 @@
-//! TOAST chunks of rows that were flushed: the component holds the values now, and no snapshot reads the row page any
+//! Values out of line, whose chunks are in heap's TOAST table.
+//!
+//! Those of rows that were flushed are of no use: the component holds the values now, and no snapshot reads the row page any
 //! more.
 //!
 //! They are not deleted by a transaction (maintenance has none) but marked as inserted by one that failed, with a stock
@@ -15,25 +17,42 @@ use crate::storage::buffer::Change;
 use crate::storage::rowpage::{self, heap_tuple, heap_tuple_of, tid_block};
 use pgrx::pg_sys;
 
-/// Marks all chunks that tuples of the page refer to. The caller has the TOAST table's lock.
-pub fn kill_chunks(rel: &Relation, pin: &Pin) {
-    let Some(toast) = rel.toast() else {
-        return;
-    };
+/// The ids of the values out of line that tuples of the page refer to. The caller has it locked.
+pub fn values_on(rel: &Relation, pin: &Pin) -> Vec<pg_sys::Oid> {
     let mut values = Vec::new();
+    let Some(toast) = rel.toast() else {
+        return values;
+    };
     let mut row = Row::new(rel.desc().natts());
     for offset in rowpage::offsets(pin.page()) {
         if let Some(mut tuple) = heap_tuple(rel, pin, offset)
-            && tuple.header().infomask() & pg_sys::HEAP_HASEXTERNAL as u16 != 0
+            && tuple.header().has_external()
         {
             external_values(row.deform(&mut tuple, rel.desc()), rel.desc(), toast, &mut values);
         }
     }
-    if values.is_empty() {
-        return;
+    values
+}
+
+/// Takes, to the end of the transaction, the locks that whoever reads values out of line takes: then reading one takes no
+/// messages of catalogs that have changed, hence no snapshot for reading them again, and no later horizon with that.
+pub fn lock_for_reading(rel: &Relation) {
+    if let Some(toast) = rel.toast() {
+        let table = Opened::with_lock(toast, pg_sys::AccessShareLock);
+        table.all_indexes(|index| {
+            Opened::with_lock(index.id, pg_sys::AccessShareLock);
+            true
+        });
     }
+}
+
+/// Marks all chunks of these values. The caller has the TOAST table's lock, and no page locked.
+pub fn kill_chunks(rel: &Relation, values: &[pg_sys::Oid]) {
+    let Some(toast) = rel.toast().filter(|_| !values.is_empty()) else {
+        return;
+    };
     let table = Opened::with_lock(toast, pg_sys::RowExclusiveLock);
-    let mut tids = chunks(&table, &values);
+    let mut tids = chunks(&table, values);
     tids.sort_unstable();
     let mut blocks: Vec<u32> = tids.iter().map(|tid| tid.0).collect();
     blocks.dedup();

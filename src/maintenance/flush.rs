@@ -3,11 +3,13 @@
 //! A page is *settled* when everyone sees each of its rows and nobody holds or waits for one. Its rows are shredded as
 //! they are; then the page is sealed, under the cleanup lock, unless it changed meanwhile; then the component is
 //! published with the pages that could be sealed. Their row pages stay as they are until no snapshot can be reading
-//! them (`reclaim`). Nothing here has a transaction id. An error or crash at any point leaves pages that are sealed but
+//! them (`reclaim`); then the chunks of their values out of line are killed, so no other version may share those
+//! (invariant T8). Nothing here has a transaction id. An error or crash at any point leaves pages that are sealed but
 //! belong to no component; the next writer or flush unseals them.
 
 use crate::columnar::{Width, stub, write::ComponentWriter};
 use crate::heap::settled::settled;
+use crate::memory;
 use crate::options::Options;
 use crate::pg::memory::Context;
 use crate::pg::snapshot::widen_predicate_locks;
@@ -45,22 +47,54 @@ struct Page {
     aliases: Vec<(u16, u16)>,
 }
 
-/// Flushes the relation's settled pages whose rows are no more than `most` bytes. The caller holds the maintenance lock
-/// and has pruned what it could.
-pub fn flush(rel: &Relation, oldest_xmin: pg_sys::TransactionId, most: usize) -> Flushed {
+/// Why a row page stays one.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kept {
+    /// It has no rows, or those of a flush that is under way.
+    Empty,
+    /// Rows are not settled.
+    Changing,
+    /// VACUUM has to see to rows that are dead.
+    Dead,
+    /// An UPDATE left values out of line alone: dead versions may share them until VACUUM has removed those.
+    Shared,
+    /// Rows are so wide that heap may refuse their stubs.
+    Wide,
+    /// Rows are too large together for a leaf.
+    Large,
+}
+
+/// What a flush goes by.
+#[derive(Clone, Copy)]
+pub struct Limits {
+    /// What ended before is over for everyone.
+    pub oldest_xmin: pg_sys::TransactionId,
+    /// A page's rows may be so many bytes.
+    pub most: usize,
+    /// Rows that are fewer bytes than so many pages, with what they hold out of line, are left alone.
+    pub least: usize,
+    /// Every version that has values out of line and ended before `oldest_xmin` has been pruned.
+    pub pruned: bool,
+}
+
+/// Flushes the relation's settled pages. The caller holds the maintenance lock and has pruned what it could.
+pub fn flush(rel: &Relation, limits: Limits) -> Flushed {
     let current = manifest::current(rel);
     let options = Options::of(rel);
     let unowned = current.unowned(meta::logical_blocks(rel));
-    let candidates: Vec<(u32, u32)> = unowned
-        .blocks()
-        .filter_map(|v| Some((v, map::physical(rel, v)?)))
-        .filter(|&(_, p)| {
-            let pin = rowpage::read(rel, p);
-            let _lock = pin.share();
-            !rowpage::is_empty(pin.page())
-        })
-        .collect();
-    if candidates.is_empty() || candidates.len() < options.flush_threshold as usize {
+    let mut candidates: Vec<(u32, u32)> = Vec::new();
+    for v in unowned.blocks() {
+        let Some(p) = map::physical(rel, v) else {
+            continue;
+        };
+        let pin = rowpage::read(rel, p);
+        let _lock = pin.share();
+        if !rowpage::is_empty(pin.page()) {
+            memory::make_room(&mut candidates, 1, "row pages to flush");
+            candidates.push((v, p));
+        }
+    }
+    if candidates.is_empty() || !are_enough(rel, &candidates, limits.least) {
         return Flushed::default();
     }
     super::fault("flush_chosen");
@@ -69,7 +103,8 @@ pub fn flush(rel: &Relation, oldest_xmin: pg_sys::TransactionId, most: usize) ->
     let mut pages = Vec::new();
     for (v, p) in candidates {
         delay_point();
-        pages.extend(context.within(|| write_page(rel, &mut writer, v, p, oldest_xmin, most)));
+        memory::make_room(&mut pages, 1, "flushed pages");
+        pages.extend(context.within(|| write_page(rel, &mut writer, v, p, limits)));
         context.reset();
     }
     // What takes much memory comes before pages are sealed.
@@ -77,8 +112,11 @@ pub fn flush(rel: &Relation, oldest_xmin: pg_sys::TransactionId, most: usize) ->
     super::fault("flush_shredded");
     let mut flushed = Flushed::default();
     let mut retired = Vec::new();
+    memory::make_room(&mut retired, pages.len(), "flushed pages");
+    let stubs = pages.iter().map(|page| page.stubs.len()).sum();
+    memory::make_room(&mut flushed.released, stubs, "released rows");
     for page in &pages {
-        if seal(rel, page, oldest_xmin) {
+        if seal(rel, page, limits.oldest_xmin) {
             writer.own(page.v);
             retired.push((page.v, page.p));
             flushed.pages += 1;
@@ -98,36 +136,96 @@ pub fn flush(rel: &Relation, oldest_xmin: pg_sys::TransactionId, most: usize) ->
             // Every page changed meanwhile: what was written for nothing was never seen by anyone.
             return component_pages.iter().for_each(|&extent| manifest.free.give(extent));
         }
-        component.id = manifest.next_component;
-        manifest.next_component += 1;
-        manifest.components.push(component);
+        manifest.add(component);
         manifest.retire(RetiredPages::Rows(retired));
     });
     super::fault("flush_published");
     flushed
 }
 
-/// Writes the rows of a settled page.
-fn write_page(
-    rel: &Relation,
-    writer: &mut ComponentWriter,
-    v: u32,
-    p: u32,
-    oldest_xmin: pg_sys::TransactionId,
-    most: usize,
-) -> Option<Page> {
-    let pin = Pin::read(rel, p);
-    let (page, offsets) = {
-        let lock = pin.share();
-        if rowpage::is_sealed(pin.page()) {
-            None
-        } else {
-            examine(rel, &pin, &lock, v, oldest_xmin)
-        }
+/// Whether so many row pages, with the rows on them that hold values out of line, are as many bytes as `least` pages.
+pub fn is_enough(pages: usize, large: usize, least: usize) -> bool {
+    let page = pg_sys::BLCKSZ as usize;
+    pages * page + large >= least * page
+}
+
+/// The same of these pages.
+fn are_enough(rel: &Relation, pages: &[(u32, u32)], least: usize) -> bool {
+    let (mut large, mut left) = (0, pages.iter());
+    while !is_enough(pages.len(), large, least) {
+        let Some(&(_, p)) = left.next() else {
+            return false;
+        };
+        delay_point();
+        let pin = Pin::read(rel, p);
+        let _lock = pin.share();
+        large += large_bytes(rel, &pin);
     }
-    .or_else(|| recover(rel, &pin, v, oldest_xmin))?;
-    let bytes = bytes_out_of_line(rel, &pin, &offsets)?;
-    if bytes > most || !writer.has_room(rel, shredding(bytes)) {
+    true
+}
+
+/// Bytes of those rows of a page, which the caller has locked, that hold values out of line.
+fn large_bytes(rel: &Relation, pin: &Pin) -> usize {
+    let mut row = Row::new(rel.desc().natts());
+    let tuples = rowpage::offsets(pin.page()).filter_map(|offset| heap_tuple(rel, pin, offset));
+    let large = tuples.filter(|tuple| tuple.header().has_external() && stub::key_of(tuple).is_none());
+    large
+        .map(|mut tuple| row.deform(&mut tuple, rel.desc()).varying_bytes(rel.desc()))
+        .sum()
+}
+
+/// What a row page holds that is in no component, and why it stays, if it does.
+pub struct Left {
+    pub rows: u64,
+    /// Values out of line included.
+    pub bytes: u64,
+    /// As [`is_enough`] counts them.
+    pub large: usize,
+    pub why: Option<Kept>,
+}
+
+/// Looks at a row page as a flush would.
+pub fn look_at(rel: &Relation, v: u32, p: u32, limits: &Limits) -> Left {
+    let pin = Pin::read(rel, p);
+    let lock = pin.share();
+    let mut left = Left {
+        rows: 0,
+        bytes: 0,
+        large: large_bytes(rel, &pin),
+        why: None,
+    };
+    let mut row = Row::new(rel.desc().natts());
+    for offset in rowpage::offsets(pin.page()) {
+        let Some(mut tuple) = heap_tuple(rel, &pin, offset) else {
+            continue;
+        };
+        let dead = tuple.fate(limits.oldest_xmin, lock.buffer()) == pg_sys::HTSV_Result::HEAPTUPLE_DEAD;
+        if dead || stub::key_of(&tuple).is_some() {
+            continue;
+        }
+        left.rows += 1;
+        left.bytes += match tuple.header().has_external() {
+            true => row.deform(&mut tuple, rel.desc()).varying_bytes(rel.desc()),
+            false => tuple.len(),
+        } as u64;
+    }
+    let examined = examine(rel, &pin, &lock, v, limits.oldest_xmin);
+    drop(lock);
+    let allowed = examined.and_then(|(_, offsets)| bytes_out_of_line(rel, &pin, &offsets, limits));
+    left.why = allowed.err();
+    left
+}
+
+/// Writes the rows of a settled page.
+fn write_page(rel: &Relation, writer: &mut ComponentWriter, v: u32, p: u32, limits: Limits) -> Option<Page> {
+    let pin = Pin::read(rel, p);
+    let examined = {
+        let lock = pin.share();
+        examine(rel, &pin, &lock, v, limits.oldest_xmin).ok()
+    };
+    let (page, offsets) = examined.or_else(|| recover(rel, &pin, v, limits.oldest_xmin))?;
+    let bytes = bytes_out_of_line(rel, &pin, &offsets, &limits).ok()?;
+    if !writer.has_room(rel, shredding(bytes)) {
         return None;
     }
     let mut values = Row::new(rel.desc().natts());
@@ -143,8 +241,8 @@ fn write_page(
     Some(page)
 }
 
-/// What the rows hold out of line, decompressed; None if one of them does not fit the stub that it may need.
-fn bytes_out_of_line(rel: &Relation, pin: &Pin, offsets: &[u16]) -> Option<usize> {
+/// What the rows hold out of line, decompressed, if they may be flushed.
+fn bytes_out_of_line(rel: &Relation, pin: &Pin, offsets: &[u16], limits: &Limits) -> Result<usize, Kept> {
     let mut row = Row::new(rel.desc().natts());
     let of_stubs = Width::of_whole_stubs(rel);
     let mut bytes = 0;
@@ -152,17 +250,24 @@ fn bytes_out_of_line(rel: &Relation, pin: &Pin, offsets: &[u16]) -> Option<usize
         let Some(mut tuple) = heap_tuple(rel, pin, offset) else {
             continue;
         };
-        let external = tuple.header().infomask() & pg_sys::HEAP_HASEXTERNAL as u16 != 0;
+        let external = tuple.header().has_external();
+        if external && !limits.pruned && tuple.header().is_updated() {
+            return Err(Kept::Shared);
+        }
         if !external && of_stubs.is_none() {
             continue;
         }
         let values = row.deform(&mut tuple, rel.desc());
         if of_stubs.as_ref().is_some_and(|w| w.is_for_heap(values)) {
-            return None;
+            return Err(Kept::Wide);
         }
         bytes += values.varying_bytes(rel.desc());
     }
-    Some(bytes)
+    if bytes > limits.most {
+        Err(Kept::Large)
+    } else {
+        Ok(bytes)
+    }
 }
 
 /// A page that an earlier flush sealed and never published: unsealed, it is a page like others.
@@ -174,7 +279,7 @@ fn recover(rel: &Relation, pin: &Pin, v: u32, oldest_xmin: pg_sys::TransactionId
         }
     }
     super::unseal(rel, pin.block());
-    examine(rel, pin, &pin.share(), v, oldest_xmin)
+    examine(rel, pin, &pin.share(), v, oldest_xmin).ok()
 }
 
 /// The page's rows if it is settled: what sealing needs to know, and the offsets of the rows.
@@ -184,7 +289,10 @@ fn examine(
     lock: &Lock,
     v: u32,
     oldest_xmin: pg_sys::TransactionId,
-) -> Option<(Page, Vec<u16>)> {
+) -> Result<(Page, Vec<u16>), Kept> {
+    if rowpage::is_sealed(pin.page()) {
+        return Err(Kept::Empty);
+    }
     let mut page = Page {
         v,
         p: pin.block(),
@@ -198,12 +306,12 @@ fn examine(
     for offset in rowpage::offsets(pin.page()) {
         match rowpage::item(pin.page(), offset) {
             Item::Unused => continue,
-            Item::Dead => return None,
+            Item::Dead => return Err(Kept::Dead),
             Item::Redirect(to) => page.aliases.push((offset, to)),
             Item::Normal { .. } => {
-                let mut tuple = heap_tuple(rel, pin, offset)?;
+                let mut tuple = heap_tuple(rel, pin, offset).ok_or(Kept::Changing)?;
                 if !settled(&mut tuple, lock, oldest_xmin) {
-                    return None;
+                    return Err(Kept::Changing);
                 }
                 signed.extend_from_slice(&tuple.header().stored_xmin().into_inner().to_le_bytes());
                 match stub::key_of(&tuple) {
@@ -220,11 +328,11 @@ fn examine(
     }
     if offsets.is_empty() {
         // Nothing to flush: its space is for new rows.
-        return None;
+        return Err(Kept::Empty);
     }
     page.rows = offsets.len() as u64;
     page.signature = crc32c::crc32c(&signed);
-    Some((page, offsets))
+    Ok((page, offsets))
 }
 
 /// Seals the page if it is still what was written; its stubs' rows are as if never touched.
@@ -235,7 +343,7 @@ fn seal(rel: &Relation, page: &Page, oldest_xmin: pg_sys::TransactionId) -> bool
             return false;
         };
         match examine(rel, &pin, &lock, page.v, oldest_xmin) {
-            Some((now, _)) if now.signature == page.signature => {}
+            Ok((now, _)) if now.signature == page.signature => {}
             _ => return false,
         }
         super::fault("flush_sealing");

@@ -25,14 +25,9 @@ pub fn freeze(rel: &Relation, component: &Component, limit: u32) {
     super::fault("freeze_written");
     manifest::publish(rel, |manifest| {
         manifest.free.give_all(&free);
-        frozen.id = manifest.next_component;
         frozen.rows = component.rows;
         frozen.origin = component.origin.filter(|origin| !precedes(origin.xid, limit));
-        manifest.next_component += 1;
-        let of = manifest.components.iter_mut().find(|c| c.id == component.id);
-        let of = of.expect("whoever removes components has the lock");
-        frozen.unswept = of.unswept;
-        *of = frozen;
+        manifest.replace(component.id, frozen);
         manifest.retire(RetiredPages::Columnar(given_up));
     });
     super::fault("freeze_published");

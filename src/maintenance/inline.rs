@@ -6,7 +6,7 @@
 //! Nothing here waits for anybody, and nothing depends on it being done: when there is no memory or no space for it,
 //! the rows stay where they are. Temporary tables are left to VACUUM: their horizon does not know of our own cursors.
 
-use super::attempt::{attempt, fill_reserve};
+use super::attempt::{REFUSED, attempt, fill_reserve};
 use super::{MaintenanceLock, flush, merge, reclaim};
 use crate::columnar::{most_bytes, stub};
 use crate::guc;
@@ -86,12 +86,11 @@ fn try_flush(rel: &Relation) {
     let Some(_lock) = MaintenanceLock::try_take(rel) else {
         return;
     };
-    const CODES: &[PgSqlErrorCode] = &[PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY, DISK_FULL];
-    if let Err(cause) = attempt(rel, CODES, || flush_others(rel)) {
+    if let Err(cause) = attempt(rel, || flush_others(rel)) {
         RESTS_UNTIL.set(Some(Instant::now() + REST));
         if cause.code == DISK_FULL {
             // The file was lengthened as far as it goes: that is for rows now.
-            let _ = catch(CODES, || reclaim::give_to_rows(rel, u64::MAX));
+            let _ = catch(REFUSED, || reclaim::give_to_rows(rel, u64::MAX));
         }
         let message = format!("rows of relation \"{}\" stay in row pages", rel.name());
         ereport!(LOG, cause.code, message, cause.message);
@@ -101,10 +100,14 @@ fn try_flush(rel: &Relation) {
 fn flush_others(rel: &Relation) {
     // For what is out of line, and to keep the pages that are read.
     let _snapshot = Active::of_transaction();
-    let oldest_xmin = xid::oldest_xmin(rel);
-    // Larger rows would keep the commit waiting.
-    let most = Options::of(rel).leaf_bytes.min(most_bytes());
-    let flushed = flush::flush(rel, oldest_xmin, most);
+    let limits = flush::Limits {
+        oldest_xmin: xid::oldest_xmin(rel),
+        // Larger rows would keep the commit waiting.
+        most: Options::of(rel).leaf_bytes.min(most_bytes()),
+        least: Options::of(rel).flush_threshold as usize,
+        pruned: false,
+    };
+    let flushed = flush::flush(rel, limits);
     let left_directory = tidy_if_alone(rel, &flushed.released);
     reclaim::reclaim(rel);
     manifest::stamp(rel);

@@ -5,12 +5,15 @@
 
 use crate::columnar::merge::Merge;
 use crate::columnar::stub::{self, State};
+use crate::columnar::write::Leaves;
 use crate::options::Options;
 use crate::pg::Relation;
 use crate::storage::{manifest, space};
 use amax_lsm::merge::{Candidate, Policy};
 use amax_lsm::{Component, Extent, Manifest, RetiredPages, UNKNOWN_XID, Unswept, tid};
 use pgrx::pg_sys;
+use std::collections::BTreeMap;
+use std::rc::Rc;
 
 #[derive(Default)]
 pub struct Merged {
@@ -25,20 +28,27 @@ pub struct Merged {
 /// A component is rewritten when more than this share of its rows is gone.
 const DEAD: f64 = 0.2;
 
-/// Merges what the policy says, and adds what was done to `merged`. The caller holds the maintenance lock, and is the
-/// table's only VACUUM.
-pub fn merge(rel: &Relation, merged: &mut Merged) {
-    let options = Options::of(rel);
-    let current = manifest::current(rel);
-    let settled = settled(&current);
-    let gone = gone_rows(rel, &current);
-    let candidates: Vec<Candidate> = settled
-        .iter()
-        .map(|&at| candidate(&current.components[at], gone[at]))
-        .collect();
-    for chosen in policy(&options).choose(&candidates) {
-        merge_components(rel, options, &current, &settled[chosen], merged);
+impl std::ops::AddAssign for Merged {
+    fn add_assign(&mut self, more: Merged) {
+        self.inputs += more.inputs;
+        self.rows += more.rows;
+        self.left_out += more.left_out;
     }
+}
+
+/// A merge to be done.
+pub struct Chosen {
+    manifest: Rc<Manifest>,
+    inputs: Vec<usize>,
+}
+
+/// What the policy says is to be merged, each by itself. The caller holds the maintenance lock until that is done, and
+/// is the table's only VACUUM.
+pub fn choose(rel: &Relation) -> Vec<Chosen> {
+    let manifest = manifest::current(rel);
+    let gone = gone_rows(rel, &manifest);
+    let candidate = |&at: &usize| candidate(&manifest.components[at], gone[at]);
+    choose_of(rel, &manifest, &settled(&manifest), candidate)
 }
 
 /// Merges the youngest components as long as they fit one leaf together: work that is bounded, for a commit. What is
@@ -56,18 +66,31 @@ pub fn merge_small(rel: &Relation) {
         rows <= options.rows_per_leaf as u64 && bytes <= options.leaf_bytes as u64
     });
     let small = &settled[settled.len() - of_a_leaf.count()..];
-    let candidates: Vec<Candidate> = small.iter().map(|&at| candidate(&current.components[at], 0)).collect();
-    for chosen in policy(&options).choose(&candidates) {
-        merge_components(rel, options, &current, &small[chosen], &mut Merged::default());
+    let candidate = |&at: &usize| candidate(&current.components[at], 0);
+    for chosen in choose_of(rel, &current, small, candidate) {
+        merge(rel, &chosen);
     }
 }
 
-fn policy(options: &Options) -> Policy {
-    Policy {
+fn choose_of(
+    rel: &Relation,
+    manifest: &Rc<Manifest>,
+    of: &[usize],
+    candidate: impl Fn(&usize) -> Candidate,
+) -> Vec<Chosen> {
+    let options = Options::of(rel);
+    let policy = Policy {
         ratio: options.merge_ratio,
         max_components: options.max_components as usize,
         dead: DEAD,
-    }
+    };
+    let candidates: Vec<Candidate> = of.iter().map(candidate).collect();
+    let chosen = policy.choose(&candidates).into_iter();
+    let chosen = chosen.map(|range| Chosen {
+        manifest: manifest.clone(),
+        inputs: of[range].to_vec(),
+    });
+    chosen.collect()
 }
 
 /// The components that may be merged, oldest first.
@@ -90,6 +113,76 @@ fn gone_rows(rel: &Relation, manifest: &Manifest) -> Vec<u64> {
     gone
 }
 
+/// A component with leaves whose rows are all gone.
+pub struct DeadLeaves {
+    component: Component,
+    /// By their numbers, ascending.
+    leaves: Vec<usize>,
+}
+
+/// Where there are leaves without a row that anybody sees: what was merged or will be needs no space for these. The caller
+/// is as that of [`choose`].
+pub fn dead_leaves(rel: &Relation) -> Vec<DeadLeaves> {
+    let manifest = manifest::current(rel);
+    // What a merge left out has marks, too, until they are swept.
+    let looked_at = |at: &usize| manifest.components[*at].unswept.is_none();
+    let of: Vec<usize> = settled(&manifest).into_iter().filter(looked_at).collect();
+    let mut gone: BTreeMap<(usize, usize), u32> = BTreeMap::new();
+    for (row, state) in stub::entries(rel).flatten() {
+        if state == State::Gone
+            && let Some(at) = manifest.component_of(tid::block(row)).filter(|at| of.contains(at))
+            && let Some(leaf) = manifest::directory(rel, &manifest.components[at]).leaf_of(row)
+        {
+            *gone.entry((at, leaf)).or_default() += 1;
+        }
+    }
+    let mut found: Vec<DeadLeaves> = Vec::new();
+    for ((at, leaf), rows) in gone {
+        let component = &manifest.components[at];
+        if manifest::directory(rel, component).leaves[leaf].rows > rows {
+            continue;
+        }
+        match found.last_mut().filter(|last| last.component.id == component.id) {
+            Some(last) => last.leaves.push(leaf),
+            None => found.push(DeadLeaves {
+                component: component.clone(),
+                leaves: vec![leaf],
+            }),
+        }
+    }
+    found
+}
+
+/// Takes such leaves out of their component: only its directory is written anew, for which the reserve has room where it
+/// has none for a merge. Returns how many rows were left out. The caller is as that of [`choose`].
+pub fn drop_leaves(rel: &Relation, dead: &DeadLeaves) -> u64 {
+    let component = &dead.component;
+    let mut leaves = Leaves::new(Some(manifest::take_free(rel, space::for_manifests)));
+    let mut pages: Vec<Extent> = component.directory.extents.clone();
+    for (at, entry) in manifest::directory(rel, component).leaves.iter().enumerate() {
+        if dead.leaves.contains(&at) {
+            pages.extend(&entry.image.extents);
+            pages.extend(entry.xids.blob().iter().flat_map(|blob| &blob.extents));
+        } else {
+            leaves.add(entry.clone());
+        }
+    }
+    let (mut rest, free, _) = leaves.finish(rel, component.blocks.clone(), component.origin);
+    super::fault("drop_written");
+    let left_out = component.rows - rest.rows;
+    rest.unswept = Some(Unswept {
+        safexid: UNKNOWN_XID,
+        rows: left_out,
+    });
+    manifest::publish(rel, |manifest| {
+        manifest.free.give_all(&free);
+        manifest.replace(component.id, rest);
+        manifest.retire(RetiredPages::Columnar(pages));
+    });
+    super::fault("drop_published");
+    left_out
+}
+
 fn candidate(component: &Component, gone: u64) -> Candidate {
     Candidate {
         pages: component.pages,
@@ -98,10 +191,12 @@ fn candidate(component: &Component, gone: u64) -> Candidate {
     }
 }
 
-fn merge_components(rel: &Relation, options: Options, current: &Manifest, inputs: &[usize], merged: &mut Merged) {
-    let inputs: Vec<&Component> = inputs.iter().map(|&at| &current.components[at]).collect();
+/// Merges components. The caller is as that of [`choose`].
+pub fn merge(rel: &Relation, chosen: &Chosen) -> Merged {
+    let inputs = chosen.inputs.iter().map(|&at| &chosen.manifest.components[at]);
+    let inputs: Vec<&Component> = inputs.collect();
     let free = manifest::take_free(rel, space::for_manifests);
-    let output = Merge::new(rel, options, &inputs, free).run(|| super::fault("merge_leaf"));
+    let output = Merge::new(rel, Options::of(rel), &inputs, free).run(|| super::fault("merge_leaf"));
     super::fault("merge_written");
     let rows = output.component.rows;
     let mut component = output.component;
@@ -116,8 +211,7 @@ fn merge_components(rel: &Relation, options: Options, current: &Manifest, inputs
         let is_input = |c: &Component| inputs.iter().any(|input| input.id == c.id);
         let place = manifest.components.iter().position(is_input);
         manifest.components.retain(|c| !is_input(c));
-        component.id = manifest.next_component;
-        manifest.next_component += 1;
+        component.id = manifest.new_id();
         manifest.retire(RetiredPages::Columnar(pages));
         component.unswept = (left_out > 0).then_some(Unswept {
             safexid: UNKNOWN_XID,
@@ -127,8 +221,10 @@ fn merge_components(rel: &Relation, options: Options, current: &Manifest, inputs
             .components
             .insert(place.expect("whoever removes components has the lock"), component);
     });
-    merged.inputs += inputs.len() as u64;
-    merged.rows += rows;
-    merged.left_out += output.left_out;
     super::fault("merge_published");
+    Merged {
+        inputs: inputs.len() as u64,
+        rows,
+        left_out: output.left_out,
+    }
 }

@@ -1,11 +1,13 @@
 //! VACUUM, flush, reclaim: everything that moves rows or pages without changing what anyone sees. See README.md.
 
 mod attempt;
+mod compact;
 pub mod flush;
 mod freeze_component;
 pub mod inline;
 mod lost;
 pub mod merge;
+mod now;
 pub mod reclaim;
 mod standby;
 mod truncate;

@@ -6,7 +6,7 @@ use crate::columnar::stub;
 use crate::heap::toast;
 use crate::pg::horizon::removable;
 use crate::pg::lock::try_lock_by_id;
-use crate::pg::{Pin, Relation, vacuum::delay_point};
+use crate::pg::{Pin, Relation, vacuum::delay_point, xid};
 use crate::storage::buffer::{Change, Kind};
 use crate::storage::{manifest, map, space};
 use amax_lsm::{Component, Extent, Retired, RetiredPages};
@@ -39,6 +39,14 @@ pub fn give_to_rows(rel: &Relation, pages: u64) {
     space::make_row_pages(rel, &given);
 }
 
+/// Has the next transaction ids be later than all that was given up: on a server where nobody else takes one, the next
+/// VACUUM finds it due.
+pub fn let_pass(rel: &Relation) {
+    if manifest::current(rel).waits_for(xid::next_full()) {
+        xid::assign();
+    }
+}
+
 /// Frees what is due. The caller holds the maintenance lock. Returns the pages freed.
 pub fn reclaim(rel: &Relation) -> u64 {
     let current = manifest::current(rel);
@@ -52,7 +60,7 @@ pub fn reclaim(rel: &Relation) -> u64 {
     if ripe.is_empty() && unswept.is_empty() {
         return 0;
     }
-    // Row pages are emptied under their locks, where nobody may wait for the TOAST table's.
+    // Its lock comes before the maintenance lock: who has that does not wait for it.
     let toast_at_hand = rel
         .toast()
         .is_none_or(|toast| try_lock_by_id(toast, pg_sys::RowExclusiveLock));
@@ -101,23 +109,24 @@ pub fn reclaim(rel: &Relation) -> u64 {
     freed.iter().map(|e| u64::from(e.len)).sum()
 }
 
-/// Empties a row page that was flushed: its rows' TOAST chunks first, then its mapping, then its content. False if
-/// somebody has it pinned.
+/// Empties a row page that was flushed. First it is no longer its block's, so that nobody comes to read it; then its
+/// rows' TOAST chunks go, which must be known until then; then its content. False if somebody has it pinned.
 fn row_page(rel: &Relation, v: u32, p: u32) -> bool {
-    let pin = Pin::read(rel, p);
-    let Some(lock) = pin.try_cleanup() else {
-        return false;
-    };
-    if lock.is_ours() {
-        // Emptied before, by a reclaim that did not get to say so.
-        return true;
-    }
-    toast::kill_chunks(rel, &pin);
-    super::fault("reclaim_toast");
     if map::physical(rel, v) == Some(p) {
         map::forget(rel, v, p);
     }
     super::fault("reclaim_unmapped");
+    let pin = Pin::read(rel, p);
+    let values = match pin.try_cleanup() {
+        None => return false,
+        // Emptied before, by a reclaim that did not get to say so.
+        Some(lock) if lock.is_ours() => return true,
+        Some(_) => toast::values_on(rel, &pin),
+    };
+    // Nothing comes to the page any more; it need not be locked for long.
+    toast::kill_chunks(rel, &values);
+    super::fault("reclaim_toast");
+    let lock = pin.exclusive();
     let mut change = Change::begin(rel);
     change.give_up(&lock, Kind::Blob);
     change.commit();

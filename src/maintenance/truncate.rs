@@ -1,5 +1,6 @@
 //! Gives pages at the end of the file back to the file system, as lazy_truncate_heap() does (vacuumlazy.c): under an
-//! AccessExclusiveLock, if that can be had. Pages of the maps and of the stub directory move out of the way. A table
+//! AccessExclusiveLock, if that can be had; then nobody is reading what components have given up, and it is free at once.
+//! Pages of the maps, of the stub directory and of the manifest move out of the way. A table
 //! that holds nothing loses all of its file, metapage included: it is as new then. What other backends remember of the
 //! file is invalidated before they get the lock, and also if we fail.
 
@@ -15,7 +16,7 @@ use pgrx::pg_sys;
 use std::collections::HashSet;
 
 /// Pages that are worth some trouble.
-const MANY: u32 = 1000;
+pub const MANY: u32 = 1000;
 /// lazy_truncate_heap() waits as long for its lock, and looks this often (milliseconds).
 const LOCK_TIMEOUT: i64 = 5000;
 const LOCK_INTERVAL: i64 = 50;
@@ -30,7 +31,7 @@ pub fn truncate(rel: &Relation, indexed: bool) -> u32 {
     if gain == 0 || gain < MANY && gain < pages / 16 || !lock(rel, gain >= MANY) {
         return 0;
     }
-    // Nobody else is here now.
+    free_retired(rel);
     let pages = rel.physical_blocks();
     let end = new_end(rel, pages, indexed);
     if end == 0 {
@@ -45,6 +46,22 @@ pub fn truncate(rel: &Relation, indexed: bool) -> u32 {
     super::fault("truncate_published");
     vacuum::truncate(rel, end);
     pages - end
+}
+
+/// Nobody else is here: what components and the stub directory have given up is free.
+fn free_retired(rel: &Relation) {
+    if !manifest::current(rel).retired_columnar().is_empty() {
+        manifest::publish(rel, |manifest| manifest.free_retired_columnar());
+        super::fault("truncate_freed");
+    }
+}
+
+/// The same if nobody else is using the relation. Nobody can until the transaction's end then: the caller has not much
+/// to do.
+pub fn free_retired_if_alone(rel: &Relation) {
+    if lock(rel, false) {
+        free_retired(rel);
+    }
 }
 
 /// Small tables are not worth waiting for: most of their VACUUMs find something to give back, and those of busy ones
@@ -69,8 +86,16 @@ fn new_end(rel: &Relation, pages: u32, indexed: bool) -> u32 {
     if pages > 0 && holds_nothing(rel, &current, indexed) {
         return 0;
     }
-    let free = current.free.ranges();
-    let movable: HashSet<u32> = map::walk(rel).0.iter().map(|link| link.page).collect();
+    let mut free = current.free.ranges().clone();
+    free.union(&current.retired_columnar());
+    let of_manifest = manifest::stored(rel).extents;
+    let of_manifest = of_manifest.iter().flat_map(|e| e.start..e.start + e.len);
+    let movable: HashSet<u32> = map::walk(rel)
+        .0
+        .iter()
+        .map(|link| link.page)
+        .chain(of_manifest)
+        .collect();
     let (mut end, mut moved) = (pages, 0);
     // Pages below `end` that are free.
     let mut room = free.len().saturating_sub(space::kept(&current));
@@ -138,6 +163,10 @@ fn give_up(rel: &Relation, end: u32, pages: u32) -> bool {
         room.into_iter().for_each(|e| manifest.free.give(e));
         targets
     });
+    if manifest::current(rel).free.ranges().end() > end {
+        // The manifest before was stored there.
+        manifest::publish(rel, |manifest| manifest.free.remove(&tail));
+    }
     let targets: Vec<u32> = targets.iter().flat_map(|e| e.start..e.start + e.len).collect();
     if targets.len() < moving.len() || rel.physical_blocks() > pages {
         // Rare, and for a later VACUUM to find: what was free is lost.

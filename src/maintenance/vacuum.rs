@@ -3,16 +3,20 @@
 
 mod components;
 
+pub use components::least_for_vacuum;
+
+use super::attempt::attempt;
 use super::flush;
-use super::{MaintenanceLock, lost, merge, reclaim, standby, truncate};
+use super::{MaintenanceLock, compact, lost, merge, reclaim, standby, truncate};
 use crate::columnar::stub;
 use crate::heap::freeze::{self, Limits};
 use crate::heap::prune;
 use crate::heap::settled::settled;
+use crate::memory;
 use crate::pg::horizon::conflict_older;
 use crate::pg::index::{Indexes, Rows};
-use crate::pg::settings::maintenance_work_mem;
-use crate::pg::vacuum::{self, Progress, delay_point};
+use crate::pg::settings::own_maintenance_work_mem;
+use crate::pg::vacuum::{self, Progress, delay_point, has_standby};
 use crate::pg::{Lock, Pin, Relation, free_space, xid};
 use crate::storage::buffer::Change;
 use crate::storage::rowpage::{self, Item, heap_tuple, is_stub, tid_block};
@@ -29,6 +33,7 @@ struct Report {
     live: f64,
     recently_dead: f64,
     removed: u64,
+    index_scans: u32,
     frozen_pages: u64,
     /// Logical blocks all of whose rows everyone sees: the planner's hint of how cheap an index-only scan is. (There is
     /// no visibility map: it would be keyed by physical page, and be asked by logical block.)
@@ -41,12 +46,14 @@ struct Report {
     merged: merge::Merged,
     /// Pages.
     freed: u64,
+    moved: u64,
     left_directory: u64,
     truncated: u32,
 }
 
 struct Vacuum<'a> {
     rel: &'a Relation,
+    wanted: Wanted,
     limits: Limits,
     indexes: Indexes<'a>,
     /// Keys of dead line pointers, ascending.
@@ -58,20 +65,36 @@ struct Vacuum<'a> {
     /// The oldest transaction of a component that could not be settled.
     oldest_origin: Option<pg_sys::TransactionId>,
     conflicted: bool,
-    /// A part was left undone: the disk is full.
+    /// Dead versions with values out of line are left, on pages that could not be had.
+    unpruned: bool,
+    /// A part was left undone, for want of space or memory.
     undone: bool,
     /// Components keep transaction ids that they should not.
     unfrozen: bool,
+    /// Only what relfrozenxid waits for is done.
+    failsafe: bool,
     started: pg_sys::TimestampTz,
     report: Report,
+}
+
+/// Row pages between two looks at how old the table's transaction ids are (FAILSAFE_EVERY_PAGES, vacuumlazy.c).
+const FAILSAFE_EVERY: u64 = (4 << 30) / pg_sys::BLCKSZ as u64;
+
+/// Whether a page's dead rows may be added to these.
+fn has_room(dead: &mut Vec<Key>) -> bool {
+    let most = own_maintenance_work_mem() / size_of::<Key>();
+    let page = usize::from(tid::MAX_OFFSET);
+    dead.is_empty() || dead.len() < most && amax_memory::reserve(dead, page, "dead rows").is_ok()
 }
 
 /// What index entries may be removed.
 struct Dead {
     /// Dead line pointers of row pages, ascending.
     hot: Vec<Key>,
-    /// What index entries hold for dead rows of components, ascending.
+    /// Dead rows of components, ascending.
     columnar: Vec<Key>,
+    /// What else index entries hold for those, ascending.
+    aliases: Vec<Key>,
     manifest: std::rc::Rc<amax_lsm::Manifest>,
     /// Components whose loads were rolled back, as indexes into the manifest.
     aborted: Vec<usize>,
@@ -82,7 +105,10 @@ struct Dead {
 impl Dead {
     fn has(&self, tid: &pg_sys::ItemPointerData) -> bool {
         let key = tid::key(tid_block(tid), tid.ip_posid);
-        if self.hot.binary_search(&key).is_ok() || self.columnar.binary_search(&key).is_ok() {
+        if [&self.hot, &self.columnar, &self.aliases]
+            .iter()
+            .any(|keys| keys.binary_search(&key).is_ok())
+        {
             return true;
         }
         let v = tid::block(key);
@@ -93,6 +119,8 @@ impl Dead {
 
 /// What VACUUM was told to do.
 struct Wanted {
+    /// All rows that may are made columnar, however few they are.
+    all: bool,
     verbose: bool,
     parallel: bool,
     index_cleanup: bool,
@@ -103,6 +131,7 @@ impl Wanted {
     fn of(params: &pg_sys::VacuumParams) -> Wanted {
         use pg_sys::VacOptValue::VACOPTVALUE_DISABLED as DISABLED;
         Wanted {
+            all: false,
             verbose: params.options & pg_sys::VACOPT_VERBOSE != 0,
             parallel: params.nworkers > 0,
             index_cleanup: params.index_cleanup != DISABLED,
@@ -122,7 +151,7 @@ pub unsafe extern "C-unwind" fn relation_vacuum(
     // SAFETY: PostgreSQL has opened and locked the table; all of it stays until we return.
     unsafe {
         let rel = Relation::of(rel);
-        let limits = || freeze::limits(rel, params);
+        let limits = || freeze::limits(rel, &mut *params);
         run(rel, Wanted::of(&*params), limits, || Indexes::open(rel, strategy));
     }
 }
@@ -135,40 +164,81 @@ fn run<'a>(rel: &'a Relation, wanted: Wanted, limits: impl FnOnce() -> Limits, i
             rel.name()
         );
     }
-    let mut vacuum = Vacuum {
-        rel,
-        limits: limits(),
-        indexes: indexes(),
-        dead: Vec::new(),
-        failed: lost::failed_blocks(rel),
-        voided: RangeSet::default(),
-        oldest_origin: None,
-        conflicted: false,
-        undone: false,
-        unfrozen: false,
-        started: vacuum::now(),
-        report: Report::default(),
-    };
-    let all_frozen = vacuum.row_pages(wanted.index_cleanup);
+    let mut vacuum = Vacuum::new(rel, wanted, limits(), indexes());
+    let all_frozen = vacuum.row_pages();
     vacuum.components();
-    if wanted.index_cleanup {
+    if vacuum.wanted.index_cleanup {
         let rows = Rows {
             count: vacuum.rows(),
             estimated: vacuum.report.skipped_pages > 0,
         };
         vacuum.indexes.cleanup(rows);
     }
-    if meta::logical_blocks(rel) > 0 {
+    if meta::logical_blocks(rel) > 0 && !vacuum.failsafe {
         let _lock = MaintenanceLock::take(rel);
-        if wanted.truncate && vacuum.may_shrink() {
-            vacuum.report.truncated = truncate::truncate(rel, !vacuum.indexes.is_empty());
+        if vacuum.wanted.truncate && vacuum.may_shrink() {
+            let moved = attempt(rel, || compact::compact(rel));
+            vacuum.report.moved = vacuum.or_undone("compaction", moved);
+            let truncated = attempt(rel, || truncate::truncate(rel, !vacuum.indexes.is_empty()));
+            vacuum.report.truncated = vacuum.or_undone("truncation", truncated);
         }
-        reclaim::give_to_rows(rel, vacuum.report.flushed.pages + vacuum.report.left_directory);
+        let pages = vacuum.report.flushed.pages + vacuum.report.left_directory;
+        let given = attempt(rel, || reclaim::give_to_rows(rel, pages));
+        vacuum.or_undone("reclaim", given);
+        manifest::stamp(rel);
+        reclaim::let_pass(rel);
     }
-    vacuum.finish(all_frozen, wanted.verbose);
+    vacuum.finish(all_frozen);
 }
 
-impl Vacuum<'_> {
+/// Makes columnar what may be, now. The caller has VACUUM's lock. Returns how many rows.
+pub fn flush_all(rel: &Relation) -> u64 {
+    let wanted = Wanted {
+        all: true,
+        verbose: false,
+        parallel: false,
+        index_cleanup: true,
+        truncate: false,
+    };
+    let limits = freeze::limits(rel, &mut vacuum::plain_parameters());
+    let mut vacuum = Vacuum::new(rel, wanted, limits, Indexes::open_plainly(rel));
+    vacuum.row_pages();
+    vacuum.components();
+    vacuum.report.flushed.rows
+}
+
+impl<'a> Vacuum<'a> {
+    fn new(rel: &'a Relation, wanted: Wanted, limits: Limits, indexes: Indexes<'a>) -> Vacuum<'a> {
+        Vacuum {
+            rel,
+            wanted,
+            limits,
+            indexes,
+            dead: Vec::new(),
+            failed: lost::failed_blocks(rel),
+            voided: RangeSet::default(),
+            oldest_origin: None,
+            conflicted: false,
+            unpruned: false,
+            undone: false,
+            unfrozen: false,
+            failsafe: false,
+            started: vacuum::now(),
+            report: Report::default(),
+        }
+    }
+
+    /// Whether the table's transaction ids are so old that nothing is done but what relfrozenxid waits for: no index is
+    /// vacuumed, nothing flushed, freed, merged or truncated (lazy_check_wraparound_failsafe()).
+    fn is_failsafe(&mut self) -> bool {
+        if !self.failsafe && vacuum::failsafe_due(self.rel.frozen()) {
+            self.failsafe = true;
+            self.wanted.index_cleanup = false;
+            vacuum::begin_failsafe(self.rel, self.report.index_scans);
+        }
+        self.failsafe
+    }
+
     /// Gives row pages a logical block whose inserter died before he could: what he left on them has to be frozen like
     /// all else. A sealed page has had one: its rows are in a component, and it waits for reclaim.
     fn adopt_strays(&self) {
@@ -188,11 +258,11 @@ impl Vacuum<'_> {
     }
 
     /// Prunes and freezes all row pages. True when none was left out, strays included: then relfrozenxid may advance.
-    fn row_pages(&mut self, index_cleanup: bool) -> bool {
+    fn row_pages(&mut self) -> bool {
+        self.is_failsafe();
         if self.limits.aggressive {
             self.adopt_strays();
         }
-        let budget = maintenance_work_mem() / std::mem::size_of::<Key>();
         let blocks = meta::logical_blocks(self.rel);
         let manifest = manifest::current(self.rel);
         let mut complete = true;
@@ -201,15 +271,16 @@ impl Vacuum<'_> {
                 continue;
             };
             delay_point();
-            self.report.row_pages += 1;
-            complete &= self.row_page(v, p);
-            if self.dead.len() >= budget && index_cleanup {
+            if self.report.row_pages.is_multiple_of(FAILSAFE_EVERY) {
+                self.is_failsafe();
+            }
+            if !has_room(&mut self.dead) {
                 self.remove_dead();
             }
+            self.report.row_pages += 1;
+            complete &= self.row_page(v, p);
         }
-        if index_cleanup {
-            self.remove_dead();
-        }
+        self.remove_dead();
         free_space::vacuum(self.rel);
         complete && self.limits.aggressive
     }
@@ -244,6 +315,7 @@ impl Vacuum<'_> {
             // Published meanwhile: its rows' transaction ids are the component's to freeze.
             return manifest::current(self.rel).component_of(v).is_some();
         }
+        rowpage::check_rows(self.rel, &pin);
         prune::by_horizon(self.rel, &lock, self.limits.oldest_xmin);
         if !self.conflicted && freeze::due(self.rel, &pin, &self.limits) {
             conflict_older(self.rel, self.limits.xid);
@@ -254,8 +326,10 @@ impl Vacuum<'_> {
         }
         self.drop_idle_stubs(&pin, &lock);
         self.count(&pin, &lock);
-        let offsets = rowpage::offsets(pin.page()).filter(|&o| rowpage::item(pin.page(), o) == Item::Dead);
-        self.dead.extend(offsets.map(|o| tid::key(v, o)));
+        if self.wanted.index_cleanup {
+            let offsets = rowpage::offsets(pin.page()).filter(|&o| rowpage::item(pin.page(), o) == Item::Dead);
+            self.dead.extend(offsets.map(|o| tid::key(v, o)));
+        }
         let space = pin.page().heap_free_space();
         drop(lock);
         free_space::record(self.rel, p, space);
@@ -311,6 +385,10 @@ impl Vacuum<'_> {
                     self.report.live += 1.0;
                     all_visible = false;
                 }
+                pg_sys::HTSV_Result::HEAPTUPLE_DEAD => {
+                    self.unpruned |= tuple.header().has_external();
+                    all_visible = false;
+                }
                 _ => all_visible = false,
             }
         }
@@ -319,10 +397,15 @@ impl Vacuum<'_> {
 
     /// Removes the index entries of the dead rows collected, then their line pointers.
     fn remove_dead(&mut self) {
+        while self.wanted.index_cleanup && !self.is_failsafe() && !self.remove_some_dead() {}
+    }
+
+    /// False if there are more dead rows of components than memory for them.
+    fn remove_some_dead(&mut self) -> bool {
         // Stubs among the line pointers to be reused are dead to everyone: the directory must say so before. A flush at
         // somebody's commit must not release stubs meanwhile: their places may be taken again.
         let lock = MaintenanceLock::take(self.rel);
-        let columnar = stub::mark_dead(self.rel);
+        let columnar = stub::mark_dead(self.rel, has_room);
         drop(lock);
         super::fault("vacuum_marked");
         let manifest = manifest::current(self.rel);
@@ -331,18 +414,20 @@ impl Vacuum<'_> {
         self.report.columnar_dead = columnar.marked.saturating_sub(left_out);
         let aborted = self.aborted_components();
         if self.dead.is_empty() && columnar.indexed.is_empty() && aborted.is_empty() && self.failed.is_empty() {
-            return;
+            return true;
         }
         let dead = Dead {
             hot: std::mem::take(&mut self.dead),
-            columnar: self.index_keys(&manifest, &columnar.indexed),
+            aliases: self.aliases(&manifest, &columnar.indexed),
+            columnar: columnar.indexed,
             manifest,
             aborted,
             failed: std::mem::take(&mut self.failed),
         };
         self.indexes.bulk_delete(&|tid| dead.has(tid));
         super::fault("vacuum_unindexed");
-        stub::mark_gone(self.rel, &columnar.indexed);
+        self.report.index_scans += 1;
+        stub::mark_gone(self.rel, &dead.columnar);
         self.voided.union(&dead.failed);
         for &at in &dead.aborted {
             self.voided.union(&dead.manifest.components[at].blocks);
@@ -366,11 +451,12 @@ impl Vacuum<'_> {
             change.commit();
             free_space::record(self.rel, p, space);
         }
+        columnar.all
     }
 
-    /// What index entries hold for these columnar rows: their TIDs and the aliases of those.
-    fn index_keys(&self, manifest: &amax_lsm::Manifest, rows: &[Key]) -> Vec<Key> {
-        let mut keys = rows.to_vec();
+    /// What index entries hold for these columnar rows beside their own TIDs.
+    fn aliases(&self, manifest: &amax_lsm::Manifest, rows: &[Key]) -> Vec<Key> {
+        let mut keys = Vec::new();
         for of_block in rows.chunk_by(|a, b| tid::block(*a) == tid::block(*b)) {
             let v = tid::block(of_block[0]);
             let Some(at) = manifest.component_of(v) else {
@@ -379,7 +465,9 @@ impl Vacuum<'_> {
             let directory = manifest::directory(self.rel, &manifest.components[at]);
             if let Some(leaf) = directory.leaves.get(directory.first_leaf_at(v)) {
                 let of_row = |a: &&(Key, u16)| of_block.binary_search(&tid::key(v, a.1)).is_ok();
-                keys.extend(leaf.aliases_of(v).iter().filter(of_row).map(|a| a.0));
+                let aliases = leaf.aliases_of(v);
+                memory::make_room(&mut keys, aliases.len(), "aliases of dead rows");
+                keys.extend(aliases.iter().filter(of_row).map(|a| a.0));
             }
         }
         keys.sort_unstable();
@@ -388,12 +476,14 @@ impl Vacuum<'_> {
 
     /// Whether the file may give its end back. That takes a lock which cancels a standby's queries. Heap does so only
     /// when rows have gone; what flushes and merges of a table leave that only grows is for its next rows, as long as
-    /// there are any.
+    /// there are any; but not if it is much, and there is no standby.
     fn may_shrink(&self) -> bool {
         let r = &self.report;
         let blocks = meta::logical_blocks(self.rel);
         let grows = r.live > 0.0 || blocks != self.rel.pages();
-        !grows && standby::may_call_idle(self.rel)
+        let spare = !has_standby() && compact::has_spare(self.rel, r.row_pages);
+        spare
+            || !grows && standby::may_call_idle(self.rel)
             || self.undone
             || r.removed > 0
             || r.columnar_dead > 0
@@ -409,7 +499,7 @@ impl Vacuum<'_> {
         r.live + columnar as f64
     }
 
-    fn finish(&mut self, all_frozen: bool, verbose: bool) {
+    fn finish(&mut self, all_frozen: bool) {
         let manifest = manifest::current(self.rel);
         let rows = self.rows();
         let all_visible = self.report.all_visible
@@ -434,12 +524,12 @@ impl Vacuum<'_> {
             cutoffs,
         );
         vacuum::report(self.rel, rows as i64, self.report.recently_dead as i64, self.started);
-        if verbose {
+        if self.wanted.verbose {
             let r = &self.report;
             pgrx::info!(
                 "vacuumed \"{}\": {} row pages ({} skipped, {} frozen), {} dead row versions removed, {} recently dead; \
                  {} row pages with {} rows flushed, {} components merged to {} rows ({} dead ones left out), \
-                 {} components with {} rows ({} dead), {} pages freed, {} given back; {} rows in all",
+                 {} components with {} rows ({} dead), {} pages freed, {} moved, {} given back; {} rows in all",
                 self.rel.name(),
                 r.row_pages,
                 r.skipped_pages,
@@ -455,6 +545,7 @@ impl Vacuum<'_> {
                 manifest.rows(),
                 r.columnar_dead,
                 r.freed,
+                r.moved,
                 r.truncated,
                 rows
             );

@@ -15,6 +15,7 @@ pub fn is_ending() -> bool {
 
 /// ereport(FATAL): this never returns, so nothing unwinds.
 #[cold]
+#[expect(ffi_unwind_calls, reason = "an error of level FATAL ends the process")]
 pub fn end_session(bytes: usize) -> ! {
     unsafe extern "C-unwind" {
         fn errstart(level: c_int, domain: *const c_char) -> bool;

@@ -1,6 +1,8 @@
 //! Memory of Rust's side: how malloc deals with vectors, and what happens when there is no more. See README.md.
 
 mod allocator;
+#[cfg(feature = "test_hooks")]
+mod countdown;
 mod ending;
 pub mod fault;
 mod reserve;
@@ -35,6 +37,8 @@ pub fn init() {
 /// other.
 #[inline]
 pub fn check_for_interrupts() {
+    #[cfg(feature = "test_hooks")]
+    countdown::count();
     pgrx::check_for_interrupts!();
     if let Err(error) = amax_memory::check("executing") {
         // SAFETY: reads what ProcessInterrupts() reads.
@@ -48,6 +52,12 @@ pub fn check_for_interrupts() {
 #[inline]
 pub fn ask(bytes: usize, what: &'static str) {
     amax_memory::ask(bytes, what).unwrap_or_else(|e| raise(e))
+}
+
+/// Makes room for more elements of a vector that grows with the table, or raises an error.
+#[inline]
+pub fn make_room<T>(vec: &mut Vec<T>, more: usize, what: &'static str) {
+    amax_memory::reserve(vec, more, what).unwrap_or_else(|e| raise(e))
 }
 
 #[cold]

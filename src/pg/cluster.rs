@@ -1,60 +1,10 @@
-//! What CLUSTER reads a table by: an index, or a sort.
+//! What CLUSTER sorts a table by.
 
 use super::relation::Relation;
-use super::slot::Slot;
 use super::tupdesc::TupleDesc;
 use super::tuple::Tuple;
 use pgrx::pg_sys;
-use std::marker::PhantomData;
 use std::ptr::null_mut;
-
-/// A scan of all of an index, in its order, under SnapshotAny.
-pub struct IndexScan<'a> {
-    scan: pg_sys::IndexScanDesc,
-    of: PhantomData<&'a Relation>,
-}
-
-impl<'a> IndexScan<'a> {
-    pub fn begin(table: &'a Relation, index: &'a Relation) -> IndexScan<'a> {
-        // SAFETY: open relations, which outlive the scan.
-        let scan = unsafe {
-            let scan = pg_sys::index_beginscan(
-                table.raw(),
-                index.raw(),
-                &raw mut pg_sys::SnapshotAnyData,
-                #[cfg(feature = "pg18")]
-                null_mut(),
-                0,
-                0,
-            );
-            pg_sys::index_rescan(scan, null_mut(), 0, null_mut(), 0);
-            scan
-        };
-        IndexScan { scan, of: PhantomData }
-    }
-
-    /// Puts the next row in the slot; false at the end.
-    pub fn next(&self, slot: &Slot) -> bool {
-        // SAFETY: a scan that has begun.
-        unsafe {
-            let forward = pg_sys::ScanDirection::ForwardScanDirection;
-            let more = pg_sys::index_getnext_slot(self.scan, forward, slot.raw());
-            if more && (*self.scan).xs_recheck {
-                pgrx::error!("CLUSTER does not support lossy index conditions");
-            }
-            more
-        }
-    }
-}
-
-impl Drop for IndexScan<'_> {
-    fn drop(&mut self) {
-        if !std::thread::panicking() {
-            // SAFETY: a scan that has begun.
-            unsafe { pg_sys::index_endscan(self.scan) }
-        }
-    }
-}
 
 /// A sort of heap tuples by an index (tuplesort.c). An error leaves it to its memory context.
 pub struct Sort(*mut pg_sys::Tuplesortstate);

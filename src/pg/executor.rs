@@ -1,5 +1,7 @@
-//! What executor.h has as macros and inline functions.
+//! What executor.h has as macros and inline functions. PostgreSQL's errors become panics here: they do not jump over frames
+//! of ours.
 
+use super::guard::guarded;
 use pgrx::pg_sys;
 
 /// GetPerTupleExprContext().
@@ -17,19 +19,70 @@ pub unsafe fn per_tuple_context(estate: *mut pg_sys::EState) -> *mut pg_sys::Exp
     }
 }
 
-/// ExecQual() (executor.h).
+/// ExecEvalExprSwitchContext() (executor.h): the value for one row, in the expression context's memory for it.
 ///
 /// # Safety
 /// A prepared expression, and a context with what it reads.
-pub unsafe fn exec_qual(predicate: *mut pg_sys::ExprState, econtext: *mut pg_sys::ExprContext) -> bool {
+pub unsafe fn eval(expression: *mut pg_sys::ExprState, econtext: *mut pg_sys::ExprContext) -> (pg_sys::Datum, bool) {
     let mut isnull = false;
     // SAFETY: as the caller promises.
     unsafe {
-        let evaluate = (*predicate).evalfunc.expect("a prepared expression");
+        let evaluate = (*expression).evalfunc.expect("a prepared expression");
         let old = pg_sys::MemoryContextSwitchTo((*econtext).ecxt_per_tuple_memory);
-        let result = evaluate(predicate, econtext, &mut isnull);
+        let value = guarded!(evaluate(expression, econtext, &mut isnull));
         pg_sys::MemoryContextSwitchTo(old);
-        result.value() != 0
+        (value, isnull)
+    }
+}
+
+/// ExecQual() (executor.h): whether a condition is true; there may be none.
+///
+/// # Safety
+/// A prepared expression or null, and a context with what it reads.
+pub unsafe fn holds(condition: *mut pg_sys::ExprState, econtext: *mut pg_sys::ExprContext) -> bool {
+    if condition.is_null() {
+        return true;
+    }
+    // SAFETY: as the caller promises.
+    let (value, isnull) = unsafe { eval(condition, econtext) };
+    !isnull && value.value() & 0xff != 0
+}
+
+/// ExecProject() (executor.h) of a row that the node has in `row` and in its expression context. A node whose target list is the
+/// row as it is has no projection (ExecConditionalAssignProjectionInfo()).
+///
+/// # Safety
+/// A node that has begun, and a slot with a row.
+pub unsafe fn project(node: &pg_sys::PlanState, row: *mut pg_sys::TupleTableSlot) -> *mut pg_sys::TupleTableSlot {
+    let projection = node.ps_ProjInfo;
+    if projection.is_null() {
+        return row;
+    }
+    // SAFETY: as the caller promises.
+    unsafe {
+        let econtext = (*projection).pi_exprContext;
+        let state = &mut (*projection).pi_state;
+        let slot = state.resultslot;
+        clear_slot(slot);
+        eval(state, econtext);
+        (*slot).tts_flags &= !(pg_sys::TTS_FLAG_EMPTY as u16);
+        (*slot).tts_nvalid = (*(*slot).tts_tupleDescriptor).natts as i16;
+        slot
+    }
+}
+
+/// ExecProcNode() (executor.h).
+///
+/// # Safety
+/// A node that has begun.
+pub unsafe fn next_row(node: *mut pg_sys::PlanState) -> *mut pg_sys::TupleTableSlot {
+    // SAFETY: as the caller promises.
+    unsafe {
+        if !(*node).chgParam.is_null() {
+            pg_sys::ExecReScan(node);
+        }
+        let next = (*node).ExecProcNode.expect("every node can be executed");
+        guarded!(next(node))
     }
 }
 
@@ -39,7 +92,10 @@ pub unsafe fn exec_qual(predicate: *mut pg_sys::ExprState, econtext: *mut pg_sys
 /// A live slot.
 pub unsafe fn clear_slot(slot: *mut pg_sys::TupleTableSlot) {
     // SAFETY: as the caller promises.
-    unsafe { (*(*slot).tts_ops).clear.expect("every slot can be cleared")(slot) }
+    unsafe {
+        let clear = (*(*slot).tts_ops).clear.expect("every slot can be cleared");
+        guarded!(clear(slot));
+    }
 }
 
 /// Raises an error unless the user may call the aggregate (ExecInitAgg()).

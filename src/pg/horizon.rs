@@ -62,7 +62,7 @@ pub fn before(xid: pg_sys::TransactionId) -> pg_sys::TransactionId {
 }
 
 /// The 64-bit form of a transaction id that is not in the future.
-fn full_xid(xid: pg_sys::TransactionId) -> u64 {
+pub fn full_xid(xid: pg_sys::TransactionId) -> u64 {
     let next = super::xid::next_full();
     let low = u64::from(xid.into_inner());
     let full = next & !0xffff_ffff | low;

@@ -35,6 +35,12 @@ impl<'a> Indexes<'a> {
         }
     }
 
+    /// Without a strategy: in shared buffers, as other statements.
+    pub fn open_plainly(table: &'a Relation) -> Indexes<'a> {
+        // SAFETY: there is no strategy.
+        unsafe { Indexes::open(table, std::ptr::null_mut()) }
+    }
+
     pub fn is_empty(&self) -> bool {
         self.stats.is_empty()
     }

@@ -1,7 +1,13 @@
-//! Heavyweight locks (lmgr.c), released on drop.
+//! Heavyweight locks (lmgr.c), released on drop, and whether there are lightweight ones.
 
 use super::relation::Relation;
 use pgrx::pg_sys;
+
+/// Whether we hold a lightweight lock, of a page or of shared memory: each holds interrupts off (LWLockAcquire()).
+pub fn holds_any() -> bool {
+    // SAFETY: a counter of this process.
+    unsafe { pg_sys::InterruptHoldoffCount > 0 }
+}
 
 /// The relation extension lock.
 pub struct Extension<'a>(&'a Relation);

@@ -1,12 +1,15 @@
 //! What stands between this crate and PostgreSQL's C. See README.md.
 
 pub mod buffer;
+pub mod catalog;
 pub mod cluster;
 pub mod executor;
 pub mod free_space;
+pub mod guard;
 mod handle;
 pub mod horizon;
 pub mod index;
+pub mod index_scan;
 pub mod lock;
 pub mod memory;
 pub mod node;

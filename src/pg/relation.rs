@@ -106,6 +106,12 @@ impl Relation {
         }
     }
 
+    /// Raises an error if a query of this session that goes on reads it (CheckTableNotInUse()).
+    pub fn require_unused(&self, to_do: &CStr) {
+        // SAFETY: an open relation.
+        unsafe { pg_sys::CheckTableNotInUse(self.raw(), to_do.as_ptr()) }
+    }
+
     pub fn locator(&self) -> Locator {
         // SAFETY: a field of an open relation.
         #[cfg(feature = "pg15")]
@@ -240,7 +246,7 @@ impl Relation {
     }
 
     /// Whether all of its indexes are as `f` says; each is opened while it is looked at.
-    pub fn all_indexes(&self, f: impl Fn(Index) -> bool) -> bool {
+    pub fn all_indexes(&self, mut f: impl FnMut(Index) -> bool) -> bool {
         // SAFETY: an open relation; a list of OIDs, which is ours.
         unsafe {
             let list = pg_sys::RelationGetIndexList(self.raw());
@@ -250,6 +256,7 @@ impl Relation {
                 let index = pg_sys::relation_open(oid, pg_sys::AccessShareLock as i32);
                 let form = (*index).rd_index;
                 let found = Index {
+                    id: oid,
                     is_unique: (*form).indisunique,
                     is_exclusion: (*form).indisexclusion,
                     method: (*(*index).rd_rel).relam,
@@ -272,13 +279,14 @@ impl Relation {
 
 /// What an index is.
 pub struct Index {
+    pub id: pg_sys::Oid,
     pub is_unique: bool,
     pub is_exclusion: bool,
     /// Its access method.
     pub method: pg_sys::Oid,
 }
 
-/// A set of attributes, palloc'd. Attributes are counted from 0 here.
+/// A set of attributes, palloc'd; freed on drop. Attributes are counted from 0 here.
 pub struct Attributes(*mut pg_sys::Bitmapset);
 
 impl Attributes {
@@ -303,8 +311,22 @@ impl Attributes {
     }
 
     /// For PostgreSQL's structs.
-    pub fn into_raw(self) -> *mut pg_sys::Bitmapset {
+    pub fn raw(&self) -> *mut pg_sys::Bitmapset {
         self.0
+    }
+
+    /// Somebody else frees, or has freed, the set.
+    pub fn forget(self) {
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for Attributes {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            // SAFETY: ours, or none. After an error it goes with its memory context.
+            unsafe { pg_sys::bms_free(self.0) }
+        }
     }
 }
 

@@ -65,6 +65,14 @@ impl Slot {
         unsafe { super::executor::clear_slot(self.raw()) }
     }
 
+    /// Stores a row of nulls that has this TID (ExecStoreAllNullTuple()).
+    pub fn store_nulls(&self, tid: pg_sys::ItemPointerData, table: pg_sys::Oid) {
+        // SAFETY: a live slot.
+        unsafe { pg_sys::ExecStoreAllNullTuple(self.raw()) };
+        self.set_tid(tid);
+        self.set_table(table);
+    }
+
     /// The row as a heap tuple, the slot's or a copy, without making the slot's its own (ExecFetchSlotHeapTuple()).
     pub fn formed(&self) -> Tuple<'_> {
         // SAFETY: a slot with a row; what it returns is whole, and stays at least as long as the row.

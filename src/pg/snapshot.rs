@@ -59,10 +59,21 @@ impl Snapshot {
     /// A dirty snapshot tells of the last tuple looked at. That must not stand when the row looked at has none
     /// (HeapTupleSatisfiesDirty() clears it for every tuple).
     pub fn reset_dirty(&self) {
+        self.set_inserting(pg_sys::InvalidTransactionId);
+    }
+
+    /// Whether it sees what transactions of others are inserting, but for whom it tells that ([`Self::set_inserting`]).
+    pub fn sees_in_progress(&self) -> bool {
+        matches!(self.kind(), SNAPSHOT_DIRTY | SNAPSHOT_NON_VACUUMABLE)
+    }
+
+    /// Tells a dirty snapshot that the last tuple looked at is being inserted by this transaction, for good, and deleted by
+    /// nobody.
+    pub fn set_inserting(&self, xid: pg_sys::TransactionId) {
         if self.kind() == SNAPSHOT_DIRTY {
             // SAFETY: fields, which are there to be written.
             unsafe {
-                (*self.raw()).xmin = pg_sys::InvalidTransactionId;
+                (*self.raw()).xmin = xid;
                 (*self.raw()).xmax = pg_sys::InvalidTransactionId;
                 (*self.raw()).speculativeToken = 0;
             }

@@ -153,6 +153,16 @@ impl<'a> Header<'a> {
         unsafe { (*self.0).t_infomask2 }
     }
 
+    /// Whether it has values out of line (HEAP_HASEXTERNAL).
+    pub fn has_external(self) -> bool {
+        self.infomask() & pg_sys::HEAP_HASEXTERNAL as u16 != 0
+    }
+
+    /// Whether an UPDATE made it (HEAP_UPDATED): older versions may share its values out of line.
+    pub fn is_updated(self) -> bool {
+        self.infomask() & pg_sys::HEAP_UPDATED as u16 != 0
+    }
+
     pub fn hoff(self) -> usize {
         // SAFETY: a field of the header.
         usize::from(unsafe { (*self.0).t_hoff })

@@ -2,6 +2,9 @@
 
 use super::relation::Relation;
 use pgrx::pg_sys;
+use pgrx::pg_sys::panic::ErrorReport;
+use pgrx::prelude::*;
+use std::ffi::CStr;
 
 /// vacuum_delay_point(): pauses as vacuum_cost_delay asks, and notices interrupts.
 pub fn delay_point() {
@@ -29,6 +32,15 @@ pub fn pause(milliseconds: i64) {
 pub fn truncate(rel: &Relation, blocks: u32) {
     // SAFETY: an open relation.
     unsafe { pg_sys::RelationTruncate(rel.raw(), blocks) }
+}
+
+/// Those of VACUUM without options: ages are the settings'.
+pub fn plain_parameters() -> pg_sys::VacuumParams {
+    // SAFETY: a struct of numbers.
+    let mut params: pg_sys::VacuumParams = unsafe { std::mem::zeroed() };
+    (params.freeze_min_age, params.freeze_table_age) = (-1, -1);
+    (params.multixact_freeze_min_age, params.multixact_freeze_table_age) = (-1, -1);
+    params
 }
 
 /// VACUUM's progress report (pg_stat_progress_vacuum); ends on drop, or with the transaction.
@@ -102,6 +114,55 @@ pub fn update_stats(
             false,
         )
     }
+}
+
+/// Whether transaction ids are so old that VACUUM has to do without what is not needed for freezing them
+/// (vacuum_failsafe_age, vacuum_multixact_failsafe_age).
+pub fn failsafe_due((xid, multi): (pg_sys::TransactionId, pg_sys::MultiXactId)) -> bool {
+    #[cfg(feature = "pg15")]
+    // SAFETY: compares with the next ids.
+    unsafe {
+        pg_sys::vacuum_xid_failsafe_check(xid, multi)
+    }
+    #[cfg(not(feature = "pg15"))]
+    // SAFETY: as above; a struct of numbers, of which these are looked at.
+    unsafe {
+        let mut cutoffs: pg_sys::VacuumCutoffs = std::mem::zeroed();
+        (cutoffs.relfrozenxid, cutoffs.relminmxid) = (xid, multi);
+        pg_sys::vacuum_xid_failsafe_check(&cutoffs)
+    }
+}
+
+/// lazy_check_wraparound_failsafe(): says so, and VACUUM pauses no more.
+pub fn begin_failsafe(rel: &Relation, index_scans: u32) {
+    // SAFETY: names of the relation's database and schema, as palloc'd strings; globals of the backend.
+    let (database, schema) = unsafe {
+        pg_sys::VacuumCostActive = false;
+        pg_sys::VacuumCostBalance = 0;
+        #[cfg(not(feature = "pg15"))]
+        {
+            pg_sys::VacuumFailsafeActive = true;
+        }
+        let name = |name| CStr::from_ptr(name).to_string_lossy().into_owned();
+        (
+            name(pg_sys::get_database_name(pg_sys::MyDatabaseId)),
+            name(pg_sys::get_namespace_name(rel.schema())),
+        )
+    };
+    ErrorReport::new(
+        PgSqlErrorCode::ERRCODE_WARNING,
+        format!(
+            "bypassing nonessential maintenance of table \"{database}.{schema}.{}\" as a failsafe after {index_scans} index scans",
+            rel.name()
+        ),
+        "",
+    )
+    .set_detail("The table's relfrozenxid or relminmxid is too far in the past.")
+    .set_hint(
+        "Consider increasing configuration parameter \"maintenance_work_mem\" or \"autovacuum_work_mem\".\n\
+         You might also need to consider other ways for VACUUM to keep up with the allocation of transaction IDs.",
+    )
+    .report(PgLogLevel::WARNING);
 }
 
 /// Whether this process runs VACUUM (PROC_IN_VACUUM).

@@ -2,6 +2,17 @@
 
 use super::relation::Relation;
 use pgrx::pg_sys;
+use std::ffi::CStr;
+
+/// Raises an error where a command may not write: in a transaction or a process that only reads, or on a standby.
+pub fn require_writable(command: &CStr) {
+    // SAFETY: these look at the state of our transaction.
+    unsafe {
+        pg_sys::PreventCommandIfReadOnly(command.as_ptr());
+        pg_sys::PreventCommandIfParallelMode(command.as_ptr());
+        pg_sys::PreventCommandDuringRecovery(command.as_ptr());
+    }
+}
 
 /// Whether our transaction, or a part of it that has not been rolled back, has this id.
 pub fn is_current(xid: pg_sys::TransactionId) -> bool {
@@ -30,6 +41,17 @@ pub fn oldest_xmin(rel: &Relation) -> pg_sys::TransactionId {
 pub fn next_full() -> u64 {
     // SAFETY: reads shared memory under its lock.
     unsafe { pg_sys::ReadNextFullTransactionId().value }
+}
+
+/// TransactionIdIsInProgress(): the 32-bit id if the transaction with this full one goes on, ours too.
+pub fn in_progress(full: u64) -> Option<pg_sys::TransactionId> {
+    // None does for so long, and half of the 32-bit ids is in the future.
+    if next_full().wrapping_sub(full) >= 1 << 31 {
+        return None;
+    }
+    let xid = pg_sys::TransactionId::from(full as u32);
+    // SAFETY: looks the transaction up.
+    unsafe { pg_sys::TransactionIdIsInProgress(xid) }.then_some(xid)
 }
 
 /// The next id of a command in our transaction; from now on the current one is used.

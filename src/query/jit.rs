@@ -8,6 +8,7 @@
 use super::aggregate::plan::AGGREGATE_SCAN;
 use super::expr::tree::nodes;
 use super::fetch::plan::SCAN as FETCH_SCAN;
+use super::top::plan::TOP_SCAN;
 use super::unnest::plan::is_ours;
 use pgrx::pg_sys::NodeTag::*;
 use pgrx::pg_sys::*;
@@ -62,7 +63,7 @@ unsafe fn is_our_node(plan: *mut Node) -> bool {
     // SAFETY: what the planner hands us is well-formed, and stays while it plans.
     unsafe {
         let methods = (*(plan as *mut CustomScan)).methods;
-        let others = [&AGGREGATE_SCAN.0, &FETCH_SCAN.0];
+        let others = [&AGGREGATE_SCAN.0, &FETCH_SCAN.0, &TOP_SCAN.0];
         is_ours(plan) || others.iter().any(|&m| std::ptr::eq(methods, m))
     }
 }

@@ -10,15 +10,17 @@ mod paths;
 mod plan;
 mod pushdown;
 mod scan;
+mod top;
 mod unnest;
 
 pub use aggregate::plan::add_paths as add_group_paths;
 pub use jit::decide as decide_jit;
 pub use join::offer::offer_keys;
-pub use paths::add_paths as add_scan_paths;
+pub use paths::{add_join_paths, add_paths as add_scan_paths};
+pub use plan::kept::Planning;
 pub use pushdown::relation_info;
 pub use scan::run::Running;
-pub use unnest::plan::add_paths as add_join_paths;
+pub use top::plan::add_paths as add_ordered_paths;
 pub use unnest::select::in_subqueries as unnest_in_subqueries;
 
 use pgrx::pg_sys;
@@ -30,6 +32,7 @@ pub fn init() {
         pg_sys::RegisterCustomScanMethods(&scan::plan::SCAN.0);
         pg_sys::RegisterCustomScanMethods(&fetch::plan::SCAN.0);
         pg_sys::RegisterCustomScanMethods(&aggregate::plan::AGGREGATE_SCAN.0);
+        pg_sys::RegisterCustomScanMethods(&top::plan::TOP_SCAN.0);
         pg_sys::RegisterCustomScanMethods(&unnest::plan::SCAN.0);
     }
     batch::register(&scan::plan::OPERATOR);

@@ -153,7 +153,7 @@ fn pieces(
     take_part: impl Fn(&Pin, Range<usize>, &mut Vec<u8>),
 ) -> Vec<u8> {
     let mut bytes = Vec::new();
-    amax_memory::reserve(&mut bytes, len, "bytes of a leaf").unwrap_or_else(|e| memory::raise(e));
+    memory::make_room(&mut bytes, len, "bytes of a leaf");
     let mut at = offset;
     while bytes.len() < len {
         let Some(block) = blob.page(at / PAYLOAD as u64) else {

@@ -2,7 +2,6 @@
 
 use super::{manifest, map, meta};
 use crate::pg::Relation;
-use amax_lsm::meta as layout;
 use amax_lsm::{Blob, Extent, Manifest, RetiredPages};
 
 pub struct Census {
@@ -15,13 +14,13 @@ pub struct Census {
 /// Takes the census of the first `pages` pages by this manifest. Right for as long as nobody can take free pages or
 /// retire any.
 pub fn take(rel: &Relation, manifest: &Manifest, pages: u32) -> Census {
+    crate::memory::ask(pages as usize, "a census of pages");
     let mut census = Census {
         known: vec![false; pages as usize],
         twice: Vec::new(),
     };
     census.page(meta::BLOCK);
-    let stored = meta::read(rel, layout::manifest).and_then(Result::ok);
-    census.blob(&stored.unwrap_or_default());
+    census.blob(&manifest::stored(rel));
     let (links, row_pages) = map::walk(rel);
     links.iter().for_each(|link| census.page(link.page));
     row_pages.into_iter().for_each(|page| census.page(page));

@@ -12,37 +12,43 @@ use std::rc::Rc;
 
 /// The current manifest.
 pub fn current(rel: &Relation) -> Rc<Manifest> {
-    // The metapage's lock keeps the manifest from being replaced while it is read: VACUUM has no snapshot that would
-    // hold its pages.
-    meta::read(rel, |page| {
-        let sequence = layout::sequence(page);
-        if sequence == 0 {
-            return Rc::default();
-        }
-        if let Some(known) = cache::with(rel, |c| match &c.manifest {
-            Some((s, manifest)) if *s == sequence => Some(manifest.clone()),
-            _ => None,
-        }) {
-            return known;
-        }
-        let manifest = Rc::new(load(rel, layout::manifest(page)));
-        cache::with(rel, |c| {
-            c.directories
-                .retain(|id, _| manifest.components.iter().any(|m| m.id == *id));
-            c.manifest = Some((sequence, manifest.clone()));
-        });
-        manifest
-    })
-    .unwrap_or_default()
+    current_and(rel, |_| ()).0
 }
 
-fn load(rel: &Relation, pointer: Result<Blob, Damaged>) -> Manifest {
-    pointer
+/// The same, with what `also` finds in the metapage, if there is one.
+pub fn current_and<R>(rel: &Relation, also: impl FnOnce(&[u8]) -> R) -> (Rc<Manifest>, Option<R>) {
+    // The metapage's lock keeps the manifest from being replaced while it is read: VACUUM has no snapshot that would
+    // hold its pages.
+    meta::read(rel, |page| (of_metapage(rel, page), Some(also(page)))).unwrap_or_default()
+}
+
+fn of_metapage(rel: &Relation, page: &[u8]) -> Rc<Manifest> {
+    let sequence = layout::sequence(page);
+    if sequence == 0 {
+        return Rc::default();
+    }
+    if let Some(known) = cache::with(rel, |c| match &c.manifest {
+        Some((s, manifest)) if *s == sequence => Some(manifest.clone()),
+        _ => None,
+    }) {
+        return known;
+    }
+    let manifest = Rc::new(load(rel, page));
+    cache::with(rel, |c| {
+        c.directories
+            .retain(|id, _| manifest.components.iter().any(|m| m.id == *id));
+        c.manifest = Some((sequence, manifest.clone()));
+    });
+    manifest
+}
+
+fn load(rel: &Relation, metapage: &[u8]) -> Manifest {
+    layout::manifest(metapage)
         .and_then(|pointer| {
             if pointer.len == 0 {
                 Ok(Manifest::default())
             } else {
-                Manifest::decode(&blob::read_all(rel, &pointer))
+                Manifest::decode(&blob::read_all(rel, &pointer), layout::version(metapage))
             }
         })
         .unwrap_or_else(|damage| corrupt(rel, META, &format!("manifest: {damage}")))
@@ -105,11 +111,31 @@ pub fn publish<R>(rel: &Relation, f: impl FnOnce(&mut Manifest) -> R) -> R {
     publish_if(rel, |_| true, f).expect("there is no condition")
 }
 
+/// Hands out `count` fresh logical blocks in a row to a load into a table with unique keys, and notes in the same change
+/// whose they are: a check that an index entry leads there has to wait for that transaction. Returns the first.
+pub fn reserve_for_load(rel: &Relation, xid: u64, count: u32) -> u32 {
+    let reserve = |page: &mut [u8], manifest: &mut Manifest| {
+        let first = meta::hand_out(rel, page, count);
+        manifest.load(xid, first, first + count, |xid| xid::in_progress(xid).is_some());
+        first
+    };
+    publish_with(rel, |_| true, reserve).expect("there is no condition")
+}
+
 /// The same if the metapage is as `holds` says.
 pub fn publish_if<R>(
     rel: &Relation,
     holds: impl FnOnce(&[u8]) -> bool,
     f: impl FnOnce(&mut Manifest) -> R,
+) -> Option<R> {
+    publish_with(rel, holds, |_, manifest| f(manifest))
+}
+
+/// The same with the rest of the metapage to be changed, too.
+fn publish_with<R>(
+    rel: &Relation,
+    holds: impl FnOnce(&[u8]) -> bool,
+    f: impl FnOnce(&mut [u8], &mut Manifest) -> R,
 ) -> Option<R> {
     meta::ensure(rel);
     let mut change = Change::begin(rel);
@@ -117,10 +143,11 @@ pub fn publish_if<R>(
     if !holds(change.payload(page)) {
         return None;
     }
+    crate::fault::fault("manifest_locked");
     let old = layout::manifest(change.payload(page));
-    let mut manifest = load(rel, old.clone());
+    let mut manifest = load(rel, change.payload(page));
     manifest.stamp(xid::next_full());
-    let result = f(&mut manifest);
+    let result = f(change.payload_mut(page), &mut manifest);
     // Pages for the new one come out of its own free space, but not those of the old one, which is to be found after a
     // crash: take them before writing down what is left. If they are scattered, the metapage has no room for all of
     // their places: those appended lie in a row.
@@ -128,8 +155,7 @@ pub fn publish_if<R>(
     let taken = manifest.free.take_few(pages, layout::MAX_EXTENTS / 2);
     let mut reserved = FreeSpace::default();
     taken.into_iter().for_each(|extent| reserved.give(extent));
-    let old = old.expect("loaded above").extents;
-    for extent in old {
+    for extent in old.expect("loaded above").extents {
         manifest.free.give(extent);
     }
     manifest.trust_free();
@@ -170,6 +196,19 @@ pub fn take_free(rel: &Relation, kept: fn(&Manifest) -> u64) -> FreeSpace {
     });
     hand::take(&taken);
     taken
+}
+
+/// The same of those below `end`, but for `kept` of them.
+pub fn take_free_below(rel: &Relation, end: u32, kept: u32) -> FreeSpace {
+    let taken = publish(rel, |manifest| manifest.free.take_below(end, kept));
+    hand::take(&taken);
+    taken
+}
+
+/// The pages that the manifest is stored in.
+pub fn stored(rel: &Relation) -> Blob {
+    let stored = meta::read(rel, layout::manifest).and_then(Result::ok);
+    stored.unwrap_or_default()
 }
 
 /// Makes known since when what was given up is of no use to new snapshots, so that a reclaim may find it due.

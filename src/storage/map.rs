@@ -4,6 +4,7 @@ use super::buffer::{Change, Kind, word_unlocked};
 use super::meta::BLOCK as META;
 use super::{cache, meta, rowpage, space};
 use crate::disguise::size::Physical;
+use crate::memory;
 use crate::pg::buffer::Locked;
 use crate::pg::snapshot::check_readers;
 use crate::pg::{Pin, Relation, free_space, relation::FileId};
@@ -26,6 +27,14 @@ pub fn get(rel: &Relation, map: Map, index: u32) -> u32 {
 pub fn physical(rel: &Relation, v: u32) -> Option<u32> {
     Map::Forward.slot(v)?;
     Some(get(rel, Map::Forward, v)).filter(|&p| p != 0)
+}
+
+/// The same where the metapage itself says so, of a small table; None if it does not.
+pub fn physical_inline(metapage: &[u8], v: u32) -> Option<u32> {
+    match Map::Forward.slot(v)? {
+        Slot::Inline(at) => Some(get_u32(metapage, at)),
+        Slot::Tree { .. } => None,
+    }
 }
 
 /// The logical block of row page `p`, if it has one.
@@ -338,6 +347,8 @@ pub fn walk(rel: &Relation) -> (Vec<Link>, Vec<u32>) {
                 crate::memory::check_for_interrupts();
                 lower.push(link(leaf, Kind::Map, (page, Kind::Map), mid as usize * 4));
                 let first = (top as u32 * fanout + mid) * fanout;
+                memory::make_room(&mut row_pages, fanout as usize, "pages of a table");
+                memory::make_room(&mut stubs, fanout as usize, "pages of a table");
                 for (low, value) in entries_of(rel, leaf) {
                     match map {
                         Map::Forward => break,

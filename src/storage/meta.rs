@@ -4,6 +4,7 @@ use super::buffer::{Change, Kind};
 use super::cache;
 use super::damage::corrupt;
 use super::rowpage::was_written;
+use crate::fault::fault;
 use crate::pg::lock::Extension;
 use crate::pg::{Pin, Relation};
 use amax_lsm::meta;
@@ -73,6 +74,7 @@ pub fn ensure(rel: &Relation) {
     if exists(rel) {
         return;
     }
+    fault("meta_missed");
     let lock = Extension::take(rel);
     if exists(rel) {
         return;
@@ -94,12 +96,18 @@ pub fn reserve(rel: &Relation, count: u32) -> u32 {
     ensure(rel);
     let mut change = Change::begin(rel);
     let page = change.page(BLOCK, Kind::Meta);
-    let first = meta::blocks(change.payload(page));
+    let first = hand_out(rel, change.payload_mut(page), count);
+    change.commit();
+    first
+}
+
+/// The same on a metapage that is being changed.
+pub fn hand_out(rel: &Relation, page: &mut [u8], count: u32) -> u32 {
+    let first = meta::blocks(page);
     let Some(next) = first.checked_add(count).filter(|&n| n < pg_sys::InvalidBlockNumber) else {
         out_of_blocks(rel)
     };
-    meta::set_blocks(change.payload_mut(page), next);
-    change.commit();
+    meta::set_blocks(page, next);
     first
 }
 

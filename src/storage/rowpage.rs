@@ -73,6 +73,14 @@ pub fn check(rel: &Relation, pin: &Pin) {
     }
 }
 
+/// Raises an error if [`problem`] finds anything: heap's functions believe what a page says of its rows, and what
+/// pruning notices it notices where an error ends the server. The caller has locked it.
+pub fn check_rows(rel: &Relation, pin: &Pin) {
+    if let Some(problem) = problem(pin.page()) {
+        corrupt(rel, pin.block(), &format!("Rows are on a page {problem}."));
+    }
+}
+
 /// What is wrong with the page of a logical block, as far as can be told without its rows' columns. The caller has
 /// locked it.
 pub fn problem(page: Page) -> Option<String> {
@@ -82,13 +90,35 @@ pub fn problem(page: Page) -> Option<String> {
     if is_ours(page) {
         return Some("which is no row page".into());
     }
+    const SIZE: usize = pg_sys::BLCKSZ as usize;
+    let (lower, upper) = (usize::from(page.lower()), usize::from(page.upper()));
+    let ordered = super::buffer::PAGE_HEADER <= lower && lower <= upper && upper <= SIZE;
+    if !ordered || usize::from(page.special()) != SIZE || page.max_offset() > amax_lsm::tid::MAX_OFFSET {
+        return Some("whose header is damaged".into());
+    }
+    // The words of eight bytes that tuples have taken.
+    let mut taken = [false; SIZE / 8];
     let leads_nowhere = |&o: &u16| match item(page, o) {
-        Item::Normal { at, len } => !is_within(page, at, len),
-        Item::Redirect(to) => to == 0 || to > page.max_offset(),
-        _ => false,
+        Item::Normal { at, len } => {
+            let start = usize::from(at);
+            start % 8 != 0
+                || start < upper
+                || !is_within(page, at, len)
+                || taken[start / 8..(start + usize::from(len)).div_ceil(8)]
+                    .iter_mut()
+                    .any(|word| std::mem::replace(word, true))
+        }
+        Item::Redirect(to) => to == 0 || to > page.max_offset() || has_storage(page, o),
+        Item::Dead => has_storage(page, o),
+        Item::Unused => false,
     };
     let offset = offsets(page).find(leads_nowhere)?;
     Some(format!("whose line pointer {offset} leads to no tuple"))
+}
+
+/// ItemIdHasStorage().
+fn has_storage(page: Page, offset: u16) -> bool {
+    page.item_id(offset).is_some_and(|id| id.lp_len() != 0)
 }
 
 /// Whether the page is new or has no line pointer in use. Pages that are not row pages have none either.

@@ -2,7 +2,8 @@
 //!
 //! Heap needs no space to delete or lock a row; we need a stub, and a page of the stub directory. So a table with
 //! components has a *reserve* of free pages, which loads, flushes and merges leave alone: for stubs, and for the next
-//! manifest.
+//! manifest. What stubs take is free again when VACUUM has seen to them; what their directory takes stays until leaves
+//! have gone. So it is the directory for which the reserve has as many pages as it may ever need, within bounds.
 
 use super::buffer::{Change, Kind};
 use super::rowpage::EMPTY;
@@ -12,14 +13,26 @@ use crate::fault::fault;
 use crate::pg::xid;
 use crate::pg::{Pin, Relation, free_space};
 use crate::subtransaction::catch;
-use amax_lsm::{Extent, FreeSpace, Manifest};
+use amax_lsm::{Component, Extent, FreeSpace, Manifest};
 use pgrx::pg_sys;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
+use std::cell::LazyCell;
 
-/// One page in so many of the components' is kept for stubs and their directory, up to a number of pages.
+/// One page in so many of the components' is kept for stubs and their directory, and no fewer than the whole directory
+/// and the stubs of one row in [`STUBS`] need, if those are few or a small part of the table ([`FEW`], [`PART`]); up to a
+/// number of pages.
 const SHARE: u64 = 32;
+const STUBS: u64 = 32;
+const FEW: u64 = 80;
+const PART: u64 = 8;
 const MOST: u64 = 256;
+/// Stubs of narrow rows that fit a page, at least.
+const STUBS_PER_PAGE: u64 = 128;
+/// A page of the directory is for no fewer rows, in the mean: what has few rows left in its blocks needs no more.
+const ROWS_PER_DIRECTORY_PAGE: u64 = 16;
+/// Logical blocks whose rows have their entries on one page of the directory.
+pub const BLOCKS_PER_DIRECTORY_PAGE: u32 = 4;
 
 /// The free pages of a manifest that are kept for the next ones, so that they do not lengthen the file.
 pub fn for_manifests(manifest: &Manifest) -> u64 {
@@ -32,17 +45,20 @@ pub fn kept(manifest: &Manifest) -> u64 {
 }
 
 fn kept_with(manifest: &Manifest, pages: u64) -> u64 {
-    for_manifests(manifest) + for_stubs(manifest.pages() + pages)
+    for_manifests(manifest) + for_stubs(manifest, pages)
 }
 
-fn for_stubs(pages: u64) -> u64 {
-    (pages / SHARE).min(MOST)
-}
-
-/// The part of the reserve that stubs leave for their directory: VACUUM makes room for other stubs where some have
-/// been, but the directory's pages stay until a merge has left out the rows.
-fn for_directory(manifest: &Manifest) -> u64 {
-    for_manifests(manifest) + for_stubs(manifest.pages()) / 2
+/// With so many more pages, which come with a load: what its rows need is known when VACUUM sees it.
+fn for_stubs(manifest: &Manifest, pages: u64) -> u64 {
+    let directory = |c: &Component| {
+        let pages = c.blocks.len().div_ceil(u64::from(BLOCKS_PER_DIRECTORY_PAGE));
+        pages.min(c.rows / ROWS_PER_DIRECTORY_PAGE)
+    };
+    let directory: u64 = manifest.components.iter().map(directory).sum();
+    let stubs = manifest.rows().div_ceil(STUBS * STUBS_PER_PAGE);
+    let pages = manifest.pages() + pages;
+    let needed = (directory + stubs).min(FEW.max(pages / PART));
+    (pages / SHARE).max(needed).min(MOST)
 }
 
 /// Appends what the reserve lacks for `pages` more pages of components; to be published with them.
@@ -53,7 +69,7 @@ pub fn reserve_for(rel: &Relation, pages: u64) -> FreeSpace {
         let start = append(rel);
         appended.give(Extent { start, len: 1 });
     }
-    if for_stubs(current.pages() + pages) > 0 {
+    if for_stubs(&current, pages) > 0 {
         // Heap's insertion of a stub looks at both maps, and lengthens their files if need be.
         free_space::lengthen(rel);
     }
@@ -66,7 +82,7 @@ pub const DISK_FULL: PgSqlErrorCode = PgSqlErrorCode::ERRCODE_DISK_FULL;
 /// A page of ours that nothing refers to, for the caller to make something of it: at the end of the file or, when that
 /// cannot grow, one of the reserve, of which `kept` pages stay. The caller has no page locked. Whoever fails with it in
 /// hand leaves it to VACUUM's search for lost pages.
-pub fn page(rel: &Relation, kept: fn(&Manifest) -> u64) -> u32 {
+pub fn page(rel: &Relation, kept: impl Fn(&Manifest) -> u64) -> u32 {
     // PostgreSQL allows no subtransaction while workers read for us; who does that does not change columnar rows.
     if xid::in_parallel_mode() {
         return append(rel);
@@ -90,7 +106,7 @@ pub fn page(rel: &Relation, kept: fn(&Manifest) -> u64) -> u32 {
     }
 }
 
-fn reserved(rel: &Relation, kept: fn(&Manifest) -> u64) -> Option<u32> {
+fn reserved(rel: &Relation, kept: impl Fn(&Manifest) -> u64) -> Option<u32> {
     let spare = |manifest: &Manifest| manifest.free.pages() > kept(manifest);
     if !spare(&manifest::current(rel)) {
         return None;
@@ -129,8 +145,10 @@ fn make_row_page(rel: &Relation, p: u32) {
 const CANDIDATES: u32 = 16;
 
 /// Sees to it that heap finds room for a tuple of so many bytes without lengthening the file itself. A page made for it
-/// is returned: our next insertion goes there, and others' find it when that is done, with [`announce`].
-pub fn for_tuple(rel: &Relation, bytes: usize) -> Option<u32> {
+/// is returned: our next insertion goes there, and others' find it when that is done, with [`announce`]. Of the reserve it
+/// leaves the stub directory what that lacks, `lacking`, or half if that is less: VACUUM makes room for other stubs where
+/// some have been.
+pub fn for_tuple(rel: &Relation, bytes: usize, lacking: impl FnOnce() -> u64) -> Option<u32> {
     let needed = free_space_needed(rel, bytes);
     let has_room = {
         let _guard = Physical::enter();
@@ -139,7 +157,10 @@ pub fn for_tuple(rel: &Relation, bytes: usize) -> Option<u32> {
     if has_room {
         return None;
     }
-    let page = page(rel, for_directory);
+    let lacking = LazyCell::new(lacking);
+    let page = page(rel, |manifest| {
+        for_manifests(manifest) + (*lacking).min(for_stubs(manifest, 0) / 2)
+    });
     make_row_page(rel, page);
     fault("stub_room");
     rel.set_target_block(page);

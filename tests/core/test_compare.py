@@ -133,9 +133,8 @@ class Excepting(unittest.TestCase):
         rows, turned, others, fewer = table("a", "1", "2"), table("a", "2", "1"), table("a", "3", "4"), table("a", "1")
         error, notices = ["ERROR:  a"], [["NOTICE:  a"], ["NOTICE:  b"]]
         self.check("order", [(rows, turned)], [(rows, others), (rows, fewer), (rows, error), notices])
-        self.check("values", [(rows, turned), (rows, others)], [(rows, fewer), (rows, error), notices])
-        self.check("rows", [(rows, fewer), (rows, others)], [(rows, error), (rows, table("b", "1")), notices])
-        self.check("lines", [notices], [(rows, fewer), (["NOTICE:  a"], error)])
+        named = table("a", "1", "x")
+        self.check("numbers", [(rows, others), (rows, table("a", "10", "200"))], [(rows, fewer), (rows, named), (rows, table("b", "1", "2")), (rows, error), notices])
 
     def run_test(self, exceptions, printed, recorded=None):
         with tempfile.TemporaryDirectory() as name:
@@ -160,20 +159,46 @@ class Excepting(unittest.TestCase):
         wrong = "SELECT 1;\nuno\nSELECT 2;\ndue\n"
         self.assertEqual(self.run_test("", wrong), (2, 0, ["SELECT 1;", "SELECT 2;"]))
         key = cut_script(["SELECT 1;"], ["SELECT 1;"])[0].key
+        one = f"==== {key}\nuno\n"
         for part in ("core", "core-eager", "core-columns"):
-            self.assertEqual(self.run_test(f"## reason\n{part} t {key} lines SELECT 1;\n", wrong), (2, 1, ["SELECT 2;"]))
+            self.assertEqual(self.run_test(f"## reason\n{part} t {key} recorded SELECT 1;\n", wrong, one), (2, 1, ["SELECT 2;"]))
         for part in ("core-eager u", "core-isolation t"):
-            self.assertEqual(self.run_test(f"## reason\n{part} {key} lines SELECT 1;\n", wrong)[1], 0)
+            self.assertEqual(self.run_test(f"## reason\n{part} {key} recorded SELECT 1;\n", wrong, one)[1], 0)
 
     def test_recorded_outputs(self):
         key = cut_script(["SELECT 1;"], ["SELECT 1;"])[0].key
         exception = f"## reason\ncore-eager t {key} recorded SELECT 1;\n"
         self.assertEqual(self.run_test(exception, "SELECT 1;\nuno\nSELECT 2;\ntwo\n", f"==== {key}\nuno\n"), (2, 1, []))
         self.assertEqual(self.run_test(exception, "SELECT 1;\nein\nSELECT 2;\ntwo\n", f"==== {key}\nuno\n"), (2, 0, ["SELECT 1;"]))
+        # One of several.
+        self.assertEqual(self.run_test(exception, "SELECT 1;\nein\nSELECT 2;\ntwo\n", f"==== {key}\nuno\n==== {key}\nein\n"), (2, 1, []))
+
+    def test_recorded_rows_may_have_any_order_that_the_statement_allows(self):
+        key = cut_script(["SELECT 1;"], ["SELECT 1;"])[0].key
+        exception = f"## reason\ncore-eager t {key} recorded SELECT 1;\n"
+        known, turned, other = ("\n".join(table("a", *rows)) for rows in (("3", "4"), ("4", "3"), ("3", "5")))
+        for printed, differ in ((turned, []), (other, ["SELECT 1;"])):
+            found = self.run_test(exception, f"SELECT 1;\n{printed}\nSELECT 2;\ntwo\n", f"==== {key}\n{known}\n")
+            self.assertEqual(found[2], differ)
+
+    def test_unused_exceptions_are_named(self):
+        known = compare.Exceptions({("core", "t", "1"): "plan", ("core", "t", "2"): "plan", ("core", "u", "1"): "plan", ("core-eager", "t", "1"): "plan"})
+        known.of("core", "t", "1")
+        self.assertEqual(known.unused("core", ["t"]), [("core", "t", "2")])
+
+    def test_waits(self):
+        expected = "starting permutation: a b\nstep a: SELECT 1; <waiting ...>\nstep b: COMMIT;\nstep a: <... completed>\n"
+        known = compare.Exceptions({("core-isolation-eager", "t", "all"): "waits"})
+        for printed, differ in (("SELECT 1;\nstep b: COMMIT;\n", False), ("SELECT 1;\none\nstep b: COMMIT;\n", True), ("SELECT 1;\n", True)):
+            printed = "starting permutation: a b\nstep a: " + printed
+            outputs = [text.split("\n") for text in (expected, printed)]
+            found = compare.Comparison("core-isolation-eager", "t", cut_isolation, *outputs, known)
+            self.assertEqual((found.excepted, bool(found.differ)), (1, differ))
+            self.assertTrue(compare.Comparison("core-isolation-eager", "u", cut_isolation, *outputs, known).differ)
 
     def test_no_reason_no_exception(self):
         with self.assertRaises(SystemExit):
-            self.run_test("core-eager t 12345678 lines SELECT 1;\n", "")
+            self.run_test("core-eager t 12345678 plan SELECT 1;\n", "")
 
     def test_missing_statements(self):
         script, out = ["SELECT 1;", "\\q", "SELECT 2;"], ["SELECT 1;", "\\q"]

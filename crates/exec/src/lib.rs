@@ -5,6 +5,7 @@
 //! * [`Aggregator`]: grouping and aggregate functions in bounded memory; [`Grouping`] and [`Aggregate`] alone.
 //! * [`rows`]: rows that processes send one another, so that each has groups or values of its own.
 //! * [`KeySet`]: which rows can have a match in a join.
+//! * [`Top`]: the first rows of an order; [`TopOfEach`]: the first row of each group.
 //! * [`decimal`]: numerics as values.
 
 pub mod aggregate;
@@ -25,6 +26,7 @@ mod keys;
 mod like;
 mod memo;
 mod operators;
+mod order;
 mod range;
 pub mod rows;
 mod skip;
@@ -33,6 +35,8 @@ mod store;
 mod sum;
 mod table;
 mod text;
+mod top;
+mod top_of_each;
 mod tuples;
 mod values;
 pub mod vector;
@@ -50,8 +54,11 @@ pub use group::Grouping;
 pub use keys::KeySet;
 pub use like::Pattern;
 pub use operators::{Arithmetic, Comparison, From, JsonScalar, To};
+pub use order::{Bytewise, Collation, SortKey};
 pub use rows::Rows;
-pub use skip::{Zones, passes_none};
+pub use skip::{Zones, is_harmless, passes_none};
 pub use state::Output;
 pub use table::NONE;
+pub use top::Top;
+pub use top_of_each::TopOfEach;
 pub use vector::{LARGE, Scalar, StringTable, Type, Vector};

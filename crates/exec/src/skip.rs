@@ -12,6 +12,8 @@ use crate::vector::{Scalar, Type, Vector};
 pub trait Zones {
     /// Those of input `input`, if they are known.
     fn zone(&self, input: usize) -> Option<Zone>;
+    /// Whether all rows have a value of input `input` that is not null; false if it is not known.
+    fn is_everywhere(&self, input: usize) -> bool;
 }
 
 /// Whether no row passes all conditions, and PostgreSQL, asking them in order, would not have met an error before it
@@ -34,7 +36,7 @@ pub fn passes_none<'e>(
 
 /// Whether evaluating it raises nothing in this leaf, and runs no subquery: for which row that is done first, if for
 /// any, is for rows to tell.
-fn is_harmless(expr: &Expr, zones: &dyn Zones, external: &dyn External) -> bool {
+pub fn is_harmless(expr: &Expr, zones: &dyn Zones, external: &dyn External) -> bool {
     let harmless = |expr: &Expr| is_harmless(expr, zones, external);
     match expr {
         Expr::Column(..) | Expr::Text(_) | Expr::IsMissing { .. } | Expr::JsonEquals(..) => true,

@@ -260,6 +260,27 @@ impl<R: ReadAt> Leaf<R> {
         Some(Zone { has_null, ..zone })
     }
 
+    /// Whether all rows have a scalar other than null at a path of keys, or in an SQL column, whose path is empty. False if
+    /// that is not known.
+    pub fn is_everywhere(&self, col: usize, path: &[PathStep]) -> bool {
+        let Some((_, schema)) = self.page0.columns.get(col) else {
+            return false;
+        };
+        let of_keys = path.iter().all(|step| matches!(step, PathStep::Key(_)));
+        let mut ends = Vec::new();
+        if !of_keys || path::ends(&schema.roots, path, &mut ends).is_none() {
+            return false;
+        }
+        let values = ends.iter().filter(|end| end.0 != Kind::Null);
+        let counts = values.map(|end| {
+            self.page0
+                .entries
+                .get(end.1 as usize)
+                .map(|entry| u64::from(entry.count))
+        });
+        counts.sum::<Option<u64>>() == Some(self.rows() as u64)
+    }
+
     fn zone_of(&self, columns: impl Iterator<Item = (Kind, u32)>) -> Option<Zone> {
         let mut all: Option<(Kind, Bound, Bound)> = None;
         for (kind, column) in columns {

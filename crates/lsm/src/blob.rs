@@ -23,6 +23,11 @@ impl Blob {
         None
     }
 
+    /// The block behind its last page.
+    pub fn end(&self) -> u32 {
+        self.extents.iter().map(|e| e.start + e.len).max().unwrap_or(0)
+    }
+
     pub fn pages(&self) -> u64 {
         self.extents.iter().map(|e| u64::from(e.len)).sum()
     }

@@ -57,6 +57,13 @@ impl FreeSpace {
         Vec::new()
     }
 
+    /// Takes the pages below `end`, but for `kept` of them.
+    pub fn take_below(&mut self, end: u32, kept: u32) -> FreeSpace {
+        let mut below = FreeSpace(self.0.take_below(end));
+        below.take(kept).into_iter().for_each(|extent| self.give(extent));
+        below
+    }
+
     pub fn pages(&self) -> u64 {
         self.0.len()
     }

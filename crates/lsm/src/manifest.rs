@@ -1,6 +1,6 @@
 //! The manifest: everything a reader must know of the columnar side, in one value that is replaced as a whole.
 
-use crate::seal::{seal, unseal};
+use crate::seal::{self, seal, unseal};
 use crate::{Blob, Damaged, Extent, FreeSpace, Key, LeafXids, RangeSet};
 use serde::{Deserialize, Serialize};
 use std::cell::OnceCell;
@@ -147,6 +147,14 @@ pub enum RetiredPages {
     Rows(Vec<(u32, u32)>),
 }
 
+/// Logical blocks that a load has taken for rows which it has not published yet, though index entries lead there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Loading {
+    /// Full id of the load's (sub)transaction.
+    pub xid: u64,
+    pub blocks: RangeSet,
+}
+
 #[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
     pub next_component: u64,
@@ -157,6 +165,8 @@ pub struct Manifest {
     /// Logical blocks that hold no rows and never will, without index entries: those of loads that failed.
     pub void: RangeSet,
     pub suspects: Option<Suspects>,
+    /// Loads into tables with unique keys: those in progress, and those that have failed since the last one began.
+    pub loading: Vec<Loading>,
     /// The components' block ranges, ascending, each with the component's index. Made by the first question about a
     /// block: whoever changes the components of a manifest must not have asked before.
     #[serde(skip)]
@@ -199,11 +209,81 @@ impl Manifest {
         })
     }
 
+    /// Notes that a load takes the logical blocks from `start` up to `end`, and forgets others that do not go on.
+    pub fn load(&mut self, xid: u64, start: u32, end: u32, goes_on: impl Fn(u64) -> bool) {
+        self.loading.retain(|load| goes_on(load.xid));
+        let at = self.loading.iter().position(|load| load.xid == xid);
+        let at = at.unwrap_or_else(|| {
+            let blocks = RangeSet::default();
+            self.loading.push(Loading { xid, blocks });
+            self.loading.len() - 1
+        });
+        self.loading[at].blocks.insert(start, end);
+    }
+
+    /// The transaction of the load that has taken logical block `block`, if it is noted.
+    pub fn loader_of(&self, block: u32) -> Option<u64> {
+        let load = self.loading.iter().find(|load| load.blocks.contains(block))?;
+        Some(load.xid)
+    }
+
+    /// Notes that the rows of these blocks have been published.
+    pub fn loaded(&mut self, blocks: &RangeSet) {
+        for load in &mut self.loading {
+            load.blocks = load.blocks.difference(blocks);
+        }
+        self.loading.retain(|load| !load.blocks.is_empty());
+    }
+
+    /// An id that no component has had.
+    pub fn new_id(&mut self) -> u64 {
+        let id = self.next_component;
+        self.next_component += 1;
+        id
+    }
+
+    /// Adds a component, the youngest.
+    pub fn add(&mut self, mut component: Component) {
+        component.id = self.new_id();
+        self.components.push(component);
+    }
+
+    /// Puts another component in the place of component `id`, which nobody else may have removed. It has the same rows, or
+    /// says what it leaves out of them.
+    pub fn replace(&mut self, id: u64, mut by: Component) {
+        by.id = self.new_id();
+        let of = self.components.iter_mut().find(|c| c.id == id);
+        let of = of.expect("whoever removes components has the lock");
+        by.unswept = by.unswept.or(of.unswept);
+        *of = by;
+    }
+
     /// Gives pages up.
     pub fn retire(&mut self, pages: RetiredPages) {
         self.retired.push(Retired {
             safexid: UNKNOWN_XID,
             pages,
+        });
+    }
+
+    /// Pages of components, or of the stub directory, that were given up.
+    pub fn retired_columnar(&self) -> RangeSet {
+        let mut pages = RangeSet::default();
+        for retired in &self.retired {
+            if let RetiredPages::Columnar(extents) = &retired.pages {
+                extents.iter().for_each(|e| pages.insert(e.start, e.start + e.len));
+            }
+        }
+        pages
+    }
+
+    /// Makes those free. Nobody is reading the relation.
+    pub fn free_retired_columnar(&mut self) {
+        let pages = self.retired_columnar();
+        self.retired.retain(|r| !matches!(r.pages, RetiredPages::Columnar(_)));
+        pages.ranges().iter().for_each(|&(start, end)| {
+            let len = end - start;
+            self.free.give(Extent { start, len });
         });
     }
 
@@ -228,9 +308,16 @@ impl Manifest {
             .for_each(|xid| *xid = next_xid);
     }
 
+    /// Whether anything that was given up waits for this transaction id to be removable.
+    pub fn waits_for(&self, xid: u64) -> bool {
+        let retired = self.retired.iter().map(|r| r.safexid);
+        let unswept = self.components.iter().filter_map(|c| c.unswept);
+        retired.chain(unswept.map(|u| u.safexid)).any(|safexid| safexid == xid)
+    }
+
     /// Whether anything that was given up waits for a stamp.
     pub fn wants_stamp(&self) -> bool {
-        self.retired.iter().any(|r| r.safexid == UNKNOWN_XID)
+        self.waits_for(UNKNOWN_XID)
     }
 
     pub fn rows(&self) -> u64 {
@@ -246,8 +333,14 @@ impl Manifest {
         seal(self)
     }
 
-    pub fn decode(bytes: &[u8]) -> Result<Manifest, Damaged> {
-        unseal(bytes)
+    /// Of a table of this format version.
+    pub fn decode(bytes: &[u8], version: u32) -> Result<Manifest, Damaged> {
+        if version > 3 {
+            return unseal(bytes);
+        }
+        // It ends before the loads, of which it has none.
+        let body = seal::unsealed(bytes)?;
+        seal::decode(&[body, &[0]].concat())
     }
 }
 
@@ -268,10 +361,25 @@ mod tests {
             pages: RetiredPages::Rows(vec![(1, 2)]),
         });
         let mut bytes = manifest.encode();
-        assert_eq!(Manifest::decode(&bytes).unwrap(), manifest);
-        bytes[0] ^= 1;
-        assert!(Manifest::decode(&bytes).is_err());
-        assert!(Manifest::decode(&[]).is_err());
+        for version in [3, 4] {
+            bytes[0] ^= 1;
+            assert!(Manifest::decode(&bytes, version).is_err());
+            assert!(Manifest::decode(&[], version).is_err());
+            bytes[0] ^= 1;
+        }
+        assert_eq!(Manifest::decode(&bytes, 4).unwrap(), manifest);
+    }
+
+    #[test]
+    fn reads_what_version_3_wrote() {
+        let written = [
+            7, 0, 0, 1, 3, 7, 0, 1, 0x80, 0x80, 0x80, 0x80, 0x80, 0x20, 0, 9, 0x26, 0x8b, 0, 0x92,
+        ];
+        let manifest = Manifest::decode(&written, 3).unwrap();
+        assert_eq!(manifest.next_component, 7);
+        assert_eq!(manifest.free.ranges().ranges(), [(3, 7)]);
+        assert_eq!(manifest.suspects.unwrap().blocks, 9);
+        assert_eq!(manifest.loading, []);
     }
 
     #[test]
@@ -315,6 +423,39 @@ mod tests {
         assert!(!manifest.wants_stamp());
         let xids: Vec<_> = manifest.retired.iter().map(|r| r.safexid).collect();
         assert_eq!(xids, [7, 9]);
+    }
+
+    #[test]
+    fn knows_which_load_has_taken_a_block() {
+        let mut manifest = Manifest::default();
+        let go_on = |_| true;
+        manifest.load(7, 2, 4, go_on);
+        manifest.load(9, 4, 6, go_on);
+        manifest.load(7, 6, 8, go_on);
+        let of = |manifest: &Manifest| (1..9).map(|block| manifest.loader_of(block)).collect::<Vec<_>>();
+        let (a, b) = (Some(7), Some(9));
+        assert_eq!(of(&manifest), [None, a, a, b, b, a, a, None]);
+        let mut blocks = RangeSet::default();
+        blocks.insert(3, 6);
+        manifest.loaded(&blocks);
+        assert_eq!(of(&manifest), [None, a, None, None, None, a, a, None]);
+        assert_eq!(manifest.loading.len(), 1);
+        manifest.load(11, 1, 2, |xid| xid != 7);
+        assert_eq!(manifest.loading.len(), 1);
+        assert_eq!(manifest.loader_of(1), Some(11));
+    }
+
+    #[test]
+    fn frees_columnar_pages_that_nobody_reads() {
+        let mut manifest = Manifest::default();
+        manifest.free.give(Extent { start: 3, len: 1 });
+        manifest.retire(RetiredPages::Rows(vec![(1, 9)]));
+        manifest.retire(RetiredPages::Columnar(vec![Extent { start: 4, len: 2 }]));
+        manifest.retire(RetiredPages::Columnar(vec![Extent { start: 7, len: 1 }]));
+        assert_eq!(manifest.retired_columnar().ranges(), [(4, 6), (7, 8)]);
+        manifest.free_retired_columnar();
+        assert_eq!(manifest.free.ranges().ranges(), [(3, 6), (7, 8)]);
+        assert_eq!(manifest.retired.len(), 1);
     }
 
     #[test]

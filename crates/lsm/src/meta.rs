@@ -16,7 +16,10 @@
 use crate::{Blob, Damaged, Extent};
 
 /// Version of everything on disk. Raised when a layout changes.
-pub const FORMAT_VERSION: u32 = 3;
+pub const FORMAT_VERSION: u32 = 4;
+/// The oldest that is read. A table of it is of the newest once its manifest has been replaced: version 4 has loads in
+/// progress in the manifest, and nothing else is new.
+pub const OLDEST_VERSION: u32 = 3;
 /// Smallest payload the layout fits in.
 pub const BYTES: usize = 8032;
 
@@ -88,12 +91,16 @@ pub fn init(meta: &mut [u8]) {
 }
 
 pub fn check(meta: &[u8]) -> Result<(), Damaged> {
-    match get_u32(meta, 0) {
-        FORMAT_VERSION => Ok(()),
+    match version(meta) {
+        OLDEST_VERSION..=FORMAT_VERSION => Ok(()),
         other => Err(Damaged(format!(
-            "format version {other}, this library knows {FORMAT_VERSION}"
+            "format version {other}, this library knows {OLDEST_VERSION} to {FORMAT_VERSION}"
         ))),
     }
+}
+
+pub fn version(meta: &[u8]) -> u32 {
+    get_u32(meta, 0)
 }
 
 pub fn blocks(meta: &[u8]) -> u32 {
@@ -125,12 +132,13 @@ pub fn manifest(meta: &[u8]) -> Result<Blob, Damaged> {
     })
 }
 
-/// Points the metapage at a new manifest. False when it has more extents than fit.
+/// Points the metapage at a new manifest, of the newest version. False when it has more extents than fit.
 #[must_use]
 pub fn set_manifest(meta: &mut [u8], blob: &Blob) -> bool {
     if blob.extents.len() > MAX_EXTENTS || blob.len > u32::MAX.into() {
         return false;
     }
+    put_u32(meta, 0, FORMAT_VERSION);
     let next = sequence(meta) + 1;
     meta[8..16].copy_from_slice(&next.to_le_bytes());
     put_u32(meta, 16, blob.len as u32);
@@ -188,5 +196,17 @@ mod tests {
         };
         assert!(set_manifest(&mut meta, &blob));
         assert_eq!((manifest(&meta).unwrap(), sequence(&meta)), (blob, 1));
+    }
+
+    #[test]
+    fn an_old_table_becomes_a_new_one_with_its_next_manifest() {
+        let mut meta = vec![0; BYTES];
+        for (version, known) in [(2, false), (3, true), (4, true), (5, false)] {
+            put_u32(&mut meta, 0, version);
+            assert_eq!(check(&meta).is_ok(), known, "{version}");
+        }
+        put_u32(&mut meta, 0, OLDEST_VERSION);
+        assert!(set_manifest(&mut meta, &Blob::default()));
+        assert_eq!(version(&meta), FORMAT_VERSION);
     }
 }

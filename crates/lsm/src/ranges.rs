@@ -51,6 +51,21 @@ impl RangeSet {
         left
     }
 
+    /// Takes out what is below `end`.
+    pub fn take_below(&mut self, end: u32) -> RangeSet {
+        let mut below = RangeSet::default();
+        below.insert(0, end);
+        let left = self.difference(&below);
+        let taken = self.difference(&left);
+        *self = left;
+        taken
+    }
+
+    /// The end of the last range.
+    pub fn end(&self) -> u32 {
+        self.0.last().map_or(0, |r| r.1)
+    }
+
     /// Number of blocks.
     pub fn len(&self) -> u64 {
         self.0.iter().map(|r| u64::from(r.1 - r.0)).sum()
@@ -99,6 +114,13 @@ mod tests {
                 left.blocks().collect::<Vec<_>>(),
                 ranges.blocks().filter(|&b| !other.contains(b)).collect::<Vec<_>>()
             );
+            let mut above = ranges.clone();
+            let below = above.take_below(100);
+            prop_assert_eq!(
+                (below.blocks().collect::<Vec<_>>(), above.blocks().collect::<Vec<_>>()),
+                ranges.blocks().partition(|&b| b < 100)
+            );
+            prop_assert_eq!(ranges.end(), set.last().map_or(0, |&last| last + 1));
             prop_assert!(left.ranges().windows(2).all(|w| w[0].1 < w[1].0), "not normalized: {:?}", left);
             prop_assert!(ranges.ranges().windows(2).all(|w| w[0].1 < w[1].0), "not normalized: {:?}", ranges);
         }

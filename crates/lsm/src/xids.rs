@@ -205,6 +205,13 @@ impl LeafXids {
             _ => None,
         }
     }
+
+    pub fn blob_mut(&mut self) -> Option<&mut Blob> {
+        match self {
+            LeafXids::Each { ids, .. } => Some(ids),
+            _ => None,
+        }
+    }
 }
 
 #[cfg(test)]

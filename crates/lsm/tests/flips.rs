@@ -87,7 +87,7 @@ impl File {
     fn manifest(&self) -> Result<Manifest, Damaged> {
         let page = self.page(0)?;
         meta::check(page)?;
-        Manifest::decode(&self.blob(&meta::manifest(page)?, true)?)
+        Manifest::decode(&self.blob(&meta::manifest(page)?, true)?, meta::version(page))
     }
 
     fn directories(&self) -> Result<Vec<Directory>, Damaged> {

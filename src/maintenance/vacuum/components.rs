@@ -5,9 +5,10 @@ use super::Vacuum;
 use crate::columnar::{most_bytes, origin, stub};
 use crate::fault::fault;
 use crate::maintenance::attempt::{attempt, fill_reserve};
-use crate::maintenance::{MaintenanceLock, flush, freeze_component, lost, merge, reclaim};
+use crate::maintenance::{MaintenanceLock, compact, flush, freeze_component, lost, merge, reclaim};
+use crate::options::Options;
 use crate::pg::horizon::conflict_older;
-use crate::pg::xid;
+use crate::pg::{Relation, xid};
 use crate::storage::space::DISK_FULL;
 use crate::storage::{manifest, meta};
 use crate::subtransaction::Caught;
@@ -16,6 +17,12 @@ use amax_lsm::{Component, RetiredPages};
 use pgrx::pg_sys;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
+
+/// Of how many pages VACUUM makes a component: an eighth of what `amax.flush_threshold` says of commits, for it comes
+/// seldom, and what it leaves stays for long.
+pub fn least_for_vacuum(rel: &Relation) -> usize {
+    Options::of(rel).flush_threshold as usize / 8
+}
 
 impl Vacuum<'_> {
     pub(super) fn aborted_components(&self) -> Vec<usize> {
@@ -37,29 +44,64 @@ impl Vacuum<'_> {
         }
         let lock = MaintenanceLock::take(self.rel);
         self.settle_origins();
-        let (rel, oldest_xmin) = (self.rel, self.limits.oldest_xmin);
-        let flush = || flush::flush(rel, oldest_xmin, most_bytes());
-        match attempt(rel, &[DISK_FULL], flush) {
-            Ok(flushed) => self.report.flushed = flushed,
-            Err(full) => self.leave_undone("flush", full),
+        let rel = self.rel;
+        // What is to be frozen has stayed as it is for long. Rows on pages at the end of a file that is mostly free would
+        // keep it from shrinking.
+        let all = self.wanted.all || self.limits.aggressive || compact::has_spare(rel, self.report.row_pages);
+        let least = match all {
+            true => 1,
+            false => least_for_vacuum(rel),
+        };
+        if !self.is_failsafe() {
+            let limits = flush::Limits {
+                oldest_xmin: self.limits.oldest_xmin,
+                most: most_bytes(),
+                least,
+                pruned: !self.unpruned,
+            };
+            let flushed = attempt(rel, || flush::flush(rel, limits));
+            self.report.flushed = self.or_undone("flush", flushed);
         }
-        if let Err(full) = attempt(rel, &[DISK_FULL], || self.freeze_components()) {
-            self.leave_undone("freezing", full);
+        if let Err(cause) = attempt(rel, || self.freeze_components()) {
+            self.leave_undone("freezing", cause);
             self.unfrozen = true;
         }
-        self.report.freed = reclaim::reclaim(self.rel);
-        self.report.left_directory = reclaim::shrink_directory(self.rel, stub::groups(self.rel));
-        self.report.freed += lost::collect(self.rel, &self.voided);
+        if self.is_failsafe() {
+            return;
+        }
+        let freed = attempt(rel, || reclaim::reclaim(rel));
+        self.report.freed = self.or_undone("reclaim", freed);
+        let left = attempt(rel, || reclaim::shrink_directory(rel, stub::groups(rel)));
+        self.report.left_directory = self.or_undone("reclaim", left);
+        let found = attempt(rel, || lost::collect(rel, &self.voided));
+        self.report.freed += self.or_undone("search for lost pages", found);
         // Writers that ran into the flush go first.
         drop(lock);
-        let _lock = MaintenanceLock::take(self.rel);
-        let merged = &mut self.report.merged;
-        if let Err(full) = attempt(rel, &[DISK_FULL], || merge::merge(rel, merged)) {
-            self.leave_undone("merge", full);
+        let _lock = MaintenanceLock::take(rel);
+        let chosen = attempt(rel, || merge::choose(rel));
+        for chosen in self.or_undone("merge", chosen) {
+            if self.is_failsafe() {
+                break;
+            }
+            let merged = attempt(rel, || merge::merge(rel, &chosen));
+            let merged = self.or_undone("merge", merged);
+            self.report.merged += merged;
+        }
+        let dead = attempt(rel, || merge::dead_leaves(rel));
+        for dead in self.or_undone("merge", dead) {
+            let left_out = attempt(rel, || merge::drop_leaves(rel, &dead));
+            self.report.merged.left_out += self.or_undone("merge", left_out);
         }
         self.report.columnar_dead -= self.report.merged.left_out.min(self.report.columnar_dead);
-        manifest::stamp(self.rel);
-        fill_reserve(self.rel);
+        fill_reserve(rel);
+    }
+
+    /// What came of a part of the work that may be left for later.
+    pub(super) fn or_undone<R: Default>(&mut self, what: &str, result: Result<R, Caught>) -> R {
+        result.unwrap_or_else(|cause| {
+            self.leave_undone(what, cause);
+            R::default()
+        })
     }
 
     /// The space taken for it in vain goes back at the end.
@@ -71,7 +113,10 @@ impl Vacuum<'_> {
             "",
         )
         .set_detail(cause.message)
-        .set_hint("Free some disk space and run VACUUM again.")
+        .set_hint(match cause.code {
+            DISK_FULL => "Free some disk space and run VACUUM again.",
+            _ => "Run VACUUM again when there is more memory.",
+        })
         .report(PgLogLevel::WARNING);
     }
 

@@ -8,8 +8,9 @@
 //! meanwhile. No process waits for another in any other way until then, or none could be sure that it goes on.
 
 use super::queues::{BY_KEYS, BY_VALUES, Kind, OFF, OPEN, Peer, SharedQueues, lost};
-use super::rows::{Inputs, merge, raise};
+use super::rows::{Inputs, merge};
 use crate::guc;
+use crate::query::batch::raise::raise;
 use crate::query::scan::source::is_worker;
 use amax_exec::{Aggregator, By, Rows, rows};
 use pgrx::pg_sys;

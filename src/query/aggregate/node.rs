@@ -3,11 +3,15 @@
 use super::parallel;
 use super::pieces::{Inbox, Outbox};
 use super::private::{AggregatePlan, Part};
-use super::rows::{Inputs, Wanted, raise};
-use super::state::{Node, State, child, input, of, part, plan as plan_of};
+use super::rows::{Inputs, Wanted};
+use super::state::{Node, State, of, part, plan as plan_of};
+use crate::pg::executor::{clear_slot, holds, project};
+use crate::query::batch::child::{begin_child, child, input, rescan_child};
+use crate::query::batch::explain::{Conditions, number};
+use crate::query::batch::raise::raise;
 use crate::query::expr::datum;
 use crate::query::expr::entry::expressions;
-use crate::query::expr::tree::{list, nodes, project};
+use crate::query::expr::tree::list;
 use crate::query::plan::methods::ExecMethods;
 use crate::query::plan::private::Private;
 use crate::query::scan::source::is_worker;
@@ -17,31 +21,20 @@ use pgrx::pg_sys;
 use pgrx::prelude::*;
 
 static METHODS: ExecMethods = ExecMethods(pg_sys::CustomExecMethods {
-    CustomName: c"AmaxAggregate".as_ptr(),
-    BeginCustomScan: Some(begin),
-    ExecCustomScan: Some(exec),
-    EndCustomScan: Some(end),
-    ReScanCustomScan: Some(rescan),
-    MarkPosCustomScan: None,
-    RestrPosCustomScan: None,
     EstimateDSMCustomScan: Some(parallel::estimate_dsm),
     InitializeDSMCustomScan: Some(parallel::initialize_dsm),
     ReInitializeDSMCustomScan: Some(parallel::initialize_dsm),
     InitializeWorkerCustomScan: Some(parallel::initialize_worker),
     ShutdownCustomScan: Some(parallel::shutdown),
-    ExplainCustomScan: Some(explain),
+    ..ExecMethods::new(c"AmaxAggregate", begin, exec, end, rescan, explain).0
 });
 
 /// # Safety
 /// A node of ours, begun and not ended.
 #[pg_guard]
 pub unsafe extern "C-unwind" fn create(_plan: *mut pg_sys::CustomScan) -> *mut pg_sys::Node {
-    // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
-    unsafe {
-        let node = crate::query::expr::tree::make::<Node>(pg_sys::NodeTag::T_CustomScanState);
-        (*node).base.methods = &METHODS.0;
-        node as *mut pg_sys::Node
-    }
+    // SAFETY: it begins with PostgreSQL's state, and has pointers besides.
+    unsafe { METHODS.new_state::<Node>() }
 }
 
 /// # Safety
@@ -53,8 +46,11 @@ unsafe extern "C-unwind" fn begin(node: *mut pg_sys::CustomScanState, estate: *m
         let plan = (*node).ss.ps.plan as *mut pg_sys::CustomScan;
         let mut context = PgMemoryContexts::For((*estate).es_query_cxt);
         (*(node as *mut Node)).plan = crate::memory::keep(&mut context, AggregatePlan::of_plan(plan));
-        let below = pg_sys::ExecInitNode(nodes((*plan).custom_plans)[0] as *mut pg_sys::Plan, estate, eflags);
-        (*node).custom_ps = list([below]);
+        let below = begin_child(node, estate, eflags);
+        if part(node) != Part::Lower {
+            let conditions = list(AggregatePlan::conditions(plan));
+            (*node).ss.ps.qual = pg_sys::ExecInitQual(conditions, &mut (*node).ss.ps);
+        }
         if part(node) == Part::Upper {
             let lower = (*below).lefttree as *mut pg_sys::CustomScanState;
             (*(node as *mut Node)).state = of(lower);
@@ -97,7 +93,7 @@ impl State {
     unsafe fn store(&self, group: usize, slot: *mut pg_sys::TupleTableSlot) {
         // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
         unsafe {
-            crate::pg::executor::clear_slot(slot);
+            clear_slot(slot);
             let set = |at: usize, (value, null): (pg_sys::Datum, bool)| {
                 *(*slot).tts_values.add(at) = value;
                 *(*slot).tts_isnull.add(at) = null;
@@ -242,7 +238,7 @@ unsafe extern "C-unwind" fn exec(node: *mut pg_sys::CustomScanState) -> *mut pg_
             pg_sys::MemoryContextReset((*econtext).ecxt_per_tuple_memory);
             let Some(group) = next_group(node) else {
                 let result = (*node).ss.ps.ps_ResultTupleSlot;
-                crate::pg::executor::clear_slot(result);
+                clear_slot(result);
                 return result;
             };
             let old = pg_sys::MemoryContextSwitchTo((*econtext).ecxt_per_tuple_memory);
@@ -250,7 +246,7 @@ unsafe extern "C-unwind" fn exec(node: *mut pg_sys::CustomScanState) -> *mut pg_
             pg_sys::MemoryContextSwitchTo(old);
             (*econtext).ecxt_scantuple = slot;
             let qual = (*node).ss.ps.qual;
-            if !qual.is_null() && !crate::query::expr::tree::holds(qual, econtext) {
+            if !holds(qual, econtext) {
                 (*node)
                     .ss
                     .ps
@@ -260,12 +256,7 @@ unsafe extern "C-unwind" fn exec(node: *mut pg_sys::CustomScanState) -> *mut pg_
                     .for_each(|i| i.nfiltered1 += 1.0);
                 continue;
             }
-            let projection = (*node).ss.ps.ps_ProjInfo;
-            return if projection.is_null() {
-                slot
-            } else {
-                project(projection)
-            };
+            return project(&(*node).ss.ps, slot);
         }
     }
 }
@@ -286,10 +277,7 @@ unsafe extern "C-unwind" fn end(node: *mut pg_sys::CustomScanState) {
 unsafe extern "C-unwind" fn rescan(node: *mut pg_sys::CustomScanState) {
     // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
     unsafe {
-        if !(*node).ss.ps.chgParam.is_null() {
-            pg_sys::UpdateChangedParamSet(child(node), (*node).ss.ps.chgParam);
-        }
-        pg_sys::ExecReScan(child(node));
+        rescan_child(node);
         // The lower part's groups are the upper one's to forget: this may be another of its passes.
         if part(node) != Part::Lower {
             of(node).aggregator.restart();
@@ -305,7 +293,7 @@ unsafe extern "C-unwind" fn rescan(node: *mut pg_sys::CustomScanState) {
 #[pg_guard]
 unsafe extern "C-unwind" fn explain(
     node: *mut pg_sys::CustomScanState,
-    _ancestors: *mut pg_sys::List,
+    ancestors: *mut pg_sys::List,
     es: *mut pg_sys::ExplainState,
 ) {
     // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
@@ -313,16 +301,18 @@ unsafe extern "C-unwind" fn explain(
         if part(node) == Part::Lower {
             return;
         }
+        let conditions = AggregatePlan::conditions((*node).ss.ps.plan as *mut pg_sys::CustomScan);
+        Conditions::of(node, ancestors, es).show(&conditions, node, es);
         if let Some(top) = plan_of(node).top {
-            crate::query::batch::explain::number(c"Best Groups", top.count as u64, es);
+            number(c"Best Groups", top.count as u64, es);
         }
         if !(*es).analyze {
             return;
         }
         let state = of(node);
-        crate::query::batch::explain::number(c"Passes", state.passes, es);
+        number(c"Passes", state.passes, es);
         let kilobytes = |bytes: usize| (bytes as u64).div_ceil(1024);
-        crate::query::batch::explain::number(c"Memory Peak kB", kilobytes(state.peak), es);
+        number(c"Memory Peak kB", kilobytes(state.peak), es);
         if part(node) == Part::Upper {
             parallel::explain(state, es);
         }

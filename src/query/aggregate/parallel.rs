@@ -11,10 +11,11 @@
 use super::exchange::Exchange;
 use super::pieces::{Header, PIECE};
 use super::queues::{self, SharedQueues};
-use super::rows::raise;
-use super::state::{State, child, input, of, plan};
+use super::state::{State, of, plan};
+use crate::pg::executor::{clear_slot, next_row, project};
+use crate::query::batch::child::{child, input};
+use crate::query::batch::raise::raise;
 use crate::query::expr::datum;
-use crate::query::expr::tree::{next_row, project};
 use crate::query::scan::source::is_worker;
 use amax_exec::By;
 use pgrx::pg_sys;
@@ -63,11 +64,11 @@ pub unsafe fn send(node: *mut pg_sys::CustomScanState) -> *mut pg_sys::TupleTabl
         };
         let Some(piece) = piece else {
             let result = (*node).ss.ps.ps_ResultTupleSlot;
-            crate::pg::executor::clear_slot(result);
+            clear_slot(result);
             return result;
         };
         let slot = (*node).ss.ss_ScanTupleSlot;
-        crate::pg::executor::clear_slot(slot);
+        clear_slot(slot);
         let last = (*(*slot).tts_tupleDescriptor).natts as usize - 1;
         std::slice::from_raw_parts_mut((*slot).tts_isnull, last + 1).fill(true);
         if !piece.is_empty() {
@@ -78,7 +79,7 @@ pub unsafe fn send(node: *mut pg_sys::CustomScanState) -> *mut pg_sys::TupleTabl
         }
         pg_sys::ExecStoreVirtualTuple(slot);
         (*econtext).ecxt_scantuple = slot;
-        project((*node).ss.ps.ps_ProjInfo)
+        project(&(*node).ss.ps, slot)
     }
 }
 /// # Safety

@@ -1,6 +1,6 @@
 //! Groups on their way from a worker to the leader: batches of them as bytes, which go in pieces.
 
-use super::rows::raise;
+use crate::query::batch::raise::raise;
 use amax_exec::{Aggregator, By};
 use pgrx::pg_sys;
 use std::borrow::Cow;

@@ -11,21 +11,15 @@ use crate::query::expr::entry::target_list;
 use crate::query::expr::tree::{equal, is_pure, list, make, nodes, walk};
 use crate::query::plan::costs;
 use crate::query::plan::estimate::groups;
+use crate::query::plan::kept;
 use crate::query::plan::methods::{PathMethods, ScanMethods};
 use crate::query::plan::private::Private;
 use pgrx::pg_sys::*;
 use pgrx::prelude::*;
 
-static AGGREGATE_PATH: PathMethods = PathMethods(CustomPathMethods {
-    CustomName: c"AmaxAggregate".as_ptr(),
-    PlanCustomPath: Some(plan_path),
-    ReparameterizeCustomPathByChild: None,
-});
+static AGGREGATE_PATH: PathMethods = PathMethods::new(c"AmaxAggregate", plan_path);
 
-pub static AGGREGATE_SCAN: ScanMethods = ScanMethods(CustomScanMethods {
-    CustomName: c"AmaxAggregate".as_ptr(),
-    CreateCustomScanState: Some(super::node::create),
-});
+pub static AGGREGATE_SCAN: ScanMethods = ScanMethods::new(c"AmaxAggregate", super::node::create);
 
 /// Adds paths to those that the planner has for groups.
 ///
@@ -54,10 +48,10 @@ pub unsafe fn add_paths(
             return;
         };
         let mut paths = Vec::new();
-        if let Some(child) = path_in((*input).pathlist) {
+        if let Some(child) = path_in(input, false) {
             paths.extend(path(root, output, child, &wanted));
         }
-        if let Some(child) = path_in((*input).partial_pathlist)
+        if let Some(child) = path_in(input, true)
             && (*output).consider_parallel
             && wanted.is_parallel_safe(root)
         {
@@ -181,9 +175,15 @@ impl Wanted {
     }
     /// # Safety
     /// What the planner hands over.
-    unsafe fn cost_of_rows(&self, child: *mut Path) -> f64 {
+    unsafe fn cost_of_rows(&self, root: *mut PlannerInfo, child: *mut Path) -> f64 {
         // SAFETY: what the planner hands us is well-formed, and stays while it plans.
-        unsafe { costs::aggregate((*child).total_cost, (*child).rows, self.computed()) }
+        unsafe {
+            let mut conditions = kept::conditions(root, (*(*child).parent).relids);
+            if (*child).parallel_workers > 0 {
+                conditions /= costs::parallel_divisor((*child).parallel_workers);
+            }
+            costs::aggregate((*child).total_cost, conditions, (*child).rows, self.computed())
+        }
     }
 }
 
@@ -203,7 +203,7 @@ unsafe fn path(
         let target = (*output).reltarget;
         let custom = node(output, child, wanted, Part::Whole, target, groups);
         let path = &mut (*custom).path;
-        path.startup_cost = wanted.cost_of_rows(child);
+        path.startup_cost = wanted.cost_of_rows(root, child);
         path.total_cost = path.startup_cost + costs::groups(groups, wanted.computed());
         costs::groups_fit(groups, wanted.computed()).then_some(custom)
     }
@@ -233,7 +233,7 @@ unsafe fn parallel_path(
         let path = &mut (*lower).path;
         // It has queues in the query's shared memory.
         path.parallel_aware = true;
-        path.startup_cost = wanted.cost_of_rows(child);
+        path.startup_cost = wanted.cost_of_rows(root, child);
         // As bytes, one after the other.
         path.total_cost = path.startup_cost + costs::groups_sent(sent);
         let workers = f64::from((*child).parallel_workers);
@@ -286,9 +286,6 @@ unsafe extern "C-unwind" fn plan_path(
         let scan = make::<CustomScan>(NodeTag::T_CustomScan);
         let plan = &mut (*scan).scan.plan;
         plan.targetlist = tlist;
-        if part != Part::Lower {
-            plan.qual = (*(*root).parse).havingQual as *mut List;
-        }
         (*scan).flags = (*best).flags;
         (*scan).custom_plans = plans;
         if part != Part::Upper {
@@ -301,7 +298,11 @@ unsafe extern "C-unwind" fn plan_path(
         (*scan).custom_scan_tlist = target_list(&entries);
         // The planner looks here for parameters (finalize_plan() of subselect.c): workers get the values of those found,
         // and a node is told when they change.
-        (*scan).custom_exprs = list(keys.iter().chain(&aggregates).copied());
+        let mut seen: Vec<*mut Node> = keys.iter().chain(&aggregates).copied().collect();
+        if part != Part::Lower {
+            seen.extend(nodes((*(*root).parse).havingQual as *mut List));
+        }
+        (*scan).custom_exprs = list(seen);
         let private = AggregatePlan {
             part,
             keys: keys.len(),

@@ -1,6 +1,7 @@
 //! What an aggregate's path and plan carry, apart from expressions.
 
 use super::top::Top;
+use crate::query::expr::tree::nodes;
 use crate::query::plan::private::{Private, Reader, Writer};
 use pgrx::pg_sys::*;
 
@@ -56,8 +57,19 @@ pub struct AggregatePlan {
     pub top: Option<Top>,
 }
 
+impl AggregatePlan {
+    /// What HAVING says: custom_exprs have the entries before.
+    ///
+    /// # Safety
+    /// The plan that this one is of, of another part than the lower one.
+    pub unsafe fn conditions(plan: *mut CustomScan) -> Vec<*mut Node> {
+        // SAFETY: as the caller promises.
+        unsafe { nodes((*plan).custom_exprs).split_off(nodes((*plan).custom_scan_tlist).len()) }
+    }
+}
+
 impl Private for AggregatePlan {
-    const KIND: &'static std::ffi::CStr = c"amax aggregate 1";
+    const KIND: &'static std::ffi::CStr = c"amax aggregate 2";
     /// # Safety
     /// What the planner hands over.
     unsafe fn write(&self, out: &mut Writer) {

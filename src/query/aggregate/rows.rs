@@ -3,12 +3,12 @@
 use super::functions::{argument, function_of};
 use crate::query::batch::columns::LeafColumns;
 use crate::query::batch::computed::Computed;
+use crate::query::batch::raise::raise;
 use crate::query::batch::rows::Rows;
 use crate::query::batch::{Batch, Batches};
 use crate::query::expr::tree::equal;
-use amax_exec::{Aggregator, By, Error, Function, Input, Type, Vector, VectorBuilder};
+use amax_exec::{Aggregator, By, Function, Input, Type, Vector, VectorBuilder};
 use pgrx::pg_sys;
-use pgrx::prelude::*;
 use std::borrow::Cow;
 use std::rc::Rc;
 
@@ -35,17 +35,6 @@ pub struct Inputs {
     arguments: Vec<Argument>,
     pub aggregates: Vec<Wanted>,
     functions: Vec<(Function, Option<Type>)>,
-}
-
-/// Raises what the aggregation found as PostgreSQL's error.
-pub fn raise(error: Error) -> ! {
-    let code = match error {
-        Error::OutOfMemory(error) => crate::memory::raise(error),
-        Error::FloatOverflow | Error::NumericOverflow => PgSqlErrorCode::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
-        Error::Limit(_) => PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
-        _ => PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
-    };
-    ereport!(ERROR, code, error.to_string());
 }
 
 impl Inputs {

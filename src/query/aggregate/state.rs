@@ -4,8 +4,7 @@ use super::exchange::Exchange;
 use super::pieces::{Inbox, Outbox};
 use super::private::{AggregatePlan, Part};
 use super::rows::{Inputs, merge};
-use crate::query::batch::{self, Batches};
-use crate::query::expr::tree::nodes;
+use crate::query::batch::Batches;
 use amax_exec::{Aggregator, Rows};
 use pgrx::pg_sys;
 
@@ -38,24 +37,6 @@ pub struct State {
 pub unsafe fn of<'a>(node: *mut pg_sys::CustomScanState) -> &'a mut State {
     // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
     unsafe { &mut *(*(node as *mut Node)).state }
-}
-
-/// The scan; of the upper part of a parallel aggregate, the Gather node.
-///
-/// # Safety
-/// A node of ours, begun and not ended.
-pub unsafe fn child(node: *mut pg_sys::CustomScanState) -> *mut pg_sys::PlanState {
-    // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
-    unsafe { nodes((*node).custom_ps)[0] as *mut pg_sys::PlanState }
-}
-
-/// What it has its rows from; not of an upper part.
-///
-/// # Safety
-/// A node of ours, begun and not ended.
-pub unsafe fn input<'a>(node: *mut pg_sys::CustomScanState) -> &'a mut dyn Batches {
-    // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
-    unsafe { batch::of(child(node)).expect("the planner put us above what hands up batches") }
 }
 
 /// What its plan says.

@@ -2,6 +2,7 @@
 //! equal to the last. PostgreSQL's sort and limit stay above; they have less to do.
 
 use super::functions::function_of;
+use crate::query::expr::path::call_of;
 use crate::query::expr::tree::{equal, is_a, nodes};
 use crate::query::plan::private::{Reader, Writer};
 use amax_exec::{Aggregator, Function, Output, Scalar};
@@ -204,17 +205,7 @@ impl Groups<'_> {
             if let Some(aggregate) = self.aggregate(sorted) {
                 return Some(By::Aggregate(aggregate));
             }
-            let (function, args) = match (*sorted).type_ {
-                NodeTag::T_OpExpr => {
-                    let op = &*(sorted as *mut OpExpr);
-                    (op.opfuncid.to_u32(), nodes(op.args))
-                }
-                NodeTag::T_FuncExpr => {
-                    let call = &*(sorted as *mut FuncExpr);
-                    (call.funcid.to_u32(), nodes(call.args))
-                }
-                _ => return None,
-            };
+            let (function, args) = call_of(sorted)?;
             if !matches!(function, F_TIMESTAMP_MI | F_TIMESTAMPTZ_MI) {
                 return None;
             }

@@ -32,12 +32,23 @@ impl Computed {
         unsafe {
             let columns = input.columns();
             let wanted: Vec<*mut pg_sys::Node> = wanted.iter().map(|&e| over_entries(e, &columns)).collect();
-            let vectors = input.compile(&wanted);
+            Computed::over_columns(input, &wanted)
+        }
+    }
+
+    /// Of expressions over the columns, which the planner has found to have vectors.
+    ///
+    /// # Safety
+    /// A node of ours, begun and not ended.
+    pub unsafe fn over_columns(input: &mut dyn Batches, wanted: &[*mut pg_sys::Node]) -> Vec<Computed> {
+        // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
+        unsafe {
+            let vectors = input.compile(wanted);
             let parent = input.state();
             wanted
-                .into_iter()
+                .iter()
                 .zip(vectors)
-                .map(|(node, vector)| {
+                .map(|(&node, vector)| {
                     let sql = pg_sys::exprType(node);
                     let vector = vector.expect("the planner chose what has vectors");
                     Computed {
@@ -51,6 +62,11 @@ impl Computed {
                 })
                 .collect()
         }
+    }
+
+    /// As an expression over vectors.
+    pub fn vector(&self) -> &Expr {
+        &self.vector
     }
 
     /// Its values for rows of a batch; PostgreSQL evaluates those that vectors are unsure of.

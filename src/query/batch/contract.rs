@@ -4,7 +4,7 @@ use super::columns::LeafColumns;
 use super::rows::Rows;
 use crate::columnar::OpenLeaf;
 use crate::query::plan::methods::{ExecMethods, PathMethods, ScanMethods, path_with};
-use amax_exec::Expr;
+use amax_exec::{Expr, External, Zones};
 use amax_lsm::Origin;
 use pgrx::pg_sys;
 use std::cell::RefCell;
@@ -21,12 +21,19 @@ pub enum Batch {
 
 /// Where the rows of a batch are in their table. Valid for as long as the query's snapshot is, whatever is flushed or
 /// merged meanwhile.
-#[cfg_attr(not(feature = "test_hooks"), allow(dead_code))] // Only tests read rows late so far.
 pub enum Positions {
     /// Numbers of rows in a leaf, ascending, as often as an element of theirs is in the batch; who loaded them.
     Leaf(Rc<OpenLeaf>, Option<Origin>, Vec<u32>),
     /// Of a row in a row page.
     Tid(pg_sys::ItemPointerData),
+}
+
+/// What whoever drives a node has use for, as far as the bounds of leaves tell. It may become less meanwhile.
+pub trait Interest {
+    /// Whether a leaf is read: its rows may be of use, or evaluating what is asked for of them may raise an error.
+    fn includes(&self, zones: &dyn Zones, external: &dyn External) -> bool;
+    /// Leaves of lower rank promise more, and are read before others where that is possible.
+    fn rank(&self, zones: &dyn Zones) -> i64;
 }
 
 /// A node that hands up batches to another one of ours, which drives it in place of PostgreSQL's executor: between
@@ -36,7 +43,6 @@ pub enum Positions {
 /// rows of a batch before the first is handed up.
 ///
 /// Whoever has one is within the query that has begun the node.
-#[cfg_attr(not(feature = "test_hooks"), allow(dead_code))] // As above.
 pub trait Batches {
     /// Expressions over the table's row, or that of a join: the columns of its batches are their values.
     fn columns(&self) -> Vec<*mut pg_sys::Node>;
@@ -50,6 +56,12 @@ pub trait Batches {
     /// Whoever drives it reads these columns of what it is handed, and no others.
     fn read(&mut self, columns: Vec<usize>);
 
+    /// When it begins: in a parallel plan, whose processes take leaves as they come, the last ones come first.
+    fn take_last_first(&mut self);
+
+    /// From now on leaves are left out that are of no use; None: all are of use. Not where rows are elements.
+    fn limit_to(&mut self, interest: Option<Rc<dyn Interest>>);
+
     /// The next rows that its snapshot sees and its conditions let pass, in no order but that of a batch; None after the
     /// last, and again until it restarts.
     fn next_batch(&mut self) -> Option<Batch>;
@@ -58,6 +70,7 @@ pub trait Batches {
     fn rows(&mut self) -> &mut Rows;
 
     /// Where a batch's rows are; the batch is the last one if it is a row by itself.
+    #[cfg_attr(not(feature = "test_hooks"), allow(dead_code))] // Who looks at rows one by one makes positions of its own.
     fn positions(&mut self, batch: &Batch) -> Positions;
 
     /// The table's rows at positions that this node has given since it was begun. They are not judged again, neither
@@ -96,14 +109,14 @@ fn operator(is: impl Fn(&Operator) -> bool) -> Option<&'static Operator> {
     OPERATORS.with_borrow(|operators| operators.iter().copied().find(|operator| is(operator)))
 }
 
-/// The first path that hands up batches, if it needs nothing of other relations.
+/// A relation's path that hands up batches and needs nothing of other relations; `partial`: one that workers share.
 ///
 /// # Safety
-/// A list of paths, a plan or a plan state of PostgreSQL's.
-pub unsafe fn path_in(paths: *mut pg_sys::List) -> Option<*mut pg_sys::Path> {
-    // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
+/// A relation that PostgreSQL plans.
+pub unsafe fn path_in(rel: *mut pg_sys::RelOptInfo, partial: bool) -> Option<*mut pg_sys::Path> {
+    // SAFETY: as the caller promises.
     unsafe {
-        path_with(paths, |methods| {
+        path_with(rel, partial, |methods| {
             operator(|o| std::ptr::eq(methods, &o.path.0)).is_some()
         })
     }

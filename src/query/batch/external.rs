@@ -37,8 +37,17 @@ impl External for Constants<'_> {
 
 /// The bounds of a leaf's columns.
 pub struct LeafZones<'a> {
-    pub leaf: &'a OpenLeaf,
-    pub entries: Rc<[Entry]>,
+    leaf: &'a OpenLeaf,
+    entries: Rc<[Entry]>,
+}
+
+impl LeafZones<'_> {
+    pub fn new<'a>(leaf: &'a OpenLeaf, entries: &Rc<[Entry]>) -> LeafZones<'a> {
+        LeafZones {
+            leaf,
+            entries: entries.clone(),
+        }
+    }
 }
 
 impl Zones for LeafZones<'_> {
@@ -49,6 +58,16 @@ impl Zones for LeafZones<'_> {
             Entry::Path(path) => leaf.path_zone(path.attribute as usize - 1, &path.steps),
             Entry::Attribute(attribute) => leaf.zone(*attribute as usize - 1),
             _ => None,
+        }
+    }
+
+    fn is_everywhere(&self, input: usize) -> bool {
+        let leaf = self.leaf;
+        match &self.entries[input] {
+            Entry::Path(path) if path.level > 0 => false,
+            Entry::Path(path) => leaf.path_is_everywhere(path.attribute as usize - 1, &path.steps),
+            Entry::Attribute(attribute) => leaf.is_everywhere(*attribute as usize - 1),
+            _ => false,
         }
     }
 }

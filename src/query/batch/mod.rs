@@ -1,6 +1,7 @@
 //! Batches of rows as columns, and rows of them as PostgreSQL's expressions see them. See README.md.
 
 pub mod arrays;
+pub mod child;
 pub mod columns;
 pub mod computed;
 pub mod contract;
@@ -9,6 +10,7 @@ pub mod explain;
 pub mod external;
 pub mod function;
 pub mod input;
+pub mod raise;
 pub mod rows;
 
-pub use contract::{Batch, Batches, Operator, of, path_in, read_to_end, register};
+pub use contract::{Batch, Batches, Operator, path_in, read_to_end, register};

@@ -6,13 +6,15 @@ use super::input::Input;
 use crate::am::block::Block;
 use crate::am::slot;
 use crate::columnar::{self, Row};
+use crate::pg::executor::{clear_slot, eval};
+use crate::pg::guard::guarded;
 use crate::pg::{Relation, Slot, Snapshot};
 use crate::query::expr::compile::PgExpr;
 use crate::query::expr::datum;
 use crate::query::expr::entry::Entry;
 use crate::query::expr::path::JsonPath;
 use crate::query::expr::prepared::Prepared;
-use crate::query::expr::tree::{eval, reset};
+use crate::query::expr::tree::reset;
 use crate::query::expr::value::{answer, datum_of, over_json, part, path_value};
 use crate::storage::rowpage::set_tid;
 use amax_exec::VectorBuilder;
@@ -116,7 +118,7 @@ impl Rows {
             self.filled.fill(false);
             // ExecStoreVirtualTuple(), of which little is to do unless the last row was materialized.
             if (*self.scan_slot).tts_flags & pg_sys::TTS_FLAG_SHOULDFREE as u16 != 0 {
-                crate::pg::executor::clear_slot(self.scan_slot);
+                clear_slot(self.scan_slot);
             }
             (*self.scan_slot).tts_flags &= !(pg_sys::TTS_FLAG_EMPTY as u16);
             (*self.scan_slot).tts_nvalid = (*(*self.scan_slot).tts_tupleDescriptor).natts as i16;
@@ -143,6 +145,17 @@ impl Rows {
             }
             clear(self.row_slot);
             (*self.scan_slot).tts_tid = own_tid(columns, row);
+        }
+    }
+
+    /// Row `row` of a leaf, looked up by itself: little more than what it has is decoded.
+    pub fn set_alone(&mut self, columns: &LeafColumns, row: u32) {
+        let at = columns.root(row);
+        let alone = Row::new(columns.leaf.clone(), at as usize, columns.origin).alone();
+        // SAFETY: see [`Rows`].
+        unsafe {
+            slot::store_columnar(Slot::of(self.row_slot), alone, own_tid(columns, row), self.rel.id());
+            self.set_slot(self.row_slot);
         }
     }
 
@@ -174,7 +187,7 @@ impl Rows {
             let fetch = (*(*self.rel.raw()).rd_tableam).tuple_fetch_row_version;
             let fetch = fetch.expect("a table access method has all of them");
             let (rel, slot) = (self.rel.raw(), self.row_slot);
-            pg_sys::ffi::pg_guard_ffi_boundary(|| fetch(rel, &mut tid, snapshot.raw(), slot))
+            guarded!(fetch(rel, &mut tid, snapshot.raw(), slot))
         };
         assert!(found, "a row stays where it is for a snapshot that sees it");
         // SAFETY: a slot of ours.
@@ -210,8 +223,8 @@ impl Rows {
         // SAFETY: see [`Rows`].
         unsafe {
             self.at = At::None;
-            crate::pg::executor::clear_slot(self.scan_slot);
-            crate::pg::executor::clear_slot(self.row_slot);
+            clear_slot(self.scan_slot);
+            clear_slot(self.row_slot);
             for function in &mut self.functions {
                 function.clear();
             }
@@ -411,7 +424,7 @@ unsafe fn clear(slot: *mut pg_sys::TupleTableSlot) {
     // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
     unsafe {
         if (*slot).tts_flags & pg_sys::TTS_FLAG_EMPTY as u16 == 0 {
-            crate::pg::executor::clear_slot(slot);
+            clear_slot(slot);
         }
     }
 }

@@ -31,7 +31,12 @@ pub struct Compiler<'a> {
     pub pg_exprs: Vec<PgExpr>,
     /// Whether what is compiled is evaluated only for some of the rows: a later argument of AND or OR.
     pub sometimes: bool,
+    /// How many expressions the one that is compiled is in.
+    depth: usize,
 }
+
+/// What is nested more deeply is left to PostgreSQL, who knows how much stack it may take.
+const DEEPEST: usize = 100;
 
 /// Entries that an expression reads, from 0.
 ///
@@ -55,6 +60,16 @@ pub unsafe fn reads(node: *mut Node) -> Vec<usize> {
 }
 
 impl Compiler<'_> {
+    pub fn new(entries: &[Entry], parent: *mut PlanState) -> Compiler<'_> {
+        Compiler {
+            entries,
+            parent,
+            pg_exprs: Vec::new(),
+            sometimes: false,
+            depth: 0,
+        }
+    }
+
     /// The vectorized form; None if its type is not one that vectors hold, or if it must be left as it is.
     ///
     /// # Safety
@@ -66,10 +81,10 @@ impl Compiler<'_> {
             if !is_pure(node) {
                 return None;
             }
-            Some(match self.native(node, ty) {
-                Some(expr) => expr,
-                None => self.external(node, ty),
-            })
+            self.depth += 1;
+            let native = (self.depth <= DEEPEST).then(|| self.native(node, ty)).flatten();
+            self.depth -= 1;
+            Some(native.unwrap_or_else(|| self.external(node, ty)))
         }
     }
     /// # Safety

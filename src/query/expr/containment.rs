@@ -2,7 +2,7 @@
 //! question (`path`).
 
 use super::datum;
-use super::tree::{is_a, is_pure, list, nodes};
+use super::tree::{is_a, is_pure, list, nodes, operator_function};
 use amax_exec::JsonScalar;
 use amax_jsonb::Value;
 use pgrx::pg_sys;
@@ -59,6 +59,7 @@ pub unsafe fn split(condition: *mut pg_sys::Node, out: &mut Vec<*mut pg_sys::Nod
 unsafe fn below(condition: *mut pg_sys::Node) -> *mut pg_sys::Node {
     // SAFETY: a well-formed expression tree, as PostgreSQL makes it, which stays while we look at it.
     unsafe {
+        pg_sys::check_stack_depth();
         use pg_sys::BoolExprType::{AND_EXPR, NOT_EXPR};
         let op = condition as *mut pg_sys::BoolExpr;
         if !is_a(condition, NodeTag::T_BoolExpr) || (*op).boolop == NOT_EXPR {
@@ -82,7 +83,8 @@ unsafe fn by_field(condition: *mut pg_sys::Node) -> Option<Vec<*mut pg_sys::Node
     // SAFETY: a well-formed expression tree, as PostgreSQL makes it, which stays while we look at it.
     unsafe {
         let op = condition as *mut pg_sys::OpExpr;
-        let contains = is_a(condition, NodeTag::T_OpExpr) && (*op).opfuncid.to_u32() == pg_sys::F_JSONB_CONTAINS;
+        let contains =
+            is_a(condition, NodeTag::T_OpExpr) && operator_function(&*op).to_u32() == pg_sys::F_JSONB_CONTAINS;
         let args = if contains {
             nodes((*op).args)
         } else {
@@ -113,6 +115,7 @@ unsafe fn fields(
 ) -> Option<()> {
     // SAFETY: a well-formed expression tree, as PostgreSQL makes it, which stays while we look at it.
     unsafe {
+        pg_sys::check_stack_depth();
         for pair in object.pairs() {
             let (key, value) = pair.ok()?;
             let key = constant_of(pg_sys::TEXTOID, pg_sys::DEFAULT_COLLATION_OID, datum::of_bytes(key));

@@ -121,6 +121,32 @@ pub unsafe fn collect_elements(node: *mut pg_sys::Node, relid: pg_sys::Index, fo
     }
 }
 
+/// What several expressions read of a relation; see [`collect`].
+///
+/// # Safety
+/// Well-formed expression trees.
+pub unsafe fn collected(
+    root: *mut pg_sys::PlannerInfo,
+    all: impl IntoIterator<Item = *mut pg_sys::Node>,
+    relid: pg_sys::Index,
+) -> Vec<*mut pg_sys::Node> {
+    let mut found = Vec::new();
+    for node in all {
+        // SAFETY: as the caller promises.
+        unsafe { collect(root, node, relid, &mut found) }
+    }
+    found
+}
+
+/// Whether what is collected is a whole document.
+///
+/// # Safety
+/// A well-formed expression tree.
+pub unsafe fn is_document(node: *mut pg_sys::Node) -> bool {
+    // SAFETY: as the caller promises.
+    unsafe { is_a(node, NodeTag::T_Var) && pg_sys::exprType(node) == pg_sys::JSONBOID }
+}
+
 fn is_of(relid: pg_sys::Index) -> impl Fn(&pg_sys::Var) -> bool {
     move |var| var.varno as pg_sys::Index == relid && var.varlevelsup == 0
 }

@@ -136,13 +136,13 @@ pub unsafe fn comparison(function: u32, collation: Oid) -> Option<(Comparison, T
             Type::Text => [F_TEXTEQ F_TEXTNE F_TEXT_LT F_TEXT_LE F_TEXT_GT F_TEXT_GE]
         )?;
         if found.1 == Type::Text {
-            let equality = matches!(found.0, Comparison::Equal | Comparison::NotEqual);
-            let usable = if equality {
-                get_collation_isdeterministic(collation)
-            } else {
-                collation == C_COLLATION_OID
+            let usable = match found.0 {
+                // PostgreSQL says so when it compares.
+                _ if collation == InvalidOid => false,
+                Comparison::Equal | Comparison::NotEqual => get_collation_isdeterministic(collation),
+                _ => collation == C_COLLATION_OID,
             };
-            return (collation != InvalidOid && usable).then_some(found);
+            return usable.then_some(found);
         }
         Some(found)
     }

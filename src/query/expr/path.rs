@@ -1,7 +1,7 @@
 //! JSON paths in expressions: which are columns of their own.
 
 use super::datum;
-use super::tree::{is_a, nodes};
+use super::tree::{is_a, nodes, operator_function};
 use amax_format::{PathStep, Question};
 use pgrx::pg_sys;
 use pgrx::pg_sys::NodeTag;
@@ -109,7 +109,7 @@ pub unsafe fn call_of(node: *mut pg_sys::Node) -> Option<(u32, Vec<*mut pg_sys::
         match (*node).type_ {
             NodeTag::T_OpExpr => {
                 let op = &*(node as *mut pg_sys::OpExpr);
-                Some((op.opfuncid.to_u32(), nodes(op.args)))
+                Some((operator_function(op).to_u32(), nodes(op.args)))
             }
             NodeTag::T_FuncExpr => {
                 let call = &*(node as *mut pg_sys::FuncExpr);
@@ -120,65 +120,90 @@ pub unsafe fn call_of(node: *mut pg_sys::Node) -> Option<(u32, Vec<*mut pg_sys::
     }
 }
 
-/// Appends the steps of `node`, first those below it; what they start from.
+/// Appends the steps of `node`, first those below it; what they start from. None if something else than a path was
+/// asked for, or if it has a step that is not constant. `outermost`: the last step may give text, and there has to be one.
 ///
 /// # Safety
 /// A well-formed expression tree.
-unsafe fn follow(node: *mut pg_sys::Node, path: &mut JsonPath, outermost: bool) -> Option<*mut pg_sys::Node> {
-    // SAFETY: a well-formed expression tree, as PostgreSQL makes it, which stays while we look at it.
-    unsafe {
+unsafe fn follow(mut node: *mut pg_sys::Node, path: &mut JsonPath, outermost: bool) -> Option<*mut pg_sys::Node> {
+    // From the last to the first.
+    let mut steps = Vec::new();
+    let mut is_last = outermost;
+    loop {
         if node.is_null() {
             return None;
         }
+        // SAFETY: a well-formed expression tree, as PostgreSQL makes it, which stays while we look at it.
+        let Some(step) = (unsafe { step_of(node, is_last) }) else {
+            break;
+        };
+        let step = step?;
+        path.text |= step.text;
+        steps.extend(step.keys.into_iter().rev());
+        node = step.from;
+        is_last = false;
+    }
+    path.steps.extend(steps.into_iter().rev());
+    (!is_last).then_some(node)
+}
+
+/// The part of a path that one operator, call or subscripting is.
+struct Step {
+    from: *mut pg_sys::Node,
+    keys: Vec<PathStep>,
+    text: bool,
+}
+
+/// The step that a node is: None if it is something else, or gives text though it is not the last; `Some(None)` if its keys
+/// are not constant.
+///
+/// # Safety
+/// A well-formed expression tree.
+unsafe fn step_of(node: *mut pg_sys::Node, is_last: bool) -> Option<Option<Step>> {
+    // SAFETY: a well-formed expression tree, as PostgreSQL makes it, which stays while we look at it.
+    unsafe {
         if is_a(node, NodeTag::T_SubscriptingRef) {
             let r = &*(node as *mut pg_sys::SubscriptingRef);
             if r.refcontainertype != pg_sys::JSONBOID || !r.refassgnexpr.is_null() || !r.reflowerindexpr.is_null() {
-                return None;
+                return Some(None);
             }
-            let base = follow(r.refexpr as *mut pg_sys::Node, path, false)?;
-            for subscript in nodes(r.refupperindexpr) {
-                let key = match constant(subscript, pg_sys::INT4OID) {
-                    Some(index) => (index.value() as i32).to_string().into_bytes(),
-                    None => text_constant(subscript)?,
-                };
-                path.steps.push(key_of_path(key));
-            }
-            return Some(base);
+            let key = |subscript| match constant(subscript, pg_sys::INT4OID) {
+                Some(index) => Some((index.value() as i32).to_string().into_bytes()),
+                None => text_constant(subscript),
+            };
+            let keys = nodes(r.refupperindexpr).into_iter();
+            let keys: Option<Vec<PathStep>> = keys.map(|subscript| key(subscript).map(key_of_path)).collect();
+            let from = r.refexpr as *mut pg_sys::Node;
+            return Some(keys.map(|keys| Step {
+                from,
+                keys,
+                text: false,
+            }));
         }
-        let Some((function, args)) = call_of(node) else {
-            return (!outermost).then_some(node);
-        };
+        let (function, args) = call_of(node)?;
         let &[from, key] = &args[..] else {
-            return (!outermost).then_some(node);
+            return None;
         };
-        let is_text = matches!(
+        let text = matches!(
             function,
             pg_sys::F_JSONB_OBJECT_FIELD_TEXT | pg_sys::F_JSONB_ARRAY_ELEMENT_TEXT | pg_sys::F_JSONB_EXTRACT_PATH_TEXT
         );
-        match function {
-            pg_sys::F_JSONB_OBJECT_FIELD | pg_sys::F_JSONB_OBJECT_FIELD_TEXT if outermost || !is_text => {
-                let base = follow(from, path, false)?;
-                path.steps.push(PathStep::Key(text_constant(key)?));
-                path.text = is_text;
-                Some(base)
-            }
-            pg_sys::F_JSONB_ARRAY_ELEMENT | pg_sys::F_JSONB_ARRAY_ELEMENT_TEXT if outermost || !is_text => {
-                let base = follow(from, path, false)?;
-                let index = constant(key, pg_sys::INT4OID)?;
-                path.steps.push(PathStep::Item(index.value() as i32));
-                path.text = is_text;
-                Some(base)
-            }
-            pg_sys::F_JSONB_EXTRACT_PATH | pg_sys::F_JSONB_EXTRACT_PATH_TEXT if outermost || !is_text => {
-                let base = follow(from, path, false)?;
-                for key in text_array_constant(key)? {
-                    path.steps.push(key_of_path(key?));
-                }
-                path.text = is_text;
-                Some(base)
-            }
-            _ => (!outermost).then_some(node),
+        if text && !is_last {
+            return None;
         }
+        let keys = match function {
+            pg_sys::F_JSONB_OBJECT_FIELD | pg_sys::F_JSONB_OBJECT_FIELD_TEXT => {
+                text_constant(key).map(|key| vec![PathStep::Key(key)])
+            }
+            pg_sys::F_JSONB_ARRAY_ELEMENT | pg_sys::F_JSONB_ARRAY_ELEMENT_TEXT => {
+                constant(key, pg_sys::INT4OID).map(|index| vec![PathStep::Item(index.value() as i32)])
+            }
+            pg_sys::F_JSONB_EXTRACT_PATH | pg_sys::F_JSONB_EXTRACT_PATH_TEXT => {
+                text_array_constant(key).and_then(|keys| keys.into_iter().map(|key| key.map(key_of_path)).collect())
+            }
+            _ => return None,
+        };
+        Some(keys.map(|keys| Step { from, keys, text }))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Expressions that are ready to be evaluated.
 
-use super::tree;
+use crate::pg::executor;
 use pgrx::pg_sys;
 
 /// An expression that PostgreSQL has initialized for a query that goes on.
@@ -23,7 +23,7 @@ impl Prepared {
     /// A well-formed expression tree.
     pub unsafe fn eval(self, econtext: *mut pg_sys::ExprContext) -> (pg_sys::Datum, bool) {
         // SAFETY: a well-formed expression tree, as PostgreSQL makes it, which stays while we look at it.
-        unsafe { tree::eval(self.0, econtext) }
+        unsafe { executor::eval(self.0, econtext) }
     }
 
     /// Whether a condition holds: not false, not NULL.
@@ -32,6 +32,6 @@ impl Prepared {
     /// A well-formed expression tree.
     pub unsafe fn holds(self, econtext: *mut pg_sys::ExprContext) -> bool {
         // SAFETY: a well-formed expression tree, as PostgreSQL makes it, which stays while we look at it.
-        unsafe { tree::holds(self.0, econtext) }
+        unsafe { executor::holds(self.0, econtext) }
     }
 }

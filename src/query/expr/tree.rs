@@ -1,29 +1,36 @@
 //! Walking and changing expression trees, and evaluating them.
+//!
+//! PostgreSQL's walkers are asked for the parts of one node at a time, and what they call only collects those. So no code
+//! of ours runs below them, an error raised there has no frame of ours to cross, and a deep tree takes no stack.
 
-use pgrx::pg_sys;
+use pgrx::prelude::*;
+use std::ffi::c_void;
 
 /// Calls `visit` for a node and those below, in order; where it says false, what is below is left out.
 ///
 /// # Safety
 /// A well-formed expression tree.
 pub unsafe fn walk(node: *mut pg_sys::Node, visit: &mut dyn FnMut(*mut pg_sys::Node) -> bool) {
-    // SAFETY: a well-formed expression tree, as PostgreSQL makes it, which stays while we look at it.
-    unsafe {
-        unsafe extern "C-unwind" fn step(node: *mut pg_sys::Node, context: *mut std::ffi::c_void) -> bool {
-            if node.is_null() {
-                return false;
-            }
-            // SAFETY: the context is `visit` below.
-            let visit = unsafe { &mut *(context as *mut &mut dyn FnMut(*mut pg_sys::Node) -> bool) };
-            if visit(node) {
-                // SAFETY: a well-formed tree.
-                unsafe { pg_sys::expression_tree_walker(node, Some(step), context) };
-            }
-            false
+    let mut left = vec![node];
+    while let Some(node) = left.pop() {
+        if !node.is_null() && visit(node) {
+            let before = left.len();
+            // SAFETY: a well-formed tree; the context is what the callback takes it for.
+            unsafe { pg_sys::expression_tree_walker(node, Some(collect_part), (&raw mut left).cast()) };
+            left[before..].reverse();
         }
-        let mut visit = visit;
-        step(node, &mut visit as *mut _ as *mut std::ffi::c_void);
     }
+}
+
+/// Adds a node to the vector that `parts` points to.
+///
+/// # Safety
+/// As [`walk`] calls it.
+#[pg_guard]
+unsafe extern "C-unwind" fn collect_part(node: *mut pg_sys::Node, parts: *mut c_void) -> bool {
+    // SAFETY: as the caller promises.
+    unsafe { (*parts.cast::<Vec<*mut pg_sys::Node>>()).push(node) };
+    false
 }
 
 /// A copy of the tree in which `change` has replaced what it wants to.
@@ -34,39 +41,111 @@ pub unsafe fn rewrite(
     node: *mut pg_sys::Node,
     change: &mut dyn FnMut(*mut pg_sys::Node) -> Option<*mut pg_sys::Node>,
 ) -> *mut pg_sys::Node {
-    // SAFETY: a well-formed expression tree, as PostgreSQL makes it, which stays while we look at it.
-    unsafe {
-        type Change<'a> = &'a mut dyn FnMut(*mut pg_sys::Node) -> Option<*mut pg_sys::Node>;
-        unsafe extern "C-unwind" fn step(node: *mut pg_sys::Node, context: *mut std::ffi::c_void) -> *mut pg_sys::Node {
-            if node.is_null() {
-                return node;
+    /// A node some of whose parts have been rewritten.
+    struct Begun {
+        node: *mut pg_sys::Node,
+        parts: Vec<*mut pg_sys::Node>,
+        rewritten: usize,
+    }
+    if node.is_null() {
+        return node;
+    }
+    let mut begun: Vec<Begun> = Vec::new();
+    let mut next = node;
+    loop {
+        let mut done = match change(next) {
+            Some(other) => other,
+            None => {
+                let mut parts = Vec::new();
+                // SAFETY: a well-formed tree.
+                let copy = unsafe { mutate(next, list_part, &mut parts) };
+                if let Some(&first) = parts.first() {
+                    // It was only made to see the parts.
+                    // SAFETY: a list or another node by itself, which nobody else knows.
+                    unsafe {
+                        if is_a(copy, pg_sys::NodeTag::T_List) {
+                            pg_sys::list_free(copy.cast());
+                        } else {
+                            pg_sys::pfree(copy.cast());
+                        }
+                    }
+                    begun.push(Begun {
+                        node: next,
+                        parts,
+                        rewritten: 0,
+                    });
+                    next = first;
+                    continue;
+                }
+                copy
             }
-            // SAFETY: the context is `change` below.
-            let change = unsafe { &mut *(context as *mut Change) };
-            // SAFETY: a well-formed tree.
-            change(node).unwrap_or_else(|| unsafe { mutate(node, step, context) })
+        };
+        loop {
+            let Some(above) = begun.last_mut() else {
+                return done;
+            };
+            above.parts[above.rewritten] = done;
+            above.rewritten += 1;
+            if let Some(&part) = above.parts.get(above.rewritten) {
+                next = part;
+                break;
+            }
+            above.parts.reverse();
+            // SAFETY: a well-formed tree, whose parts come in the order in which they were listed.
+            done = unsafe { mutate(above.node, next_part, &mut above.parts) };
+            begun.pop();
         }
-        let mut change = change;
-        step(node, &mut change as *mut _ as *mut std::ffi::c_void)
     }
 }
 
-type Mutator = unsafe extern "C-unwind" fn(*mut pg_sys::Node, *mut std::ffi::c_void) -> *mut pg_sys::Node;
+/// Lists a part of a node that is copied, which keeps it.
+///
 /// # Safety
-/// A well-formed expression tree.
-unsafe fn mutate(node: *mut pg_sys::Node, step: Mutator, context: *mut std::ffi::c_void) -> *mut pg_sys::Node {
-    // SAFETY: a well-formed expression tree, as PostgreSQL makes it, which stays while we look at it.
+/// As [`mutate`] has it called.
+#[pg_guard]
+unsafe extern "C-unwind" fn list_part(node: *mut pg_sys::Node, parts: *mut c_void) -> *mut pg_sys::Node {
+    if !node.is_null() {
+        // SAFETY: as the caller promises.
+        unsafe { (*parts.cast::<Vec<*mut pg_sys::Node>>()).push(node) };
+    }
+    node
+}
+
+/// Replaces a part of a node that is copied by the last of those given.
+///
+/// # Safety
+/// As [`mutate`] has it called, with a node for each part.
+#[pg_guard]
+unsafe extern "C-unwind" fn next_part(node: *mut pg_sys::Node, parts: *mut c_void) -> *mut pg_sys::Node {
+    if node.is_null() {
+        return node;
+    }
+    // SAFETY: as the caller promises.
+    let part = unsafe { (*parts.cast::<Vec<*mut pg_sys::Node>>()).pop() };
+    part.expect("a node has the same parts when it is looked at again")
+}
+
+type Part = unsafe extern "C-unwind" fn(*mut pg_sys::Node, *mut c_void) -> *mut pg_sys::Node;
+
+/// A copy of the node alone, with what `part` returns for each of its parts.
+///
+/// # Safety
+/// A well-formed expression tree; a function that is content with these parts.
+unsafe fn mutate(node: *mut pg_sys::Node, part: Part, parts: &mut Vec<*mut pg_sys::Node>) -> *mut pg_sys::Node {
+    let context = (parts as *mut Vec<_>).cast();
+    // SAFETY: as the caller promises.
     unsafe {
         #[cfg(feature = "pg15")]
         {
             // Declared without arguments in nodeFuncs.h.
-            let step: unsafe extern "C-unwind" fn() -> *mut pg_sys::Node = std::mem::transmute(step);
-            pg_sys::expression_tree_mutator(node, Some(step), context)
+            let part: unsafe extern "C-unwind" fn() -> *mut pg_sys::Node = std::mem::transmute(part);
+            pg_sys::expression_tree_mutator(node, Some(part), context)
         }
         #[cfg(not(feature = "pg15"))]
-        pg_sys::expression_tree_mutator_impl(node, Some(step), context)
+        pg_sys::expression_tree_mutator_impl(node, Some(part), context)
     }
 }
+
 /// # Safety
 /// A well-formed expression tree.
 pub unsafe fn is_a(node: *const pg_sys::Node, tag: pg_sys::NodeTag) -> bool {
@@ -78,6 +157,30 @@ pub unsafe fn is_a(node: *const pg_sys::Node, tag: pg_sys::NodeTag) -> bool {
 pub unsafe fn equal<A, B>(a: *const A, b: *const B) -> bool {
     // SAFETY: a well-formed expression tree, as PostgreSQL makes it, which stays while we look at it.
     unsafe { pg_sys::equal(a as _, b as _) }
+}
+
+/// The function of an operator. Until the plan is finished there may be none in the node (negate_clause() of prepqual.c).
+///
+/// # Safety
+/// An operator of the catalogs.
+pub unsafe fn operator_function(op: &pg_sys::OpExpr) -> pg_sys::Oid {
+    match op.opfuncid {
+        // SAFETY: looks the operator up.
+        pg_sys::InvalidOid => unsafe { pg_sys::get_opcode(op.opno) },
+        function => function,
+    }
+}
+
+/// The same of an operator between a value and those of an array.
+///
+/// # Safety
+/// As there.
+pub unsafe fn array_operator_function(op: &pg_sys::ScalarArrayOpExpr) -> pg_sys::Oid {
+    match op.opfuncid {
+        // SAFETY: looks the operator up.
+        pg_sys::InvalidOid => unsafe { pg_sys::get_opcode(op.opno) },
+        function => function,
+    }
 }
 
 /// The nodes of a list.
@@ -119,69 +222,6 @@ pub unsafe fn make<T>(tag: pg_sys::NodeTag) -> *mut T {
         let node = pg_sys::palloc0(std::mem::size_of::<T>()) as *mut T;
         (*(node as *mut pg_sys::Node)).type_ = tag;
         node
-    }
-}
-
-/// ExecEvalExpr() in the expression context's memory for one row. PostgreSQL's errors must not jump over our frames.
-///
-/// # Safety
-/// A well-formed expression tree.
-pub unsafe fn eval(state: *mut pg_sys::ExprState, econtext: *mut pg_sys::ExprContext) -> (pg_sys::Datum, bool) {
-    // SAFETY: a well-formed expression tree, as PostgreSQL makes it, which stays while we look at it.
-    unsafe {
-        let old = pg_sys::MemoryContextSwitchTo((*econtext).ecxt_per_tuple_memory);
-        let mut null = false;
-        let function = (*state)
-            .evalfunc
-            .expect("an expression is ready when it is initialized");
-        let value = pg_sys::ffi::pg_guard_ffi_boundary(|| function(state, econtext, &mut null));
-        pg_sys::MemoryContextSwitchTo(old);
-        (value, null)
-    }
-}
-
-/// ExecProcNode() (executor.h).
-///
-/// # Safety
-/// A well-formed expression tree.
-pub unsafe fn next_row(node: *mut pg_sys::PlanState) -> *mut pg_sys::TupleTableSlot {
-    // SAFETY: a well-formed expression tree, as PostgreSQL makes it, which stays while we look at it.
-    unsafe {
-        if !(*node).chgParam.is_null() {
-            pg_sys::ExecReScan(node);
-        }
-        let function = (*node).ExecProcNode.expect("every node can be executed");
-        pg_sys::ffi::pg_guard_ffi_boundary(|| function(node))
-    }
-}
-
-/// Whether a condition holds: not false, not NULL.
-///
-/// # Safety
-/// A well-formed expression tree.
-pub unsafe fn holds(state: *mut pg_sys::ExprState, econtext: *mut pg_sys::ExprContext) -> bool {
-    // SAFETY: a well-formed expression tree, as PostgreSQL makes it, which stays while we look at it.
-    unsafe {
-        let (value, null) = eval(state, econtext);
-        !null && value.value() & 0xff != 0
-    }
-}
-
-/// ExecProject() (executor.h).
-///
-/// # Safety
-/// A well-formed expression tree.
-pub unsafe fn project(projection: *mut pg_sys::ProjectionInfo) -> *mut pg_sys::TupleTableSlot {
-    // SAFETY: a well-formed expression tree, as PostgreSQL makes it, which stays while we look at it.
-    unsafe {
-        let econtext = (*projection).pi_exprContext;
-        let state = &mut (*projection).pi_state;
-        let slot = state.resultslot;
-        crate::pg::executor::clear_slot(slot);
-        eval(state, econtext);
-        (*slot).tts_flags &= !(pg_sys::TTS_FLAG_EMPTY as u16);
-        (*slot).tts_nvalid = (*(*slot).tts_tupleDescriptor).natts as i16;
-        slot
     }
 }
 

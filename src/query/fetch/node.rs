@@ -2,13 +2,14 @@
 //! below does all that has to do with finding rows, EvalPlanQual included.
 
 use crate::pg::Relation;
+use crate::pg::executor::{self, clear_slot, project};
+use crate::query::batch::child::begin_child;
 use crate::query::batch::explain;
 use crate::query::batch::rows::Rows;
 use crate::query::expr::compile::reads;
 use crate::query::expr::entry::{Entry, entry_of, expressions};
 use crate::query::expr::prepared::Prepared;
 use crate::query::expr::tree::nodes;
-use crate::query::expr::tree::project;
 use crate::query::plan::methods::ExecMethods;
 use pgrx::PgMemoryContexts;
 use pgrx::pg_sys;
@@ -56,7 +57,7 @@ impl Fetch {
                     entries,
                 ),
                 below,
-                conditions: nodes((*plan).scan.plan.qual).iter().map(condition).collect(),
+                conditions: nodes((*plan).custom_exprs).iter().map(condition).collect(),
                 output: reads((*plan).scan.plan.targetlist as *mut pg_sys::Node),
             }
         }
@@ -84,12 +85,7 @@ impl Fetch {
 unsafe fn next_row(below: *mut pg_sys::PlanState) -> Option<*mut pg_sys::TupleTableSlot> {
     // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
     unsafe {
-        if !(*below).chgParam.is_null() {
-            pg_sys::ExecReScan(below);
-        }
-        let next = (*below).ExecProcNode.expect("an initialized node runs");
-        // PostgreSQL's errors must not jump over our frames.
-        let handed_up = pg_sys::ffi::pg_guard_ffi_boundary(|| next(below));
+        let handed_up = executor::next_row(below);
         if handed_up.is_null() || (*handed_up).tts_flags & pg_sys::TTS_FLAG_EMPTY as u16 != 0 {
             return None;
         }
@@ -97,32 +93,14 @@ unsafe fn next_row(below: *mut pg_sys::PlanState) -> Option<*mut pg_sys::TupleTa
     }
 }
 
-pub static METHODS: ExecMethods = ExecMethods(pg_sys::CustomExecMethods {
-    CustomName: c"AmaxFetch".as_ptr(),
-    BeginCustomScan: Some(begin),
-    ExecCustomScan: Some(exec),
-    EndCustomScan: Some(end),
-    ReScanCustomScan: Some(rescan),
-    MarkPosCustomScan: None,
-    RestrPosCustomScan: None,
-    EstimateDSMCustomScan: None,
-    InitializeDSMCustomScan: None,
-    ReInitializeDSMCustomScan: None,
-    InitializeWorkerCustomScan: None,
-    ShutdownCustomScan: None,
-    ExplainCustomScan: Some(explain),
-});
+pub static METHODS: ExecMethods = ExecMethods::new(c"AmaxFetch", begin, exec, end, rescan, explain);
 
 /// # Safety
 /// A node of ours, begun and not ended.
 #[pg_guard]
 pub unsafe extern "C-unwind" fn create(_plan: *mut pg_sys::CustomScan) -> *mut pg_sys::Node {
-    // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
-    unsafe {
-        let node = crate::query::expr::tree::make::<Node>(pg_sys::NodeTag::T_CustomScanState);
-        (*node).base.methods = &METHODS.0;
-        node as *mut pg_sys::Node
-    }
+    // SAFETY: it begins with PostgreSQL's state, and has pointers besides.
+    unsafe { METHODS.new_state::<Node>() }
 }
 
 /// # Safety
@@ -131,12 +109,7 @@ pub unsafe extern "C-unwind" fn create(_plan: *mut pg_sys::CustomScan) -> *mut p
 unsafe extern "C-unwind" fn begin(node: *mut pg_sys::CustomScanState, estate: *mut pg_sys::EState, eflags: i32) {
     // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
     unsafe {
-        let plan = (*node).ss.ps.plan as *mut pg_sys::CustomScan;
-        // We look at the conditions ourselves.
-        (*node).ss.ps.qual = std::ptr::null_mut();
-        let below = nodes((*plan).custom_plans)[0] as *mut pg_sys::Plan;
-        let below = pg_sys::ExecInitNode(below, estate, eflags);
-        (*node).custom_ps = crate::query::expr::tree::list([below]);
+        let below = begin_child(node, estate, eflags);
         let fetch = Fetch::new(node, below);
         let mut context = PgMemoryContexts::For((*estate).es_query_cxt);
         (*(node as *mut Node)).fetch = crate::memory::keep(&mut context, fetch);
@@ -154,7 +127,7 @@ unsafe extern "C-unwind" fn exec(node: *mut pg_sys::CustomScanState) -> *mut pg_
             let Some(slot) = next_row(fetch.below) else {
                 fetch.rows.clear();
                 let result = (*node).ss.ps.ps_ResultTupleSlot;
-                crate::pg::executor::clear_slot(result);
+                clear_slot(result);
                 return result;
             };
             fetch.rows.set_slot(slot);
@@ -166,10 +139,7 @@ unsafe extern "C-unwind" fn exec(node: *mut pg_sys::CustomScanState) -> *mut pg_
             }
         }
         fetch.rows.fill(&fetch.output);
-        match (*node).ss.ps.ps_ProjInfo {
-            projection if projection.is_null() => fetch.rows.scan_slot,
-            projection => project(projection),
-        }
+        project(&(*node).ss.ps, fetch.rows.scan_slot)
     }
 }
 
@@ -211,12 +181,15 @@ unsafe extern "C-unwind" fn rescan(node: *mut pg_sys::CustomScanState) {
 #[pg_guard]
 unsafe extern "C-unwind" fn explain(
     node: *mut pg_sys::CustomScanState,
-    _ancestors: *mut pg_sys::List,
+    ancestors: *mut pg_sys::List,
     es: *mut pg_sys::ExplainState,
 ) {
     // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
     unsafe {
         let fetch = of(node);
+        let plan = (*node).ss.ps.plan as *mut pg_sys::CustomScan;
+        let shown_as = explain::Conditions::of(node, ancestors, es);
+        shown_as.show(&nodes((*plan).custom_exprs), node, es);
         explain::columns(&fetch.rows, &[], fetch.reads(), Vec::new(), es);
     }
 }

@@ -4,11 +4,12 @@
 //! When the scan runs and the join's table is there, the scan takes the table's keys, and leaves out rows whose key is
 //! not among them. The join still looks at the rows that are left.
 
+use crate::pg::executor::{clear_slot, eval};
 use crate::query::batch::columns::LeafColumns;
 use crate::query::batch::external::Postgres;
 use crate::query::batch::rows::Rows;
 use crate::query::expr::datum;
-use crate::query::expr::tree::{eval, reset};
+use crate::query::expr::tree::reset;
 use amax_exec::{Batch, Expr, KeySet, Type, VectorBuilder};
 use pgrx::pg_sys::*;
 use std::rc::Rc;
@@ -151,9 +152,11 @@ impl JoinFilter {
             let Some(table) = (*self.join).hj_HashTable.as_ref() else {
                 return;
             };
-            // Tuples of later batches are in files, and reading the table must not cost more than it saves.
-            let readable =
-                table.parallel_state.is_null() && table.nbatch == 1 && table.totalTuples <= self.scanned.max(1000.0);
+            // Tuples of later batches are in files, and reading the table must not cost more than it saves. One that
+            // workers share is there for a process as long as that probes its only batch.
+            let readable = table.nbatch == 1
+                && (table.parallel_state.is_null() || table.curbatch == 0)
+                && table.totalTuples <= self.scanned.max(1000.0);
             let keys = readable.then(|| self.keys(table)).flatten();
             self.state = keys.map_or(State::Useless, State::Ready);
         }
@@ -167,7 +170,7 @@ impl JoinFilter {
             let mut keys = VectorBuilder::new(ty);
             for bucket in 0..table.nbuckets as usize {
                 crate::memory::check_for_interrupts();
-                let mut tuple = *table.buckets.unshared.add(bucket);
+                let mut tuple = first_tuple(table, bucket);
                 while !tuple.is_null() {
                     // HJTUPLE_MINTUPLE() (hashjoin.h).
                     let header = std::mem::size_of::<HashJoinTupleData>().next_multiple_of(8);
@@ -179,11 +182,48 @@ impl JoinFilter {
                     let old = MemoryContextSwitchTo((*self.econtext).ecxt_per_tuple_memory);
                     datum::push(&mut keys, oid, value, null);
                     MemoryContextSwitchTo(old);
-                    tuple = (*tuple).next.unshared;
+                    tuple = next_tuple(table, tuple);
                 }
             }
-            crate::pg::executor::clear_slot(self.slot);
+            clear_slot(self.slot);
             KeySet::new(&keys.finish())
         }
     }
+}
+
+/// The first tuple of a bucket, as ExecParallelHashFirstTuple() of nodeHash.c finds it in a table that workers share.
+///
+/// # Safety
+/// A hash join's table, complete, that has such a bucket.
+unsafe fn first_tuple(table: &HashJoinTableData, bucket: usize) -> *mut HashJoinTupleData {
+    // SAFETY: as the caller promises. Nobody inserts while there is a process that probes.
+    unsafe {
+        match table.parallel_state.is_null() {
+            true => *table.buckets.unshared.add(bucket),
+            false => shared_tuple(table, (*table.buckets.shared.add(bucket)).value),
+        }
+    }
+}
+
+/// The next one in its bucket.
+///
+/// # Safety
+/// A tuple of the table.
+unsafe fn next_tuple(table: &HashJoinTableData, tuple: *mut HashJoinTupleData) -> *mut HashJoinTupleData {
+    // SAFETY: as the caller promises.
+    unsafe {
+        match table.parallel_state.is_null() {
+            true => (*tuple).next.unshared,
+            false => shared_tuple(table, (*tuple).next.shared),
+        }
+    }
+}
+
+/// Where a tuple in the workers' shared memory is; null for none.
+///
+/// # Safety
+/// A table that workers share, and a tuple of it.
+unsafe fn shared_tuple(table: &HashJoinTableData, at: dsa_pointer) -> *mut HashJoinTupleData {
+    // SAFETY: as the caller promises; the area is mapped while the table is.
+    unsafe { dsa_get_address(table.area, at) as *mut HashJoinTupleData }
 }

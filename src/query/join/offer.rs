@@ -159,7 +159,15 @@ unsafe fn push(node: *mut PlanState, key: *mut Node, offer: &Offer) {
 /// What the planner hands over.
 unsafe fn is_quiet(plan: *mut Plan) -> bool {
     // SAFETY: what the planner hands us is well-formed, and stays while it plans.
-    unsafe { is_pure((*plan).targetlist as *mut Node) && is_pure((*plan).qual as *mut Node) }
+    unsafe {
+        let own = match (*plan).type_ {
+            T_CustomScan => (*(plan as *mut CustomScan)).custom_exprs,
+            _ => std::ptr::null_mut(),
+        };
+        [(*plan).targetlist, (*plan).qual, own]
+            .iter()
+            .all(|&list| is_pure(list as *mut Node))
+    }
 }
 /// # Safety
 /// What the planner hands over.

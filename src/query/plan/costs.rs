@@ -25,8 +25,8 @@ pub const AT_MOST: f64 = 0.9;
 /// are (100 of each array), and what counts is the relation to its nested loop, which costs some 2 for each: measured 0.2.
 pub const ELEMENT: f64 = 0.5;
 /// What is left of a scan's cost when an aggregate takes its batches and no row is handed up, as a part of it. Measured:
-/// nearly nothing once columns are decoded, 0.18 with decoding integers, 0.25 with decoding a path. Conditions, which
-/// are in the scan's cost too, are left in full: hence no less.
+/// nearly nothing once columns are decoded, 0.18 with decoding integers, 0.25 with decoding a path. Conditions are counted in
+/// full: else a scan of ten thousand rows would look cheaper than finding one of them by an index.
 pub const NOT_HANDED_UP: f64 = 0.25;
 /// Computing one key or argument of a row and aggregating it, in cpu_operator_cost. Measured: 0.18 for a sum, 0.28 for a
 /// key.
@@ -37,6 +37,14 @@ pub const GROUP: f64 = 1.0;
 pub const GROUP_VALUE: f64 = 3.0;
 /// Sending one group to the leader, and as much again for merging it there, in cpu_operator_cost. Measured: 6.2.
 pub const GROUP_SENT: f64 = 6.0;
+/// Finding one row by its TID, in cpu_tuple_cost, beside what PostgreSQL counts for it. Measured: 22.
+pub const FETCH_ROW: f64 = 20.0;
+/// Reading one value of it. Measured: 25.
+pub const FETCH_VALUE: f64 = 25.0;
+/// Reading a whole document of it. Measured: 120 for 34 values, in leaves that are read so often that they are decoded.
+pub const FETCH_DOCUMENT: f64 = 120.0;
+/// What is left of these where a bitmap has the rows in their order, as the next one is often near. Measured: 0.5.
+pub const FETCH_IN_ORDER: f64 = 0.5;
 /// What a fetch saves of the scan below it where paths of documents are read, as a part of its cost. Measured: 0.6 for one
 /// path; but PostgreSQL's cost of an index scan has nothing of documents in it, and the rest of it is not saved.
 pub const FETCH_SAVES: f64 = 0.2;
@@ -52,7 +60,8 @@ pub struct ScanWork {
     pub tuples: f64,
     /// Rows that pass.
     pub rows: f64,
-    pub conditions: usize,
+    /// What conditions cost.
+    pub conditions: f64,
     /// Paths and variables that are read.
     pub columns: usize,
     /// Whether whole documents are among them.
@@ -64,12 +73,19 @@ pub fn scan(work: &ScanWork) -> f64 {
     let columns = work.columns as f64;
     // SAFETY: settings, which only this thread reads and writes.
     let (page, tuple, operator) = unsafe { (seq_page_cost, cpu_tuple_cost, cpu_operator_cost) };
+    let pages = (COLUMN_PAGES * columns).min(1.0) * work.pages;
     let (pages, decode) = match work.documents {
-        true => (1.0, DOCUMENT * tuple),
-        false => ((COLUMN_PAGES * columns).min(1.0), COLUMN_VALUE * operator * columns),
+        // Those of rows that pass alone, which are on so many pages at most.
+        true => (pages.max(work.rows.min(work.pages)), DOCUMENT * tuple),
+        false => (pages, COLUMN_VALUE * operator * columns),
     };
-    let conditions = CONDITION * operator * (1 + work.conditions) as f64;
-    page * work.pages * pages + conditions * work.tuples + (ROW * tuple + decode) * work.rows
+    page * pages + looks(work.tuples) + work.conditions + (ROW * tuple + decode) * work.rows
+}
+
+/// Looking at so many rows by a vectorized condition, or walking them.
+pub fn looks(rows: f64) -> f64 {
+    // SAFETY: a setting.
+    CONDITION * unsafe { cpu_operator_cost } * rows
 }
 
 /// A scan that unnests, instead of a scan and a nested loop over so many rows.
@@ -79,11 +95,20 @@ pub fn unnest(scan: f64, nested_loop: f64, rows: f64) -> f64 {
     (scan + elements).min(AT_MOST * nested_loop)
 }
 
-/// Reading and aggregating all rows of a scan of this cost; `computed` are keys and aggregates. What handing up rows
-/// takes is most of what a scan of columns costs, however few rows the planner expects.
-pub fn aggregate(scan: f64, rows: f64, computed: usize) -> f64 {
+/// Reading and aggregating all rows of a scan of this cost, of which `conditions` is what those cost; `computed` are keys
+/// and aggregates. What handing up rows takes is most of what a scan of columns costs, however few rows the planner
+/// expects.
+pub fn aggregate(scan: f64, conditions: f64, rows: f64, computed: usize) -> f64 {
+    let conditions = conditions.min(scan);
     // SAFETY: a setting.
-    NOT_HANDED_UP * scan + AGGREGATED * unsafe { cpu_operator_cost } * computed as f64 * rows
+    conditions
+        + NOT_HANDED_UP * (scan - conditions)
+        + AGGREGATED * unsafe { cpu_operator_cost } * computed as f64 * rows
+}
+
+/// Reading `computed` keys of all rows of a scan of this cost and comparing them, then what else is handed up of the best.
+pub fn best(scan: f64, conditions: f64, rows: f64, computed: usize, best: f64, late: FetchWork) -> f64 {
+    aggregate(scan, conditions, rows, computed) + FETCH_IN_ORDER * fetched(best, late)
 }
 
 /// Handing out groups.
@@ -108,6 +133,20 @@ pub fn group_width(computed: usize) -> f64 {
 pub fn groups_fit(groups: f64, computed: usize) -> bool {
     // SAFETY: computed from settings.
     groups * group_width(computed) < MOST_PASSES * unsafe { pg_sys::get_hash_memory_limit() } as f64
+}
+
+/// What is read of a row that an index finds.
+#[derive(Clone, Copy, Default)]
+pub struct FetchWork {
+    pub values: usize,
+    pub documents: usize,
+}
+
+/// Finding and reading so many columnar rows by their TIDs.
+pub fn fetched(rows: f64, work: FetchWork) -> f64 {
+    let row = FETCH_ROW + FETCH_VALUE * work.values as f64 + FETCH_DOCUMENT * work.documents as f64;
+    // SAFETY: a setting.
+    row * unsafe { cpu_tuple_cost } * rows
 }
 
 /// A fetch above a scan of this cost; `columnar` is the part of the rows that are.

@@ -1,7 +1,7 @@
 //! What a query reads of a relation: paths and variables, also of a relation that a parent's query is planned for.
 
 use crate::query::expr::containment::split;
-use crate::query::expr::entry::collect;
+use crate::query::expr::entry::{collect, collected};
 use crate::query::expr::tree::{equal, is_a, nodes};
 use pgrx::pg_sys;
 use pgrx::pg_sys::NodeTag;
@@ -51,6 +51,32 @@ pub unsafe fn wanted_of(
             if !found.iter().any(|&f| equal(f, expression)) {
                 found.push(expression);
             }
+        }
+    }
+}
+
+/// Paths and variables that are read of the rows that a scan of `rel` hands up.
+///
+/// # Safety
+/// What the planner hands over.
+pub unsafe fn output(root: *mut pg_sys::PlannerInfo, rel: *mut pg_sys::RelOptInfo) -> Vec<*mut pg_sys::Node> {
+    // SAFETY: what the planner hands us is well-formed, and stays while it plans.
+    unsafe {
+        let parse = (*root).parse;
+        let chain = ancestry(root, (*rel).relid);
+        let topmost = chain.first().map_or((*rel).relid, |&info| (*info).parent_relid);
+        // Then the scan computes the query's target list itself; else see `pushdown`.
+        let computes_all = pg_sys::bms_membership((*root).all_baserels) == pg_sys::BMS_Membership::BMS_SINGLETON
+            && pg_sys::bms_is_member(topmost as i32, (*root).all_baserels)
+            && !(*parse).hasAggs
+            && !(*parse).hasWindowFuncs
+            && !(*parse).hasTargetSRFs
+            && (*parse).groupClause.is_null();
+        if computes_all {
+            let targets = translated(root, (*root).processed_tlist as *mut pg_sys::Node, &chain);
+            collected(root, [targets], (*rel).relid)
+        } else {
+            collected(root, nodes((*(*rel).reltarget).exprs), (*rel).relid)
         }
     }
 }

@@ -16,7 +16,8 @@ impl Scan {
             }
             let clause = &found.clauses[i];
             if !self.rows.holds(clause.state, &clause.reads) {
-                self.removed += 1;
+                // Those of the first stage are counted as they are passed.
+                self.removed += usize::from(stage > 0);
                 return false;
             }
             found.counts.passed[i] += 1;
@@ -54,7 +55,13 @@ impl Scan {
 
     /// Moves to the next row of the last stage that passes, in the given direction; false at the end.
     pub(super) fn advance(&mut self, forward: bool) -> bool {
-        self.advance_stage(self.stages.len() - 1, forward, false)
+        let last = self.stages.len() - 1;
+        let found = self.advance_stage(last, forward, false);
+        if found && last == 0 {
+            let met = self.progress.pass(self.stages[0].row(), forward);
+            self.pass(met, 1);
+        }
+        found
     }
 
     fn advance_stage(&mut self, stage: usize, forward: bool, eager: bool) -> bool {
@@ -107,6 +114,19 @@ impl Scan {
     /// The next rows of a stage that pass. All of a batch if `eager`: then rows are looked at before they are asked
     /// for.
     pub(super) fn run(&mut self, stage: usize, eager: bool) -> Option<Batch> {
+        let batch = self.next_run(stage, eager)?;
+        if stage == 0 {
+            let (row, handed) = match &batch {
+                Batch::Leaf(_, rows) => (*rows.last().expect("a run has rows"), rows.len()),
+                Batch::Row => (self.stages[0].row(), 1),
+            };
+            let met = self.progress.pass(row, true);
+            self.pass(met, handed);
+        }
+        Some(batch)
+    }
+
+    fn next_run(&mut self, stage: usize, eager: bool) -> Option<Batch> {
         if !self.advance_stage(stage, true, eager) {
             return None;
         }

@@ -2,7 +2,7 @@
 
 use super::state::{Scan, of};
 use crate::query::batch::columns::LeafColumns;
-use crate::query::batch::contract::Positions;
+use crate::query::batch::contract::{Interest, Positions};
 use crate::query::batch::rows::Rows;
 use crate::query::batch::{Batch, Batches};
 use crate::query::expr::compile::Compiler;
@@ -35,12 +35,8 @@ impl Batches for Scan {
         // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
         unsafe {
             let entries = self.rows.entries.clone();
-            let mut compiler = Compiler {
-                entries: &entries,
-                parent: self.state(),
-                pg_exprs: std::mem::take(&mut self.rows.pg_exprs),
-                sometimes: false,
-            };
+            let mut compiler = Compiler::new(&entries, self.state());
+            compiler.pg_exprs = std::mem::take(&mut self.rows.pg_exprs);
             let found = wanted
                 .iter()
                 .map(|&e| if is_pure(e) { compiler.compile(e) } else { None })
@@ -56,6 +52,16 @@ impl Batches for Scan {
 
     fn read(&mut self, columns: Vec<usize>) {
         self.output = columns;
+    }
+
+    fn take_last_first(&mut self) {
+        self.from_end = true;
+    }
+
+    fn limit_to(&mut self, interest: Option<Rc<dyn Interest>>) {
+        debug_assert!(self.is_flat());
+        self.orders = interest.is_some();
+        self.interest = interest;
     }
 
     fn next_batch(&mut self) -> Option<Batch> {

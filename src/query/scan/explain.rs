@@ -1,10 +1,11 @@
 //! EXPLAIN of a scan: what it reads, and how many rows each of its steps leaves.
 
+use super::private::ScanPlan;
 use super::state::of;
 use crate::encoding::{of_utf8, shown};
 use crate::pg::Relation;
-use crate::query::batch::explain::{columns, number, text};
-use crate::query::expr::tree::nodes;
+use crate::query::batch::explain::{Conditions, columns, number, text};
+use crate::query::plan::private::Private;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 use std::ffi::CStr;
@@ -16,17 +17,15 @@ use std::ffi::CStr;
 unsafe fn steps(
     node: *mut pg_sys::CustomScanState,
     arrays: &[String],
-    ancestors: *mut pg_sys::List,
+    (shown_as, conditions): (&Conditions, &[*mut pg_sys::Node]),
     es: *mut pg_sys::ExplainState,
 ) {
     // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
     unsafe {
-        let plan = (*node).ss.ps.plan;
-        let context = pg_sys::set_deparse_context_plan((*es).deparse_cxt, plan, ancestors);
-        let mut conditions = nodes((*plan).qual).into_iter();
-        if arrays.is_empty() && conditions.len() == 0 {
+        if arrays.is_empty() && conditions.is_empty() {
             return;
         }
+        let mut conditions = conditions.iter();
         let in_text = (*es).format == pg_sys::ExplainFormat::EXPLAIN_FORMAT_TEXT;
         let step = |kind: &str, what: &str, rows: u64| {
             if in_text {
@@ -51,8 +50,7 @@ unsafe fn steps(
                 if i == matching && counts.unmatched > 0 {
                     step("Without Match", "", counts.unmatched);
                 }
-                let condition = conditions.next().expect("each is somewhere");
-                let condition = pg_sys::deparse_expression(condition, context, (*es).verbose, false);
+                let condition = shown_as.text(*conditions.next().expect("each is somewhere"));
                 step("Passed", &shown(CStr::from_ptr(condition).to_bytes()), passed);
             }
             if counts.passed.len() == matching && counts.unmatched > 0 {
@@ -94,6 +92,10 @@ pub unsafe extern "C-unwind" fn scan(
     // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
     unsafe {
         let scan = of(node);
+        let plan = (*node).ss.ps.plan as *mut pg_sys::CustomScan;
+        let (conditions, _) = ScanPlan::of_plan(plan).expressions(plan);
+        let shown_as = Conditions::of(node, ancestors, es);
+        shown_as.show(&conditions, node, es);
         let joined = scan.joins.filters.iter().flat_map(|f| f.reads.clone());
         let (outer_joins, reads) = (scan.outer_joins(), scan.reads());
         let arrays = columns(&scan.rows, &outer_joins, reads, joined.collect(), es);
@@ -104,13 +106,16 @@ pub unsafe extern "C-unwind" fn scan(
             let counters = scan.source_counters();
             number(c"Leaves Read", counters.leaves - counters.skipped, es);
             number(c"Leaves Skipped", counters.skipped, es);
+            if counters.unwanted > 0 {
+                number(c"Leaves Skipped by Best Rows", counters.unwanted, es);
+            }
             number(c"Row Pages Read", counters.pages, es);
             number(c"Columnar Rows", counters.rows, es);
             if !scan.joins.filters.is_empty() {
                 number(c"Rows Removed by Join Filters", counters.unmatched, es);
             }
             number(c"Decoded kB", counters.decoded.div_ceil(1024), es);
-            steps(node, &arrays, ancestors, es);
+            steps(node, &arrays, (&shown_as, &conditions), es);
         }
     }
 }

@@ -2,41 +2,89 @@
 //! arrays.
 
 use super::private::ReadToEnd;
+use super::progress::Progress;
 use super::run;
 use super::source::Unit;
-use super::stage::{Current, Picked, Stage, UNLESS_MATCHED};
+use super::stage::{Clause, Current, Picked, Stage, UNLESS_MATCHED};
 use super::state::Scan;
+use crate::columnar::OpenLeaf;
 use crate::query::batch::Batch;
 use crate::query::batch::columns::LeafColumns;
 use crate::query::batch::external::{Constants, LeafZones, Postgres};
-use amax_exec::passes_none;
+use amax_exec::{is_harmless, passes_none};
+use amax_lsm::Origin;
+use std::borrow::Cow;
 use std::rc::Rc;
 
 impl Scan {
-    /// Rows of the next leaf that pass the vectorized conditions, each with the condition to go on with; or a page.
+    /// Whether all rows will be asked for.
+    fn to_end(&self) -> bool {
+        match self.all {
+            ReadToEnd::Perhaps => false,
+            ReadToEnd::WithQuery => run::is_whole(),
+            ReadToEnd::Always => true,
+        }
+    }
+
+    /// Rows of the next unit that pass the vectorized conditions, each with the condition to go on with; or a page.
     fn unit(&mut self, forward: bool) -> Current {
+        let left = self.progress.finish(forward);
+        self.pass(left, 0);
+        self.progress = Progress::default();
+        self.note_met();
+        let to_end = self.to_end();
         let (rows, clauses) = (&mut self.rows, &self.stages[0].clauses);
-        let unit = self.source.next(forward, &mut |leaf| {
-            let zones = LeafZones {
-                leaf,
-                entries: rows.entries.clone(),
+        let entries = rows.entries.clone();
+        if let Some(interest) = self.interest.as_ref().filter(|_| std::mem::take(&mut self.orders)) {
+            self.source
+                .order(&mut |leaf| interest.rank(&LeafZones::new(leaf, &entries)));
+        }
+        let (skipping, interest) = (&clauses[..self.skipping], &self.interest);
+        let mut unwanted = 0;
+        let unit = self.source.next(forward, to_end, &mut |leaf| {
+            let zones = LeafZones::new(leaf, &entries);
+            let vectors = skipping.iter().map_while(|clause| clause.vector.as_ref());
+            if passes_none(vectors, &zones, &mut Constants(rows)) {
+                return true;
+            }
+            let Some(interest) = interest else { return false };
+            let external = Constants(rows);
+            let harmless = |clause: &Clause| {
+                let vector = clause.vector.as_ref();
+                vector.is_some_and(|vector| is_harmless(vector, &zones, &external))
             };
-            let vectors = clauses.iter().map_while(|clause| clause.vector.as_ref());
-            passes_none(vectors, &zones, &mut Constants(rows))
+            let leaves_out = clauses.iter().all(harmless) && !interest.includes(&zones, &external);
+            unwanted += u64::from(leaves_out);
+            leaves_out
         });
+        self.source.counters.unwanted += unwanted;
         match unit {
             None => Current::None,
             Some(Unit::Page) => {
-                self.stages[0].counts.all += self.source.block.len() as u64;
+                let len = self.source.block.len();
+                self.progress = Progress::of_page(len, forward);
+                self.stages[0].counts.all += len as u64;
                 Current::Page
             }
             Some(Unit::Leaf(leaf, origin, rows)) => {
                 #[cfg(feature = "test_hooks")]
                 let rows = super::mutants::drop_rows(rows);
-                let columns = Rc::new(LeafColumns::new(leaf, origin, &self.rows.entries));
-                let picked = self.filter(0, &columns, rows);
+                self.progress = Progress::of_leaf(rows.clone(), forward);
+                let columns = self.columns_of(leaf, origin);
+                let picked = self.filter(0, &columns, &rows);
                 let picked = self.leave_out_unmatched(&columns, picked, 0);
                 Current::Leaf(columns, picked)
+            }
+        }
+    }
+
+    /// A leaf's columns: those that it had when the scan was last at it, if it was at no other since.
+    fn columns_of(&mut self, leaf: Rc<OpenLeaf>, origin: Option<Origin>) -> Rc<LeafColumns> {
+        match &self.columns {
+            Some(known) if Rc::ptr_eq(&known.leaf, &leaf) && known.origin == origin => known.clone(),
+            _ => {
+                let columns = Rc::new(LeafColumns::new(leaf, origin, &self.rows.entries));
+                self.columns.insert(columns).clone()
             }
         }
     }
@@ -59,6 +107,7 @@ impl Scan {
         let all = rows.len();
         let kept = self.joins.select(&mut self.rows, columns, rows);
         self.source.counters.unmatched += (all - kept.len()) as u64;
+        self.progress.unmatched += all - kept.len();
         match &mut picked {
             Picked::Decided(rows) => {
                 rows.truncate(from);
@@ -91,14 +140,11 @@ impl Scan {
     }
 
     /// Rows that may pass a stage's conditions.
-    fn filter(&mut self, stage: usize, columns: &Rc<LeafColumns>, mut rows: Vec<u32>) -> Picked {
-        let to_end = match self.all {
-            ReadToEnd::Perhaps => false,
-            ReadToEnd::WithQuery => run::is_whole(),
-            ReadToEnd::Always => true,
-        };
-        let stage = &mut self.stages[stage];
-        let all = rows.len();
+    fn filter(&mut self, at: usize, columns: &Rc<LeafColumns>, all: &[u32]) -> Picked {
+        let to_end = self.to_end();
+        let stage = &mut self.stages[at];
+        let mut rows = Cow::Borrowed(all);
+        let all = all.len();
         stage.counts.all += all as u64;
         let mut picked: Vec<(u32, usize)> = Vec::new();
         let mut external = Postgres {
@@ -116,11 +162,14 @@ impl Scan {
                 break;
             }
             let mut unsure = Vec::new();
-            rows = batch.filter(vector, &rows, &mut unsure);
+            rows = Cow::Owned(batch.filter(vector, &rows, &mut unsure));
             stage.counts.passed[i] += rows.len() as u64;
             picked.extend(unsure.into_iter().map(|row| (row, i)));
         }
-        self.removed += all - rows.len() - picked.len();
+        if at > 0 {
+            self.removed += all - rows.len() - picked.len();
+        }
+        let rows = rows.into_owned();
         if picked.is_empty() && vectorized == stage.clauses.len() {
             return Picked::Decided(rows);
         }
@@ -139,7 +188,7 @@ impl Scan {
         let batch = Rc::new(columns.unnest(&arrays, rows, outer));
         let (elements, without): (Vec<u32>, Vec<u32>) =
             (0..batch.len() as u32).partition(|&row| batch.place(row).is_some());
-        let mut picked = self.filter(stage, &batch, elements);
+        let mut picked = self.filter(stage, &batch, &elements);
         if outer {
             let conditions = self.stages[stage].clauses.len();
             let parent = |row: u32| batch.elements().map(|e| e.parents[row as usize]);

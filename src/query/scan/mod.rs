@@ -10,6 +10,7 @@ pub mod node;
 pub mod parallel;
 pub mod plan;
 pub mod private;
+mod progress;
 pub mod run;
 pub mod shared;
 pub mod source;

@@ -2,13 +2,14 @@
 
 use crate::guc::{Mutant, mutant};
 use pgrx::pg_sys;
+use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Leaves out one row in a thousand of those a scan is about to look at.
-pub fn drop_rows(mut rows: Vec<u32>) -> Vec<u32> {
+pub fn drop_rows(mut rows: Rc<Vec<u32>>) -> Rc<Vec<u32>> {
     static SEEN: AtomicU64 = AtomicU64::new(0);
     if mutant() == Mutant::drops_rows {
-        rows.retain(|_| !(SEEN.fetch_add(1, Relaxed) + 1).is_multiple_of(1000));
+        Rc::make_mut(&mut rows).retain(|_| !(SEEN.fetch_add(1, Relaxed) + 1).is_multiple_of(1000));
     }
     rows
 }

@@ -3,9 +3,9 @@
 use super::parallel;
 use super::private::ScanPlan;
 use super::state::{Node, Scan, of};
+use crate::pg::executor::{clear_slot, project};
 use crate::pg::snapshot::predicate_lock;
 use crate::pg::{Relation, Snapshot};
-use crate::query::expr::tree::{make, project};
 use crate::query::plan::methods::ExecMethods;
 use crate::query::plan::private::Private;
 use pgrx::PgMemoryContexts;
@@ -13,31 +13,20 @@ use pgrx::pg_sys;
 use pgrx::prelude::*;
 
 pub static METHODS: ExecMethods = ExecMethods(pg_sys::CustomExecMethods {
-    CustomName: c"AmaxScan".as_ptr(),
-    BeginCustomScan: Some(begin),
-    ExecCustomScan: Some(exec),
-    EndCustomScan: Some(end),
-    ReScanCustomScan: Some(rescan),
-    MarkPosCustomScan: None,
-    RestrPosCustomScan: None,
     EstimateDSMCustomScan: Some(parallel::estimate_dsm),
     InitializeDSMCustomScan: Some(parallel::initialize_dsm),
     ReInitializeDSMCustomScan: Some(parallel::reinitialize_dsm),
     InitializeWorkerCustomScan: Some(parallel::initialize_worker),
     ShutdownCustomScan: Some(parallel::shutdown),
-    ExplainCustomScan: Some(super::explain::scan),
+    ..ExecMethods::new(c"AmaxScan", begin, exec, end, rescan, super::explain::scan).0
 });
 
 /// # Safety
 /// A node of ours, begun and not ended.
 #[pg_guard]
 pub unsafe extern "C-unwind" fn create(_plan: *mut pg_sys::CustomScan) -> *mut pg_sys::Node {
-    // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
-    unsafe {
-        let node = make::<Node>(pg_sys::NodeTag::T_CustomScanState);
-        (*node).base.methods = &METHODS.0;
-        node as *mut pg_sys::Node
-    }
+    // SAFETY: it begins with PostgreSQL's state, and has pointers besides.
+    unsafe { METHODS.new_state::<Node>() }
 }
 
 /// # Safety
@@ -46,8 +35,6 @@ pub unsafe extern "C-unwind" fn create(_plan: *mut pg_sys::CustomScan) -> *mut p
 unsafe extern "C-unwind" fn begin(node: *mut pg_sys::CustomScanState, estate: *mut pg_sys::EState, eflags: i32) {
     // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
     unsafe {
-        // We look at the conditions ourselves.
-        (*node).ss.ps.qual = std::ptr::null_mut();
         let rel = match (*node).ss.ss_currentRelation {
             // A join's is for us to open.
             rel if rel.is_null() => {
@@ -88,17 +75,13 @@ unsafe extern "C-unwind" fn exec(node: *mut pg_sys::CustomScanState) -> *mut pg_
         scan.note_removed();
         if !found {
             let result = (*node).ss.ps.ps_ResultTupleSlot;
-            crate::pg::executor::clear_slot(result);
+            clear_slot(result);
             return result;
         }
         scan.rows.fill(&scan.output);
         #[cfg(feature = "test_hooks")]
         super::mutants::lose_column(scan.rows.scan_slot);
-        let projection = (*node).ss.ps.ps_ProjInfo;
-        if projection.is_null() {
-            return scan.rows.scan_slot;
-        }
-        project(projection)
+        project(&(*node).ss.ps, scan.rows.scan_slot)
     }
 }
 
@@ -134,7 +117,9 @@ unsafe fn recheck(node: *mut pg_sys::CustomScanState, epq: *mut pg_sys::EPQState
             // Not a relation that is being rechecked: scanned as ever.
             return scan.advance(true);
         }
-        scan.passes(0, 0, 0)
+        let passes = scan.passes(0, 0, 0);
+        scan.removed += usize::from(!passes);
+        passes
     }
 }
 
@@ -146,6 +131,7 @@ unsafe extern "C-unwind" fn end(node: *mut pg_sys::CustomScanState) {
     unsafe {
         let scan = of(node);
         scan.forget();
+        scan.columns = None;
         scan.source.block.clear();
     }
 }

@@ -84,7 +84,7 @@ unsafe fn join(scan: &mut Scan, shared: *mut Shared) {
             scan.rows.rel,
             snapshot,
             (*shared).end,
-            Position::Shared(&(*shared).next),
+            Position::Shared(&(*shared).next, scan.from_end),
         );
         scan.source.counters = counters;
     }

@@ -7,27 +7,21 @@ use super::private::{ReadToEnd, ScanPlan, read_to_end};
 use crate::pg::relation::Opened;
 use crate::query::batch::Operator;
 use crate::query::expr::containment::split;
-use crate::query::expr::entry::{collect, target_list, variables};
-use crate::query::expr::tree::{is_a, list, make, nodes};
+use crate::query::expr::entry::{collect, is_document, target_list, variables};
+use crate::query::expr::tree::{list, make, nodes};
+use crate::query::plan::conditions::{self, Conditions, in_order};
 use crate::query::plan::costs;
 use crate::query::plan::methods::{PathMethods, ScanMethods};
 use crate::query::plan::private::Private;
-use crate::query::plan::wanted::wanted_of;
+use crate::query::plan::wanted::{output, wanted_of};
 use crate::storage::manifest;
 use pgrx::pg_sys;
 use pgrx::pg_sys::NodeTag;
 use pgrx::prelude::*;
 
-pub static PATH: PathMethods = PathMethods(pg_sys::CustomPathMethods {
-    CustomName: c"AmaxScan".as_ptr(),
-    PlanCustomPath: Some(plan_path),
-    ReparameterizeCustomPathByChild: None,
-});
+pub static PATH: PathMethods = PathMethods::new(c"AmaxScan", plan_path);
 
-pub static SCAN: ScanMethods = ScanMethods(pg_sys::CustomScanMethods {
-    CustomName: c"AmaxScan".as_ptr(),
-    CreateCustomScanState: Some(create),
-});
+pub static SCAN: ScanMethods = ScanMethods::new(c"AmaxScan", create);
 
 pub static OPERATOR: Operator = Operator {
     path: &PATH,
@@ -45,22 +39,21 @@ pub unsafe fn paths(
     root: *mut pg_sys::PlannerInfo,
     rel: *mut pg_sys::RelOptInfo,
     columnar: f64,
-) -> Option<(*mut pg_sys::CustomPath, Option<*mut pg_sys::CustomPath>)> {
+    conditions: &Conditions,
+) -> (*mut pg_sys::CustomPath, Option<*mut pg_sys::CustomPath>) {
     // SAFETY: what the planner hands us is well-formed, and stays while it plans.
     unsafe {
-        let sequential = nodes((*rel).pathlist)
-            .into_iter()
-            .map(|path| path as *mut pg_sys::Path)
-            .find(|&path| (*path).pathtype == NodeTag::T_SeqScan && (*path).param_info.is_null())?;
+        // As set_plain_rel_pathlist() makes it; its own is gone where an index beats it.
+        let sequential = pg_sys::create_seqscan_path(root, rel, std::ptr::null_mut(), 0);
         let workers = if (*rel).consider_parallel {
             let most = pg_sys::max_parallel_workers_per_gather;
             pg_sys::compute_parallel_worker(rel, f64::from((*rel).pages), -1.0, most)
         } else {
             0
         };
-        let serial = path(root, rel, sequential, columnar, 0);
-        let parallel = (workers > 0).then(|| path(root, rel, sequential, columnar, workers));
-        Some((serial, parallel))
+        let scan = |workers| path(root, rel, sequential, columnar, conditions, workers);
+        let (serial, parallel) = (scan(0), (workers > 0).then(|| scan(workers)));
+        (serial, parallel)
     }
 }
 
@@ -76,7 +69,7 @@ pub fn columnar_share(table: pg_sys::Oid) -> Option<f64> {
 }
 
 /// A path with no more than a part of the costs of a sequential scan, which decodes the same rows one by one: reading
-/// what is asked for of them, and a vector's share of each condition.
+/// what is asked for of them, and its conditions.
 ///
 /// # Safety
 /// What the planner hands over.
@@ -85,6 +78,7 @@ unsafe fn path(
     rel: *mut pg_sys::RelOptInfo,
     sequential: *mut pg_sys::Path,
     columnar: f64,
+    conditions: &Conditions,
     workers: i32,
 ) -> *mut pg_sys::CustomPath {
     // SAFETY: what the planner hands us is well-formed, and stays while it plans.
@@ -98,22 +92,18 @@ unsafe fn path(
         path.parallel_safe = (*rel).consider_parallel;
         path.parallel_workers = workers;
         path.rows = (*rel).rows;
-        let mut wanted = Vec::new();
-        wanted_of(root, rel, &mut wanted);
-        let whole = wanted
-            .iter()
-            .any(|&e| is_a(e, NodeTag::T_Var) && pg_sys::exprType(e) == pg_sys::JSONBOID);
-        let work = costs::ScanWork {
-            pages: f64::from((*rel).pages),
-            tuples: (*rel).tuples,
-            rows: (*rel).rows,
-            conditions: (*rel).baserestrictinfo.as_ref().map_or(0, |l| l.length as usize),
-            columns: wanted.len(),
-            documents: whole,
-        };
-        let vectors = costs::scan(&work);
-        let one_by_one = (*sequential).total_cost - (*sequential).startup_cost;
-        let mut run = columnar * vectors.min(costs::AT_MOST * one_by_one) + (1.0 - columnar) * one_by_one;
+        let mut wanted = output(root, rel);
+        for restriction in nodes((*rel).baserestrictinfo) {
+            let mut parts = Vec::new();
+            split(
+                (*(restriction as *mut pg_sys::RestrictInfo)).clause as *mut pg_sys::Node,
+                &mut parts,
+            );
+            for part in parts {
+                collect(root, part, (*rel).relid, &mut wanted);
+            }
+        }
+        let mut run = run_cost(rel, sequential, columnar, conditions, &wanted);
         if workers > 0 {
             let divisor = costs::parallel_divisor(workers);
             run /= divisor;
@@ -126,6 +116,52 @@ unsafe fn path(
         (*custom).flags = pg_sys::CUSTOMPATH_SUPPORT_PROJECTION | pg_sys::CUSTOMPATH_SUPPORT_BACKWARD_SCAN;
         (*custom).methods = &PATH.0;
         custom
+    }
+}
+
+/// What a scan costs once it has begun, that reads these paths and variables.
+///
+/// # Safety
+/// What the planner hands over.
+unsafe fn run_cost(
+    rel: *mut pg_sys::RelOptInfo,
+    sequential: *mut pg_sys::Path,
+    columnar: f64,
+    conditions: &Conditions,
+    wanted: &[*mut pg_sys::Node],
+) -> f64 {
+    // SAFETY: what the planner hands us is well-formed, and stays while it plans.
+    unsafe {
+        let whole = wanted.iter().any(|&node| is_document(node));
+        let work = costs::ScanWork {
+            pages: f64::from((*rel).pages),
+            tuples: (*rel).tuples,
+            rows: (*rel).rows,
+            conditions: conditions.run(),
+            columns: wanted.len(),
+            documents: whole,
+        };
+        let vectors = costs::scan(&work);
+        let one_by_one = (*sequential).total_cost - (*sequential).startup_cost;
+        columnar * vectors.min(costs::AT_MOST * one_by_one) + (1.0 - columnar) * one_by_one
+    }
+}
+
+/// The same of a table, for a node above that reads less of most rows.
+///
+/// # Safety
+/// What the planner hands over.
+pub unsafe fn cost_of_reading(
+    root: *mut pg_sys::PlannerInfo,
+    rel: *mut pg_sys::RelOptInfo,
+    wanted: &[*mut pg_sys::Node],
+) -> f64 {
+    // SAFETY: what the planner hands us is well-formed, and stays while it plans.
+    unsafe {
+        let sequential = pg_sys::create_seqscan_path(root, rel, std::ptr::null_mut(), 0);
+        let table = *(*root).simple_rte_array.add((*rel).relid as usize);
+        let columnar = columnar_share((*table).relid).unwrap_or(0.0);
+        run_cost(rel, sequential, columnar, &conditions::of(root, rel), wanted)
     }
 }
 
@@ -145,10 +181,7 @@ unsafe extern "C-unwind" fn plan_path(
         let scan = make::<pg_sys::CustomScan>(NodeTag::T_CustomScan);
         let mut wanted = Vec::new();
         wanted_of(root, rel, &mut wanted);
-        let mut conditions = Vec::new();
-        for condition in nodes(pg_sys::extract_actual_clauses(clauses, false)) {
-            split(condition, &mut conditions);
-        }
+        let (conditions, skipping) = conditions_of(root, rel, clauses);
         for &node in nodes(tlist).iter().chain(&conditions) {
             collect(root, node, (*rel).relid, &mut wanted);
         }
@@ -158,19 +191,46 @@ unsafe extern "C-unwind" fn plan_path(
         }
         let plan = &mut (*scan).scan.plan;
         plan.targetlist = tlist;
-        plan.qual = list(conditions);
         (*scan).scan.scanrelid = (*rel).relid;
         (*scan).flags = (*best).flags;
         (*scan).custom_scan_tlist = target_list(&wanted);
         let alone = pg_sys::bms_membership((*root).all_baserels) == pg_sys::BMS_Membership::BMS_SINGLETON;
         let private = ScanPlan {
             all: ReadToEnd::of(root, alone),
-            conditions: nodes(plan.qual).len(),
+            conditions: conditions.len(),
+            skipping,
             table: None,
             levels: Vec::new(),
         };
+        (*scan).custom_exprs = list(conditions);
         (*scan).custom_private = private.to_list();
         (*scan).methods = &SCAN.0;
         plan
+    }
+}
+
+/// The conditions of a scan, and how many of them, the first, may have leaves skipped by their bounds.
+///
+/// Where there is a policy only its conditions skip leaves: how many pages are read, which EXPLAIN shows, tells nothing of
+/// rows that the policy hides then.
+///
+/// # Safety
+/// What the planner hands over.
+unsafe fn conditions_of(
+    root: *mut pg_sys::PlannerInfo,
+    rel: *mut pg_sys::RelOptInfo,
+    clauses: *mut pg_sys::List,
+) -> (Vec<*mut pg_sys::Node>, usize) {
+    // SAFETY: what the planner hands us is well-formed, and stays while it plans.
+    unsafe {
+        let (mut conditions, mut skipping) = (Vec::new(), 0);
+        for info in in_order(root, clauses) {
+            let info = &*info;
+            split(info.clause as *mut pg_sys::Node, &mut conditions);
+            if info.security_level <= (*rel).baserestrict_min_security {
+                skipping = conditions.len();
+            }
+        }
+        (conditions, skipping)
     }
 }

@@ -1,5 +1,6 @@
 //! What a scan's plan tells its node, apart from expressions.
 
+use crate::query::expr::tree::nodes;
 use crate::query::plan::private::{Private, Reader, Writer};
 use pgrx::pg_sys::*;
 
@@ -44,13 +45,15 @@ pub struct ScanPlan {
     pub all: ReadToEnd,
     /// How many of the conditions are the table's own; those of the levels follow.
     pub conditions: usize,
+    /// How many of those, the first, may skip leaves by their bounds.
+    pub skipping: usize,
     /// The table, if the plan is a join's; else PostgreSQL knows it.
     pub table: Option<Place>,
     pub levels: Vec<Level>,
 }
 
 impl Private for ScanPlan {
-    const KIND: &'static std::ffi::CStr = c"amax scan 1";
+    const KIND: &'static std::ffi::CStr = c"amax scan 3";
     /// # Safety
     /// What the planner hands over.
     unsafe fn write(&self, out: &mut Writer) {
@@ -58,6 +61,7 @@ impl Private for ScanPlan {
         unsafe {
             out.int(self.all as i32);
             out.count(self.conditions);
+            out.count(self.skipping);
             out.int(self.table.map_or(-1, |table| table.0));
             out.count(self.levels.len());
             for level in &self.levels {
@@ -76,6 +80,7 @@ impl Private for ScanPlan {
             ScanPlan {
                 all: from.one_of(&[ReadToEnd::Perhaps, ReadToEnd::WithQuery, ReadToEnd::Always]),
                 conditions: from.count(),
+                skipping: from.count(),
                 table: Some(from.int()).filter(|&table| table >= 0).map(Place),
                 levels: (0..from.count())
                     .map(|_| Level {
@@ -91,6 +96,19 @@ impl Private for ScanPlan {
 }
 
 impl ScanPlan {
+    /// What a plan's custom_exprs are: the conditions, and the calls of the functions that unnest.
+    ///
+    /// # Safety
+    /// The plan that this one is of.
+    pub unsafe fn expressions(&self, plan: *mut CustomScan) -> (Vec<*mut Node>, Vec<*mut Node>) {
+        let of_levels = self.levels.iter().map(|level| level.matching + level.others);
+        let conditions = self.conditions + of_levels.sum::<usize>();
+        // SAFETY: as the caller promises.
+        let mut all = unsafe { nodes((*plan).custom_exprs) };
+        let calls = all.split_off(conditions);
+        (all, calls)
+    }
+
     /// The table that a plan scans.
     ///
     /// # Safety

@@ -5,6 +5,7 @@ use crate::columnar::{self, OpenLeaf, Pick};
 use crate::pg::stats::{count_rows, count_scan};
 use crate::pg::{Relation, Snapshot};
 use crate::storage::manifest;
+use crate::storage::meta::logical_blocks;
 use amax_lsm::{Origin, tid};
 use pgrx::pg_sys;
 use std::ops::Range;
@@ -14,22 +15,41 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// What a scan reads at a time.
 pub enum Unit {
     /// These rows of a leaf, ascending; who loaded them, if somebody did.
-    Leaf(Rc<OpenLeaf>, Option<Origin>, Vec<u32>),
+    Leaf(Rc<OpenLeaf>, Option<Origin>, Rc<Vec<u32>>),
     /// The rows of the block last loaded.
     Page,
 }
 
-/// Where a scan is: the blocks of the unit it is at, or, shared by the workers of a parallel scan, the next block.
+/// Where a scan is: the blocks of the unit it is at; blocks that are left, of which the last come next; or, shared by the
+/// workers of a parallel scan, how many blocks have been taken, from the start or from the end.
 pub enum Position {
     Own(Range<u32>),
-    Shared(*const AtomicU32),
+    Listed(Vec<Range<u32>>),
+    Shared(*const AtomicU32, bool),
 }
+
+/// A unit of a leaf that a scan has met, which it meets again when it starts again: the snapshot is the same, and so are
+/// the rows that it sees, however much is flushed or merged meanwhile.
+struct Known {
+    blocks: Range<u32>,
+    place: (u64, usize),
+    leaf: Rc<OpenLeaf>,
+    origin: Option<Origin>,
+    rows: Rc<Vec<u32>>,
+}
+
+/// Units that are remembered: those that a scan which starts again and again and soon stops will meet.
+const KNOWN: usize = 8;
+/// Blocks of a leaf that are read at first where the reader may stop early, and how many times more each time after.
+const FIRST: (u32, u32) = (1, 4);
 
 /// What a scan has met so far, for EXPLAIN.
 #[derive(Default, Clone, Copy)]
 pub struct Counters {
     pub leaves: u64,
     pub skipped: u64,
+    /// Of those, the ones that whoever drives the scan had no use for.
+    pub unwanted: u64,
     pub pages: u64,
     /// Rows of leaves that the snapshot sees.
     pub rows: u64,
@@ -44,12 +64,13 @@ impl Counters {
         let Counters {
             leaves,
             skipped,
+            unwanted,
             pages,
             rows,
             unmatched,
             decoded,
         } = self;
-        vec![leaves, skipped, pages, rows, unmatched, decoded]
+        vec![leaves, skipped, unwanted, pages, rows, unmatched, decoded]
     }
 }
 
@@ -65,6 +86,13 @@ pub struct Source {
     pub counters: Counters,
     /// The leaf it is at, and what had been decoded of it when it came there.
     last: Option<(Rc<OpenLeaf>, usize)>,
+    /// The component and leaf it is at.
+    at_leaf: Option<(u64, usize)>,
+    /// Blocks of a leaf that are read next unless all rows will be asked for.
+    step: u32,
+    /// Units at the start, once the scan has been started again.
+    known: Vec<Known>,
+    again_and_again: bool,
     /// Whether the statistics have this scan.
     counted: bool,
     /// Rows of skipped leaves that the snapshot sees, until somebody notes that they are not wanted.
@@ -83,6 +111,10 @@ impl Source {
             block: Block::default(),
             counters: Counters::default(),
             last: None,
+            at_leaf: None,
+            step: FIRST.0,
+            known: Vec::new(),
+            again_and_again: false,
             counted: false,
             passed_over: 0,
         }
@@ -112,22 +144,59 @@ impl Source {
                 *at = first..last + 1;
                 Some((at.clone(), run))
             }
-            Position::Shared(shared) => {
+            Position::Listed(left) => {
+                let Range { start, end } = left.pop()?;
+                let (next, run) = run_from(rel, start, end);
+                if next < end {
+                    left.push(next..end);
+                }
+                Some((start..next, run))
+            }
+            &mut Position::Shared(shared, from_end) => {
                 // SAFETY: in the parallel query's shared memory, which outlives the scan.
-                let shared = unsafe { &**shared };
-                let mut from = shared.load(Ordering::SeqCst);
+                let shared = unsafe { &*shared };
+                let mut taken = shared.load(Ordering::SeqCst);
                 loop {
-                    if from >= end {
-                        return None;
-                    }
-                    let (next, run) = run_from(rel, from, end);
-                    match shared.compare_exchange(from, next, Ordering::SeqCst, Ordering::SeqCst) {
-                        Ok(_) => return Some((from..next, run)),
-                        Err(other) => from = other,
+                    let left = end.checked_sub(taken).filter(|&left| left > 0)?;
+                    let (blocks, run) = if from_end {
+                        let (first, run) = run_upto(rel, left - 1);
+                        (first..left, run)
+                    } else {
+                        let (next, run) = run_from(rel, taken, end);
+                        (taken..next, run)
+                    };
+                    let next = taken + blocks.len() as u32;
+                    match shared.compare_exchange(taken, next, Ordering::SeqCst, Ordering::SeqCst) {
+                        Ok(_) => return Some((blocks, run)),
+                        Err(other) => taken = other,
                     }
                 }
             }
         }
+    }
+
+    /// Has leaves come in the order of their ranks, after the row pages, which have the latest rows as a rule. Before the
+    /// first unit, and where all rows are one process's.
+    pub fn order(&mut self, rank: &mut dyn FnMut(&OpenLeaf) -> i64) {
+        let (rel, end) = (self.rel, self.end);
+        if !matches!(&self.position, Position::Own(at) if at.end == 0) || !self.snapshot.is_mvcc() {
+            return;
+        }
+        let mut found: Vec<(i64, Range<u32>)> = Vec::new();
+        let mut from = 0;
+        while from < end {
+            crate::memory::check_for_interrupts();
+            let (next, run) = run_from(rel, from, end);
+            // What has been replaced meanwhile, on a standby, is found where it is now when its turn comes.
+            let leaf = run.map(|run| columnar::open_leaf(rel, &run.manifest.components[run.component], run.leaf));
+            let rank = leaf.and_then(Result::ok).map_or(i64::MIN, |leaf| rank(&leaf));
+            found.push((rank, from..next));
+            from = next;
+        }
+        found.sort_by_key(|(rank, _)| std::cmp::Reverse(*rank));
+        // Those of one rank as they lie.
+        found.chunk_by_mut(|a, b| a.0 == b.0).for_each(|chunk| chunk.reverse());
+        self.position = Position::Listed(found.into_iter().map(|(_, blocks)| blocks).collect());
     }
 
     /// On a standby, of blocks whose component has been replaced: they are taken from where they are now.
@@ -136,7 +205,8 @@ impl Source {
             Position::Own(at) if forward => *at = blocks.start..blocks.start,
             Position::Own(at) => *at = blocks.end..blocks.end,
             // These are ours, with those that had to be taken again before them; what follows may be another worker's.
-            Position::Shared(_) => self.again = blocks.start..blocks.end.max(self.again.end),
+            Position::Listed(left) => left.push(blocks),
+            Position::Shared(..) => self.again = blocks.start..blocks.end.max(self.again.end),
         }
     }
 
@@ -145,14 +215,47 @@ impl Source {
         if let Some((leaf, before)) = self.last.take() {
             self.counters.decoded += (leaf.decoded() - before) as u64;
             // A worker's share has each leaf once.
-            if matches!(self.position, Position::Shared(_)) && is_worker() {
+            if matches!(self.position, Position::Shared(..)) && is_worker() {
                 columnar::close_leaf(&leaf);
             }
         }
     }
 
+    /// The unit that comes next, if it is remembered.
+    fn known(&mut self, forward: bool) -> Option<&Known> {
+        match &mut self.position {
+            Position::Own(at) if forward => {
+                let known = self.known.iter().find(|known| known.blocks.start == at.end)?;
+                *at = known.blocks.clone();
+                Some(known)
+            }
+            _ => None,
+        }
+    }
+
+    /// Comes to a leaf; whether it was not there before.
+    fn enter(&mut self, place: (u64, usize)) -> bool {
+        let new = self.at_leaf.replace(place) != Some(place);
+        self.counters.leaves += u64::from(new);
+        new
+    }
+
+    /// Leaves out for now what of the blocks, which are in one leaf, is beyond the first few.
+    fn take_less(&mut self, blocks: &mut Range<u32>, forward: bool) {
+        let Position::Own(at) = &mut self.position else {
+            return;
+        };
+        match forward {
+            true => blocks.end = blocks.end.min(blocks.start.saturating_add(self.step)),
+            false => blocks.start = blocks.start.max(blocks.end.saturating_sub(self.step)),
+        }
+        *at = blocks.clone();
+        self.step = self.step.saturating_mul(FIRST.1);
+    }
+
     /// The next unit with rows the snapshot sees, but for leaves that `skip` says cannot have rows that are wanted.
-    pub fn next(&mut self, forward: bool, skip: &mut dyn FnMut(&OpenLeaf) -> bool) -> Option<Unit> {
+    /// `to_end` says that all rows will be asked for.
+    pub fn next(&mut self, forward: bool, to_end: bool, skip: &mut dyn FnMut(&OpenLeaf) -> bool) -> Option<Unit> {
         let rel = self.rel;
         if !std::mem::replace(&mut self.counted, true) {
             count_scan(rel);
@@ -161,7 +264,19 @@ impl Source {
             crate::memory::check_for_interrupts();
             self.block.clear();
             self.leave();
-            let Some((blocks, run)) = self.take(forward) else {
+            if let Some(known) = self.known(forward) {
+                let (place, leaf, origin, rows) = (known.place, known.leaf.clone(), known.origin, known.rows.clone());
+                let new = self.enter(place);
+                if skip(&leaf) {
+                    self.counters.skipped += u64::from(new);
+                    self.pass_over(rows.len());
+                    continue;
+                }
+                self.counters.rows += rows.len() as u64;
+                self.last = Some((leaf.clone(), leaf.decoded()));
+                return Some(Unit::Leaf(leaf, origin, rows));
+            }
+            let Some((mut blocks, run)) = self.take(forward) else {
                 // Beyond the last unit, or before the first.
                 if let Position::Own(at) = &mut self.position {
                     *at = if forward { self.end..self.end } else { 0..0 };
@@ -170,8 +285,9 @@ impl Source {
             };
             match run {
                 Some(run) => {
-                    self.counters.leaves += 1;
                     let component = &run.manifest.components[run.component];
+                    let place = (component.id, run.leaf);
+                    let new = self.enter(place);
                     if !columnar::origin::visible(rel, &component.origin, self.snapshot) {
                         continue;
                     }
@@ -180,16 +296,18 @@ impl Source {
                         continue;
                     };
                     if skip(&leaf) {
-                        self.counters.skipped += 1;
+                        self.counters.skipped += u64::from(new);
                         // For the statistics, which have them as heap's do, they are read.
                         let read = columnar::count_of_blocks(rel, &leaf, blocks.clone(), self.snapshot);
                         let Ok(rows) = read else {
                             self.take_again(blocks, forward);
                             continue;
                         };
-                        self.passed_over += rows;
-                        count_rows(rel, rows);
+                        self.pass_over(rows);
                         continue;
+                    }
+                    if !to_end {
+                        self.take_less(&mut blocks, forward);
                     }
                     self.last = Some((leaf.clone(), leaf.decoded()));
                     let read = columnar::rows_of_blocks(rel, &leaf, blocks.clone(), self.snapshot);
@@ -198,16 +316,25 @@ impl Source {
                         continue;
                     };
                     self.counters.rows += rows.len() as u64;
-                    count_rows(rel, rows.len());
                     if !rows.is_empty() {
-                        return Some(Unit::Leaf(leaf, component.origin, rows));
+                        let (rows, origin) = (Rc::new(rows), component.origin);
+                        if self.again_and_again && forward && self.known.len() < KNOWN {
+                            self.known.push(Known {
+                                blocks,
+                                place,
+                                leaf: leaf.clone(),
+                                origin,
+                                rows: rows.clone(),
+                            });
+                        }
+                        return Some(Unit::Leaf(leaf, origin, rows));
                     }
                 }
                 None => {
+                    self.at_leaf = None;
                     self.block.load(rel, self.snapshot, blocks.start, Pick::All);
                     if self.block.len() > 0 {
                         self.counters.pages += 1;
-                        count_rows(rel, self.block.len());
                         return Some(Unit::Page);
                     }
                 }
@@ -215,14 +342,26 @@ impl Source {
         }
     }
 
-    /// Back to the start, which a parallel scan's leader sees to itself.
-    pub fn rewind(&mut self, end: u32) {
+    /// Rows that nobody has to look at.
+    fn pass_over(&mut self, rows: usize) {
+        self.passed_over += rows;
+        count_rows(self.rel, rows);
+    }
+
+    /// Back to the start, which a parallel scan's leader sees to itself. Blocks that have come meanwhile have nothing that
+    /// a snapshot sees which was taken before.
+    pub fn rewind(&mut self) {
         self.block.clear();
         self.counted = false;
-        self.end = end;
+        self.at_leaf = None;
+        self.step = FIRST.0;
         self.again = 0..0;
-        if let Position::Own(at) = &mut self.position {
-            *at = 0..0;
+        self.again_and_again = self.snapshot.is_mvcc();
+        if !self.again_and_again {
+            self.end = logical_blocks(self.rel);
+        }
+        if let Position::Own(_) | Position::Listed(_) = &self.position {
+            self.position = Position::Own(0..0);
         }
     }
 }

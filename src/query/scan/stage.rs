@@ -95,6 +95,14 @@ impl Stage {
         }
     }
 
+    /// The number of the row it is at, in its leaf or row page.
+    pub(super) fn row(&self) -> u32 {
+        match &self.current {
+            Current::Leaf(_, picked) => picked.get(self.at as usize, 0).expect("it is at a row").0,
+            _ => self.at as u32,
+        }
+    }
+
     /// The first condition that vectors do not decide; `to_end` says that all rows are asked for.
     pub(super) fn vectorized(&self, to_end: bool) -> usize {
         let decide = |c: &&Clause| c.vector.is_some() && (to_end || !c.calls_out);

@@ -1,18 +1,21 @@
 //! The scan node: vectorized filters over leaves, then the entries of the rows that pass.
 
 use super::private::{ReadToEnd, ScanPlan};
+use super::progress::Progress;
 use super::shared::Shared;
 use super::source::{Counters, Position, Source};
 use super::stage::{Clause, Counts, Current, Stage};
 use crate::am::bulk;
+use crate::pg::stats::count_rows;
 use crate::pg::{Relation, Snapshot};
 use crate::query::batch::arrays::Arrays;
+use crate::query::batch::columns::LeafColumns;
+use crate::query::batch::contract::Interest;
 use crate::query::batch::function::Function;
 use crate::query::batch::rows::Rows;
 use crate::query::expr::compile::{Compiler, reads};
 use crate::query::expr::entry::{Entry, entry_of, expressions};
 use crate::query::expr::prepared::Prepared;
-use crate::query::expr::tree::nodes;
 use crate::query::expr::unnesting::Unnesting;
 use crate::query::join::filter::{JoinFilter, JoinFilters};
 use crate::query::plan::private::Private;
@@ -36,10 +39,24 @@ pub struct Scan {
     pub(super) arrays: Option<Rc<Arrays>>,
     /// Rows that the conditions took out, and [`Scan::note_removed`] has not noted yet.
     pub(super) removed: usize,
+    /// Rows of the table that it has met, and [`Scan::note_met`] has not noted yet.
+    pub(super) met: usize,
+    /// In the rows of the first stage.
+    pub(super) progress: Progress,
+    /// Of the leaf that it was at last.
+    pub(super) columns: Option<Rc<LeafColumns>>,
     pub(super) joins: JoinFilters,
     pub(super) all: ReadToEnd,
+    /// How many of the table's conditions, the first, may skip leaves.
+    pub(super) skipping: usize,
     /// Entries that the node's own target list reads, or whoever drives it.
     pub(super) output: Vec<usize>,
+    /// What of it whoever drives it has use for, if not all.
+    pub(super) interest: Option<Rc<dyn Interest>>,
+    /// Whether leaves are still to be put in the order of what they promise.
+    pub(super) orders: bool,
+    /// Whether processes take the last leaves first.
+    pub(super) from_end: bool,
     pub(super) parallel: bool,
     /// What workers share, as long as it is there.
     pub(super) shared: *mut Shared,
@@ -68,7 +85,7 @@ impl Scan {
             let plan = (*node).ss.ps.plan as *mut pg_sys::CustomScan;
             let private = ScanPlan::of_plan(plan);
             let tlist = expressions((*plan).custom_scan_tlist);
-            let calls = nodes((*plan).custom_exprs);
+            let (clauses, calls) = private.expressions(plan);
             let functions: Vec<Unnesting> = private
                 .levels
                 .iter()
@@ -81,13 +98,8 @@ impl Scan {
             let entries: Rc<[Entry]> = tlist.iter().map(|&e| entry_of(e, &functions)).collect();
             let mut rows = Rows::new(&mut (*node).ss, rel, &tlist, entries.clone());
             let parent = &mut (*node).ss.ps as *mut pg_sys::PlanState;
-            let mut compiler = Compiler {
-                entries: &entries,
-                parent,
-                pg_exprs: Vec::new(),
-                sometimes: false,
-            };
-            let mut clauses = nodes((*plan).scan.plan.qual).into_iter();
+            let mut compiler = Compiler::new(&entries, parent);
+            let mut clauses = clauses.into_iter();
             let mut stage = |matching: usize, others: usize, outer: bool| {
                 let mut vectors = true;
                 let clause = |clause: *mut pg_sys::Node| {
@@ -130,9 +142,16 @@ impl Scan {
                 stages,
                 arrays: arrays.map(Rc::new),
                 removed: 0,
+                met: 0,
+                progress: Progress::default(),
+                columns: None,
                 joins: JoinFilters::default(),
                 all: private.all,
+                skipping: private.skipping,
                 output,
+                interest: None,
+                orders: false,
+                from_end: false,
                 parallel: false,
                 shared: std::ptr::null_mut(),
             }
@@ -203,8 +222,24 @@ impl Scan {
         all
     }
 
+    /// Has met rows of the table, of which so many are handed on.
+    pub(super) fn pass(&mut self, met: usize, handed: usize) {
+        let gone = met.saturating_sub(handed);
+        let unmatched = gone.min(self.progress.unmatched);
+        self.progress.unmatched -= unmatched;
+        self.met += met;
+        self.removed += gone - unmatched;
+    }
+
+    /// pgstat_count_heap_getnext() (pgstat.h).
+    pub(super) fn note_met(&mut self) {
+        count_rows(self.rows.rel, std::mem::take(&mut self.met));
+    }
+
     /// Lets go of the rows it is at.
     pub(super) fn forget(&mut self) {
+        self.note_met();
+        self.progress = Progress::default();
         for stage in &mut self.stages {
             stage.current = Current::None;
         }
@@ -216,7 +251,7 @@ impl Scan {
         self.forget();
         self.joins.restart();
         if !self.parallel {
-            self.source.rewind(logical_blocks(self.rows.rel));
+            self.source.rewind();
         }
     }
 

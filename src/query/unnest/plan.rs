@@ -3,13 +3,14 @@
 //!
 //! PostgreSQL's own nested loop of the two is planned as well, and its pieces are taken: its conditions, in its order.
 
-use crate::guc;
 use crate::query::batch::Operator;
 use crate::query::expr::entry::{Entry, collect, collect_elements, entry_of, target_list, variables};
 use crate::query::expr::path::{call_of, path_of};
 use crate::query::expr::tree::{is_a, list, make, nodes, rewrite, walk};
 use crate::query::expr::unnesting::Unnesting;
+use crate::query::plan::conditions::charge_wrapped_paths;
 use crate::query::plan::costs;
+use crate::query::plan::kept::keep;
 use crate::query::plan::methods::{PathMethods, ScanMethods, path_with};
 use crate::query::plan::private::Private;
 use crate::query::scan::batches::view;
@@ -21,16 +22,9 @@ use amax_format::PathStep;
 use pgrx::pg_sys::*;
 use pgrx::prelude::*;
 
-pub static PATH: PathMethods = PathMethods(CustomPathMethods {
-    CustomName: c"AmaxUnnest".as_ptr(),
-    PlanCustomPath: Some(plan_path),
-    ReparameterizeCustomPathByChild: None,
-});
+pub static PATH: PathMethods = PathMethods::new(c"AmaxUnnest", plan_path);
 
-pub static SCAN: ScanMethods = ScanMethods(CustomScanMethods {
-    CustomName: c"AmaxUnnest".as_ptr(),
-    CreateCustomScanState: Some(create),
-});
+pub static SCAN: ScanMethods = ScanMethods::new(c"AmaxUnnest", create);
 
 pub static OPERATOR: Operator = Operator {
     path: &PATH,
@@ -129,8 +123,7 @@ pub unsafe fn add_paths(
 ) {
     // SAFETY: what the planner hands us is well-formed, and stays while it plans.
     unsafe {
-        let candidate = guc::custom_scan()
-            && matches!(jointype, JoinType::JOIN_INNER | JoinType::JOIN_LEFT)
+        let candidate = matches!(jointype, JoinType::JOIN_INNER | JoinType::JOIN_LEFT)
             && (*joinrel).reloptkind == RelOptKind::RELOPT_JOINREL
             && (*inner).reloptkind == RelOptKind::RELOPT_BASEREL
             && (*inner).rtekind == RTEKind::RTE_FUNCTION
@@ -145,7 +138,7 @@ pub unsafe fn add_paths(
             .into_iter()
             .map(|path| path as *mut Path)
             .find(|&path| (*path).pathtype == NodeTag::T_FunctionScan);
-        let (Some(scan), Some(function)) = (scan_in((*outer).pathlist), function) else {
+        let (Some(scan), Some(function)) = (scan_in(outer, false), function) else {
             return;
         };
         let rte = *(*root).simple_rte_array.add((*inner).relid as usize);
@@ -159,6 +152,10 @@ pub unsafe fn add_paths(
         {
             return;
         }
+        charge_wrapped_paths(root, (*inner).baserestrictinfo);
+        if let Some(parameters) = (*function).param_info.as_ref() {
+            charge_wrapped_paths(root, parameters.ppi_clauses);
+        }
         let mut join = Join {
             root,
             joinrel,
@@ -166,12 +163,12 @@ pub unsafe fn add_paths(
             extra,
             function,
         };
-        add_path(joinrel, join.path(scan) as *mut Path);
+        join.add(scan, false);
         if let (true, Some(scan)) = (
             (*joinrel).consider_parallel && (*function).parallel_safe,
-            scan_in((*outer).partial_pathlist),
+            scan_in(outer, true),
         ) {
-            add_partial_path(joinrel, join.path(scan) as *mut Path);
+            join.add(scan, true);
         }
     }
 }
@@ -231,6 +228,21 @@ struct Join {
 }
 
 impl Join {
+    /// # Safety
+    /// What the planner hands over.
+    unsafe fn add(&mut self, scan: *mut Path, partial: bool) {
+        // SAFETY: what the planner hands us is well-formed, and stays while it plans.
+        unsafe {
+            let path = self.path(scan);
+            // What its table's conditions cost is kept with the table's own path.
+            keep(self.root, partial, path, 0.0);
+            match partial {
+                true => add_partial_path(self.joinrel, path as *mut Path),
+                false => add_path(self.joinrel, path as *mut Path),
+            }
+        }
+    }
+
     /// # Safety
     /// What the planner hands over.
     unsafe fn path(&mut self, scan: *mut Path) -> *mut CustomPath {
@@ -315,9 +327,8 @@ unsafe extern "C-unwind" fn plan_path(
                 Some((*given).paramval as *mut Node)
             })
         };
-        let mut conditions = nodes((*below).scan.plan.qual);
-        let mut calls = nodes((*below).custom_exprs);
         let mut private = ScanPlan::of_plan(below);
+        let (mut conditions, mut calls) = private.expressions(below);
         let before = conditions.len();
         let own = nodes((*function).scan.plan.qual).into_iter();
         conditions.extend(own.map(restore));
@@ -375,10 +386,9 @@ unsafe extern "C-unwind" fn plan_path(
         let scan = make::<CustomScan>(NodeTag::T_CustomScan);
         let plan = &mut (*scan).scan.plan;
         plan.targetlist = tlist;
-        plan.qual = list(conditions);
         (*scan).flags = (*best).flags;
         (*scan).custom_scan_tlist = target_list(&wanted);
-        (*scan).custom_exprs = list(calls);
+        (*scan).custom_exprs = list(conditions.into_iter().chain(calls));
         (*scan).custom_private = private.to_list();
         (*scan).methods = &SCAN.0;
         plan
@@ -397,14 +407,14 @@ pub unsafe fn is_ours(plan: *mut Node) -> bool {
     }
 }
 
-/// Our scan among paths, if it needs nothing of other relations.
+/// Our scan of a relation, if it needs nothing of other relations.
 ///
 /// # Safety
 /// What the planner hands over.
-unsafe fn scan_in(paths: *mut List) -> Option<*mut Path> {
+unsafe fn scan_in(rel: *mut RelOptInfo, partial: bool) -> Option<*mut Path> {
     // SAFETY: what the planner hands us is well-formed, and stays while it plans.
     unsafe {
-        path_with(paths, |methods| {
+        path_with(rel, partial, |methods| {
             std::ptr::eq(methods, &plan::PATH.0) || std::ptr::eq(methods, &PATH.0)
         })
     }

@@ -8,7 +8,7 @@
 
 use super::plan::unnested_by;
 use crate::guc;
-use crate::query::expr::path::path_of;
+use crate::query::expr::path::{call_of, path_of};
 use crate::query::expr::tree::{equal, is_a, list, make, nodes, rewrite, walk};
 use crate::query::expr::unnesting::{Column, Unnesting};
 use crate::query::scan::plan::columnar_share;
@@ -87,8 +87,6 @@ unsafe fn move_to_from_early(query: *mut pg_sys::Query) {
         if !is_table || columnar_share(rte.relid).is_none() {
             return;
         }
-        // As the planner does later: in a view's tree they are not known yet.
-        pg_sys::fix_opfuncids(parse.targetList as *mut pg_sys::Node);
         let Some(moved) = Moved::of(parse.targetList, relid, relations.len()) else {
             return;
         };
@@ -379,8 +377,9 @@ unsafe fn is_safe(expression: *mut pg_sys::Node) -> bool {
                 return false;
             }
             safe &= match (*node).type_ {
-                NodeTag::T_FuncExpr => pg_sys::get_func_leakproof((*(node as *mut pg_sys::FuncExpr)).funcid),
-                NodeTag::T_OpExpr => pg_sys::get_func_leakproof((*(node as *mut pg_sys::OpExpr)).opfuncid),
+                NodeTag::T_FuncExpr | NodeTag::T_OpExpr => {
+                    call_of(node).is_some_and(|(function, _)| pg_sys::get_func_leakproof(function.into()))
+                }
                 NodeTag::T_Var
                 | NodeTag::T_Const
                 | NodeTag::T_RelabelType

@@ -1,10 +1,10 @@
 """Streaming standbys under load, on servers that preload nothing, one of them without the library.
 
-    replication.py DIRECTORY RESULTS [feedback-off|feedback-on|reports|tids|conflicts|consistency...]
+    replication.py DIRECTORY RESULTS [feedback-off|feedback-on|reports|tids|conflicts|toast|consistency...]
 
 A transaction does the same to a heap table and to its amax twin, so both hold the same rows in every snapshot of every server, whatever has
 been replayed. Environment: AMAX_REPLICATION_SECONDS, the time of one load (default 12), AMAX_REPORT_SECONDS, that of long queries
-(default 20), AMAX_SEED. The last line is "N passed, N failed".
+(default 20), AMAX_TOAST_COMPARISONS, those of shared values (default 40), AMAX_SEED. The last line is "N passed, N failed".
 """
 
 import collections
@@ -23,6 +23,7 @@ import psycopg
 import installation
 import reports
 import tids
+import toast
 from checks import Checks, equal
 from load import Load, ask, compare, digest, healthy, plan, queries, PLANS
 from server import PG_BIN, Server
@@ -117,8 +118,11 @@ def is_conflict(standby, pid, error):
     """Whether recovery cancelled that backend's query or ended its session, as it may."""
     if not isinstance(error, psycopg.Error):
         return False
+    # A connection that fails while it is made has no code.
+    if error.sqlstate in ("40001", None) and "due to conflict with recovery" in str(error):
+        return True
     if error.sqlstate is not None:
-        return error.sqlstate == "40001" and "with recovery" in str(error)
+        return False
     # A session that was idle in its transaction gets to know only that its connection is gone.
     return bool(re.search(rf"\[{pid}\] \w+ FATAL:  terminating connection due to conflict with recovery", standby.log.read_text(errors="replace")))
 
@@ -364,6 +368,30 @@ class Scenario:
                     # PostgreSQL's own, of catalogs that the rewrite changed and pruned.
                     if not is_conflict(standby, connection.info.backend_pid, error):
                         raise
+        with self.checks.check(f"{self.name}: a component moved that it reads") as said, primary.connect() as writer, primary.connect() as other:
+            writer.execute(f"CREATE TABLE moved (id int, doc jsonb) USING amax; CREATE INDEX ON moved (id); SET amax.bulk_threshold = 100000; SET amax.flush_threshold = 0")
+            writer.execute(f"INSERT INTO moved SELECT {row} FROM generate_series(-999, 400) i")
+            # The component comes to lie behind the row pages, which become free.
+            for step in ("VACUUM (TRUNCATE off) {t}", "SELECT pg_current_xact_id()", "VACUUM (TRUNCATE off) {t}", "DELETE FROM {t} WHERE id < -900"):
+                writer.execute(step.format(t="moved"))
+            # The end of the file stays while somebody reads: else its lock would be a conflict.
+            other.execute("BEGIN; SELECT id FROM moved LIMIT 1")
+            caught_up(primary, standby)
+            with standby.connect(prepare_threshold=None) as connection:
+                connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ; DECLARE c CURSOR FOR SELECT id, doc->'n' FROM moved")
+                got = connection.execute("FETCH 3 FROM c").fetchall()
+                notices = []
+                writer.add_notice_handler(lambda notice: notices.append(notice.message_primary))
+                for step in ("VACUUM (VERBOSE, PROCESS_TOAST false) {t}", *reuse):
+                    writer.execute(step.format(t="moved"))
+                moved = sum(int(n) for n in re.findall(r"(\d+) moved", " ".join(notices)))
+                if not moved:
+                    raise Mismatch(f"nothing was moved: {notices}")
+                said.append(f"{moved} pages")
+                caught_up(primary, standby)
+                got += connection.execute("FETCH ALL FROM c").fetchall()
+                equal("rows of the cursor", got, [(i, i) for i in range(-900, 401)])
+                equal("rows counted", connection.execute("SELECT count(*), sum(length(doc->>'long')) > 0 FROM moved").fetchone(), (1301, True))
         with self.checks.check(f"{self.name}: functions that look inside are refused an unlogged table, as queries are"), primary.connect() as writer:
             writer.execute("CREATE UNLOGGED TABLE unlogged (id int, doc jsonb) USING amax")
             caught_up(primary, standby)
@@ -395,6 +423,18 @@ class Scenario:
         with self.checks.check(f"{self.name}: clean shutdowns"):
             stop_and_check(self.servers)
 
+    def toast(self):
+        """Values out of line that versions share, without feedback and with."""
+        primary = self.started(Server(self.directory, f"{self.name}-primary", SETTINGS))
+        standby = self.started(primary.backup(f"{self.name}-standby", [*SETTINGS, "max_standby_streaming_delay = 0"]))
+        with self.checks.check(f"{self.name}: values of older versions stay when the newer ones are flushed") as said:
+            said.append(toast.old_versions(primary, standby, lambda: caught_up(primary, standby)))
+        with self.checks.check(f"{self.name}: random changes of rows that share values") as said:
+            changes = toast.Changes(primary, standby, self.seed, is_conflict)
+            said.append(changes.run(int(os.environ.get("AMAX_TOAST_COMPARISONS", "40"))))
+        with self.checks.check(f"{self.name}: clean shutdowns"):
+            stop_and_check(self.servers)
+
     def consistency(self):
         """Every record's pages are compared after replay (wal_consistency_checking): the standby dies of a difference."""
         settings = [*SETTINGS, "wal_consistency_checking = 'all'"]
@@ -419,7 +459,7 @@ def main():
     checks = Checks()
     stock = installation.stock(PG_BIN, directory / "stock")
     scenarios = {"feedback-off": lambda s: s.streaming("off"), "feedback-on": lambda s: s.streaming("on"), "reports": lambda s: s.reports(), "tids": lambda s: s.tids(),
-                 "conflicts": lambda s: s.conflicts(),
+                 "conflicts": lambda s: s.conflicts(), "toast": lambda s: s.toast(),
                  "consistency": lambda s: s.consistency()}
     for name, run in scenarios.items():
         if wanted and name not in wanted:

@@ -90,6 +90,9 @@ def build(server):
             for step in STEPS:
                 perform(connection, side, step)
     with server.connect("states") as connection:
+        # A heap table by now, of which a dump must not say that it has options.
+        connection.execute("CREATE TABLE was_amax (i int) USING amax; SELECT amax.set_options('was_amax', '{\"rows_per_leaf\": 77}')")
+        connection.execute("ALTER TABLE was_amax SET ACCESS METHOD heap")
         states_reached(connection)
 
 
@@ -161,7 +164,10 @@ def definitions(connection):
         UNION ALL SELECT 'persistence', oid::regclass || ' ' || relpersistence::text FROM pg_class WHERE relkind IN ('r', 'm') AND relnamespace::regnamespace::text ~ '_side$'
         UNION ALL SELECT 'partition', oid::regclass || ' ' || pg_get_expr(relpartbound, oid) FROM pg_class WHERE relpartbound IS NOT NULL AND relkind = 'r'
         UNION ALL SELECT 'options', t || ' ' || o::text FROM unnest(ARRAY['docs', 'loads', 'parted_1', 'parted_2']) t, amax.options(('amax_side.' || t)::regclass) o
+        UNION ALL SELECT 'label', objoid::regclass || ' ' || label FROM pg_seclabel
         ORDER BY 1, 2""").fetchall()
+    labelled = [text.split()[0] for kind, text in found if kind == "label"]
+    equal("tables with options", labelled, [f"amax_side.{table}" for table in sorted(OPTIONS)])
     if not sum(1 for kind, text in found if kind == "options" and text.endswith(",table)")) == 6:
         raise Mismatch(f"options of tables: {[text for kind, text in found if kind == 'options']}")
     return found

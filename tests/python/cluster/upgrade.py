@@ -18,17 +18,44 @@ from server import PG_BIN, Server, own
 from twins import Mismatch
 
 PAGE_HEADER, TAG = 24, 8
+PAYLOAD = PAGE_HEADER + TAG
 SETTINGS = ["fsync = off", "autovacuum = off"]
 
 
-def page_checksum(page, block):
-    """Of one of our pages (crates/lsm/src/page.rs): CRC-32C of its block and of all but LSN, PostgreSQL's checksum and this one."""
+def crc32c(content):
     crc = 0xFFFFFFFF
-    for byte in struct.pack("<I", block) + page[10:PAGE_HEADER + 4] + page[PAGE_HEADER + TAG:]:
+    for byte in content:
         crc ^= byte
         for _ in range(8):
             crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
     return crc ^ 0xFFFFFFFF
+
+
+def seal_page(page, block):
+    """The checksum of one of our pages (crates/lsm/src/page.rs): of its block and of all but LSN, PostgreSQL's checksum and this one."""
+    struct.pack_into("<I", page, PAGE_HEADER + 4, crc32c(struct.pack("<I", block) + page[10:PAGE_HEADER + 4] + page[PAYLOAD:]))
+
+
+def make_older(path):
+    """Makes a table's file one of format version 3 (crates/lsm/src/meta.rs), whose manifest ends before the loads in progress."""
+    pages = [bytearray(page) for page in re.findall(rb"(?s).{8192}", path.read_bytes())]
+    meta = pages[0]
+    equal(f"version of {path.name}", struct.unpack_from("<I", meta, PAYLOAD)[0], 4)
+    length, extents = struct.unpack_from("<II", meta, PAYLOAD + 16)
+    struct.pack_into("<I", meta, PAYLOAD, 3)
+    if length:
+        places = struct.unpack_from(f"<{2 * extents}I", meta, PAYLOAD + 64)
+        blocks = [block for start, count in zip(places[::2], places[1::2]) for block in range(start, start + count)]
+        manifest = b"".join(pages[block][PAYLOAD:] for block in blocks)[:length - 4]
+        equal(f"loads in progress in {path.name}", manifest[-1], 0)
+        manifest = manifest[:-1] + struct.pack("<I", crc32c(manifest[:-1]))
+        struct.pack_into("<I", meta, PAYLOAD + 16, len(manifest))
+        for at, block in enumerate(blocks):
+            part = manifest[at * (8192 - PAYLOAD):][:8192 - PAYLOAD]
+            pages[block][PAYLOAD:PAYLOAD + len(part)] = part
+            seal_page(pages[block], block)
+    seal_page(meta, 0)
+    path.write_bytes(b"".join(pages))
 
 
 def frozen(connection):
@@ -115,6 +142,21 @@ class Tests:
             new.run(program, *options, "-d", new.conninfo("states"), *(["-f"] if program == "psql" else []), file)
         return check_everything(new, self.contents, self.definitions)
 
+    def leave(self):
+        """To a server that has heap alone: pg_restore names no access method, and no options of ours."""
+        self.source.start()
+        file = self.directory / "dump-leaving"
+        self.source.run("pg_dump", "-Fc", "-f", file, "-d", self.source.conninfo("states"))
+        new = self.new("left")
+        new.start()
+        with new.connect() as control:
+            control.execute("CREATE DATABASE states TEMPLATE template0")
+        new.run("pg_restore", "--exit-on-error", "--no-table-access-method", "--no-security-labels", "-d", new.conninfo("states"), file)
+        with new.connect("states", prepare_threshold=None) as connection:
+            equal("tables of amax", connection.execute("SELECT count(*) FROM pg_class c JOIN pg_am a ON a.oid = relam WHERE amname = 'amax' AND relkind IN ('r', 'm')").fetchone()[0], 0)
+            equal("contents", states.contents(connection), self.contents)
+        return f"{len(self.contents)} tables"
+
     # pg_upgrade
 
     def upgrade(self, mode, binaries=PG_BIN):
@@ -188,8 +230,8 @@ class Tests:
         for table, blocks in (("docs", 200_000), ("loads", 2 * 131072 - 5)):
             with open(files[table], "r+b") as file:
                 page = bytearray(file.read(8192))
-                struct.pack_into("<I", page, PAGE_HEADER + TAG + 4, blocks)
-                struct.pack_into("<I", page, PAGE_HEADER + 4, page_checksum(page, 0))
+                struct.pack_into("<I", page, PAYLOAD + 4, blocks)
+                seal_page(page, 0)
                 file.seek(0)
                 file.write(page)
         server.run("pg_checksums", "--enable", "--no-sync", "-D", server.data)
@@ -210,6 +252,20 @@ class Tests:
             self.bitmaps(connection)
             states.twins_agree(connection)
         return ", ".join(f"{t} to block {b}" for t, b in (("docs", 200_000), ("loads", 2 * 131072)))
+
+    def older(self):
+        """Tables of the format before this one are read, and written to."""
+        server = self.copy("older")
+        server.start()
+        with server.connect("states") as connection:
+            tables = connection.execute("SELECT pg_relation_filepath(c.oid) FROM pg_class c JOIN pg_am a ON a.oid = relam WHERE amname = 'amax' AND relkind IN ('r', 'm') AND pg_relation_size(c.oid) > 0").fetchall()
+        server.stop()
+        server.run("pg_checksums", "--disable", "--no-sync", "-D", server.data)
+        for name, in tables:
+            make_older(server.data / name)
+        server.run("pg_checksums", "--enable", "--no-sync", "-D", server.data)
+        server.start()
+        return f"{len(tables)} tables, {check_everything(server, self.contents, self.definitions)}"
 
     @staticmethod
     def bitmaps(connection):
@@ -242,6 +298,7 @@ def run(tests):
             ("directory, parallel", ["-Fd", "-j", "3"], [(*restore, "-j", "3")]),
             ("custom, by sections", ["-Fc"], [(*restore, "--section", section) for section in ("pre-data", "data", "post-data")])):
         tests.run(f"pg_dump and restore: {form}", lambda f=form, o=options, r=restores: tests.dump(f.replace(", ", "-").replace(" ", "-"), o, r))
+    tests.run("pg_restore --no-table-access-method", tests.leave)
     for mode in ("copy", "link"):
         tests.run(f"pg_upgrade --{mode} onto the same major", lambda mode=mode: tests.upgrade(mode))
     newer = installation.newer_majors(PG_BIN)
@@ -251,6 +308,7 @@ def run(tests):
             tests.run(f"pg_upgrade --{mode} onto {major}", lambda mode=mode, binaries=binaries: tests.upgrade(mode, binaries))
     tests.run("tablespaces", tests.tablespace)
     tests.run("more logical blocks than the file has", tests.far)
+    tests.run("tables of an older format", tests.older)
     tests.run("pageinspect, pg_prewarm, pg_relation_size", tests.inspection)
 
 

@@ -82,6 +82,8 @@ class Worker:
                     plan = self.stage.explain(case)[1]
                     self.count["custom scans"] += "Custom Scan" in plan
                     self.count["fetches"] += "AmaxFetch" in plan
+                    self.count["top nodes"] += "AmaxTop" in plan
+                    self.count["top nodes of groups"] += "AmaxTop" in plan and "Unique" in plan
                     self.count["unnesting scans"] += "AmaxUnnest" in plan
             except Finding as finding:
                 texts.append(self.report(world, finding))
@@ -181,8 +183,8 @@ def main():
     if not total["queries"] or not total["columnar rows"]:
         failures += 1
         print("FAILED  no query ran, or no row was columnar: nothing was tested")
-    for wanted in ("custom scans", "fetches"):
-        if total["plans"] >= 60 and not total[wanted]:
+    for wanted, plans in (("custom scans", 60), ("fetches", 60), ("top nodes", 200), ("top nodes of groups", 1000)):
+        if total["plans"] >= plans and not total[wanted]:
             failures += 1
             print(f"FAILED  none of the plans looked at has {wanted}: nothing of them was tested")
     print(f"{total['queries']} passed, {failures} failed")

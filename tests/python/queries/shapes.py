@@ -90,7 +90,7 @@ class Shapes:
 
     def case(self):
         rng = self.rng
-        makers = {self.rows: 20, self.aggregates: 20, self.grouped: 18, self.unnested: 12, self.srf: 8, self.combined: 4, self.whole: 3}
+        makers = {self.rows: 20, self.aggregates: 20, self.grouped: 18, self.unnested: 12, self.srf: 8, self.combined: 4, self.whole: 3, self.best: 14, self.best_of_each: 10}
         if not self.world.locked:
             makers[self.change] = 7
         if not self.risky:
@@ -166,6 +166,17 @@ class Shapes:
         order = self.order(make, items)
         return Node(None, "%s%s", List(order, ", ", " ORDER BY ", least=len(order)), self.limit() if self.rng.random() < 0.7 else List([])), True
 
+    def some_keys(self, make, counts, types):
+        """Sort keys, mostly paths."""
+        rng, keys = self.rng, []
+        for _ in range(rng.choice(counts)):
+            type_ = rng.choice([*types, make.type("<", 0.5)])
+            found = make.field(type_) if rng.random() < 0.7 else None
+            key = found[0] if found else make.column(type_)
+            if key is not None and type_ != "text[]":
+                keys.append(Node(None, f"%s{self.collation(key)}{self.direction()}", key))
+        return keys
+
     # Shapes
 
     def rows(self):
@@ -188,6 +199,46 @@ class Shapes:
             case.digest = "t1"
             return case
         return Case(Node(None, f"SELECT %s FROM {relation.sql}{sample}%s%s", List(items, least=1), where, tail), make, ordered)
+
+    def best(self):
+        """The first rows of a table by several keys, mostly paths, with what is read of those rows alone."""
+        rng = self.rng
+        relation, make = self.one()
+        if not make.scope.keys:
+            return self.rows()
+        keys = self.some_keys(make, [1, 1, 2, 3], ["int", "bigint", "numeric", "float8", "bool", "date", "timestamp", "timestamptz", "text", "text"])
+        keys += [Node(None, f"{key}{rng.choice(['', ' DESC'])}") for key in make.scope.keys]
+        table = relation.sql.split()[0] in ("t1", "t2", "p", "h")
+        items = [Node(None, f"{relation.alias}.*")] if table and rng.random() < 0.3 else self.items(make)
+        count, start = rng.choice([1, 2, 7, 30, 200]), rng.choice([None, None, 0, 3, 60])
+        limit = [Literal("bigint", str(count), fixed=True)] + ([Literal("bigint", str(start), fixed=True)] if start is not None else [])
+        limit = Node(None, " LIMIT %s" if start is None else " LIMIT %s OFFSET %s", *limit)
+        if rng.random() < 0.1:
+            limit = Node(None, f" FETCH FIRST {count} ROWS ONLY")
+        order = List(keys, ", ", " ORDER BY ", least=len(make.scope.keys))
+        return Case(Node(None, f"SELECT %s FROM {relation.sql}%s%s%s", List(items, least=1), self.where(make), order, limit), make, True)
+
+    def best_of_each(self):
+        """The first row of each group by several keys, with what is read of those rows alone."""
+        rng = self.rng
+        relation, make = self.one()
+        if not make.scope.keys:
+            return self.rows()
+        groups = []
+        for _ in range(rng.choice([1, 1, 1, 2])):
+            found = make.field(rng.choice(["int", "bool", "text", "date", make.type("key", 0.5)])) if rng.random() < 0.6 else None
+            group = found[0] if found else make.column(rng.choice(["int", "bool", "text", "numeric"]))
+            if group is not None and group.type != "text[]" and group.type not in OTHERS:
+                groups.append(group)
+        groups = groups or [make.value("bool", 1)]
+        keys = [Node(None, f"%s{self.direction()}", group) for group in rng.sample(groups, len(groups))]
+        keys += self.some_keys(make, [0, 1, 1, 2], ["int", "bigint", "numeric", "float8", "bool", "timestamp", "text", "text"])
+        keys += [Node(None, f"{key}{rng.choice(['', ' DESC'])}") for key in make.scope.keys]
+        table = relation.sql.split()[0] in ("t1", "t2", "p", "h")
+        items = [Node(None, f"{relation.alias}.*")] if table and rng.random() < 0.4 else self.items(make)
+        limit = self.limit() if rng.random() < 0.2 and not self.risky else List([])
+        order, each = List(keys, ", ", " ORDER BY ", least=len(keys)), List(groups, least=len(groups))
+        return Case(Node(None, f"SELECT DISTINCT ON (%s) %s FROM {relation.sql}%s%s%s", each, List(items, least=1), self.where(make), order, limit), make, True)
 
     def single_row(self):
         """One row, and mostly one thing that can go wrong with it: the message must be the same too."""

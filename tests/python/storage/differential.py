@@ -27,7 +27,7 @@ from single import Single
 from twins import Mismatch
 
 MODES = {
-    # The defaults: rows in row pages; loads past 1000 rows become columns where no unique index is.
+    # The defaults: rows in row pages; loads past 1000 rows become columns.
     "default": [],
     # Both kinds of rows side by side: VACUUM turns all it can into columns, DML writes row pages.
     "mixed": ["amax.flush_threshold = 0", "amax.bulk_threshold = 100", "amax.rows_per_leaf = 100", "amax.max_components = 2"],

@@ -12,7 +12,9 @@ import psycopg
 
 from twins import Mismatch, Twins
 
-SETTINGS = ["amax.flush_threshold = 0", "amax.bulk_threshold = 10", "amax.rows_per_leaf = 100", "amax.merge_ratio = 0"]
+# Rows go to row pages where a recipe does not ask for a load.
+SETTINGS = ["amax.flush_threshold = 0", "amax.bulk_threshold = 1000000", "amax.rows_per_leaf = 100", "amax.merge_ratio = 0"]
+LOAD = "SET amax.bulk_threshold = 10"
 TABLES = ("t", "loaded")
 
 CHECKPOINTER = "SELECT backend_start FROM pg_stat_activity WHERE backend_type = 'checkpointer'"
@@ -20,6 +22,8 @@ FLUSH = "VACUUM {amax}t"
 KEEP = "VACUUM (TRUNCATE off) {amax}t"
 WIDE = ("INSERT INTO {table} SELECT {first} - i, 0, jsonb_build_object('wide', (SELECT string_agg(md5(i || ' ' || n), '') FROM generate_series(1, 50) n)) "
         "FROM generate_series(1, {count}) i")
+# A component behind row pages that are of no use any more, and row pages without rows.
+SCATTER = [WIDE.format(table="t", first=-1, count=600), KEEP, WIDE.format(table="t", first=-1000, count=200), "DELETE FROM t WHERE id < -1000"]
 PASS = "INSERT INTO loaded VALUES (-1, '{}')"
 # What is done first, on both sides or ({amax} in it) on one, and the statement that meets the point.
 RECIPES = {
@@ -28,9 +32,11 @@ RECIPES = {
     "freeze": ([FLUSH], "VACUUM (FREEZE) {amax}t"),
     "merge": ([FLUSH, "UPDATE t SET v = v + 1 WHERE id % 9 = 1"], FLUSH),
     "truncate": ([KEEP, "DELETE FROM t WHERE id % 200 > 9", KEEP, PASS, KEEP, PASS, KEEP, PASS, KEEP], FLUSH),
+    "truncate_freed": (SCATTER, FLUSH),
+    "compact": (SCATTER, FLUSH),
     "vacuum_released": ([FLUSH, "SELECT id FROM t WHERE id % 5 = 1 FOR SHARE"], FLUSH),
     "vacuum": ([FLUSH, "DELETE FROM t WHERE id % 9 = 0"], FLUSH),
-    "vacuum_settled": (["BEGIN", "INSERT INTO loaded SELECT i, '{}' FROM generate_series(1, 300) i", "UPDATE loaded SET i = -i", "ROLLBACK"],
+    "vacuum_settled": ([LOAD, "BEGIN", "INSERT INTO loaded SELECT i, '{}' FROM generate_series(1, 300) i", "UPDATE loaded SET i = -i", "ROLLBACK"],
                        "VACUUM {amax}loaded"),
     "stub": ([FLUSH], "UPDATE {amax}t SET v = v + 1 WHERE id % 13 = 3"),
     # Rows, which go with the error, take what row pages have left; then there are more stubs than fit into the last one.
@@ -40,14 +46,21 @@ RECIPES = {
     "stub_missed": ([FLUSH, "DELETE FROM t WHERE id % 9 = 0"], FLUSH),
     "update": ([FLUSH], "UPDATE {amax}t SET v = v + 1 WHERE id % 13 = 4"),
     "insert": ([], "INSERT INTO {amax}t VALUES (-1, 0, '{}')"),
-    # So many row pages that the next transaction flushes; those of the flush before become row pages again.
-    "reclaim_given": ([FLUSH, WIDE.format(table="t", first=-1, count=400)], WIDE.format(table="{amax}t", first=-1000, count=60)),
+    # So many row pages that the next transaction flushes; those of the flush before, more than the reserve, become row pages again.
+    "reclaim_given": ([WIDE.format(table="t", first=-1, count=1000), KEEP, PASS, KEEP, WIDE.format(table="t", first=-2000, count=400)],
+                      WIDE.format(table="{amax}t", first=-3000, count=60)),
+    # Rows of whole leaves, but less than a fifth of them.
+    "drop": ([LOAD, "INSERT INTO loaded SELECT -100000 - i, '{}' FROM generate_series(1, 2000) i", "RESET amax.bulk_threshold", "VACUUM {amax}loaded",
+              "DELETE FROM loaded WHERE i BETWEEN -101300 AND -101001"], "VACUUM {amax}loaded"),
     # Changes of its own transaction go to row pages.
-    "rewrite": ([FLUSH], "UPDATE {amax}t SET v = v + 1 WHERE id % 13 = 5; CLUSTER {amax}t USING t_v"),
+    "rewrite": ([FLUSH, LOAD], "UPDATE {amax}t SET v = v + 1 WHERE id % 13 = 5; CLUSTER {amax}t USING t_v"),
     "verify": ([FLUSH], "SELECT * FROM amax.verify('{amax}t')"),
     "prune": ([], "SELECT count(*) FROM {amax}t"),
     "range": ([], "CREATE INDEX t_late ON {amax}t (v, id)"),
-    "load": ([], "INSERT INTO {amax}loaded SELECT i, '{}' FROM generate_series(1, 300) i"),
+    "manifest": ([], FLUSH),
+    # An empty file.
+    "meta": (["TRUNCATE loaded"], "INSERT INTO {amax}loaded SELECT i, '{}' FROM generate_series(1, 300) i"),
+    "load": ([LOAD], "INSERT INTO {amax}t SELECT -i, 0, '{}' FROM generate_series(1, 300) i"),
 }
 
 
@@ -125,6 +138,7 @@ class Faults:
         before, statement = recipe(point)
         both, next_id = self.twins.both, self.next
         self.next += 200
+        both("RESET amax.bulk_threshold")
         for table, column in (("t", "id"), ("loaded", "i")):
             both(f"DELETE FROM {table} WHERE {column} < {next_id - 400}")
         # Rows of all kinds: new ones, some of them with TOAST; columnar ones that are changed, locked and deleted.
@@ -133,7 +147,9 @@ class Faults:
         both(f"UPDATE t SET v = v + 1 WHERE id % 7 = {next_id // 200 % 7}")
         both("SELECT id FROM t WHERE id % 17 = 0 FOR SHARE")
         both(f"DELETE FROM t WHERE id % 11 = {next_id // 200 % 11}")
+        both(LOAD)
         both("INSERT INTO loaded SELECT id, doc FROM t WHERE id % 8 = 0")
+        both("RESET amax.bulk_threshold")
         for step in before:
             if "{amax}" in step:
                 self.twins.amax.query(step.replace("{amax}", "amax_side."))

@@ -28,7 +28,7 @@ ROWS = 6000
 class Table:
     """A table of columnar rows and its twin in heap, each with a session of its own; amax's may be limited."""
 
-    def __init__(self, server, name, rows=ROWS, setup=""):
+    def __init__(self, server, name, rows=ROWS, setup="", width=40):
         self.server, self.name = server, name
         with server.connect() as control:
             control.execute(f"CREATE DATABASE {name}")
@@ -43,7 +43,7 @@ class Table:
             self.heap.execute("ALTER TABLE {0} ALTER doc SET STORAGE MAIN; CREATE INDEX ON {0} (id); SET amax.bulk_threshold = {1}"
                               .format(am, 100 if not setup else 1000000))
             self.heap.execute(setup)
-            self.heap.execute(f"INSERT INTO {am} SELECT i, row_of(i, 40) FROM generate_series(1, {rows}) i")
+            self.heap.execute(f"INSERT INTO {am} SELECT i, row_of(i, {width}) FROM generate_series(1, {rows}) i")
 
     def pages(self):
         return self.heap.execute("SELECT pg_relation_size('amax') / 8192").fetchone()[0]
@@ -135,6 +135,55 @@ def deletes(server):
     table.both(f"INSERT INTO {{am}} SELECT i, row_of(i, 40) FROM generate_series(1, {ROWS // 4}) i")
     table.check()
     return f"{pages} pages, {table.pages()} in the end"
+
+
+def narrow(server):
+    """Many rows to a page: those deleted may be on all pages of the stub directory, or be many of one."""
+    rows = 60000
+    table = Table(server, "narrow", rows=rows, width=1)
+    table.vacuum()
+    pages = table.pages()
+    table.limit()
+    table.both("DELETE FROM {am} WHERE id % 1000 = 7")
+    table.both("DELETE FROM {am} WHERE id <= 1500")
+    table.check()
+    step = rows // 20
+    for last in range(step, rows + 1, step):
+        for _ in range(2):
+            table.vacuum()
+        table.both(f"DELETE FROM {{am}} WHERE id <= {last} AND id > {last - step // 2}")
+        for _ in range(2):
+            table.vacuum()
+        table.both(f"DELETE FROM {{am}} WHERE id <= {last}")
+    table.check()
+    for _ in range(3):
+        table.vacuum()
+    if table.pages() > pages // 2:
+        raise Mismatch(f"{table.pages()} pages without a row, {pages} before")
+    return f"{pages} pages, {table.pages()} in the end"
+
+
+def leaves(server):
+    """Leaves without a row go where there is no room for a merge, and others' rows have their pages."""
+    table = Table(server, "leaves")
+    table.heap.execute("SELECT amax.set_options('amax', '{\"rows_per_leaf\": 600}'); TRUNCATE amax")
+    table.heap.execute(f"INSERT INTO amax SELECT i, row_of(i, 40) FROM generate_series(1, {ROWS}) i")
+    table.vacuum()
+    table.limit()
+    count = "SELECT leaves FROM amax.components('amax')"
+    before = table.heap.execute(count).fetchall()
+    for last in (450, 900, 1350):
+        table.both(f"DELETE FROM {{am}} WHERE id <= {last}")
+        for _ in range(2):
+            table.vacuum()
+        table.check()
+    after = table.heap.execute(count).fetchall()
+    if after != [(before[0][0] - 2,)]:
+        raise Mismatch(f"{before} leaves, and then {after}")
+    table.amax.execute("SET amax.bulk_threshold = 100")
+    table.both("INSERT INTO {am} SELECT i, row_of(i, 40) FROM generate_series(10001, 10600) i")
+    table.check()
+    return f"{before[0][0]} leaves, {after[0][0]} after the rows of two"
 
 
 def locks(server):
@@ -312,7 +361,7 @@ def progress(server):
     return "shown"
 
 
-TESTS = [deletes, locks, vacuums, merges, commits, appended, taken, progress]
+TESTS = [deletes, narrow, leaves, locks, vacuums, merges, commits, appended, taken, progress]
 
 
 def initdb(server):

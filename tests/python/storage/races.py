@@ -117,7 +117,7 @@ def pruned_while_sealed(server):
 
 def unsummarized(control, table):
     """A table of row pages that its BRIN index knows nothing of."""
-    control.execute(f"SET amax.flush_inline = off; CREATE TABLE {table} (a int, s text) USING amax WITH (autovacuum_enabled = off)")
+    control.execute(f"SET amax.flush_inline = off; SET amax.bulk_threshold = 1000000; CREATE TABLE {table} (a int, s text) USING amax WITH (autovacuum_enabled = off)")
     control.execute(f"CREATE INDEX ON {table} USING brin (a) WITH (pages_per_range = 1)")
     for first in (1, 901):
         control.execute(f"INSERT INTO {table} SELECT i, repeat('x', 700) FROM generate_series({first}, {first + 899}) i")
@@ -157,7 +157,7 @@ def summarized_while_reused(server):
     with server.connect("races") as control:
         unsummarized(control, "reused")
         holder = Holder(server, 1)
-        vacuum = Session(server, "range_located@1", "VACUUM reused")
+        vacuum = Session(server, "range_located@1", "SET amax.flush_threshold = 1000000", "VACUUM reused")
         if not holder.until(vacuum, "advisory"):
             raise Mismatch("VACUUM was to summarize")
         # A flush, a reclaim, and rows in the page that was the block's.
@@ -166,6 +166,69 @@ def summarized_while_reused(server):
         vacuum.ended()
         holder.close()
         return all_summarized(control, "reused", 1800 + 12000)
+
+
+def reclaiming(server, table, lock):
+    """A session whose commits flush and reclaim what others have left; it stops with the first page that it empties locked."""
+    commit = ["BEGIN", *[ADD.format(table=table)] * 10, "COMMIT"]
+    return Session(server, f"reclaim_toast@{lock}", "SET amax.flush_threshold = 16", *commit * 4)
+
+
+def summarized_while_reclaimed(server):
+    """Nor does BRIN take the page that is being emptied for the block's: with its lock it would find no rows there."""
+    with server.connect("races") as control:
+        unsummarized(control, "emptied")
+        holder = Holder(server, 1, 2)
+        vacuum = Session(server, "range_located@1", "SET amax.flush_threshold = 1000000", "VACUUM emptied")
+        if not holder.until(vacuum, "advisory"):
+            raise Mismatch("VACUUM was to summarize")
+        # The first block is summarized when the index is made. With a dead row its page stays, and the one that VACUUM is at is emptied first.
+        control.execute("UPDATE emptied SET s = repeat('z', 700) WHERE a = 1")
+        commits = reclaiming(server, "emptied", 2)
+        if not holder.until(commits, "advisory"):
+            raise Mismatch("a commit was to reclaim")
+        holder.release(1)
+        holder.until(vacuum, "%")
+        holder.release(2)
+        vacuum.ended()
+        commits.ended()
+        holder.close()
+        return all_summarized(control, "emptied", 1800 + 12000)
+
+
+def metapage_while_extending(server):
+    """Who has the lock that extends the file does not wait for the metapage, whose owner may wait for that lock."""
+    with server.connect("races") as control:
+        control.execute("CREATE TABLE extended (a int, s text) USING amax WITH (autovacuum_enabled = off)")
+        holder = Holder(server, 1, 2)
+        load = "SET amax.bulk_threshold = 100; INSERT INTO extended SELECT i, 'x' FROM generate_series(1, 1000) i"
+        late = Session(server, "meta_missed@1", load)
+        if not holder.until(late, "advisory"):
+            raise Mismatch("a session was to find no metapage")
+        # Pages that are lost: VACUUM notes them in a manifest for which there is no free page.
+        control.execute("SET amax.fault_point = 'load_written'")
+        try:
+            control.execute(load)
+            raise Mismatch("the load was to fail")
+        except psycopg.errors.InternalError:
+            control.execute("RESET amax.fault_point")
+        first = Session(server, "manifest_locked@2", "VACUUM extended")
+        if not holder.until(first, "advisory"):
+            raise Mismatch("VACUUM was to have the metapage")
+        holder.release(1)
+        holder.until(late, "%")
+        holder.release(2)
+        try:
+            first.ended()
+            late.ended()
+        except Mismatch:
+            # Neither can be told to end.
+            server.kill()
+            raise
+        holder.close()
+        check(control, "extended", 1000)
+        control.execute("DROP TABLE extended")
+        return "1000 rows"
 
 
 def stub_made_anew(server):
@@ -195,6 +258,33 @@ def stub_made_anew(server):
         return "1000 rows"
 
 
+def copied_while_the_horizon_moves(server):
+    """VACUUM FULL leaves a deleted version's values alone when nobody needs them any more: reading them, it prunes them."""
+    with server.connect("races") as control, server.connect("races") as reader:
+        control.execute("CREATE TABLE copied (a int, s text) USING amax WITH (autovacuum_enabled = off, toast.autovacuum_enabled = off)")
+        control.execute("ALTER TABLE copied ALTER s SET STORAGE EXTERNAL")
+        control.execute("SET amax.bulk_threshold = 1000; INSERT INTO copied SELECT i, repeat('x', 3990) FROM generate_series(1, 100) i")
+        control.execute("INSERT INTO copied SELECT i, 'y' FROM generate_series(101, 300) i")
+        reader.execute("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1")
+        control.execute("DELETE FROM copied WHERE a <= 50")
+        # With an id of its own, its end is one that the other session's next snapshot tells.
+        reader.execute("SELECT pg_current_xact_id()")
+        holder = Holder(server, 1)
+        copy = Session(server, "rewrite_published@1", "SET amax.bulk_threshold = 10", "VACUUM FULL copied")
+        if not holder.until(copy, "advisory"):
+            raise Mismatch("VACUUM FULL was to write its component")
+        reader.execute("COMMIT")
+        # More messages than are kept for it: it reads its catalogs again, and with a new snapshot comes a new horizon.
+        for n in range(3):
+            control.execute(f"CREATE TABLE news{n} (" + ", ".join(f"c{i} int" for i in range(1500)) + ")")
+        holder.release(1)
+        copy.ended()
+        holder.close()
+        check(control, "copied", 250)
+        control.execute("DROP TABLE copied, news0, news1, news2")
+        return "250 rows"
+
+
 def main():
     directory, results, *names = sys.argv[1:]
     server = Server(directory, "races", ["autovacuum = off", "fsync = off"])
@@ -204,7 +294,8 @@ def main():
     with server.connect("races") as control:
         control.execute("CREATE EXTENSION amax")
     checks = Checks()
-    for test in (pruned_while_sealed, summarized_while_reused, stub_made_anew):
+    for test in (pruned_while_sealed, summarized_while_reused, summarized_while_reclaimed, stub_made_anew, metapage_while_extending,
+                 copied_while_the_horizon_moves):
         if names and test.__name__ not in names:
             continue
         with checks.check(test.__name__) as said:

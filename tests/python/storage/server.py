@@ -77,14 +77,14 @@ class Server:
             raise RuntimeError(f"{program} failed: {done.stdout[-2000:]}\n{self.log_tail()}")
         return done.stdout
 
-    def start(self):
+    def start(self, options=""):
         """Starts the server and waits until it takes connections (crash recovery included); nothing happens when it runs."""
         if (self.data / "postmaster.pid").exists():
             return
         # pg_ctl's child must not inherit the pipe, or reading it would wait for the server's end.
         environment = {k: v for k, v in os.environ.items() if k != "RUST_BACKTRACE"}
         status = subprocess.run(
-            as_server_user([str(self.binaries / "pg_ctl"), "-D", str(self.data), "-l", str(self.log), "-w", "-t", "120", "start"]),
+            as_server_user([str(self.binaries / "pg_ctl"), "-D", str(self.data), "-l", str(self.log), "-o", options, "-w", "-t", "120", "start"]),
             cwd=self.directory, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL, check=False).returncode
         if status != 0:

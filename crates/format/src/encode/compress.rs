@@ -2,6 +2,9 @@
 
 use std::borrow::Cow;
 use std::cell::RefCell;
+use std::thread::LocalKey;
+
+use zstd_safe::{CCtx, DCtx, SafeResult, zstd_sys::ZSTD_ErrorCode};
 
 use crate::error::{Error, Result, corrupt};
 
@@ -53,10 +56,40 @@ impl Codec {
 thread_local! {
     /// Its table is worth keeping: most megapages are small.
     static SNAPPY: RefCell<snap::raw::Encoder> = RefCell::new(snap::raw::Encoder::new());
+    static COMPRESSOR: RefCell<Option<CCtx<'static>>> = const { RefCell::new(None) };
+    static DECOMPRESSOR: RefCell<Option<DCtx<'static>>> = const { RefCell::new(None) };
 }
 
 /// What memory is asked for.
 const WHAT: &str = "compressed bytes";
+
+/// Bytes that a context of zstd's takes at most, at its default level. It takes them from the system itself, and does
+/// not say how many it was refused.
+const CONTEXT: usize = 2 << 20;
+
+/// Runs zstd with a context that is made once and kept. `wrong` says what its errors mean, but for want of memory.
+fn zstd<C>(
+    kept: &'static LocalKey<RefCell<Option<C>>>,
+    create: fn() -> Option<C>,
+    run: impl FnOnce(&mut C) -> SafeResult,
+    wrong: fn(String) -> Error,
+) -> Result<usize> {
+    const REFUSED: usize = (ZSTD_ErrorCode::ZSTD_error_memory_allocation as usize).wrapping_neg();
+    kept.with_borrow_mut(|context| {
+        if context.is_none() {
+            *context = create();
+        }
+        context.as_mut().map_or(Err(REFUSED), run)
+    })
+    .map_err(|code| match code {
+        REFUSED => amax_memory::OutOfMemory {
+            bytes: CONTEXT,
+            what: "zstd's state",
+        }
+        .into(),
+        _ => wrong(zstd_safe::get_error_name(code).to_string()),
+    })
+}
 
 /// Compresses `raw`; keeps it plain if that does not save at least a sixteenth.
 pub(crate) fn compress(raw: &[u8], compression: Compression) -> Result<(Codec, Vec<u8>)> {
@@ -75,9 +108,9 @@ pub(crate) fn compress(raw: &[u8], compression: Compression) -> Result<(Codec, V
             (Codec::Snappy, len)
         }
         Compression::Zstd(level) => {
-            amax_memory::zero(&mut stored, zstd::zstd_safe::compress_bound(raw.len()), WHAT)?;
-            let len = zstd::bulk::compress_to_buffer(raw, &mut stored[..], level);
-            (Codec::Zstd, len.map_err(|e| io(&e))?)
+            amax_memory::zero(&mut stored, zstd_safe::compress_bound(raw.len()), WHAT)?;
+            let compress = |context: &mut CCtx| context.compress(&mut stored[..], raw, level);
+            (Codec::Zstd, zstd(&COMPRESSOR, CCtx::try_create, compress, Error::Io)?)
         }
         Compression::Lz4 => {
             let most = lz4_flex::block::get_maximum_output_size(raw.len());
@@ -132,7 +165,8 @@ pub(crate) fn decompress_into(stored: &[u8], codec: Codec, raw_len: usize, raw: 
                 .map_err(|e| Error::Corrupt(e.to_string()))?
         }
         Codec::Zstd => {
-            zstd::bulk::decompress_to_buffer(stored, raw.as_mut_slice()).map_err(|e| Error::Corrupt(e.to_string()))?
+            let decompress = |context: &mut DCtx| context.decompress(raw.as_mut_slice(), stored);
+            zstd(&DECOMPRESSOR, DCtx::try_create, decompress, Error::Corrupt)?
         }
         Codec::Lz4 => lz4_flex::block::decompress_into(stored, raw).map_err(|e| Error::Corrupt(e.to_string()))?,
     };
@@ -140,4 +174,39 @@ pub(crate) fn decompress_into(stored: &[u8], codec: Codec, raw_len: usize, raw: 
         return corrupt("decompressed length differs from the directory's");
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As by the system, when it has no memory.
+    #[test]
+    fn zstd_without_memory_is_out_of_memory() {
+        let refused = |error| matches!(error, Err(Error::OutOfMemory(_)));
+        thread_local! { static NONE: RefCell<Option<CCtx<'static>>> = const { RefCell::new(None) } }
+        assert!(refused(zstd(&NONE, || None, |_| Ok(0), Error::Io)));
+        let code = |name: ZSTD_ErrorCode| Err((name as usize).wrapping_neg());
+        let memory = code(ZSTD_ErrorCode::ZSTD_error_memory_allocation);
+        assert!(refused(zstd(&NONE, CCtx::try_create, |_| memory, Error::Io)));
+        let other = code(ZSTD_ErrorCode::ZSTD_error_corruption_detected);
+        let found = zstd(&NONE, CCtx::try_create, |_| other, Error::Corrupt);
+        assert!(matches!(found, Err(Error::Corrupt(_))));
+    }
+
+    #[test]
+    fn contexts_of_zstd_stay_small() {
+        let raw: Vec<u8> = (0..8u32 << 20).map(|i| (i.wrapping_mul(i) >> 13) as u8).collect();
+        let (codec, stored) = compress(&raw, Compression::Zstd(3)).unwrap();
+        assert_eq!(decompress(stored.into(), codec, raw.len()).unwrap(), raw);
+        let sizes = [
+            COMPRESSOR.with_borrow(|context| context.as_ref().map(CCtx::sizeof)),
+            DECOMPRESSOR.with_borrow(|context| context.as_ref().map(DCtx::sizeof)),
+        ];
+        assert_eq!(codec, Codec::Zstd);
+        assert!(
+            sizes.iter().all(|size| size.is_some_and(|size| size <= CONTEXT)),
+            "{sizes:?}"
+        );
+    }
 }

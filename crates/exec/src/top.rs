@@ -1,0 +1,595 @@
+//! The first rows of an order: the best so many of all rows that are added, by the values of their keys.
+//!
+//! Rows are kept with their keys until twice as many are there as are wanted; then the worse half goes, and the worst
+//! that is left is what later rows have to beat. Most do not, as the first key alone tells.
+
+use std::cmp::Ordering;
+
+use amax_format::{Bound, Tag, Zone};
+
+use crate::decimal::{Decimal, compare_small};
+use crate::expr::Expr;
+use crate::operators::To;
+use crate::order::{Collation, SortKey, Value, large, ordered};
+use crate::skip::Zones;
+use crate::vector::{Type, Vector};
+
+/// A row that may be among the best.
+#[derive(Debug)]
+struct Kept<P> {
+    values: Box<[Value]>,
+    at: P,
+}
+
+/// The best rows so far, each with where it is.
+#[derive(Debug)]
+pub struct Top<P> {
+    keys: Vec<SortKey>,
+    count: usize,
+    /// Whether there are further keys, which somebody else looks at: then whatever is equal to the last one stays.
+    ties: bool,
+    kept: Vec<Kept<P>>,
+    /// How many may be kept before the worse ones go.
+    room: usize,
+    /// Of the last of those that are wanted, once there are as many.
+    last: Option<Box<[Value]>>,
+}
+
+/// Rows that are kept at least before the worse ones go.
+const FEWEST: usize = 64;
+
+impl<P: Copy> Top<P> {
+    /// The best `count` rows, with all that are equal to the last one if `ties`.
+    pub fn new(keys: Vec<SortKey>, count: usize, ties: bool) -> Self {
+        assert!(!keys.is_empty(), "without a key there is no order");
+        Self {
+            keys,
+            count,
+            ties,
+            kept: Vec::new(),
+            room: count.saturating_mul(2).max(FEWEST),
+            last: None,
+        }
+    }
+
+    /// How many rows are kept.
+    pub fn len(&self) -> usize {
+        self.kept.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.kept.is_empty()
+    }
+
+    /// Where the rows are that are kept.
+    pub fn places(&self) -> impl Iterator<Item = P> {
+        self.kept.iter().map(|kept| kept.at)
+    }
+
+    /// Adds rows, given a vector for each key; `at` says where a row is.
+    pub fn add(&mut self, keys: &[Vector<'_>], rows: usize, collation: &dyn Collation, at: impl Fn(usize) -> P) {
+        if self.count == 0 {
+            return;
+        }
+        // As there are no better rows than those at the end of what grows with time.
+        let backward = rows > 1 && {
+            let first = Value::of(&keys[0], 0);
+            self.keys[0].place(0, &keys[0], rows - 1, &first, collation).is_lt()
+        };
+        let mut open = self.candidates(&keys[0], rows, collation);
+        if backward {
+            open.reverse();
+        }
+        for i in open {
+            let i = i as usize;
+            if self
+                .last
+                .as_ref()
+                .is_some_and(|last| !self.beats(keys, i, last, collation))
+            {
+                continue;
+            }
+            self.kept.push(Kept {
+                values: keys.iter().map(|key| Value::of(key, i)).collect(),
+                at: at(i),
+            });
+            if self.kept.len() >= self.room || self.last.is_none() && self.kept.len() == self.count {
+                self.prune(collation);
+            }
+        }
+    }
+
+    /// Whether a row is to be kept beside one that is the last so far.
+    fn beats(&self, keys: &[Vector<'_>], i: usize, last: &[Value], collation: &dyn Collation) -> bool {
+        for (number, (key, value)) in self.keys.iter().zip(last).enumerate() {
+            match key.place(number, &keys[number], i, value, collation) {
+                Ordering::Equal => {}
+                order => return order.is_lt(),
+            }
+        }
+        self.ties
+    }
+
+    /// Rows that the first key does not exclude.
+    fn candidates(&self, vector: &Vector<'_>, rows: usize, collation: &dyn Collation) -> Vec<u32> {
+        let Some(last) = &self.last else {
+            return (0..rows as u32).collect();
+        };
+        let (key, last) = (&self.keys[0], &last[0]);
+        // The same decides what equal first keys are worth.
+        let equal = self.ties || self.keys.len() > 1;
+        let keeps = |order: Ordering| order.is_lt() || equal && order.is_eq();
+        if let (Type::Bool | Type::Int, Value::Word(last), None) = (vector.ty, last, &vector.valid) {
+            let last = *last;
+            return match (key.descending, equal) {
+                (false, false) => pick(&vector.words, |word| word < last),
+                (false, true) => pick(&vector.words, |word| word <= last),
+                (true, false) => pick(&vector.words, |word| word > last),
+                (true, true) => pick(&vector.words, |word| word >= last),
+            };
+        }
+        let few = vector
+            .strings
+            .as_ref()
+            .filter(|strings| vector.ty == Type::Text && vector.dictionary && strings.len() <= vector.len());
+        if let (Some(strings), Value::Text(last)) = (few, last) {
+            let by_code: Vec<bool> = (0..strings.len())
+                .map(|code| keeps(key.directed(collation.compare(0, strings.get(code), last))))
+                .collect();
+            let null = keeps(key.null_and_value());
+            return (0..rows as u32)
+                .filter(|&i| match vector.is_valid(i as usize) {
+                    true => by_code[vector.words[i as usize] as usize],
+                    false => null,
+                })
+                .collect();
+        }
+        (0..rows as u32)
+            .filter(|&i| keeps(key.place(0, vector, i as usize, last, collation)))
+            .collect()
+    }
+
+    fn compare(keys: &[SortKey], a: &[Value], b: &[Value], collation: &dyn Collation) -> Ordering {
+        let mut all = keys.iter().enumerate().zip(a.iter().zip(b));
+        all.find_map(|((number, key), (a, b))| {
+            let order = key.values(number, a, b, collation);
+            order.is_ne().then_some(order)
+        })
+        .unwrap_or(Ordering::Equal)
+    }
+
+    /// Lets go of all but the best.
+    fn prune(&mut self, collation: &dyn Collation) {
+        if self.kept.len() < self.count {
+            return;
+        }
+        let keys = &self.keys;
+        let compare = |a: &Kept<P>, b: &Kept<P>| Self::compare(keys, &a.values, &b.values, collation);
+        self.kept.select_nth_unstable_by(self.count - 1, compare);
+        let last = self.kept[self.count - 1].values.clone();
+        let (mut at, count) = (0, self.count);
+        self.kept.retain(|kept| {
+            at += 1;
+            at <= count || self.ties && Self::compare(keys, &kept.values, &last, collation).is_eq()
+        });
+        self.room = self.room.max(self.kept.len().saturating_mul(2));
+        self.last = Some(last);
+    }
+
+    /// Where the best rows are, in no order.
+    pub fn finish(mut self, collation: &dyn Collation) -> Vec<P> {
+        if self.count > 0 {
+            self.prune(collation);
+        }
+        self.places().collect()
+    }
+
+    /// Whether some row may be among the best whose first key `key` is within a leaf's bounds.
+    pub fn reaches(&self, key: &Expr, zones: &dyn Zones, collation: &dyn Collation) -> bool {
+        let Some(last) = &self.last else { return true };
+        let (order, last) = (&self.keys[0], &last[0]);
+        let equal = self.ties || self.keys.len() > 1;
+        // Nothing comes before NULLs that come first.
+        if matches!(last, Value::Null) && order.nulls_first && !equal {
+            return false;
+        }
+        let Some((input, zone)) = bounds(key, zones) else {
+            return true;
+        };
+        let may_be_null = || zone.has_null || !zones.is_everywhere(input);
+        // What a NULL is worth, and a value beside a NULL.
+        let of_null = match last {
+            Value::Null => Ordering::Equal,
+            _ => order.null_and_value(),
+        };
+        let keeps = |order: Ordering| order.is_lt() || equal && order.is_eq();
+        if keeps(of_null) && may_be_null() {
+            return true;
+        }
+        let best = match (last, order.best_bound(&zone)) {
+            (Value::Null, _) => return keeps(order.null_and_value().reverse()),
+            (Value::Word(last), Bound::Int(bound)) if order.ty == Type::Float => {
+                ordered((bound as f64).to_bits() as i64).cmp(last)
+            }
+            (Value::Word(last), Bound::Int(bound)) => bound.cmp(last),
+            (Value::Word(last), Bound::Float(bound)) => ordered(bound.to_bits() as i64).cmp(last),
+            (&Value::Small(mantissa, scale), Bound::Int(bound)) => compare_small(bound, 0, mantissa, scale),
+            (Value::Large(last), Bound::Int(bound)) => Decimal::small(bound, 0).cmp(&large(last)),
+            (Value::Text(last), Bound::Prefix(bound)) if collation.is_bytewise(0) => {
+                // Equal prefixes say nothing of what follows.
+                return order.directed(bound.cmp(&prefix(last))).is_le();
+            }
+            _ => return true,
+        };
+        keeps(order.directed(best))
+    }
+}
+
+/// The first bytes of a text as bounds have them.
+fn prefix(text: &[u8]) -> [u8; 8] {
+    let mut prefix = [0; 8];
+    let n = text.len().min(8);
+    prefix[..n].copy_from_slice(&text[..n]);
+    prefix
+}
+
+/// The input that a key is a value of, as it is or cast, and its bounds in a leaf.
+fn bounds(key: &Expr, zones: &dyn Zones) -> Option<(usize, Zone)> {
+    let (Expr::Column(input, _) | Expr::Text(input) | Expr::Cast { input, .. }) = key else {
+        return None;
+    };
+    let zone = zones.zone(*input)?;
+    let fits = match key {
+        // As text numbers have another order.
+        Expr::Text(_) | Expr::Column(_, Type::Text) => zone.tag == Tag::String,
+        Expr::Column(..) => true,
+        Expr::Cast {
+            to: To::Float | To::Numeric,
+            ..
+        } => matches!(zone.tag, Tag::Int | Tag::Decimal),
+        Expr::Cast { to: To::Int { .. }, .. } => zone.tag == Tag::Int,
+        Expr::Cast { to: To::Bool, .. } => zone.tag == Tag::Bool,
+        _ => false,
+    };
+    fits.then_some((*input, zone))
+}
+
+impl SortKey {
+    /// The bound that the best value is within.
+    fn best_bound(&self, zone: &Zone) -> Bound {
+        match self.descending {
+            true => zone.max,
+            false => zone.min,
+        }
+    }
+
+    /// A number that says which leaves to read before others: those first whose bounds of the key promise the best rows.
+    pub fn rank(&self, key: &Expr, zones: &dyn Zones) -> i64 {
+        let Some((input, zone)) = bounds(key, zones) else {
+            return i64::MIN;
+        };
+        if self.nulls_first && (zone.has_null || !zones.is_everywhere(input)) {
+            return i64::MIN;
+        }
+        let rank = match self.best_bound(&zone) {
+            Bound::Int(bound) => bound,
+            Bound::Float(bound) => ordered(bound.to_bits() as i64),
+            Bound::Prefix(bound) => (u64::from_be_bytes(bound) ^ 1 << 63) as i64,
+        };
+        if self.descending { !rank } else { rank }
+    }
+}
+
+/// Rows whose word is wanted, without a branch.
+fn pick(words: &[i64], wanted: impl Fn(i64) -> bool) -> Vec<u32> {
+    let mut picked = vec![0; words.len()];
+    let mut n = 0;
+    for (i, &word) in words.iter().enumerate() {
+        picked[n] = i as u32;
+        n += usize::from(wanted(word));
+    }
+    picked.truncate(n);
+    picked
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::builder::VectorBuilder;
+    use crate::order::Bytewise;
+    use crate::vector::Scalar;
+
+    fn key(ty: Type, descending: bool, nulls_first: bool) -> SortKey {
+        SortKey {
+            ty,
+            descending,
+            nulls_first,
+        }
+    }
+
+    pub(crate) fn vector(ty: Type, values: &[Scalar<'_>]) -> Vector<'static> {
+        let mut out = VectorBuilder::new(ty);
+        for value in values {
+            match *value {
+                Scalar::Null => out.push_null(),
+                Scalar::Bool(value) => out.push_word(value.into()),
+                Scalar::Int(value) => out.push_word(value),
+                Scalar::Float(value) => out.push_word(value.to_bits() as i64),
+                Scalar::Text(value) => out.push_text(value),
+                Scalar::Numeric(value) => out.push_numeric(value),
+                Scalar::Decimal { mantissa, scale } => {
+                    let mut payload = Vec::new();
+                    amax_jsonb::numeric::encode_decimal(mantissa, scale, &mut payload).expect("small");
+                    out.push_numeric(&payload);
+                }
+            }
+        }
+        out.finish()
+    }
+
+    /// The best rows of vectors added in pieces, in the order of their numbers.
+    fn best(keys: &[SortKey], count: usize, ties: bool, vectors: &[Vector<'_>], piece: usize) -> Vec<usize> {
+        let mut top = Top::new(keys.to_vec(), count, ties);
+        let rows = vectors[0].len();
+        let mut from = 0;
+        while from < rows {
+            let places: Vec<u32> = (from..rows.min(from + piece)).map(|i| i as u32).collect();
+            let pieces: Vec<Vector<'_>> = vectors.iter().map(|vector| vector.pick(&places)).collect();
+            top.add(&pieces, places.len(), &Bytewise, |i| from + i);
+            from += piece;
+        }
+        let mut found = top.finish(&Bytewise);
+        found.sort_unstable();
+        found
+    }
+
+    /// The keys of the best rows, by sorting all.
+    fn sorted(keys: &[SortKey], vectors: &[Vector<'_>], count: usize, ties: bool) -> Vec<Vec<Value>> {
+        let row = |i: usize| -> Vec<Value> { vectors.iter().map(|v| Value::of(v, i)).collect() };
+        let mut all: Vec<Vec<Value>> = (0..vectors[0].len()).map(row).collect();
+        let compare = |a: &Vec<Value>, b: &Vec<Value>| Top::<usize>::compare(keys, a, b, &Bytewise);
+        all.sort_by(compare);
+        let last = all.get(count.wrapping_sub(1)).cloned();
+        let mut n = 0;
+        all.retain(|row| {
+            n += 1;
+            n <= count || ties && last.as_ref().is_some_and(|last| compare(row, last).is_eq())
+        });
+        all
+    }
+
+    fn check(keys: &[SortKey], vectors: &[Vector<'_>]) {
+        for count in [0, 1, 3, 10, 70, 1000] {
+            for ties in [false, true] {
+                for piece in [1, 7, 1000] {
+                    let found = best(keys, count, ties, vectors, piece);
+                    let mut found: Vec<Vec<Value>> = found
+                        .into_iter()
+                        .map(|i| vectors.iter().map(|v| Value::of(v, i)).collect())
+                        .collect();
+                    found.sort_by(|a, b| Top::<usize>::compare(keys, a, b, &Bytewise));
+                    let wanted = sorted(keys, vectors, count, ties);
+                    assert_eq!(found.len(), wanted.len(), "{keys:?} {count} {ties} {piece}");
+                    for (found, wanted) in found.iter().zip(&wanted) {
+                        let order = Top::<usize>::compare(keys, found, wanted, &Bytewise);
+                        assert_eq!(order, Ordering::Equal, "{keys:?} {count} {ties} {piece}");
+                    }
+                }
+            }
+        }
+    }
+
+    pub(crate) const FLOATS: [f64; 8] = [
+        0.0,
+        -0.0,
+        f64::NAN,
+        -f64::NAN,
+        f64::INFINITY,
+        f64::NEG_INFINITY,
+        1.5,
+        -1.5,
+    ];
+
+    /// Numbers that look random.
+    pub(crate) fn numbers(n: usize, below: i64) -> Vec<i64> {
+        let mut state = 88_172_645_463_325_252_u64;
+        (0..n)
+            .map(|_| {
+                state ^= state << 13;
+                state ^= state >> 7;
+                state ^= state << 17;
+                (state >> 1) as i64 % below
+            })
+            .collect()
+    }
+
+    pub(crate) fn all_keys(ty: Type) -> impl Iterator<Item = SortKey> {
+        let both = [false, true];
+        both.into_iter().flat_map(move |descending| {
+            both.into_iter()
+                .map(move |nulls_first| key(ty, descending, nulls_first))
+        })
+    }
+
+    #[test]
+    fn words_with_nulls() {
+        let values: Vec<Scalar<'_>> = numbers(300, 40)
+            .into_iter()
+            .map(|n| if n % 7 == 0 { Scalar::Null } else { Scalar::Int(n) })
+            .collect();
+        let alone: Vec<Scalar<'_>> = (0..300).map(Scalar::Int).collect();
+        for key in all_keys(Type::Int) {
+            check(&[key], &[vector(Type::Int, &values)]);
+            check(&[key], &[vector(Type::Int, &alone)]);
+            check(&[key, key], &[vector(Type::Int, &values), vector(Type::Int, &alone)]);
+        }
+    }
+
+    #[test]
+    fn floats_and_texts() {
+        let texts = ["", "a", "ab", "b", "B", "ä"];
+        let picks = numbers(200, 1000);
+        let floats: Vec<Scalar<'_>> = picks.iter().map(|&n| Scalar::Float(FLOATS[n as usize % 8])).collect();
+        let texts: Vec<Scalar<'_>> = picks
+            .iter()
+            .map(|&n| match n % 9 {
+                0 => Scalar::Null,
+                _ => Scalar::Text(texts[n as usize % 6].as_bytes()),
+            })
+            .collect();
+        for key in all_keys(Type::Text) {
+            let float = SortKey { ty: Type::Float, ..key };
+            let vectors = [vector(Type::Text, &texts), vector(Type::Float, &floats)];
+            check(&[key, float], &vectors);
+            check(&[float], &vectors[1..]);
+            check(&[key], &vectors[..1]);
+        }
+        let codes: Vec<i64> = picks.iter().map(|&n| n % 3).collect();
+        let strings = ["b", "", "c"].into_iter().collect();
+        let dictionary = Vector::of_codes(codes, strings);
+        for key in all_keys(Type::Text) {
+            check(&[key], std::slice::from_ref(&dictionary));
+        }
+    }
+
+    #[test]
+    fn numerics_small_and_large() {
+        let payload = |text: &str| amax_jsonb::numeric::from_text(text).expect("a number");
+        let texts = [
+            "NaN",
+            "Infinity",
+            "-Infinity",
+            "1",
+            "1.0",
+            "0.1",
+            "-0.1",
+            "1e30",
+            "-1e30",
+            "1e-30",
+            "99999999999999999999.5",
+            "0",
+        ];
+        let payloads: Vec<Vec<u8>> = texts.iter().map(|text| payload(text)).collect();
+        let values: Vec<Scalar<'_>> = numbers(150, 1000)
+            .into_iter()
+            .map(|n| Scalar::Numeric(&payloads[n as usize % payloads.len()]))
+            .collect();
+        for key in all_keys(Type::Numeric) {
+            check(&[key], &[vector(Type::Numeric, &values)]);
+        }
+    }
+
+    /// Bounds of one input.
+    struct Leaf(Zone, bool);
+
+    impl Zones for Leaf {
+        fn zone(&self, _input: usize) -> Option<Zone> {
+            Some(self.0)
+        }
+
+        fn is_everywhere(&self, _input: usize) -> bool {
+            self.1
+        }
+    }
+
+    /// Whether bounds reach the best three of ten rows; alone, and beside a further key.
+    fn reach(key: SortKey, values: &[Scalar<'_>], expr: &Expr, leaf: &Leaf) -> (bool, bool) {
+        let [alone, beside] = [1, 2].map(|keys| {
+            let mut top = Top::new(vec![key; keys], 3, false);
+            assert!(top.reaches(expr, leaf, &Bytewise), "nothing has been met");
+            let vector = vector(key.ty, values);
+            top.add(&vec![vector; keys], values.len(), &Bytewise, |i| i);
+            top.reaches(expr, leaf, &Bytewise)
+        });
+        (alone, beside)
+    }
+
+    #[test]
+    fn bounds_that_cannot_reach() {
+        let leaf = |min, max, everywhere| {
+            let zone = Zone {
+                tag: Tag::Int,
+                has_null: false,
+                min: Bound::Int(min),
+                max: Bound::Int(max),
+            };
+            Leaf(zone, everywhere)
+        };
+        let ints: Vec<Scalar<'_>> = (10..20).map(Scalar::Int).collect();
+        let floats: Vec<Scalar<'_>> = (10..20).map(|n| Scalar::Float(f64::from(n))).collect();
+        let numerics: Vec<Scalar<'_>> = (10..20)
+            .map(|n| Scalar::Decimal {
+                mantissa: n * 10,
+                scale: 1,
+            })
+            .collect();
+        let cast = |to| Expr::Cast {
+            input: 0,
+            from: crate::operators::From::Text,
+            to,
+        };
+        for (ty, values, expr) in [
+            (Type::Int, &ints, Expr::Column(0, Type::Int)),
+            (Type::Float, &floats, cast(To::Float)),
+            (Type::Numeric, &numerics, cast(To::Numeric)),
+        ] {
+            for nulls_first in [false, true] {
+                let (up, down) = (key(ty, false, nulls_first), key(ty, true, nulls_first));
+                let reach = |key, leaf: &Leaf| reach(key, values, &expr, leaf);
+                assert_eq!(reach(up, &leaf(11, 90, true)), (true, true));
+                assert_eq!(reach(up, &leaf(12, 90, true)), (false, true));
+                assert_eq!(reach(up, &leaf(13, 90, true)), (false, false));
+                assert_eq!(reach(down, &leaf(0, 18, true)), (true, true));
+                assert_eq!(reach(down, &leaf(0, 17, true)), (false, true));
+                assert_eq!(reach(down, &leaf(0, 16, true)), (false, false));
+                assert_eq!(reach(up, &leaf(13, 90, false)), (nulls_first, nulls_first));
+                assert_eq!(reach(down, &leaf(0, 16, false)), (nulls_first, nulls_first));
+                // What promises more comes first.
+                let rank = |key: SortKey, leaf: &Leaf| key.rank(&expr, leaf);
+                assert!(rank(up, &leaf(1, 90, true)) < rank(up, &leaf(2, 3, true)));
+                assert!(rank(down, &leaf(1, 90, true)) < rank(down, &leaf(2, 3, true)));
+            }
+        }
+        // NULLs among the best.
+        let nulls = [Scalar::Null, Scalar::Null, Scalar::Int(1), Scalar::Int(2)];
+        let (first, last) = (key(Type::Int, false, true), key(Type::Int, false, false));
+        let expr = Expr::Column(0, Type::Int);
+        let all_null = vec![Scalar::Null; 4];
+        assert_eq!(reach(first, &all_null, &expr, &leaf(0, 0, true)), (false, false));
+        assert_eq!(reach(first, &all_null, &expr, &leaf(0, 0, false)), (false, true));
+        assert_eq!(reach(last, &all_null, &expr, &leaf(90, 90, true)), (true, true));
+        assert_eq!(reach(first, &nulls, &expr, &leaf(1, 1, true)), (false, true));
+        assert_eq!(reach(last, &nulls, &expr, &leaf(1, 1, true)), (true, true));
+    }
+
+    #[test]
+    fn bounds_of_text_are_prefixes() {
+        let texts: Vec<String> = (0..9).map(|i| format!("2024-01-0{i}")).collect();
+        let texts: Vec<Scalar<'_>> = texts.iter().map(|text| Scalar::Text(text.as_bytes())).collect();
+        let leaf = |min: &[u8; 8], max: &[u8; 8]| {
+            let zone = Zone {
+                tag: Tag::String,
+                has_null: false,
+                min: Bound::Prefix(*min),
+                max: Bound::Prefix(*max),
+            };
+            Leaf(zone, true)
+        };
+        let expr = Expr::Text(0);
+        let (up, down) = (key(Type::Text, false, false), key(Type::Text, true, true));
+        assert_eq!(reach(up, &texts, &expr, &leaf(b"2024-01-", b"2025-01-")), (true, true));
+        assert_eq!(
+            reach(up, &texts, &expr, &leaf(b"2024-02-", b"2025-01-")),
+            (false, false)
+        );
+        assert_eq!(
+            reach(down, &texts, &expr, &leaf(b"2022-02-", b"2024-01-")),
+            (true, true)
+        );
+        assert_eq!(
+            reach(down, &texts, &expr, &leaf(b"2022-02-", b"2023-12-")),
+            (false, false)
+        );
+    }
+}

@@ -1,0 +1,11 @@
+//! The top node. See README.md.
+
+pub mod collation;
+pub mod hand;
+pub mod node;
+pub mod plan;
+pub mod private;
+pub mod raises;
+pub mod reading;
+pub mod state;
+pub mod wanted;

@@ -1,0 +1,225 @@
+//! Reading the rows of the node below, and keeping the best of them by their positions.
+
+use super::collation::Collations;
+use crate::columnar::OpenLeaf;
+use crate::guc;
+use crate::query::batch::columns::LeafColumns;
+use crate::query::batch::computed::Computed;
+use crate::query::batch::contract::Positions;
+use crate::query::batch::raise::raise;
+use crate::query::batch::rows::Rows;
+use crate::query::batch::{Batch, Batches};
+use amax_exec::{SortKey, Top, TopOfEach, Vector, VectorBuilder};
+use amax_lsm::Origin;
+use pgrx::pg_sys;
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// Rows of row pages that are compared together.
+const SINGLE_ROWS: usize = 1024;
+
+/// Where a row is.
+#[derive(Clone, Copy)]
+pub enum Place {
+    /// Which of the leaves, and which row of it.
+    Leaf(u32, u32),
+    Tid(pg_sys::ItemPointerData),
+}
+
+/// A leaf that has rows among the best.
+type Leaf = (Rc<OpenLeaf>, Option<Origin>);
+
+/// What keeps the best rows.
+pub trait Keep {
+    /// Adds rows, given a vector for each key, those of groups first.
+    fn add(&mut self, keys: &[Vector<'_>], rows: usize, order: &Order, at: &dyn Fn(usize) -> Place);
+    /// How many are kept.
+    fn len(&self) -> usize;
+    fn places(&self) -> Vec<Place>;
+}
+
+impl Keep for Top<Place> {
+    fn add(&mut self, keys: &[Vector<'_>], rows: usize, order: &Order, at: &dyn Fn(usize) -> Place) {
+        Top::add(self, keys, rows, &order.collations, at);
+    }
+
+    fn len(&self) -> usize {
+        Top::len(self)
+    }
+
+    fn places(&self) -> Vec<Place> {
+        Top::places(self).collect()
+    }
+}
+
+impl Keep for TopOfEach<Place> {
+    fn add(&mut self, keys: &[Vector<'_>], rows: usize, order: &Order, at: &dyn Fn(usize) -> Place) {
+        TopOfEach::add(self, keys, rows, &order.collations, at).unwrap_or_else(|e| raise(e));
+    }
+
+    fn len(&self) -> usize {
+        TopOfEach::len(self)
+    }
+
+    fn places(&self) -> Vec<Place> {
+        TopOfEach::places(self).collect()
+    }
+}
+
+/// By what rows are compared.
+pub struct Order {
+    /// By what rows are of one group, if only the best of each group are asked for.
+    pub groups: Vec<Computed>,
+    pub keys: Vec<Computed>,
+    /// Computed of all rows as heap's sort has it, for their errors.
+    pub checks: Vec<Computed>,
+    pub sort: Vec<SortKey>,
+    /// Of the keys.
+    pub collations: Collations,
+    pub ties: bool,
+}
+
+/// What has been read.
+pub struct Read {
+    pub rows: usize,
+    /// Those that have rows among the best, by their number in places.
+    leaves: Vec<Option<Leaf>>,
+    /// Whether what is kept was not too much: then there are no further rows.
+    pub fits: bool,
+}
+
+impl Order {
+    /// All that rows are compared by.
+    fn compared(&self) -> impl Iterator<Item = &Computed> {
+        self.groups.iter().chain(&self.keys)
+    }
+
+    /// Reads rows until there are no more, or what is kept of them is too much.
+    pub fn read<K: Keep>(&self, input: &mut dyn Batches, best: &RefCell<K>, fits: impl Fn(&K) -> bool) -> Read {
+        let mut leaves: Vec<Option<Leaf>> = Vec::new();
+        let mut single = Single::new(self);
+        let (mut read, mut fit, mut unchecked) = (0, true, 0);
+        while fit && let Some(batch) = input.next_batch() {
+            match batch {
+                Batch::Row => {
+                    single.push(self, input.rows());
+                    if single.places.len() == SINGLE_ROWS {
+                        read += single.add(self, &mut *best.borrow_mut());
+                        single = Single::new(self);
+                    }
+                }
+                Batch::Leaf(columns, rows) => {
+                    // Those before it may be better.
+                    read += std::mem::replace(&mut single, Single::new(self)).add(self, &mut *best.borrow_mut());
+                    read += rows.len();
+                    let leaf = leaves.len() as u32;
+                    leaves.push(Some((columns.leaf.clone(), columns.origin)));
+                    self.add(&mut *best.borrow_mut(), input.rows(), &columns, &rows, leaf);
+                    unchecked += rows.len();
+                    // Looking at what is kept takes no longer than looking at what was read.
+                    if unchecked >= best.borrow().len() {
+                        unchecked = 0;
+                        fit = keep_needed(&mut leaves, &best.borrow().places());
+                    }
+                }
+            }
+            fit &= fits(&best.borrow());
+        }
+        read += single.add(self, &mut *best.borrow_mut());
+        Read {
+            rows: read,
+            leaves,
+            fits: fit,
+        }
+    }
+
+    /// Adds rows of a leaf.
+    fn add(&self, best: &mut impl Keep, input: &mut Rows, columns: &Rc<LeafColumns>, rows: &[u32], leaf: u32) {
+        let keys: Vec<Vector> = self.compared().map(|key| key.values(input, columns, rows)).collect();
+        for check in &self.checks {
+            check.values(input, columns, rows);
+        }
+        best.add(&keys, rows.len(), self, &|i| Place::Leaf(leaf, rows[i]));
+    }
+}
+
+/// Lets go of leaves none of whose rows is among the best; whether what is left may stay in memory.
+fn keep_needed(leaves: &mut [Option<Leaf>], places: &[Place]) -> bool {
+    let mut needed = vec![false; leaves.len()];
+    for place in places {
+        if let Place::Leaf(leaf, _) = *place {
+            needed[leaf as usize] = true;
+        }
+    }
+    let mut bytes = 0;
+    for (leaf, needed) in leaves.iter_mut().zip(needed) {
+        match leaf {
+            Some((leaf, _)) if needed => bytes += leaf.bytes(),
+            _ => *leaf = None,
+        }
+    }
+    bytes <= guc::decode_cache_bytes().max(hash_memory())
+}
+
+/// What a hash table may have.
+pub fn hash_memory() -> usize {
+    // SAFETY: computed from settings.
+    unsafe { pg_sys::get_hash_memory_limit() as usize }
+}
+
+impl Read {
+    /// Where rows are, in the order of the leaves, and of rows in each.
+    pub fn positions(self, places: Vec<Place>) -> Vec<Positions> {
+        let mut rows: Vec<Vec<u32>> = self.leaves.iter().map(|_| Vec::new()).collect();
+        let mut found = Vec::new();
+        for place in places {
+            match place {
+                Place::Leaf(leaf, row) => rows[leaf as usize].push(row),
+                Place::Tid(tid) => found.push(Positions::Tid(tid)),
+            }
+        }
+        for (leaf, mut rows) in self.leaves.into_iter().zip(rows) {
+            if let Some((leaf, origin)) = leaf.filter(|_| !rows.is_empty()) {
+                rows.sort_unstable();
+                found.push(Positions::Leaf(leaf, origin, rows));
+            }
+        }
+        found
+    }
+}
+
+/// Rows by themselves, until they are compared together.
+struct Single {
+    keys: Vec<VectorBuilder>,
+    places: Vec<Place>,
+}
+
+impl Single {
+    fn new(order: &Order) -> Single {
+        Single {
+            keys: order.compared().map(|key| VectorBuilder::new(key.ty)).collect(),
+            places: Vec::new(),
+        }
+    }
+
+    /// The row that the input is at.
+    fn push(&mut self, order: &Order, rows: &mut Rows) {
+        for (key, out) in order.compared().zip(&mut self.keys) {
+            key.push(rows, out);
+        }
+        for check in &order.checks {
+            check.push(rows, &mut VectorBuilder::new(check.ty));
+        }
+        self.places.push(Place::Tid(rows.tid()));
+    }
+
+    /// Has them compared; how many.
+    fn add(self, order: &Order, best: &mut impl Keep) -> usize {
+        let places = self.places;
+        if !places.is_empty() {
+            let keys: Vec<Vector> = self.keys.into_iter().map(VectorBuilder::finish).collect();
+            best.add(&keys, places.len(), order, &|i| places[i]);
+        }
+        places.len()
+    }
+}
