@@ -85,6 +85,9 @@ def prepare(bench):
                 'items', (SELECT jsonb_agg(jsonb_build_object('n', i % 91 + j, 's', 'item ' || j)) FROM generate_series(1, 5) j)) AS doc
             FROM generate_series(1, {bench.documents}) i""")
         run(f"CREATE INDEX ON costs_documents_{system} (id)")
+        # In no order that the rows have.
+        run(f"CREATE INDEX ON costs_{system} (a)")
+        run(f"CREATE INDEX ON costs_documents_{system} (hashint4(id))")
         for table in (f"costs_{system}", f"costs_documents_{system}"):
             run(f"VACUUM (ANALYZE) {table}")
     for table, rows in (("costs_amax", bench.rows), ("costs_documents_amax", bench.documents)):
@@ -178,6 +181,26 @@ def measure(bench, tuple_, operator):
     bench.run("RESET work_mem")
 
     bench.run("SET enable_seqscan = off")
+    bench.run("SET enable_bitmapscan = off")
+    few = "a < 4000"
+    ((fetched_rows,),) = bench.run(f"SELECT count(*) FROM costs_heap WHERE {few}").fetchall()
+    found = [bench.time(f"SELECT a FROM costs_{system} WHERE {few}", "Index Only Scan") for system in ("amax", "heap")]
+    yield "FETCH_ROW", (found[0] - found[1]) / fetched_rows / tuple_, "an index-only scan of scattered rows, less that on heap"
+
+    def values(n):
+        return f"SELECT {', '.join(NAMES[1 : n + 1])} FROM costs_amax WHERE {few}"
+
+    slope, _ = bench.slope(values, range(1, 5), "Index Scan")
+    yield "FETCH_VALUE", slope / fetched_rows / tuple_, "four columns less one of scattered rows by an index"
+    by_index = bench.time(values(4), "Index Scan")
+    scattered = "FROM costs_documents_amax WHERE hashint4(id) < -1900000000"
+    ((fetched_rows,),) = bench.run(f"SELECT count(*) {scattered}").fetchall()
+    found = [bench.time(f"SELECT {what} {scattered}", "Index Scan") for what in ("doc", "")]
+    yield "FETCH_DOCUMENT", (found[0] - found[1]) / fetched_rows / tuple_, "scattered documents of 34 values by an index, less rows without columns"
+    bench.run("SET enable_bitmapscan = on")
+    bench.run("SET enable_indexscan = off")
+    yield "FETCH_IN_ORDER", bench.time(values(4), "Bitmap Heap Scan") / by_index, "four columns of scattered rows by a bitmap, to the same by an index"
+    bench.run("RESET enable_indexscan")
     bench.run("SET enable_bitmapscan = off")
     wanted = f"SELECT doc->>'kind' FROM costs_documents_amax WHERE id BETWEEN 1 AND {documents // 4}"
     fetched = bench.time(wanted, "AmaxFetch")

@@ -80,6 +80,12 @@ SELECT doc.commit.record.text FROM documents WHERE doc.commit.cid = '{cid}';
 -- point look-up of a document
 SELECT doc FROM documents WHERE doc.commit.cid = '{cid}';
 
+-- newest documents
+SELECT doc FROM documents ORDER BY doc.time_us DESC LIMIT 10;
+
+-- first documents by two paths
+SELECT doc FROM documents ORDER BY doc.did, doc.time_us LIMIT 5;
+
 -- some documents
 SELECT doc FROM documents WHERE doc.commit.collection = 'social.actor.profile';
 
