@@ -486,12 +486,13 @@ def main():
         try:
             did = test()
         except Exception as error:  # pylint: disable=broad-except
-            problem = str(error.args[0]) if isinstance(error, Mismatch) else traceback.format_exc()
+            # What went wrong first: reports are cut at the end.
+            problem = str(error.args[0]) if isinstance(error, Mismatch) else f"{type(error).__name__}: {error}\n{traceback.format_exc()}{server.log_tail()}"
         crashes = server.new_crashes()
         if crashes:
             problem = (problem or "") + "\nthe server's log speaks of a crash:\n" + "\n".join(crashes[:5])
         count[problem is None] += 1
-        print(f"ok      {title}: {did}" if problem is None else f"FAILED  {title}\n    " + problem[:3000].replace("\n", "\n    "), flush=True)
+        print(f"ok      {title}: {did}" if problem is None else f"FAILED  {title}\n    " + problem[:6000].replace("\n", "\n    "), flush=True)
         return problem is None
 
     try:
