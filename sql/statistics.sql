@@ -51,3 +51,18 @@ SELECT plan('SELECT d FROM amax_side.t WHERE id < 600')->0->'Plan'->>'Node Type'
 SELECT * FROM compare($$SELECT removed('SELECT d FROM t WHERE id < 600')$$);
 DROP FUNCTION twins.removed(text);
 DROP FUNCTION twins.plan(text);
+
+-- ANALYZE is given more rows of components than it takes, but not all: the sample is as large, and what it says of the table is so too.
+SET default_statistics_target = 1;
+SELECT twice($$CREATE TABLE sampled (id int, d jsonb)$$) \gexec
+SELECT twice($$INSERT INTO sampled SELECT i, CASE WHEN i % 2 = 0 THEN jsonb_build_object('n', i) END FROM generate_series(1, 20000) i$$) \gexec
+SELECT twice($$VACUUM sampled$$) \gexec
+SELECT twice($$DELETE FROM sampled WHERE id % 4 = 1$$) \gexec
+SELECT twice($$ANALYZE sampled$$) \gexec
+SELECT * FROM compare($$SELECT reltuples FROM pg_class WHERE oid = 'sampled'::regclass$$);
+SELECT * FROM compare($$SELECT attname, n_distinct < 0, null_frac BETWEEN 0.15 AND 0.55 FROM pg_stats WHERE schemaname = current_schema AND tablename = 'sampled' AND attname = 'd'$$);
+-- uniform: the middle of the histogram is the middle of the table
+SELECT twice($$ALTER TABLE sampled ALTER id SET STATISTICS 10$$) \gexec
+SELECT twice($$ANALYZE sampled$$) \gexec
+SELECT * FROM compare($$SELECT (histogram_bounds::text::int[])[6] BETWEEN 9000 AND 11000 FROM pg_stats WHERE schemaname = current_schema AND tablename = 'sampled' AND attname = 'id'$$);
+SELECT twice($$DROP TABLE sampled$$) \gexec

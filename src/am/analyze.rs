@@ -1,8 +1,9 @@
-//! ANALYZE's sample: blocks in ascending order, all rows of each. Counts as heapam_scan_analyze_next_tuple() does.
+//! ANALYZE's sample: blocks in ascending order, of the rows of each as many as it needs (`thinning`). Counts as heapam_scan_analyze_next_tuple() does.
 
 use super::block::{Place, locate};
 use super::descriptor::{Sample, State, state};
 use super::slot;
+use super::thinning::Thinning;
 use crate::columnar;
 use crate::pg::{Lock, Relation, Slot, Tuple, xid};
 use crate::storage::manifest::{Replaced, cancel_replaced};
@@ -61,6 +62,9 @@ fn open(rel: &Relation, state: &mut State, v: u32) -> bool {
             Some(Sample::Columnar { rows, v, next: 0 })
         }
     };
+    if state.thinning.is_none() {
+        state.thinning = Some(Thinning::of(rel));
+    }
     state.sample.is_some()
 }
 
@@ -93,18 +97,22 @@ struct Counts<'a> {
 }
 
 fn next_row(rel: &Relation, state: &mut State, counts: &mut Counts, slot: &Slot) -> bool {
+    let thinning = state.thinning.as_mut().expect("made with the first block");
     match &mut state.sample {
         None => {}
         Some(Sample::Columnar { rows, v, next }) => {
             if *next == 0 {
                 *counts.dead += rows.dead() as f64;
             }
-            if *next < rows.len() {
-                let tid = new_tid(*v, rows.offset(*next));
-                slot::store_columnar(slot, rows.row(*next), tid, rel.id());
+            while *next < rows.len() {
+                let at = *next;
                 *next += 1;
                 *counts.live += 1.0;
-                return true;
+                if thinning.takes() {
+                    let tid = new_tid(*v, rows.offset(at));
+                    slot::store_columnar(slot, rows.row(at), tid, rel.id());
+                    return true;
+                }
             }
         }
         Some(Sample::Hot { v, pin, next }) => {
@@ -119,7 +127,7 @@ fn next_row(rel: &Relation, state: &mut State, counts: &mut Counts, slot: &Slot)
                 let Some(mut tuple) = heap_tuple(rel, pin, offset).filter(|t| !is_stub(t.header())) else {
                     continue;
                 };
-                if counts.tuple(&mut tuple, &lock) {
+                if counts.tuple(&mut tuple, &lock) && thinning.takes() {
                     drop(lock);
                     slot::store_heap(slot, tuple, new_tid(*v, offset), pin);
                     return true;

@@ -1,6 +1,7 @@
 //! What a scan is in the midst of: the descriptor that PostgreSQL hands to our callbacks.
 
 use super::block::Block;
+use super::thinning::Thinning;
 use crate::columnar::LeafRows;
 use crate::pg::Pin;
 use pgrx::pg_sys;
@@ -29,6 +30,8 @@ pub struct State {
     pub(super) sample_next: u32,
     /// ANALYZE's block.
     pub sample: Option<Sample>,
+    /// Which of its rows it is given; made with the first.
+    pub thinning: Option<Thinning>,
 }
 
 impl State {
@@ -43,6 +46,7 @@ impl State {
             worker: Default::default(),
             sample_next: 0,
             sample: None,
+            thinning: None,
         }
     }
 }

@@ -17,6 +17,7 @@ mod rewrite;
 pub mod scan;
 pub mod slot;
 mod spool;
+mod thinning;
 
 use crate::maintenance;
 use crate::pg::relation::{ROUTINE, Routine};

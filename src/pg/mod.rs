@@ -16,6 +16,7 @@ pub mod node;
 pub mod page;
 pub mod parallel;
 pub mod relation;
+pub mod sample;
 pub mod settings;
 pub mod shm;
 pub mod slot;
