@@ -227,3 +227,40 @@ SELECT found($$doc @? '$.b.c ? (@ == 3)'$$);
 SELECT found($$doc @@ '$.a == 2'$$);
 DROP FUNCTION found;
 RESET enable_seqscan;
+
+-- Built of columns, an index of paths reads those alone, and one of a column none of the documents before it: of documents of
+-- every shape, changed rows and row pages among them, it has the entries that heap's has.
+CREATE EXTENSION amcheck SCHEMA public;
+SELECT twice($$CREATE TABLE shapes (id int, doc jsonb, gone text, other jsonb, n int)$$) \gexec
+SELECT twice($$INSERT INTO shapes SELECT i, CASE i % 9
+    WHEN 0 THEN NULL WHEN 1 THEN to_jsonb(i) WHEN 2 THEN jsonb_build_array(i, jsonb_build_object('a', i)) WHEN 3 THEN '{}'
+    WHEN 4 THEN jsonb_build_object('b', i) WHEN 5 THEN jsonb_build_object('a', NULL, 'c', md5(i::text))
+    WHEN 6 THEN jsonb_build_object('a', jsonb_build_object('b', i, 'x', md5(i::text)), 'k' || i, i)
+    WHEN 7 THEN jsonb_build_object('a', jsonb_build_array(i, jsonb_build_object('b', i)))
+    ELSE jsonb_build_object('a', i / 4.0, 'c', 'text ' || i % 5) END, 'gone', jsonb_build_object('o', i % 7, 'p', i), i % 100
+  FROM generate_series(1, 6000) i$$) \gexec
+SELECT twice($$VACUUM shapes$$) \gexec
+SELECT twice($$ALTER TABLE shapes DROP gone$$) \gexec
+SELECT twice($$ALTER TABLE shapes ADD late jsonb DEFAULT '{"a": 5}'$$) \gexec
+SELECT twice($$UPDATE shapes SET doc = '{"a": "changed"}' WHERE id % 50 = 8$$) \gexec
+SELECT twice($$DELETE FROM shapes WHERE id % 50 = 9$$) \gexec
+SELECT twice($$INSERT INTO shapes SELECT i, jsonb_build_object('a', i), '{"o": 1}', i, '{"a": 6}' FROM generate_series(6001, 6010) i$$) \gexec
+SELECT twice($$CREATE INDEX shapes_a ON shapes ((doc->>'a'))$$) \gexec
+SELECT twice($$CREATE INDEX shapes_deep ON shapes ((doc->'a'->>'b'), (doc #>> '{a,1,b}'), (doc->'a'->0), (late->>'a'))$$) \gexec
+SELECT twice($$CREATE INDEX shapes_n ON shapes (n)$$) \gexec
+SELECT twice($$CREATE INDEX shapes_partial ON shapes (n, ((other->>'o')::int)) WHERE doc->>'c' LIKE 'text%'$$) \gexec
+SELECT twice($$CREATE INDEX shapes_whole ON shapes (jsonb_typeof(doc), (doc->>0), (doc->>'a'))$$) \gexec
+SELECT twice($$CREATE INDEX shapes_row ON shapes ((shapes IS NOT NULL), (doc->>'a'))$$) \gexec
+SELECT twice($$CREATE INDEX shapes_fails ON shapes (((doc->>'a')::int))$$) \gexec
+SELECT twice($$CREATE UNIQUE INDEX shapes_pairs ON shapes ((doc->'a'->>'b'), (other->>'o'))$$) \gexec
+SELECT twice($$CREATE UNIQUE INDEX shapes_unique ON shapes ((other->>'p'))$$) \gexec
+SELECT twice($$SELECT c.relname, bt_index_check(c.oid, true), pg_relation_size(c.oid) > 8192 AS filled FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
+  WHERE i.indrelid = 'shapes'::regclass AND i.indisvalid ORDER BY 1$$) \gexec
+SELECT * FROM amax.verify('amax_side.shapes');
+SET enable_seqscan = off;
+SELECT * FROM compare($$SELECT id FROM shapes WHERE doc->>'a' = 'changed'$$);
+SELECT * FROM compare($$SELECT id FROM shapes WHERE doc->'a'->>'b' > '3' AND late->>'a' = '5'$$);
+SELECT * FROM compare($$SELECT id FROM shapes WHERE n = 7 AND (other->>'o')::int = 3 AND doc->>'c' LIKE 'text%'$$);
+RESET enable_seqscan;
+SELECT twice($$DROP TABLE shapes$$) \gexec
+DROP EXTENSION amcheck;

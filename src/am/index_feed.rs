@@ -3,7 +3,7 @@
 
 use super::slot;
 use crate::columnar::stub::{self, State};
-use crate::columnar::{Pick, Row, origin, rows_of_block};
+use crate::columnar::{Need, Needs, Pick, Row, origin, rows_of_block};
 use crate::pg::executor::{holds, per_tuple_context};
 use crate::pg::guard::guarded;
 use crate::pg::snapshot::Own;
@@ -12,6 +12,13 @@ use crate::storage::manifest::{Replaced, cancel_replaced};
 use crate::storage::rowpage::set_tid;
 use amax_lsm::Component;
 use pgrx::pg_sys;
+use std::sync::OnceLock;
+
+/// Tells what an index with this struct reads of each of so many attributes; None if that is all.
+pub type FindNeeds = unsafe fn(&pg_sys::IndexInfo, usize) -> Option<Vec<Need>>;
+
+/// Set by who knows expressions.
+pub static FIND_NEEDS: OnceLock<FindNeeds> = OnceLock::new();
 
 pub struct IndexFeed<'a> {
     rel: &'a Relation,
@@ -23,6 +30,8 @@ pub struct IndexFeed<'a> {
     econtext: *mut pg_sys::ExprContext,
     slot: *mut pg_sys::TupleTableSlot,
     predicate: *mut pg_sys::ExprState,
+    /// What of a columnar row is read, if not all.
+    needs: Option<Needs>,
 }
 
 /// What becomes of a row.
@@ -53,6 +62,7 @@ impl<'a> IndexFeed<'a> {
             let predicate = pg_sys::ExecPrepareQual((*info).ii_Predicate, estate);
             // Those made from here on belong to this feed's executor state.
             (*info).ii_ExpressionsState = std::ptr::null_mut();
+            let needs = FIND_NEEDS.get().and_then(|find| find(&*info, rel.desc().natts()));
             IndexFeed {
                 rel,
                 index,
@@ -63,6 +73,7 @@ impl<'a> IndexFeed<'a> {
                 econtext,
                 slot,
                 predicate,
+                needs: needs.map(Needs::new),
             }
         }
     }
@@ -86,11 +97,13 @@ impl<'a> IndexFeed<'a> {
             let rows = rows_of_block(self.rel, component, v, snapshot, &Pick::All);
             let rows = rows.unwrap_or_else(|Replaced| cancel_replaced());
             let aliases = rows.aliases();
+            // Nothing goes on with rows that everybody sees and that have no stubs, as is usual.
+            let plain = mvcc || component.is_settled() && stub::states_of_block(self.rel, v).is_none();
             let mut tuples = 0.0;
             for i in 0..rows.len() {
                 crate::memory::check_for_interrupts();
                 let offset = rows.offset(i);
-                let verdict = if mvcc {
+                let verdict = if plain {
                     Verdict::Index { alive: true }
                 } else {
                     self.judge(component, v, offset)
@@ -135,7 +148,11 @@ impl<'a> IndexFeed<'a> {
         unsafe {
             let mut tid = pg_sys::ItemPointerData::default();
             set_tid(&mut tid, v, offset);
-            slot::store_columnar(Slot::of(self.slot), row, tid, self.rel.id());
+            let slot = Slot::of(self.slot);
+            match &mut self.needs {
+                Some(needs) => slot::store_needed(slot, row, tid, self.rel.id(), needs),
+                None => slot::store_columnar(slot, row, tid, self.rel.id()),
+            }
             self.feed_stored(tid, alive, callback, state);
         }
     }

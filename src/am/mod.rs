@@ -9,7 +9,7 @@ mod cluster;
 mod ddl;
 mod descriptor;
 pub mod fetch;
-mod index_feed;
+pub mod index_feed;
 pub mod modify;
 #[cfg(not(feature = "pg18"))]
 pub mod prefetch;

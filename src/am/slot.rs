@@ -1,7 +1,7 @@
 //! The slot that amax's scans fill: a buffer heap tuple slot (execTuples.c) that can also hold a columnar row, whose
 //! attributes are decoded only when somebody asks for them.
 
-use crate::columnar::{Row, System, columnar_at};
+use crate::columnar::{Needs, Row, System, columnar_at};
 use crate::pg::guard::guarded;
 use crate::pg::relation::Borrowed;
 use crate::pg::{Lock, Pin, Slot, Tuple, TupleDesc, tupdesc::attribute};
@@ -287,6 +287,24 @@ pub fn store_columnar(slot: &Slot, row: Row, tid: pg_sys::ItemPointerData, table
         base.tts_nvalid = 0;
         base.tts_tid = tid;
         base.tts_tableOid = table;
+    }
+}
+
+/// The same for somebody who reads no more of the row than is needed: that is decoded now, the rest is NULL.
+pub fn store_needed(slot: &Slot, row: Row, tid: pg_sys::ItemPointerData, table: pg_sys::Oid, needs: &mut Needs) {
+    store_columnar(slot, row.clone(), tid, table);
+    let raw = slot.raw();
+    // SAFETY: a slot of ours, which has room for so many attributes.
+    unsafe {
+        let desc = TupleDesc::of((*raw).tts_tupleDescriptor);
+        let old = pg_sys::MemoryContextSwitchTo(values_context(raw));
+        for at in 0..desc.natts() {
+            let (value, null) = needs.attribute(&row, desc, at);
+            *(*raw).tts_values.add(at) = value;
+            *(*raw).tts_isnull.add(at) = null;
+        }
+        pg_sys::MemoryContextSwitchTo(old);
+        (*raw).tts_nvalid = desc.natts() as i16;
     }
 }
 

@@ -7,7 +7,7 @@ use super::pages::AtHand;
 use super::value::to_datum;
 use crate::pg::{Relation, Snapshot, TupleDesc};
 use crate::storage::manifest::Replaced;
-use amax_format::{Error, PathStep, Scalar};
+use amax_format::{Error, Part, PathStep, Scalar, Value};
 use amax_lsm::Origin;
 use pgrx::pg_sys;
 use std::cell::RefCell;
@@ -93,6 +93,21 @@ impl Row {
             };
             value.unwrap_or_else(|e| raise(e))
         })
+    }
+
+    /// The part of a document attribute (from 0) that its leaf has, in the current memory context; NULL if the document has
+    /// nothing of it.
+    pub fn part(&self, part: &Part, desc: &TupleDesc, at: usize) -> (pg_sys::Datum, bool) {
+        let found = with_scratch(|scratch| {
+            let value = part.get(self.index as usize, scratch).unwrap_or_else(|e| raise(e));
+            match value {
+                None => Some((pg_sys::Datum::null(), true)),
+                Some(Scalar::Payload(payload)) => Some(to_datum(Value::Bytes(payload), desc.attribute(at))),
+                Some(_) => None,
+            }
+        });
+        // A document that is a scalar.
+        found.unwrap_or_else(|| self.attribute(desc, at))
     }
 
     /// Hands the value at a path of document attribute `at` (from 0) to `f`, from the columns of the path alone. None

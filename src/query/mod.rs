@@ -35,6 +35,7 @@ pub fn init() {
         pg_sys::RegisterCustomScanMethods(&top::plan::TOP_SCAN.0);
         pg_sys::RegisterCustomScanMethods(&unnest::plan::SCAN.0);
     }
+    crate::am::index_feed::FIND_NEEDS.get_or_init(|| expr::needs::of_index);
     batch::register(&scan::plan::OPERATOR);
     batch::register(&unnest::plan::OPERATOR);
 }

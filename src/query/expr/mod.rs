@@ -7,6 +7,7 @@ pub mod datum;
 pub mod entry;
 pub mod guard;
 pub mod jsonpath;
+pub mod needs;
 pub mod operators;
 pub mod path;
 pub mod prepared;
