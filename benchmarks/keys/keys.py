@@ -1,4 +1,4 @@
-"""Tables with a primary key beside heap: loads, by one statement and by many, and rounds of changes with VACUUM between. Default settings."""
+"""Tables with a primary key beside heap: loads, by one statement and by many, and rounds of changes with VACUUM between, statements that read all of a table. Default settings."""
 
 import argparse
 import sys
@@ -126,6 +126,25 @@ def large(session):
         check(session)
 
 
+def whole(session, options):
+    """Statements that read all of a table of documents alone, in sessions of their own: what others have decoded is no help."""
+    print(f"\n| {options.documents:,} documents | heap, ms | amax, ms | amax / heap |\n|---|---:|---:|---:|")
+    for system in SYSTEMS:
+        session.execute(f"DROP TABLE IF EXISTS keys_{system}")
+        session.execute(f"CREATE TABLE keys_{system} (doc jsonb) USING {system} {ALONE}")
+        session.execute(f"INSERT INTO keys_{system} SELECT {DOCUMENT} FROM generate_series(0, {options.documents - 1}::bigint) i")
+        session.execute(f"VACUUM keys_{system}")
+    statements = ("ANALYZE {t}", "COPY {t} TO '/dev/null'", "CREATE INDEX keys_index ON {t} ((doc->>'kind'))", "CREATE INDEX keys_index ON {t} (((doc->>'id')::int))")
+    for statement in statements:
+        best = dict.fromkeys(SYSTEMS, float("inf"))
+        for _ in range(options.repeat):
+            for system in SYSTEMS:
+                with psycopg.connect(options.dsn, autocommit=True) as own:
+                    best[system] = min(best[system], timed(lambda o=own, s=system: o.execute(statement.format(t=f"keys_{s}"))))
+                session.execute("DROP INDEX IF EXISTS keys_index")
+        print(f"| `{statement.format(t='t').replace('keys_index ', '')}` | {best['heap']:,.0f} | {best['amax']:,.0f} | {best['amax'] / best['heap']:.2f} |", flush=True)
+
+
 def trickle(session, options):
     """Single INSERTs with an UPDATE of an earlier row after every fourth, autovacuum as it is by default."""
     print(f"\n| {options.trickle:,} rows, one by one | seconds | median, p99 of commits, ms | rows in columns after each quarter |\n|---|---:|---:|---:|")
@@ -159,6 +178,7 @@ def main():
     parser.add_argument("--dsn", required=True)
     parser.add_argument("--rows", type=int, default=200_000, help="of the loads")
     parser.add_argument("--changed", type=int, default=100_000, help="rows of the table that is changed")
+    parser.add_argument("--documents", type=int, default=300_000, help="of the table that is read as a whole")
     parser.add_argument("--trickle", type=int, default=20_000, help="rows that come one by one")
     parser.add_argument("--repeat", type=int, default=3, help="how often a load is run; the fastest counts")
     options = parser.parse_args()
@@ -168,6 +188,7 @@ def main():
         loads(session, options)
         rounds(session, options)
         large(session)
+        whole(session, options)
         trickle(session, options)
 
 
