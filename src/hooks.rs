@@ -5,6 +5,10 @@ use crate::am::bulk;
 use crate::maintenance::inline;
 use crate::pg::Snapshot;
 use crate::pg::guard::guarded;
+use crate::pg::parse::{Query, RangeTblEntry};
+use crate::pg::plan::PlannedStmt;
+use crate::pg::planner::{JoinPathExtraData, PlannerInfo, RelOptInfo};
+use crate::pg::state::QueryDesc;
 use crate::storage::map;
 use crate::{arrow, columnar, memory, options, query};
 use pgrx::pg_sys;
@@ -92,10 +96,10 @@ unsafe extern "C-unwind" fn planner(
 ) -> *mut pg_sys::PlannedStmt {
     // SAFETY: as the caller promises.
     unsafe {
-        query::unnest_in_subqueries(parse);
+        query::unnest_in_subqueries(Query::of(parse));
         let _planning = query::Planning::begin();
         let planned = go_on!(planner_hook or standard_planner(parse, text, options, params));
-        query::decide_jit(&mut *planned);
+        query::decide_jit(PlannedStmt::of(planned));
         planned
     }
 }
@@ -112,7 +116,7 @@ unsafe extern "C-unwind" fn relation_info(
     // SAFETY: as the caller promises.
     unsafe {
         go_on!(get_relation_info_hook(root, table, inhparent, rel));
-        query::relation_info(root, table, inhparent, rel);
+        query::relation_info(PlannerInfo::of(root), table, inhparent, RelOptInfo::of(rel));
     }
 }
 
@@ -128,7 +132,7 @@ unsafe extern "C-unwind" fn rel_paths(
     // SAFETY: as the caller promises.
     unsafe {
         go_on!(set_rel_pathlist_hook(root, rel, rti, rte));
-        query::add_scan_paths(root, rel, rte);
+        query::add_scan_paths(PlannerInfo::of(root), RelOptInfo::of(rel), RangeTblEntry::of(rte));
     }
 }
 
@@ -146,7 +150,9 @@ unsafe extern "C-unwind" fn join_paths(
     // SAFETY: as the caller promises.
     unsafe {
         go_on!(set_join_pathlist_hook(root, joinrel, outer, inner, jointype, extra));
-        query::add_join_paths(root, joinrel, outer, inner, jointype, extra);
+        let (joinrel, outer, inner) = (RelOptInfo::of(joinrel), RelOptInfo::of(outer), RelOptInfo::of(inner));
+        let extra = JoinPathExtraData::of(extra);
+        query::add_join_paths(PlannerInfo::of(root), joinrel, outer, inner, jointype, extra);
     }
 }
 
@@ -163,6 +169,8 @@ unsafe extern "C-unwind" fn upper_paths(
     // SAFETY: as the caller promises.
     unsafe {
         go_on!(create_upper_paths_hook(root, stage, input, output, extra));
+        let (root, output) = (PlannerInfo::of(root), RelOptInfo::of(output));
+        let input = (!input.is_null()).then(|| RelOptInfo::of(input));
         query::add_group_paths(root, stage, input, output);
         query::add_ordered_paths(root, stage, input, output);
     }
@@ -182,7 +190,7 @@ unsafe extern "C-unwind" fn executor_start(query: *mut pg_sys::QueryDesc, flags:
         go_on!(ExecutorStart_hook or standard_ExecutorStart(query, flags));
         #[cfg(not(feature = "pg18"))]
         crate::am::prefetch::of_plan((*query).planstate);
-        query::offer_keys(query);
+        query::offer_keys(QueryDesc::of(query));
     }
 }
 

@@ -8,7 +8,8 @@ use pgrx::{PgSqlErrorCode, pg_guard, pg_sys};
 use super::error::fail;
 use super::receiver::Receiver;
 use super::scope::Scope;
-use crate::pg::node::{Node, Nodes, Query, RawStmt};
+use crate::pg::node::{Node, Nodes};
+use crate::pg::parse::{Query, RawStmt};
 use crate::pg::snapshot::Active;
 use crate::pg::{Snapshot, TupleDesc};
 
@@ -106,10 +107,10 @@ fn analyze<'a>(raw: &'a RawStmt, scope: Scope<'a>) -> &'a Query {
     let mut queries = rewritten
         .iter()
         .map(|node| node.as_a::<Query>().expect("what rewriting makes"));
-    if queries.len() == 1 {
+    if rewritten.len() == 1 {
         return queries.next().expect("one");
     }
-    let default = if queries.len() == 0 {
+    let default = if rewritten.is_empty() {
         "DO INSTEAD NOTHING rules are not supported for COPY"
     } else {
         "multi-statement DO INSTEAD rules are not supported for COPY"

@@ -13,7 +13,8 @@ use super::scope::Scope;
 use super::statement::{Statement, raw};
 use super::tree::{integers, node};
 use crate::pg::Relation;
-use crate::pg::node::{Node, RawStmt};
+use crate::pg::node::Node;
+use crate::pg::parse::RawStmt;
 use crate::pg::relation::Opened;
 use crate::pg::tupdesc::name_bytes;
 

@@ -6,7 +6,8 @@ use pgrx::pg_sys;
 
 use super::scope::Scope;
 use super::tree;
-use crate::pg::node::{CopyStmt, DefElem, Node, RawStmt};
+use crate::pg::node::Node;
+use crate::pg::parse::{CopyStmt, DefElem, RawStmt};
 
 /// A COPY statement; its tree is only read, as it may be a cached one.
 #[derive(Clone, Copy)]

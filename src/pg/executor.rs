@@ -113,3 +113,9 @@ pub fn check_aggregate(function: pg_sys::Oid) {
         }
     }
 }
+
+/// Raises an error if the stack is used up.
+pub fn check_stack_depth() {
+    // SAFETY: looks at the stack and a setting.
+    unsafe { pg_sys::check_stack_depth() }
+}

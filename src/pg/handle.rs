@@ -10,6 +10,8 @@ macro_rules! handle {
         pub struct $name(std::cell::UnsafeCell<$struct>);
 
         impl $name {
+            // Kinds of nodes are found by their tags.
+            #[allow(dead_code)]
             /// # Safety
             /// It points to such a struct, which stays where it is for as long as the handle is used.
             pub unsafe fn of<'a>(raw: *mut $struct) -> &'a $name {

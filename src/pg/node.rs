@@ -4,9 +4,6 @@
 //! nodes, or null, as PostgreSQL's headers say. Whoever takes one from PostgreSQL promises that once; all that is found
 //! from there on is as well-formed, and the getters below are safe.
 
-// Most kinds are read by the query folder, as it comes to use them.
-#![allow(dead_code)]
-
 use super::handle::handle;
 use pgrx::pg_sys;
 use std::ffi::CStr;
@@ -27,6 +24,15 @@ impl Node {
     pub fn tag(&self) -> pg_sys::NodeTag {
         // SAFETY: every node begins with it.
         unsafe { (*self.raw()).type_ }
+    }
+
+    /// None for null.
+    ///
+    /// # Safety
+    /// As of [`Node::of`], if it is not null.
+    pub unsafe fn of_any<'a>(node: *mut pg_sys::Node) -> Option<&'a Node> {
+        // SAFETY: as the caller promises.
+        (!node.is_null()).then(|| unsafe { Node::of(node) })
     }
 
     /// The node as one of a kind, if it is.
@@ -58,6 +64,12 @@ impl Node {
         unsafe { Node::of(pg_sys::copyObjectImpl(self.raw().cast()).cast()) }
     }
 
+    /// contain_volatile_functions().
+    pub fn is_volatile(&self) -> bool {
+        // SAFETY: a node.
+        unsafe { pg_sys::contain_volatile_functions(self.raw()) }
+    }
+
     /// exprType(), of an expression.
     pub fn type_oid(&self) -> pg_sys::Oid {
         // SAFETY: a node; PostgreSQL raises an error for one that has no type.
@@ -77,7 +89,13 @@ impl Node {
     }
 }
 
-/// The nodes of a list.
+/// Whether the expression may be evaluated for other rows, in another order or less often than written.
+pub fn is_pure(node: &Node) -> bool {
+    // SAFETY: a node.
+    !node.is_volatile() && unsafe { !pg_sys::contain_subplans(node.raw()) }
+}
+
+/// The nodes of a list. Where an element may be null it is left out.
 #[derive(Clone, Copy)]
 pub struct Nodes<'a> {
     list: *mut pg_sys::List,
@@ -85,14 +103,35 @@ pub struct Nodes<'a> {
 }
 
 impl<'a> Nodes<'a> {
+    /// No list.
+    pub const NONE: Nodes<'static> = Nodes {
+        list: std::ptr::null_mut(),
+        of: PhantomData,
+    };
+
     /// # Safety
-    /// A list of nodes, none of them null, or no list. It stays as it is.
+    /// A list of nodes, or no list. It stays as it is.
     pub unsafe fn of(list: *mut pg_sys::List) -> Nodes<'a> {
         Nodes { list, of: PhantomData }
     }
 
     pub fn raw(self) -> *mut pg_sys::List {
         self.list
+    }
+
+    /// The list as a node of its own, for walks.
+    pub fn as_node(self) -> Option<&'a Node> {
+        // SAFETY: a list begins with a node's tag.
+        (!self.list.is_null()).then(|| unsafe { Node::of(self.list.cast()) })
+    }
+
+    /// The list that a node is; none if it is none.
+    pub fn of_node(node: Option<&'a Node>) -> Nodes<'a> {
+        match node {
+            // SAFETY: a list of nodes.
+            Some(node) if node.tag() == pg_sys::NodeTag::T_List => unsafe { Nodes::of(node.raw().cast()) },
+            _ => Nodes::NONE,
+        }
     }
 
     pub fn len(self) -> usize {
@@ -104,45 +143,84 @@ impl<'a> Nodes<'a> {
         self.len() == 0
     }
 
-    pub fn get(self, at: usize) -> Option<&'a Node> {
-        // SAFETY: the list has so many.
-        (at < self.len()).then(|| unsafe { Node::of((*(*self.list).elements.add(at)).ptr_value.cast()) })
+    /// Whether there is a list at all, which may be empty.
+    pub fn is_some(self) -> bool {
+        !self.list.is_null()
     }
 
-    pub fn iter(self) -> impl DoubleEndedIterator<Item = &'a Node> + ExactSizeIterator {
-        (0..self.len()).map(move |at| self.get(at).expect("within the list"))
+    pub fn get(self, at: usize) -> Option<&'a Node> {
+        if at >= self.len() {
+            return None;
+        }
+        // SAFETY: the list has so many: nodes, or null.
+        unsafe { Node::of_any((*(*self.list).elements.add(at)).ptr_value.cast()) }
+    }
+
+    pub fn iter(self) -> impl DoubleEndedIterator<Item = &'a Node> {
+        (0..self.len()).filter_map(move |at| self.get(at))
+    }
+
+    /// Those of a kind.
+    pub fn all<T: Kind + 'a>(self) -> impl DoubleEndedIterator<Item = &'a T> {
+        self.iter().filter_map(|node| node.as_a::<T>())
+    }
+
+    pub fn to_vec(self) -> Vec<&'a Node> {
+        self.iter().collect()
+    }
+
+    /// The same list with one more at its end (lappend()).
+    pub fn with(self, node: &'a Node) -> Nodes<'a> {
+        // SAFETY: a list, or none, and a node.
+        unsafe { Nodes::of(pg_sys::lappend(self.list, node.raw().cast())) }
     }
 }
 
-/// Declares kinds of nodes, each with the fields that are read: a value is copied, `node` is another node or none, `list`
-/// a list of nodes.
-macro_rules! nodes {
-    ($($(#[$doc:meta])* $name:ident: $tag:ident { $($field:ident: $kind:tt $(($type:ty))?),* $(,)? })*) => { $(
-        handle! {
-            $(#[$doc])*
-            $name, pg_sys::$name
-        }
+/// A new list.
+impl<'a> FromIterator<&'a Node> for Nodes<'a> {
+    fn from_iter<I: IntoIterator<Item = &'a Node>>(nodes: I) -> Nodes<'a> {
+        nodes.into_iter().fold(Nodes::NONE, Nodes::with)
+    }
+}
 
-        impl Kind for $name {
-            const TAG: pg_sys::NodeTag = pg_sys::NodeTag::$tag;
-            type Struct = pg_sys::$name;
-        }
+/// A node of a kind, all zeros but for its tag (makeNode()).
+///
+/// # Safety
+/// Such a struct may be all zeros until its fields are set.
+pub unsafe fn make<'a, T: Kind>() -> &'a T {
+    // SAFETY: memory of that size, which begins with a node's tag.
+    unsafe {
+        let node = pg_sys::palloc0(size_of::<T::Struct>()) as *mut pg_sys::Node;
+        (*node).type_ = T::TAG;
+        &*node.cast()
+    }
+}
 
-        impl std::ops::Deref for $name {
-            type Target = Node;
+/// A copy of the struct alone.
+pub fn duplicate<'a, T: Kind>(node: &T) -> &'a T {
+    // SAFETY: the node is such a struct.
+    unsafe {
+        let copy = pg_sys::palloc(size_of::<T::Struct>()).cast::<T::Struct>();
+        std::ptr::copy_nonoverlapping(std::ptr::from_ref(node).cast(), copy, 1);
+        &*copy.cast()
+    }
+}
 
-            fn deref(&self) -> &Node {
-                // SAFETY: every such struct begins with a node's tag.
-                unsafe { Node::of(self.raw().cast()) }
-            }
-        }
+/// A node's pointer, or null.
+pub fn raw_of(node: Option<&Node>) -> *mut pg_sys::Node {
+    node.map_or(std::ptr::null_mut(), Node::raw)
+}
 
+/// Getters of a struct's fields: a value is copied, `node` is another node or none, `list` a list of nodes, `rels` a set of
+/// relations, `of` a struct that is always there, `some` one that need not be.
+macro_rules! fields {
+    ($name:ident { $($field:ident: $kind:tt $(($type:ty))?),* $(,)? }) => {
         // Named as PostgreSQL's fields.
         #[allow(non_snake_case)]
         impl $name {
-            $( nodes!(@field $field: $kind $(($type))?); )*
+            $( $crate::pg::node::fields!(@field $field: $kind $(($type))?); )*
         }
-    )* };
+    };
     (@field $field:ident: value ($type:ty)) => {
         pub fn $field(&self) -> $type {
             // SAFETY: a field of the struct.
@@ -150,63 +228,82 @@ macro_rules! nodes {
         }
     };
     (@field $field:ident: node) => {
-        pub fn $field(&self) -> Option<&Node> {
+        pub fn $field(&self) -> Option<&$crate::pg::node::Node> {
             // SAFETY: a field of the struct: a node, or null.
-            unsafe {
-                let node = (*self.raw()).$field.cast::<pg_sys::Node>();
-                (!node.is_null()).then(|| Node::of(node))
-            }
+            unsafe { $crate::pg::node::Node::of_any((*self.raw()).$field.cast()) }
         }
     };
     (@field $field:ident: list) => {
-        pub fn $field(&self) -> Nodes<'_> {
+        pub fn $field(&self) -> $crate::pg::node::Nodes<'_> {
             // SAFETY: a field of the struct: a list of nodes, or null.
-            unsafe { Nodes::of((*self.raw()).$field) }
+            unsafe { $crate::pg::node::Nodes::of((*self.raw()).$field) }
+        }
+    };
+    (@field $field:ident: rels) => {
+        pub fn $field(&self) -> $crate::pg::relids::Relids {
+            // SAFETY: a field of the struct: a set, or null for an empty one.
+            unsafe { $crate::pg::relids::Relids::of((*self.raw()).$field) }
+        }
+    };
+    (@field $field:ident: of ($type:ty)) => {
+        pub fn $field(&self) -> &$type {
+            // SAFETY: a field of the struct, which is never null.
+            unsafe { <$type>::of((*self.raw()).$field.cast()) }
+        }
+    };
+    (@field $field:ident: some ($type:ty)) => {
+        pub fn $field(&self) -> Option<&$type> {
+            // SAFETY: a field of the struct: such a struct, or null.
+            unsafe {
+                let found = (*self.raw()).$field;
+                (!found.is_null()).then(|| <$type>::of(found.cast()))
+            }
         }
     };
 }
+pub(crate) use fields;
+
+/// Declares kinds of nodes, each with the fields that are read.
+macro_rules! nodes {
+    ($($(#[$doc:meta])* $name:ident: $tag:ident { $($fields:tt)* })*) => { $(
+        $crate::pg::handle::handle! {
+            $(#[$doc])*
+            $name, pgrx::pg_sys::$name
+        }
+
+        impl $crate::pg::node::Kind for $name {
+            const TAG: pgrx::pg_sys::NodeTag = pgrx::pg_sys::NodeTag::$tag;
+            type Struct = pgrx::pg_sys::$name;
+        }
+
+        impl std::ops::Deref for $name {
+            type Target = $crate::pg::node::Node;
+
+            fn deref(&self) -> &$crate::pg::node::Node {
+                // SAFETY: every such struct begins with a node's tag.
+                unsafe { $crate::pg::node::Node::of(self.raw().cast()) }
+            }
+        }
+
+        $crate::pg::node::fields!($name { $($fields)* });
+    )* };
+}
+pub(crate) use nodes;
 
 nodes! {
-    Var: T_Var { varno: value(i32), varattno: value(i16), vartype: value(pg_sys::Oid), varlevelsup: value(u32) }
-    Const: T_Const { consttype: value(pg_sys::Oid), constvalue: value(pg_sys::Datum), constisnull: value(bool) }
-    Param: T_Param { paramkind: value(pg_sys::ParamKind::Type), paramid: value(i32), paramtype: value(pg_sys::Oid) }
-    FuncExpr: T_FuncExpr { funcid: value(pg_sys::Oid), inputcollid: value(pg_sys::Oid), args: list }
-    OpExpr: T_OpExpr { opno: value(pg_sys::Oid), opfuncid: value(pg_sys::Oid), inputcollid: value(pg_sys::Oid), args: list }
-    ScalarArrayOpExpr: T_ScalarArrayOpExpr {
-        opno: value(pg_sys::Oid), opfuncid: value(pg_sys::Oid), inputcollid: value(pg_sys::Oid),
-        useOr: value(bool), args: list,
-    }
-    BoolExpr: T_BoolExpr { boolop: value(pg_sys::BoolExprType::Type), args: list }
-    NullTest: T_NullTest { arg: node, nulltesttype: value(pg_sys::NullTestType::Type), argisrow: value(bool) }
-    BooleanTest: T_BooleanTest { arg: node, booltesttype: value(pg_sys::BoolTestType::Type) }
-    RelabelType: T_RelabelType { arg: node, resulttype: value(pg_sys::Oid) }
-    CoerceViaIO: T_CoerceViaIO { arg: node, resulttype: value(pg_sys::Oid) }
-    SubscriptingRef: T_SubscriptingRef { refexpr: node, refcontainertype: value(pg_sys::Oid), refupperindexpr: list, reflowerindexpr: list }
-    TargetEntry: T_TargetEntry { expr: node, resno: value(i16), resjunk: value(bool) }
-    Aggref: T_Aggref { aggfnoid: value(pg_sys::Oid), aggfilter: node, args: list }
-    RawStmt: T_RawStmt { stmt: node }
-    CopyStmt: T_CopyStmt { query: node, is_from: value(bool), is_program: value(bool), options: list }
-    DefElem: T_DefElem { arg: node }
-    Query: T_Query {
-        commandType: value(pg_sys::CmdType::Type), querySource: value(pg_sys::QuerySource::Type),
-        hasModifyingCTE: value(bool), utilityStmt: node, returningList: list,
+    Integer: T_Integer { ival: value(i32) }
+}
+
+impl Integer {
+    /// makeInteger().
+    pub fn make<'a>(value: i32) -> &'a Node {
+        // SAFETY: a new node.
+        unsafe { Node::of(pg_sys::makeInteger(value).cast()) }
     }
 }
 
-impl CopyStmt {
-    /// The file or program that is copied to or from, if it is not the client.
-    pub fn filename(&self) -> Option<&CStr> {
-        // SAFETY: a string, or null.
-        unsafe {
-            let name = (*self.raw()).filename;
-            (!name.is_null()).then(|| CStr::from_ptr(name))
-        }
-    }
-}
-
-impl DefElem {
-    pub fn name(&self) -> &CStr {
-        // SAFETY: every option has one.
-        unsafe { CStr::from_ptr((*self.raw()).defname) }
-    }
+/// makeString(), of a copy.
+pub fn new_string<'a>(text: &CStr) -> &'a Node {
+    // SAFETY: a string; a new node.
+    unsafe { Node::of(pg_sys::makeString(pg_sys::pstrdup(text.as_ptr())).cast()) }
 }

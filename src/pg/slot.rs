@@ -65,6 +65,43 @@ impl Slot {
         unsafe { super::executor::clear_slot(self.raw()) }
     }
 
+    #[inline]
+    fn has(&self, flag: u32) -> bool {
+        // SAFETY: a field.
+        unsafe { (*self.raw()).tts_flags & flag as u16 != 0 }
+    }
+
+    /// Whether it has no row.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.has(pg_sys::TTS_FLAG_EMPTY)
+    }
+
+    /// Has a virtual slot have a row whose attributes are set one by one (ExecStoreVirtualTuple(), of which little is to do
+    /// unless the last row was materialized).
+    #[inline]
+    pub fn begin_row(&self) {
+        if self.has(pg_sys::TTS_FLAG_SHOULDFREE) {
+            self.clear();
+        }
+        // SAFETY: fields.
+        unsafe {
+            (*self.raw()).tts_flags &= !(pg_sys::TTS_FLAG_EMPTY as u16);
+            (*self.raw()).tts_nvalid = (*(*self.raw()).tts_tupleDescriptor).natts as i16;
+        }
+    }
+
+    /// Sets attribute `at`, counted from 0, of such a row.
+    #[inline]
+    pub fn set(&self, at: usize, (value, null): (pg_sys::Datum, bool)) {
+        assert!(at < self.desc().natts());
+        // SAFETY: its arrays have room for all attributes.
+        unsafe {
+            *(*self.raw()).tts_values.add(at) = value;
+            *(*self.raw()).tts_isnull.add(at) = null;
+        }
+    }
+
     /// Stores a row of nulls that has this TID (ExecStoreAllNullTuple()).
     pub fn store_nulls(&self, tid: pg_sys::ItemPointerData, table: pg_sys::Oid) {
         // SAFETY: a live slot.

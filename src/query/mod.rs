@@ -23,18 +23,13 @@ pub use scan::run::Running;
 pub use top::plan::add_paths as add_ordered_paths;
 pub use unnest::select::in_subqueries as unnest_in_subqueries;
 
-use pgrx::pg_sys;
-
 /// Tells PostgreSQL of our nodes, whose plans it may have to read, and our nodes of those that hand up batches.
 pub fn init() {
-    // SAFETY: names and callbacks that last as long as the process.
-    unsafe {
-        pg_sys::RegisterCustomScanMethods(&scan::plan::SCAN.0);
-        pg_sys::RegisterCustomScanMethods(&fetch::plan::SCAN.0);
-        pg_sys::RegisterCustomScanMethods(&aggregate::plan::AGGREGATE_SCAN.0);
-        pg_sys::RegisterCustomScanMethods(&top::plan::TOP_SCAN.0);
-        pg_sys::RegisterCustomScanMethods(&unnest::plan::SCAN.0);
-    }
+    scan::plan::SCAN.register();
+    fetch::plan::SCAN.register();
+    aggregate::plan::SCAN.register();
+    top::plan::SCAN.register();
+    unnest::plan::SCAN.register();
     crate::am::index_feed::FIND_NEEDS.get_or_init(|| expr::needs::of_index);
     batch::register(&scan::plan::OPERATOR);
     batch::register(&unnest::plan::OPERATOR);

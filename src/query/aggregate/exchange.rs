@@ -14,7 +14,6 @@ use crate::query::batch::raise::raise;
 use crate::query::scan::source::is_worker;
 use amax_exec::{Aggregator, By, Rows, rows};
 use pgrx::pg_sys;
-use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 
 /// Rows of a message: few enough that it mostly is far shorter than a queue, and so is neither cut into pieces nor put
@@ -25,7 +24,7 @@ const WAITING: usize = 8 << 20;
 
 /// A process's part in it.
 pub struct Exchange {
-    queues_of_all: *mut SharedQueues,
+    queues: &'static SharedQueues,
     /// In the leader.
     leads: *mut pg_sys::ParallelContext,
     me: u32,
@@ -46,77 +45,42 @@ impl Exchange {
     /// context has to be the current one, and the shared memory is to stay until this leaves.
     ///
     /// # Safety
-    /// A node of ours, begun and not ended.
+    /// `leads` is the query's, or null in a worker.
     pub unsafe fn join(
-        queues_of_all: *mut SharedQueues,
+        queues: &'static SharedQueues,
         leads: *mut pg_sys::ParallelContext,
         limit: usize,
     ) -> Option<Exchange> {
-        // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
-        unsafe {
-            let me = (pg_sys::ParallelWorkerNumber + 1) as usize;
-            let places = (*queues_of_all).places as usize;
-            if places < 2 {
-                return None;
-            }
-            let peer = |other: usize| {
-                (other != me).then(|| {
-                    let (to, from) = (
-                        SharedQueues::queue(queues_of_all, me, other),
-                        SharedQueues::queue(queues_of_all, other, me),
-                    );
-                    pg_sys::shm_mq_set_sender(to, pg_sys::MyProc);
-                    pg_sys::shm_mq_set_receiver(from, pg_sys::MyProc);
-                    let attach = |queue| pg_sys::shm_mq_attach(queue, std::ptr::null_mut(), std::ptr::null_mut());
-                    Peer {
-                        to: attach(to),
-                        from: attach(from),
-                        waiting: VecDeque::new(),
-                        bytes: 0,
-                        partial: Vec::new(),
-                        ended: false,
-                    }
-                })
-            };
-            let peers = (0..places).map(peer).collect();
-            Some(Exchange {
-                queues_of_all,
-                leads,
-                me: me as u32,
-                peers,
-                by: None,
-                rows: 0,
-                received: 0,
-                limit,
-                spilled: false,
-            })
+        // SAFETY: a number of the process.
+        let me = unsafe { pg_sys::ParallelWorkerNumber + 1 } as usize;
+        let places = queues.places as usize;
+        if places < 2 {
+            return None;
         }
-    }
-
-    fn queues_of_all(&self) -> &SharedQueues {
-        // SAFETY: it lives until this leaves, see `join`; what changes in it is atomic.
-        unsafe { &*self.queues_of_all }
+        let peer = |other: usize| (other != me).then(|| queues.attach(me, other));
+        Some(Exchange {
+            queues,
+            leads,
+            me: me as u32,
+            peers: (0..places).map(peer).collect(),
+            by: None,
+            rows: 0,
+            received: 0,
+            limit,
+            spilled: false,
+        })
     }
 
     /// Lets go of the queues, before the shared memory goes or is begun anew.
-    ///
-    /// # Safety
-    /// A node of ours, begun and not ended.
-    pub unsafe fn leave(self) {
-        // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
-        unsafe {
-            for peer in self.peers.into_iter().flatten() {
-                pg_sys::shm_mq_detach(peer.to);
-                pg_sys::shm_mq_detach(peer.from);
-            }
-        }
+    pub fn leave(self) {
+        self.peers.into_iter().flatten().for_each(Peer::leave);
     }
 
     /// In the leader, when it begins to read: the workers have been started.
     pub fn started(&self) {
         // SAFETY: as for the room; those that it leads are there as long.
         unsafe {
-            let parts = &self.queues_of_all().parts;
+            let parts = &self.queues.parts;
             if parts.load(Ordering::Relaxed) != 0 {
                 return;
             }
@@ -138,7 +102,7 @@ impl Exchange {
     /// After the last row: whether what this process has of its groups is all there is. What the leader leaves out of a
     /// pass it leaves out before it divides it, too.
     pub fn groups_are_complete(&self) -> bool {
-        self.by == Some(By::Keys) && !self.queues_of_all().narrowed.load(Ordering::Acquire)
+        self.by == Some(By::Keys) && !self.queues.narrowed.load(Ordering::Acquire)
     }
 
     /// Adds rows, here or to those they belong to, and what has come from them.
@@ -150,7 +114,7 @@ impl Exchange {
             self.rows += batch.len;
             return inputs.add(aggregator, batch);
         };
-        let parts = self.queues_of_all().parts.load(Ordering::Acquire);
+        let parts = self.queues.parts.load(Ordering::Acquire);
         let mut of_parts = vec![Vec::new(); parts as usize];
         let owners = rows::owners(&inputs.shared(by, aggregator, batch), batch.len, parts);
         for (row, owner) in owners.into_iter().enumerate() {
@@ -177,7 +141,7 @@ impl Exchange {
 
     /// Turns it on if that is worth it, or if somebody else has.
     fn decide(&mut self, aggregator: &mut Aggregator) {
-        let SharedQueues { parts, state, .. } = self.queues_of_all();
+        let SharedQueues { parts, state, .. } = self.queues;
         let parts = parts.load(Ordering::Acquire);
         if parts < 2 {
             return;
@@ -212,9 +176,9 @@ impl Exchange {
         }
         // Rows that it leaves out from now on are of groups that nobody else has.
         if aggregator.is_narrowed() {
-            self.queues_of_all().narrowed.store(true, Ordering::Release);
+            self.queues.narrowed.store(true, Ordering::Release);
         }
-        let parts = self.queues_of_all().parts.load(Ordering::Acquire) as usize;
+        let parts = self.queues.parts.load(Ordering::Acquire) as usize;
         let mut others: Vec<usize> = (0..parts).filter(|&part| part as u32 != self.me).collect();
         // What comes now may be too much for a worker's memory: the leader is told last.
         let last = if is_worker() { Some(others.remove(0)) } else { None };
@@ -235,7 +199,7 @@ impl Exchange {
     /// Before this process waits for another in any other way. False if the exchange is off for good; otherwise this
     /// one takes part.
     pub fn stay_out(&mut self, aggregator: &mut Aggregator) -> bool {
-        let state = &self.queues_of_all().state;
+        let state = &self.queues.state;
         let _ = state.compare_exchange(OPEN, OFF, Ordering::AcqRel, Ordering::Acquire);
         if self.by.is_none() {
             self.decide(aggregator);
@@ -249,7 +213,7 @@ impl Exchange {
 
     /// To be sent to another process when there is room; what does not fit its queue goes in pieces.
     fn send(&mut self, part: usize, message: Vec<u8>) {
-        let most = self.queues_of_all().queue / 2;
+        let most = self.queues.queue / 2;
         let peer = self.peers[part].as_mut().expect("another process");
         peer.bytes += message.len();
         if message.len() <= most {

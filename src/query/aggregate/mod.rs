@@ -1,5 +1,6 @@
 //! The aggregate node. See README.md.
 
+pub mod best;
 pub mod exchange;
 pub mod functions;
 pub mod node;
@@ -8,6 +9,6 @@ pub mod pieces;
 pub mod plan;
 pub mod private;
 pub mod queues;
+mod result;
 pub mod rows;
 pub mod state;
-pub mod top;

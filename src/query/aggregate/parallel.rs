@@ -9,85 +9,75 @@
 //! [`super::exchange`].
 
 use super::exchange::Exchange;
-use super::pieces::{Header, PIECE};
+use super::node::Aggregation;
+use super::pieces::{Header, Inbox, PIECE};
 use super::queues::{self, SharedQueues};
-use super::state::{State, of, plan};
-use crate::pg::executor::{clear_slot, next_row, project};
-use crate::query::batch::child::{child, input};
+use super::state::State;
+use crate::pg::Slot;
+use crate::pg::explain::ExplainState;
+use crate::pg::state::CustomScanState;
+use crate::query::batch::child::child;
 use crate::query::batch::raise::raise;
 use crate::query::expr::datum;
+use crate::query::plan::node::SharedNode;
 use crate::query::scan::source::is_worker;
 use amax_exec::By;
 use pgrx::pg_sys;
-use pgrx::prelude::*;
-/// # Safety
-/// A node of ours, begun and not ended.
-pub unsafe fn explain(state: &State, es: *mut pg_sys::ExplainState) {
-    // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
-    unsafe {
-        let used: u64 = state.inbox.used.values().sum();
-        if let Some(by) = state.inbox.by {
+use std::ptr::NonNull;
+
+impl Inbox {
+    pub fn explain(&self, es: &ExplainState) {
+        if let Some(by) = self.by {
             let by = match by {
                 By::Keys => c"keys",
                 By::Values => c"distinct values",
             };
-            pg_sys::ExplainPropertyText(c"Exchange".as_ptr(), by.as_ptr(), es);
+            es.text(c"Exchange", by);
         }
-        crate::query::batch::explain::number(c"Memory Peak of Workers kB", used.div_ceil(1024), es);
-        let received = state.inbox.received;
-        crate::query::batch::explain::number(c"Received kB", received.div_ceil(1024), es);
+        let used: u64 = self.used.values().sum();
+        es.integer(c"Memory Peak of Workers kB", used.div_ceil(1024));
+        es.integer(c"Received kB", self.received.div_ceil(1024));
     }
 }
 
-/// The next piece of the lower part's groups. In the leader pieces are empty: it returns after each unit of rows, so
-/// that workers that have to send do not wait for it.
-///
-/// # Safety
-/// A node of ours, begun and not ended.
-pub unsafe fn send(node: *mut pg_sys::CustomScanState) -> *mut pg_sys::TupleTableSlot {
-    // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
-    unsafe {
+impl Aggregation {
+    /// The next piece of the lower part's groups. In the leader pieces are empty: it returns after each unit of rows, so
+    /// that workers that have to send do not wait for it.
+    pub(super) fn send(&mut self, node: &'static CustomScanState) -> Option<&'static Slot> {
         crate::memory::check_for_interrupts();
-        let econtext = (*node).ss.ps.ps_ExprContext;
-        pg_sys::MemoryContextReset((*econtext).ecxt_per_tuple_memory);
-        let piece = if is_worker() {
-            next_piece(node)
-        } else {
-            if let Some(exchange) = &of(node).exchange {
-                exchange.started();
-            }
-            let found = of(node).next_unit(input(node));
-            if !found {
-                of(node).finish();
-            }
-            found.then(Vec::new)
+        node.econtext().reset();
+        let piece = match is_worker() {
+            true => self.next_piece(node)?,
+            false => self.read_own(node).then(Vec::new)?,
         };
-        let Some(piece) = piece else {
-            let result = (*node).ss.ps.ps_ResultTupleSlot;
-            clear_slot(result);
-            return result;
-        };
-        let slot = (*node).ss.ss_ScanTupleSlot;
-        clear_slot(slot);
-        let last = (*(*slot).tts_tupleDescriptor).natts as usize - 1;
-        std::slice::from_raw_parts_mut((*slot).tts_isnull, last + 1).fill(true);
+        let slot = node.scan_slot();
+        slot.clear();
+        slot.begin_row();
+        let last = slot.desc().natts() - 1;
+        (0..=last).for_each(|at| slot.set(at, (pg_sys::Datum::null(), true)));
         if !piece.is_empty() {
-            let old = pg_sys::MemoryContextSwitchTo((*econtext).ecxt_per_tuple_memory);
-            *(*slot).tts_values.add(last) = datum::of_bytes(&piece);
-            *(*slot).tts_isnull.add(last) = false;
-            pg_sys::MemoryContextSwitchTo(old);
+            let value = node.econtext().within(|| datum::of_bytes(&piece));
+            slot.set(last, (value, false));
         }
-        pg_sys::ExecStoreVirtualTuple(slot);
-        (*econtext).ecxt_scantuple = slot;
-        project(&(*node).ss.ps, slot)
+        Some(node.project(slot))
     }
-}
-/// # Safety
-/// A node of ours, begun and not ended.
-unsafe fn next_piece(node: *mut pg_sys::CustomScanState) -> Option<Vec<u8>> {
-    // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
-    unsafe {
-        let state = of(node);
+
+    /// The next unit of the leader's own rows; false after the last.
+    fn read_own(&mut self, node: &CustomScanState) -> bool {
+        if let Some(exchange) = &self.state.borrow().exchange {
+            exchange.started();
+        }
+        let found = self.next_unit(node);
+        if !found {
+            self.state.borrow_mut().finish();
+        }
+        found
+    }
+
+    fn next_piece(&mut self, node: &CustomScanState) -> Option<Vec<u8>> {
+        // Only one process is a worker: nobody else has its state.
+        let state = self.state.clone();
+        let state = &mut *state.borrow_mut();
         // The leader holds them twice while it merges them, as bytes and as values.
         let limit = state.inputs.limit() / 2;
         loop {
@@ -100,7 +90,7 @@ unsafe fn next_piece(node: *mut pg_sys::CustomScanState) -> Option<Vec<u8>> {
                 state.outbox.due = false;
             }
             while !state.outbox.done && state.aggregator.bytes_used() + state.outbox.bytes() <= limit {
-                state.outbox.done = !state.next_unit(input(node));
+                state.outbox.done = !state.next_unit(&mut *crate::query::batch::child::input(node));
             }
             if let Some(exchange) = state.exchange.as_mut().filter(|_| !state.outbox.done)
                 && exchange.stay_out(&mut state.aggregator)
@@ -110,25 +100,54 @@ unsafe fn next_piece(node: *mut pg_sys::CustomScanState) -> Option<Vec<u8>> {
             }
             let counted = state.outbox.done && state.finish();
             if counted {
-                state.keep_best(node);
+                self.keep_best(state);
             }
             state.outbox.add(&mut state.aggregator, counted);
             state.outbox.due = true;
         }
     }
+
+    /// In a worker that has all of its groups: leaves out those that cannot be among the query's best.
+    fn keep_best(&self, state: &mut State) {
+        let complete = state.exchange.as_ref().is_some_and(|e| e.groups_are_complete());
+        let best = self.plan.best.filter(|_| complete);
+        if let Some(best) = best.and_then(|best| best.groups(&state.aggregator)) {
+            let mut keep = vec![false; state.aggregator.grouping().len()];
+            best.into_iter().for_each(|group| keep[group as usize] = true);
+            state.aggregator.retain(&keep).unwrap_or_else(|e| raise(e));
+        }
+    }
+
+    /// Reads all that comes from the workers, and has the lower part read the leader's share.
+    pub(super) fn gather(&mut self, node: &CustomScanState) {
+        while let Some(slot) = child(node).next() {
+            let (value, null) = slot.value(0);
+            if !null {
+                // SAFETY: the lower part hands up bytes.
+                let piece = unsafe { datum::varlena(value) };
+                self.state.borrow_mut().receive(piece);
+            }
+        }
+    }
+
+    /// # Safety
+    /// As of [`SharedQueues::of`]; `leads` is the query's, or null in a worker.
+    unsafe fn take_part(&self, node: &CustomScanState, leads: *mut pg_sys::ParallelContext, memory: NonNull<u8>) {
+        let state = &mut *self.state.borrow_mut();
+        let limit = state.inputs.limit() / 2;
+        // SAFETY: as the caller promises.
+        state.exchange = node
+            .state()
+            .within(|| unsafe { Exchange::join(SharedQueues::of(memory), leads, limit) });
+    }
 }
 
 impl State {
-    /// # Safety
-    /// A node of ours, begun and not ended.
-    unsafe fn leave(&mut self) {
-        // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
-        unsafe {
-            if let Some(exchange) = self.exchange.take() {
-                self.inbox.received += exchange.received;
-                self.inbox.by = exchange.by().or(self.inbox.by);
-                exchange.leave();
-            }
+    fn leave(&mut self) {
+        if let Some(exchange) = self.exchange.take() {
+            self.inbox.received += exchange.received;
+            self.inbox.by = exchange.by().or(self.inbox.by);
+            exchange.leave();
         }
     }
 
@@ -141,24 +160,6 @@ impl State {
         exchange.by().is_some() && !exchange.spilled
     }
 
-    /// In a worker that has all of its groups: leaves out those that cannot be among the query's best.
-    ///
-    /// # Safety
-    /// A node of ours, begun and not ended.
-    unsafe fn keep_best(&mut self, node: *mut pg_sys::CustomScanState) {
-        // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
-        unsafe {
-            let complete = self.exchange.as_ref().is_some_and(|e| e.groups_are_complete());
-            let top = plan(node).top;
-            let best = top.filter(|_| complete).and_then(|top| top.best(&self.aggregator));
-            if let Some(best) = best {
-                let mut keep = vec![false; self.aggregator.grouping().len()];
-                best.into_iter().for_each(|group| keep[group as usize] = true);
-                self.aggregator.retain(&keep).unwrap_or_else(|e| raise(e));
-            }
-        }
-    }
-
     /// Takes a piece of a worker's groups, and merges them when it is their last.
     fn receive(&mut self, piece: &[u8]) {
         if let Some(groups) = self.inbox.take(piece) {
@@ -167,101 +168,36 @@ impl State {
     }
 }
 
-/// # Safety
-/// A node of ours, begun and not ended.
-#[pg_guard]
-pub unsafe extern "C-unwind" fn estimate_dsm(
-    _node: *mut pg_sys::CustomScanState,
-    context: *mut pg_sys::ParallelContext,
-) -> pg_sys::Size {
-    // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
-    unsafe { queues::size((*context).nworkers as usize) }
-}
+impl SharedNode for Aggregation {
+    fn shared_size(&mut self, workers: usize) -> usize {
+        queues::size(workers)
+    }
 
-/// Of a parallel query that begins, or begins again.
-///
-/// # Safety
-/// A node of ours, begun and not ended.
-#[pg_guard]
-pub unsafe extern "C-unwind" fn initialize_dsm(
-    node: *mut pg_sys::CustomScanState,
-    context: *mut pg_sys::ParallelContext,
-    coordinate: *mut std::ffi::c_void,
-) {
-    // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
-    unsafe {
-        let queues_of_all = coordinate as *mut SharedQueues;
-        let state = of(node);
-        state.leave();
-        SharedQueues::init(queues_of_all, (*context).nworkers as usize, (*node).pscan_len);
+    unsafe fn share(
+        &mut self,
+        node: &CustomScanState,
+        leads: *mut pg_sys::ParallelContext,
+        memory: NonNull<u8>,
+        _again: bool,
+    ) {
+        self.leave();
         // A leader that does not read has nobody to receive.
-        if state.exchanges && pg_sys::parallel_leader_participation {
-            join(node, queues_of_all, context);
-        } else {
-            SharedQueues::turn_off(queues_of_all);
-        }
-    }
-}
-
-/// # Safety
-/// A node of ours, begun and not ended.
-#[pg_guard]
-pub unsafe extern "C-unwind" fn initialize_worker(
-    node: *mut pg_sys::CustomScanState,
-    _toc: *mut pg_sys::shm_toc,
-    coordinate: *mut std::ffi::c_void,
-) {
-    // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
-    unsafe {
-        join(node, coordinate as *mut SharedQueues, std::ptr::null_mut());
-    }
-}
-/// # Safety
-/// A node of ours, begun and not ended.
-unsafe fn join(
-    node: *mut pg_sys::CustomScanState,
-    queues_of_all: *mut SharedQueues,
-    leads: *mut pg_sys::ParallelContext,
-) {
-    // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
-    unsafe {
-        let state = of(node);
-        let old = pg_sys::MemoryContextSwitchTo((*(*node).ss.ps.state).es_query_cxt);
-        state.exchange = Exchange::join(queues_of_all, leads, state.inputs.limit() / 2);
-        pg_sys::MemoryContextSwitchTo(old);
-    }
-}
-
-/// Before the shared memory goes.
-///
-/// # Safety
-/// A node of ours, begun and not ended.
-#[pg_guard]
-pub unsafe extern "C-unwind" fn shutdown(node: *mut pg_sys::CustomScanState) {
-    // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
-    unsafe {
-        of(node).leave();
-    }
-}
-
-/// Reads all that comes from the workers, and has the lower part read the leader's share.
-///
-/// # Safety
-/// A node of ours, begun and not ended.
-pub unsafe fn gather(node: *mut pg_sys::CustomScanState) {
-    // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
-    unsafe {
-        loop {
-            let slot = next_row(child(node));
-            if slot.is_null() || (*slot).tts_flags & pg_sys::TTS_FLAG_EMPTY as u16 != 0 {
-                return;
-            }
-            if (*slot).tts_nvalid < 1 {
-                pg_sys::slot_getsomeattrs_int(slot, 1);
-            }
-            if !*(*slot).tts_isnull {
-                of(node).receive(datum::varlena(*(*slot).tts_values));
+        // SAFETY: as the caller promises; a setting.
+        unsafe {
+            let exchanges = self.state.borrow().exchanges && pg_sys::parallel_leader_participation;
+            SharedQueues::init(memory, (*leads).nworkers as usize, node.shared_bytes(), exchanges);
+            if exchanges {
+                self.take_part(node, leads, memory);
             }
         }
+    }
+
+    unsafe fn join(&mut self, node: &CustomScanState, memory: NonNull<u8>) {
+        // SAFETY: as the caller promises.
+        unsafe { self.take_part(node, std::ptr::null_mut(), memory) }
+    }
+
+    fn leave(&mut self) {
+        self.state.borrow_mut().leave();
     }
 }

@@ -5,7 +5,8 @@ use crate::pg::shm;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicBool, AtomicU32};
 
 /// Bytes of all queues that lead to one process.
 const QUEUES: usize = 1 << 20;
@@ -43,52 +44,63 @@ fn queue_size(places: usize) -> usize {
 }
 
 impl SharedQueues {
-    /// For the queries' processes, with the leader in the first place; `size` is as [`size`] said.
+    /// For the queries' processes, with the leader in the first place; `size` is as [`size`] said. It stays off unless it is
+    /// `open`.
     ///
     /// # Safety
-    /// A node of ours, begun and not ended.
-    pub unsafe fn init(queues_of_all: *mut SharedQueues, workers: usize, size: usize) {
-        // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
+    /// Shared memory of that size, which stays as long as this is used.
+    pub unsafe fn init(memory: NonNull<u8>, workers: usize, size: usize, open: bool) {
+        let there = size > size_of::<SharedQueues>();
+        let places = if there { workers + 1 } else { 1 };
+        // SAFETY: as the caller promises: there is room for so many queues.
         unsafe {
-            let there = size > size_of::<SharedQueues>();
-            let places = if there { workers + 1 } else { 1 };
-            queues_of_all.write(SharedQueues {
+            memory.cast().write(SharedQueues {
                 places: places as u32,
                 parts: AtomicU32::new(0),
-                state: AtomicU32::new(OPEN),
+                state: AtomicU32::new(if open { OPEN } else { OFF }),
                 narrowed: AtomicBool::new(false),
                 queue: queue_size(places),
             });
+            let made = SharedQueues::of(memory);
             for from in 0..places {
                 for to in (0..places).filter(|&to| to != from) {
-                    pg_sys::shm_mq_create(Self::queue(queues_of_all, from, to).cast(), (*queues_of_all).queue);
+                    pg_sys::shm_mq_create(made.queue(from, to).cast(), made.queue);
                 }
             }
         }
     }
 
-    /// Leaves it off.
-    ///
     /// # Safety
-    /// A node of ours, begun and not ended.
-    pub unsafe fn turn_off(queues_of_all: *mut SharedQueues) {
-        // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
-        unsafe {
-            (*queues_of_all).state.store(OFF, Ordering::Release);
-        }
+    /// As above, and it has been initialized.
+    pub unsafe fn of(memory: NonNull<u8>) -> &'static SharedQueues {
+        // SAFETY: as the caller promises; what changes in it is atomic.
+        unsafe { memory.cast().as_ref() }
     }
 
     /// The queue from one process to another, by their places.
-    ///
-    /// # Safety
-    /// A node of ours, begun and not ended.
-    pub unsafe fn queue(queues_of_all: *mut SharedQueues, from: usize, to: usize) -> *mut pg_sys::shm_mq {
-        // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
+    fn queue(&self, from: usize, to: usize) -> *mut pg_sys::shm_mq {
+        let others = self.places as usize - 1;
+        let at = from * others + to - usize::from(to > from);
+        let first = std::ptr::from_ref(self).wrapping_add(1) as *mut u8;
+        first.wrapping_add(at * self.queue).cast()
+    }
+
+    /// Attaches to the queues between this process and another.
+    pub fn attach(&self, me: usize, other: usize) -> Peer {
+        let (to, from) = (self.queue(me, other), self.queue(other, me));
+        let none = std::ptr::null_mut();
+        // SAFETY: two of the queues, each with one process at each end.
         unsafe {
-            let others = (*queues_of_all).places as usize - 1;
-            let at = from * others + to - usize::from(to > from);
-            let first = queues_of_all.add(1) as *mut u8;
-            first.add(at * (*queues_of_all).queue) as *mut pg_sys::shm_mq
+            pg_sys::shm_mq_set_sender(to, pg_sys::MyProc);
+            pg_sys::shm_mq_set_receiver(from, pg_sys::MyProc);
+            Peer {
+                to: pg_sys::shm_mq_attach(to, none, std::ptr::null_mut()),
+                from: pg_sys::shm_mq_attach(from, none, std::ptr::null_mut()),
+                waiting: VecDeque::new(),
+                bytes: 0,
+                partial: Vec::new(),
+                ended: false,
+            }
         }
     }
 }
@@ -104,6 +116,17 @@ pub struct Peer {
     pub partial: Vec<u8>,
     /// Whether all has come that will.
     pub ended: bool,
+}
+
+impl Peer {
+    /// Lets go of the queues.
+    pub fn leave(self) {
+        // SAFETY: attached to by us.
+        unsafe {
+            pg_sys::shm_mq_detach(self.to);
+            pg_sys::shm_mq_detach(self.from);
+        }
+    }
 }
 
 /// What a message begins with.

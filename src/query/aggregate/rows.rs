@@ -1,12 +1,14 @@
 //! What the aggregate node computes of a scan's rows: keys and arguments as vectors, for the aggregator.
 
 use super::functions::{argument, function_of};
+use crate::pg::expr::Aggref;
+use crate::pg::node::Node;
 use crate::query::batch::columns::LeafColumns;
 use crate::query::batch::computed::Computed;
 use crate::query::batch::raise::raise;
 use crate::query::batch::rows::Rows;
 use crate::query::batch::{Batch, Batches};
-use crate::query::expr::tree::equal;
+use crate::query::plan::costs::hash_memory;
 use amax_exec::{Aggregator, By, Function, Input, Type, Vector, VectorBuilder};
 use pgrx::pg_sys;
 use std::borrow::Cow;
@@ -23,7 +25,6 @@ pub struct Wanted {
 }
 
 struct Argument {
-    node: *mut pg_sys::Node,
     computed: Computed,
     /// The aggregate whose FILTER says of which rows it is computed; others do not share it.
     filter: Option<usize>,
@@ -39,64 +40,58 @@ pub struct Inputs {
 
 impl Inputs {
     /// Of keys and Aggrefs over the row of what hands up batches, which will read what they need.
-    ///
-    /// # Safety
-    /// A node of ours, begun and not ended.
-    pub unsafe fn new(input: &mut dyn Batches, keys: &[*mut pg_sys::Node], aggregates: &[*mut pg_sys::Node]) -> Inputs {
-        // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
-        unsafe {
-            let keys = Computed::of(input, keys);
-            let mut one = |node| Computed::of(input, &[node]).pop().expect("one of one");
-            let mut functions = Vec::new();
-            let mut arguments: Vec<Argument> = Vec::new();
-            let aggregates: Vec<Wanted> = aggregates
-                .iter()
-                .enumerate()
-                .map(|(i, &aggregate)| {
-                    let aggregate = &*(aggregate as *mut pg_sys::Aggref);
-                    crate::pg::executor::check_aggregate(aggregate.aggfnoid);
-                    functions.push(function_of(aggregate).expect("the planner chose what we have"));
-                    let filter = aggregate.aggfilter as *mut pg_sys::Node;
-                    let filter = (!filter.is_null()).then(|| one(filter));
-                    let argument = argument(aggregate).map(|node| {
-                        let same = |a: &Argument| a.filter.is_none() && equal(a.node, node);
-                        let known = arguments.iter().position(same).filter(|_| filter.is_none());
-                        known.unwrap_or_else(|| {
-                            arguments.push(Argument {
-                                node,
-                                computed: one(node),
-                                filter: filter.is_some().then_some(i),
-                            });
-                            arguments.len() - 1
-                        })
-                    });
-                    Wanted {
-                        argument,
-                        filter,
-                        function: aggregate.aggfnoid.to_u32(),
-                        result: aggregate.aggtype,
-                    }
-                })
-                .collect();
-            let computed = aggregates.iter().flat_map(|a| &a.filter);
-            let computed = computed.chain(arguments.iter().map(|a| &a.computed)).chain(&keys);
-            input.read(computed.flat_map(|c| c.reads.iter().copied()).collect());
-            Inputs {
-                keys,
-                arguments,
-                aggregates,
-                functions,
-            }
+    pub fn new(input: &mut dyn Batches, keys: &[&Node], aggregates: &[&Node]) -> Inputs {
+        let keys = Computed::of(input, keys);
+        let mut one = |node| Computed::of(input, &[node]).pop().expect("one of one");
+        let mut functions = Vec::new();
+        let mut arguments: Vec<Argument> = Vec::new();
+        // Of those, what is computed without a filter.
+        let mut shared: Vec<(&Node, usize)> = Vec::new();
+        let aggregates = aggregates.iter().filter_map(|node| node.as_a::<Aggref>());
+        let aggregates: Vec<Wanted> = aggregates
+            .enumerate()
+            .map(|(i, aggregate)| {
+                crate::pg::executor::check_aggregate(aggregate.aggfnoid());
+                functions.push(function_of(aggregate).expect("the planner chose what we have"));
+                let filter = aggregate.aggfilter().map(&mut one);
+                let argument = argument(aggregate).map(|node| {
+                    let known = shared
+                        .iter()
+                        .find(|known| known.0.equals(node))
+                        .filter(|_| filter.is_none());
+                    known.map(|known| known.1).unwrap_or_else(|| {
+                        arguments.push(Argument {
+                            computed: one(node),
+                            filter: filter.is_some().then_some(i),
+                        });
+                        if filter.is_none() {
+                            shared.push((node, arguments.len() - 1));
+                        }
+                        arguments.len() - 1
+                    })
+                });
+                Wanted {
+                    argument,
+                    filter,
+                    function: aggregate.aggfnoid().to_u32(),
+                    result: aggregate.aggtype(),
+                }
+            })
+            .collect();
+        let computed = aggregates.iter().flat_map(|a| &a.filter);
+        let computed = computed.chain(arguments.iter().map(|a| &a.computed)).chain(&keys);
+        input.read(computed.flat_map(|c| c.reads.iter().copied()).collect());
+        Inputs {
+            keys,
+            arguments,
+            aggregates,
+            functions,
         }
     }
 
     /// Bytes they may take. PostgreSQL gives each DISTINCT aggregate a sort of its own.
-    ///
-    /// # Safety
-    /// A node of ours, begun and not ended.
-    pub unsafe fn limit(&self) -> usize {
-        // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
-        unsafe { (pg_sys::get_hash_memory_limit() as usize).saturating_mul(1 + self.distinct_counts()) }
+    pub fn limit(&self) -> usize {
+        hash_memory().saturating_mul(1 + self.distinct_counts())
     }
 
     /// How many aggregates are count(distinct).

@@ -2,19 +2,10 @@
 
 use super::exchange::Exchange;
 use super::pieces::{Inbox, Outbox};
-use super::private::{AggregatePlan, Part};
 use super::rows::{Inputs, merge};
 use crate::query::batch::Batches;
+use crate::query::scan::source::is_worker;
 use amax_exec::{Aggregator, Rows};
-use pgrx::pg_sys;
-
-/// The node's state, begun as PostgreSQL's.
-#[repr(C)]
-pub struct Node {
-    pub base: pg_sys::CustomScanState,
-    pub plan: *mut AggregatePlan,
-    pub state: *mut State,
-}
 
 pub struct State {
     pub inputs: Inputs,
@@ -32,29 +23,28 @@ pub struct State {
     /// Whether there may be one: not once distinct values take several passes.
     pub exchanges: bool,
 }
-/// # Safety
-/// A node of ours, begun and not ended.
-pub unsafe fn of<'a>(node: *mut pg_sys::CustomScanState) -> &'a mut State {
-    // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
-    unsafe { &mut *(*(node as *mut Node)).state }
-}
-
-/// What its plan says.
-///
-/// # Safety
-/// A node of ours, begun and not ended.
-pub unsafe fn plan(node: *mut pg_sys::CustomScanState) -> AggregatePlan {
-    // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
-    unsafe { *(*(node as *mut Node)).plan }
-}
-/// # Safety
-/// A node of ours, begun and not ended.
-pub unsafe fn part(node: *mut pg_sys::CustomScanState) -> Part {
-    // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
-    unsafe { plan(node).part }
-}
 
 impl State {
+    /// Of keys and Aggrefs over the row of what hands up batches; `lower`: for the lower part of a parallel aggregate.
+    pub fn new(inputs: Inputs, lower: bool) -> State {
+        let limit = match lower && is_worker() {
+            true => usize::MAX,
+            false => inputs.limit(),
+        };
+        State {
+            aggregator: inputs.aggregator(limit),
+            inputs,
+            next: None,
+            best: None,
+            passes: 0,
+            peak: 0,
+            outbox: Outbox::default(),
+            inbox: Inbox::default(),
+            exchange: None,
+            exchanges: true,
+        }
+    }
+
     /// Adds the next unit of rows of what hands up batches; false at its end.
     pub fn next_unit(&mut self, input: &mut dyn Batches) -> bool {
         let (inputs, aggregator) = (&self.inputs, &mut self.aggregator);

@@ -4,6 +4,7 @@ use super::arrays::Arrays;
 use super::datums::Datums;
 use super::input::Input;
 use crate::columnar::{Attribute, Level, OpenLeaf};
+use crate::pg::state::ExprContext;
 use crate::query::expr::entry::Entry;
 use amax_exec::Columns;
 use amax_format::{Dense, PathStep, Tag, Unnest};
@@ -114,29 +115,23 @@ impl LeafColumns {
         }
     }
 
-    /// An entry's value in a row, if it can be had quickly; numbers are made in the given context. `desc` is the
+    /// An entry's value in a row, if it can be had quickly; numbers are made in the context's memory. `desc` is the
     /// table's.
-    ///
-    /// # Safety
-    /// A node of ours, begun and not ended.
     #[inline]
-    pub unsafe fn datum(
+    pub fn datum(
         &self,
         at: usize,
         row: u32,
         desc: &crate::pg::TupleDesc,
-        context: pg_sys::MemoryContext,
+        context: &ExprContext,
     ) -> Option<(pg_sys::Datum, bool)> {
-        // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
-        unsafe {
-            let datums = self.datums[at].get_or_init(|| match &self.entries[at] {
-                entry if entry.level() != self.level() => Datums::Others,
-                entry => Datums::new(entry, self.input(at), self.dense(at), desc),
-            });
-            match datums {
-                Datums::Others => None,
-                datums => datums.get(self.dense(at), row as usize, context),
-            }
+        let datums = self.datums[at].get_or_init(|| match &self.entries[at] {
+            entry if entry.level() != self.level() => Datums::Others,
+            entry => Datums::new(entry, self.input(at), self.dense(at), desc),
+        });
+        match datums {
+            Datums::Others => None,
+            datums => datums.get(self.dense(at), row as usize, context),
         }
     }
 

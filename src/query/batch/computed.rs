@@ -4,10 +4,11 @@ use super::columns::LeafColumns;
 use super::contract::Batches;
 use super::external::Postgres;
 use super::rows::Rows;
+use crate::pg::node::Node;
+use crate::pg::state::Prepared;
 use crate::query::expr::compile::reads;
-use crate::query::expr::datum;
+use crate::query::expr::datum::{self, type_of_node};
 use crate::query::expr::entry::over_entries;
-use crate::query::expr::prepared::Prepared;
 use amax_exec::{Batch, Evaluated, Expr, Type, Vector, VectorBuilder};
 use pgrx::pg_sys;
 use std::rc::Rc;
@@ -24,44 +25,27 @@ pub struct Computed {
 
 impl Computed {
     /// Of expressions over the table's row, which the planner has found to have vectors.
-    ///
-    /// # Safety
-    /// A node of ours, begun and not ended.
-    pub unsafe fn of(input: &mut dyn Batches, wanted: &[*mut pg_sys::Node]) -> Vec<Computed> {
-        // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
-        unsafe {
-            let columns = input.columns();
-            let wanted: Vec<*mut pg_sys::Node> = wanted.iter().map(|&e| over_entries(e, &columns)).collect();
-            Computed::over_columns(input, &wanted)
-        }
+    pub fn of(input: &mut dyn Batches, wanted: &[&Node]) -> Vec<Computed> {
+        let columns = input.columns();
+        let wanted: Vec<&Node> = wanted.iter().map(|e| over_entries(e, &columns)).collect();
+        Computed::over_columns(input, &wanted)
     }
 
     /// Of expressions over the columns, which the planner has found to have vectors.
-    ///
-    /// # Safety
-    /// A node of ours, begun and not ended.
-    pub unsafe fn over_columns(input: &mut dyn Batches, wanted: &[*mut pg_sys::Node]) -> Vec<Computed> {
-        // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
-        unsafe {
-            let vectors = input.compile(wanted);
-            let parent = input.state();
-            wanted
-                .iter()
-                .zip(vectors)
-                .map(|(&node, vector)| {
-                    let sql = pg_sys::exprType(node);
-                    let vector = vector.expect("the planner chose what has vectors");
-                    Computed {
-                        vector,
-                        state: Prepared::new(node, parent),
-                        reads: reads(node),
-                        sql,
-                        ty: datum::type_of(sql, pg_sys::exprCollation(node))
-                            .expect("the planner chose what has vectors"),
-                    }
-                })
-                .collect()
-        }
+    pub fn over_columns(input: &mut dyn Batches, wanted: &[&Node]) -> Vec<Computed> {
+        let vectors = input.compile(wanted);
+        let parent = input.state();
+        wanted
+            .iter()
+            .zip(vectors)
+            .map(|(node, vector)| Computed {
+                vector: vector.expect("the planner chose what has vectors"),
+                state: Prepared::new(node, Some(parent)),
+                reads: reads(node),
+                sql: node.type_oid(),
+                ty: type_of_node(node).expect("the planner chose what has vectors"),
+            })
+            .collect()
     }
 
     /// As an expression over vectors.

@@ -3,7 +3,13 @@
 use super::columns::LeafColumns;
 use super::rows::Rows;
 use crate::columnar::OpenLeaf;
-use crate::query::plan::methods::{ExecMethods, PathMethods, ScanMethods, path_with};
+use crate::pg::custom::{CustomPath, PathMethods, ScanMethods};
+use crate::pg::node::Node;
+use crate::pg::plan::CustomScan;
+use crate::pg::planner::RelOptInfo;
+use crate::pg::state::{CustomScanState, PlanState};
+use crate::query::plan::kept::path_with;
+use crate::query::plan::node::ExecMethods;
 use amax_exec::{Expr, External, Zones};
 use amax_lsm::Origin;
 use pgrx::pg_sys;
@@ -45,13 +51,13 @@ pub trait Interest {
 /// Whoever has one is within the query that has begun the node.
 pub trait Batches {
     /// Expressions over the table's row, or that of a join: the columns of its batches are their values.
-    fn columns(&self) -> Vec<*mut pg_sys::Node>;
+    fn columns(&self) -> Vec<&'static Node>;
 
     /// Expressions over the columns (variables of INDEX_VAR, from 1) as ones over vectors; None for one without.
-    unsafe fn compile(&mut self, wanted: &[*mut pg_sys::Node]) -> Vec<Option<Expr>>;
+    fn compile(&mut self, wanted: &[&Node]) -> Vec<Option<Expr>>;
 
     /// The node's state, as parent of expressions over its columns.
-    fn state(&self) -> *mut pg_sys::PlanState;
+    fn state(&self) -> &'static PlanState;
 
     /// Whoever drives it reads these columns of what it is handed, and no others.
     fn read(&mut self, columns: Vec<usize>);
@@ -91,9 +97,9 @@ pub struct Operator {
     pub plan: &'static ScanMethods,
     pub exec: &'static ExecMethods,
     /// Tells a plan that whoever reads it reads it to its end.
-    pub read_to_end: unsafe fn(*mut pg_sys::CustomScan),
+    pub read_to_end: fn(&CustomScan),
     /// A state that has been begun.
-    pub view: unsafe fn(*mut pg_sys::CustomScanState) -> *mut dyn Batches,
+    pub view: fn(&CustomScanState) -> &'static RefCell<dyn Batches>,
 }
 
 thread_local! {
@@ -110,43 +116,20 @@ fn operator(is: impl Fn(&Operator) -> bool) -> Option<&'static Operator> {
 }
 
 /// A relation's path that hands up batches and needs nothing of other relations; `partial`: one that workers share.
-///
-/// # Safety
-/// A relation that PostgreSQL plans.
-pub unsafe fn path_in(rel: *mut pg_sys::RelOptInfo, partial: bool) -> Option<*mut pg_sys::Path> {
-    // SAFETY: as the caller promises.
-    unsafe {
-        path_with(rel, partial, |methods| {
-            operator(|o| std::ptr::eq(methods, &o.path.0)).is_some()
-        })
-    }
+pub fn path_in(rel: &RelOptInfo, partial: bool) -> Option<&CustomPath> {
+    path_with(rel, partial, |path| operator(|o| path.has(o.path)).is_some())
 }
 
 /// Tells the plan of such a path that it will be read to its end.
-///
-/// # Safety
-/// A list of paths, a plan or a plan state of PostgreSQL's.
-pub unsafe fn read_to_end(plan: *mut pg_sys::Node) {
-    // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
-    unsafe {
-        let plan = plan as *mut pg_sys::CustomScan;
-        let found = operator(|o| std::ptr::eq((*plan).methods, &o.plan.0));
-        (found.expect("a plan is of its path's kind").read_to_end)(plan);
-    }
+pub fn read_to_end(plan: &Node) {
+    let plan = plan.as_a::<CustomScan>().expect("a plan of ours");
+    let found = operator(|o| o.plan.are_of(plan));
+    (found.expect("a plan is of its path's kind").read_to_end)(plan);
 }
 
 /// A node that has been begun as one that hands up batches; None if it does not.
-///
-/// # Safety
-/// A list of paths, a plan or a plan state of PostgreSQL's.
-pub unsafe fn of<'a>(node: *mut pg_sys::PlanState) -> Option<&'a mut dyn Batches> {
-    // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
-    unsafe {
-        if (*node).type_ != pg_sys::NodeTag::T_CustomScanState {
-            return None;
-        }
-        let node = node as *mut pg_sys::CustomScanState;
-        let found = operator(|o| std::ptr::eq((*node).methods, &o.exec.0))?;
-        Some(&mut *(found.view)(node))
-    }
+pub fn of(node: &PlanState) -> Option<&'static RefCell<dyn Batches>> {
+    let node = node.as_a::<CustomScanState>()?;
+    let found = operator(|o| o.exec.are_of(node))?;
+    Some((found.view)(node))
 }

@@ -4,6 +4,8 @@
 use super::input::Input;
 use crate::columnar::storage;
 use crate::pg::TupleDesc;
+use crate::pg::datum::image_of;
+use crate::pg::state::ExprContext;
 use crate::query::expr::datum;
 use crate::query::expr::entry::Entry;
 use amax_format::{ColumnType, Dense, Tag};
@@ -51,68 +53,35 @@ impl Datums {
         }
     }
 
-    /// The value of a row; numbers are made in the given context. None: it is another kind of value.
-    ///
-    /// # Safety
-    /// A node of ours, begun and not ended.
+    /// The value of a row; numbers are made in the context's memory. None: it is another kind of value.
     #[inline]
-    pub unsafe fn get(
-        &self,
-        dense: &Dense,
-        row: usize,
-        context: pg_sys::MemoryContext,
-    ) -> Option<(pg_sys::Datum, bool)> {
-        // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
-        unsafe {
-            let word = dense.word(row);
-            let value = match (self, dense.tag(row)) {
-                (Self::Others, _) => return None,
-                // Only paths as text have JSON null here.
-                (_, Tag::Missing | Tag::Null) => return Some((pg_sys::Datum::null(), true)),
-                (Self::Words, Tag::Bool | Tag::Int | Tag::Float) => pg_sys::Datum::from(word),
-                (Self::Numbers, tag @ (Tag::Int | Tag::Decimal)) => {
-                    let scale = match tag {
-                        Tag::Int => 0,
-                        _ => dense.scales()[row],
-                    };
-                    let old = pg_sys::MemoryContextSwitchTo(context);
-                    let value = datum::of_decimal(word, scale);
-                    pg_sys::MemoryContextSwitchTo(old);
-                    value
-                }
-                (Self::Strings { made, varlena }, Tag::String) => {
-                    let made = &made[word as usize];
-                    let image = match made.get() {
-                        Some(image) => image,
-                        None => {
-                            let string = dense.strings().get(word as usize)?;
-                            made.get_or_init(|| image_of(string, *varlena))
-                        }
-                    };
-                    pg_sys::Datum::from(image.as_ptr() as *mut std::ffi::c_void)
-                }
-                _ => return None,
-            };
-            Some((value, false))
-        }
-    }
-}
-
-/// A value's bytes as they are in memory, aligned for any type.
-///
-/// # Safety
-/// A node of ours, begun and not ended.
-unsafe fn image_of(bytes: &[u8], varlena: bool) -> Box<[u64]> {
-    // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
-    unsafe {
-        let header = if varlena { pg_sys::VARHDRSZ } else { 0 };
-        let total = header + bytes.len();
-        let mut image = vec![0_u64; total.div_ceil(8)].into_boxed_slice();
-        let at = image.as_mut_ptr() as *mut u8;
-        if varlena {
-            pgrx::set_varsize_4b(at as *mut pg_sys::varlena, total as i32);
-        }
-        std::ptr::copy_nonoverlapping(bytes.as_ptr(), at.add(header), bytes.len());
-        image
+    pub fn get(&self, dense: &Dense, row: usize, context: &ExprContext) -> Option<(pg_sys::Datum, bool)> {
+        let word = dense.word(row);
+        let value = match (self, dense.tag(row)) {
+            (Self::Others, _) => return None,
+            // Only paths as text have JSON null here.
+            (_, Tag::Missing | Tag::Null) => return Some((pg_sys::Datum::null(), true)),
+            (Self::Words, Tag::Bool | Tag::Int | Tag::Float) => pg_sys::Datum::from(word),
+            (Self::Numbers, tag @ (Tag::Int | Tag::Decimal)) => {
+                let scale = match tag {
+                    Tag::Int => 0,
+                    _ => dense.scales()[row],
+                };
+                context.within(|| datum::of_decimal(word, scale))
+            }
+            (Self::Strings { made, varlena }, Tag::String) => {
+                let made = &made[word as usize];
+                let image = match made.get() {
+                    Some(image) => image,
+                    None => {
+                        let string = dense.strings().get(word as usize)?;
+                        made.get_or_init(|| image_of(string, *varlena))
+                    }
+                };
+                pg_sys::Datum::from(image.as_ptr() as *mut std::ffi::c_void)
+            }
+            _ => return None,
+        };
+        Some((value, false))
     }
 }

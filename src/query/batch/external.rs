@@ -26,12 +26,8 @@ impl External for Constants<'_> {
     }
 
     fn is_known(&self, id: usize) -> bool {
-        // ExecEvalParamExec() of execExprInterp.c.
-        // SAFETY: the node's context.
-        let values = unsafe { (*self.0.econtext).ecxt_param_exec_vals };
         let param = self.0.pg_exprs[id].param;
-        // SAFETY: the plan has such a parameter.
-        param.is_none_or(|param| unsafe { (*values.add(param)).execPlan.is_null() })
+        param.is_none_or(|param| self.0.econtext.is_known(param))
     }
 }
 
@@ -85,14 +81,10 @@ impl External for Postgres<'_> {
     }
 
     fn call(&mut self, id: usize, word: i64, out: &mut VectorBuilder) {
-        // SAFETY: the node's context.
-        unsafe {
-            let econtext = self.rows.econtext;
-            self.rows.set_none();
-            (*econtext).caseValue_datum = datum::of_word(word, self.rows.pg_exprs[id].arg);
-            (*econtext).caseValue_isNull = false;
-            self.rows.eval_pg_expr(id, out);
-        }
+        self.rows.set_none();
+        let value = datum::of_word(word, self.rows.pg_exprs[id].arg);
+        self.rows.econtext.set_case_value((value, false));
+        self.rows.eval_pg_expr(id, out);
     }
 
     fn once(&mut self, id: usize, out: &mut VectorBuilder) {

@@ -3,12 +3,14 @@
 use super::guard::{guards, may_raise};
 use super::jsonpath::jsonpath_of;
 use super::path::{JsonPath, path_of, question_of};
-use super::tree::{equal, is_a, nodes, walk};
+use super::tree::{has, rewrite, walk};
 use super::unnesting::{Column, Unnesting};
 use crate::columnar::Keys;
+use crate::pg::expr::{TargetEntry, Var};
+use crate::pg::node::{Node, Nodes};
+use crate::pg::planner::PlannerInfo;
 use amax_format::Question;
 use pgrx::pg_sys;
-use pgrx::pg_sys::NodeTag;
 use std::cell::{Cell, LazyCell};
 
 /// How an entry's value is found in a row of the table.
@@ -41,206 +43,127 @@ impl Entry {
 }
 
 /// The entry that an expression is, given the functions that unnest.
-///
-/// # Safety
-/// A well-formed expression tree.
-pub unsafe fn entry_of(expression: *mut pg_sys::Node, functions: &[Unnesting]) -> Entry {
-    // SAFETY: a well-formed expression tree, as PostgreSQL makes it, which stays while we look at it.
-    unsafe {
-        let level_of = |var: &pg_sys::Var| {
-            let at = functions.iter().position(|f| f.relation == var.varno as pg_sys::Index);
-            at.map_or(0, |at| at + 1)
-        };
-        let level = Cell::new(0);
-        let note = |var: &pg_sys::Var| {
-            level.set(level_of(var));
-            true
-        };
-        if let Some(path) = path_of(expression, &note) {
-            let level = level.get();
-            return Entry::Path(JsonPath { level, ..path });
-        }
-        if let Some((path, question)) = question_of(expression, &|_| true) {
-            return Entry::Answer(path, question);
-        }
-        if let Some((attribute, keys)) = jsonpath_of(expression, &|_| true) {
-            return Entry::Part(attribute, keys);
-        }
-        let var = expression as *mut pg_sys::Var;
-        if is_a(expression, NodeTag::T_Var) && (*var).varattno > 0 {
-            let (level, attribute) = (level_of(&*var), (*var).varattno);
-            if level == 0 {
-                return Entry::Attribute(attribute);
-            }
-            return match functions[level - 1].columns().get(attribute as usize - 1) {
-                Some(Column::Value) => Entry::Path(JsonPath {
-                    attribute,
-                    steps: Vec::new(),
-                    text: (*var).vartype == pg_sys::TEXTOID,
-                    level,
-                }),
-                Some(Column::Key) => Entry::Key(level),
-                None => Entry::Ordinality(level),
-            };
-        }
-        Entry::Expression
+pub fn entry_of(expression: &Node, functions: &[Unnesting]) -> Entry {
+    let level_of = |var: &Var| {
+        let at = functions.iter().position(|f| f.relation == var.relation());
+        at.map_or(0, |at| at + 1)
+    };
+    let level = Cell::new(0);
+    let note = |var: &Var| {
+        level.set(level_of(var));
+        true
+    };
+    if let Some(path) = path_of(expression, &note) {
+        let level = level.get();
+        return Entry::Path(JsonPath { level, ..path });
+    }
+    if let Some((path, question)) = question_of(expression, &|_| true) {
+        return Entry::Answer(path, question);
+    }
+    if let Some((attribute, keys)) = jsonpath_of(expression, &|_| true) {
+        return Entry::Part(attribute, keys);
+    }
+    let Some(var) = expression.as_a::<Var>().filter(|var| var.varattno() > 0) else {
+        return Entry::Expression;
+    };
+    let (level, attribute) = (level_of(var), var.varattno());
+    if level == 0 {
+        return Entry::Attribute(attribute);
+    }
+    match functions[level - 1].columns().get(attribute as usize - 1) {
+        Some(Column::Value) => Entry::Path(JsonPath {
+            attribute,
+            steps: Vec::new(),
+            text: var.vartype() == pg_sys::TEXTOID,
+            level,
+        }),
+        Some(Column::Key) => Entry::Key(level),
+        None => Entry::Ordinality(level),
     }
 }
 
 /// Adds the longest paths, what is asked about paths and the other variables of relation `relid` in `node` to `found`,
 /// each once.
-///
-/// # Safety
-/// A well-formed expression tree.
-pub unsafe fn collect(
-    root: *mut pg_sys::PlannerInfo,
-    node: *mut pg_sys::Node,
-    relid: pg_sys::Index,
-    found: &mut Vec<*mut pg_sys::Node>,
-) {
-    // SAFETY: a well-formed expression tree, as PostgreSQL makes it, which stays while we look at it.
-    unsafe {
-        let is_ours = is_of(relid);
-        let guards = LazyCell::new(|| guards(root));
-        let asks = |node| {
-            let asks = question_of(node, &is_ours).is_some() || jsonpath_of(node, &is_ours).is_some();
-            asks && !(may_raise(node) && *guards)
-        };
-        collect_of(node, relid, &asks, found);
-    }
+pub fn collect<'a>(root: &PlannerInfo, node: &'a Node, relid: pg_sys::Index, found: &mut Vec<&'a Node>) {
+    let is_ours = is_of(relid);
+    let guards = LazyCell::new(|| guards(root));
+    let asks = |node: &Node| {
+        let asks = question_of(node, &is_ours).is_some() || jsonpath_of(node, &is_ours).is_some();
+        asks && !(may_raise(node) && *guards)
+    };
+    collect_of(node, relid, &asks, found);
 }
 
 /// The same of elements' relations, about whose paths nothing can be asked.
-///
-/// # Safety
-/// A well-formed expression tree.
-pub unsafe fn collect_elements(node: *mut pg_sys::Node, relid: pg_sys::Index, found: &mut Vec<*mut pg_sys::Node>) {
-    // SAFETY: a well-formed expression tree, as PostgreSQL makes it, which stays while we look at it.
-    unsafe {
-        collect_of(node, relid, &|_| false, found);
-    }
+pub fn collect_elements<'a>(node: &'a Node, relid: pg_sys::Index, found: &mut Vec<&'a Node>) {
+    collect_of(node, relid, &|_| false, found);
 }
 
 /// What several expressions read of a relation; see [`collect`].
-///
-/// # Safety
-/// Well-formed expression trees.
-pub unsafe fn collected(
-    root: *mut pg_sys::PlannerInfo,
-    all: impl IntoIterator<Item = *mut pg_sys::Node>,
+pub fn collected<'a>(
+    root: &PlannerInfo,
+    all: impl IntoIterator<Item = &'a Node>,
     relid: pg_sys::Index,
-) -> Vec<*mut pg_sys::Node> {
+) -> Vec<&'a Node> {
     let mut found = Vec::new();
-    for node in all {
-        // SAFETY: as the caller promises.
-        unsafe { collect(root, node, relid, &mut found) }
-    }
+    all.into_iter().for_each(|node| collect(root, node, relid, &mut found));
     found
 }
 
-/// Whether what is collected is a whole document.
-///
-/// # Safety
-/// A well-formed expression tree.
-pub unsafe fn is_document(node: *mut pg_sys::Node) -> bool {
-    // SAFETY: as the caller promises.
-    unsafe { is_a(node, NodeTag::T_Var) && pg_sys::exprType(node) == pg_sys::JSONBOID }
+/// Whether what is collected is a variable.
+pub fn is_variable(node: &Node) -> bool {
+    node.is_a::<Var>()
 }
 
-fn is_of(relid: pg_sys::Index) -> impl Fn(&pg_sys::Var) -> bool {
-    move |var| var.varno as pg_sys::Index == relid && var.varlevelsup == 0
+/// Whether what is collected is a whole document.
+pub fn is_document(node: &Node) -> bool {
+    node.as_a::<Var>().is_some_and(|var| var.vartype() == pg_sys::JSONBOID)
 }
-/// # Safety
-/// A well-formed expression tree.
-unsafe fn collect_of(
-    node: *mut pg_sys::Node,
-    relid: pg_sys::Index,
-    asks: &dyn Fn(*mut pg_sys::Node) -> bool,
-    found: &mut Vec<*mut pg_sys::Node>,
-) {
-    // SAFETY: a well-formed expression tree, as PostgreSQL makes it, which stays while we look at it.
-    unsafe {
-        let is_ours = is_of(relid);
-        walk(node, &mut |node| {
-            let is_path = path_of(node, &is_ours).is_some() || asks(node);
-            let is_var = is_a(node, NodeTag::T_Var) && is_ours(&*(node as *mut pg_sys::Var));
-            if (is_path || is_var) && !found.iter().any(|&f| equal(f, node)) {
-                found.push(node);
-            }
-            !is_path
-        });
-    }
+
+fn is_of(relid: pg_sys::Index) -> impl Fn(&Var) -> bool {
+    move |var| var.relation() == relid && var.varlevelsup() == 0
+}
+
+fn collect_of<'a>(node: &'a Node, relid: pg_sys::Index, asks: &dyn Fn(&Node) -> bool, found: &mut Vec<&'a Node>) {
+    let is_ours = is_of(relid);
+    walk(node, &mut |node| {
+        let is_path = path_of(node, &is_ours).is_some() || asks(node);
+        let is_var = node.as_a::<Var>().is_some_and(&is_ours);
+        if (is_path || is_var) && !has(found, node) {
+            found.push(node);
+        }
+        !is_path
+    });
 }
 
 /// Adds all variables of relation `relid` in `node` to `found`, each once.
-///
-/// # Safety
-/// A well-formed expression tree.
-pub unsafe fn variables(node: *mut pg_sys::Node, relid: pg_sys::Index, found: &mut Vec<*mut pg_sys::Node>) {
-    // SAFETY: a well-formed expression tree, as PostgreSQL makes it, which stays while we look at it.
-    unsafe {
-        walk(node, &mut |node| {
-            let var = node as *mut pg_sys::Var;
-            if is_a(node, NodeTag::T_Var)
-                && (*var).varno as pg_sys::Index == relid
-                && (*var).varlevelsup == 0
-                && !found.iter().any(|&f| equal(f, node))
-            {
-                found.push(node);
-            }
-            true
-        });
-    }
-}
-
-/// A target list of the expressions.
-///
-/// # Safety
-/// A well-formed expression tree.
-pub unsafe fn target_list(expressions: &[*mut pg_sys::Node]) -> *mut pg_sys::List {
-    // SAFETY: a well-formed expression tree, as PostgreSQL makes it, which stays while we look at it.
-    unsafe {
-        super::tree::list(expressions.iter().enumerate().map(|(i, &expression)| {
-            let copy = pg_sys::copyObjectImpl(expression as _) as *mut pg_sys::Expr;
-            pg_sys::makeTargetEntry(copy, i as i16 + 1, std::ptr::null_mut(), false)
-        }))
-    }
+pub fn variables<'a>(node: &'a Node, relid: pg_sys::Index, found: &mut Vec<&'a Node>) {
+    let is_ours = is_of(relid);
+    walk(node, &mut |node| {
+        if node.as_a::<Var>().is_some_and(&is_ours) && !has(found, node) {
+            found.push(node);
+        }
+        true
+    });
 }
 
 /// The expressions of a target list.
-///
-/// # Safety
-/// A well-formed expression tree.
-pub unsafe fn expressions(target_list: *mut pg_sys::List) -> Vec<*mut pg_sys::Node> {
-    // SAFETY: a well-formed expression tree, as PostgreSQL makes it, which stays while we look at it.
-    unsafe {
-        nodes(target_list)
-            .into_iter()
-            .map(|entry| (*(entry as *mut pg_sys::TargetEntry)).expr as *mut pg_sys::Node)
-            .collect()
-    }
+pub fn expressions(target_list: Nodes<'_>) -> Vec<&Node> {
+    target_list.all::<TargetEntry>().filter_map(TargetEntry::expr).collect()
+}
+
+/// The entry that a variable refers to, from 0, if it is one of INDEX_VAR.
+pub fn reference_of(node: &Node) -> Option<usize> {
+    let var = node.as_a::<Var>().filter(|var| var.varno() == pg_sys::INDEX_VAR)?;
+    Some(var.varattno() as usize - 1)
 }
 
 /// The tree with the entries' expressions replaced by references to them, as setrefs.c does for a scan's own
 /// expressions.
-///
-/// # Safety
-/// A well-formed expression tree.
-pub unsafe fn over_entries(node: *mut pg_sys::Node, entries: &[*mut pg_sys::Node]) -> *mut pg_sys::Node {
-    // SAFETY: a well-formed expression tree, as PostgreSQL makes it, which stays while we look at it.
-    unsafe {
-        super::tree::rewrite(node, &mut |node| {
-            let at = entries.iter().position(|&entry| equal(entry, node))?;
-            let entry = entries[at];
-            let var = pg_sys::makeVar(
-                pg_sys::INDEX_VAR as _,
-                at as i16 + 1,
-                pg_sys::exprType(entry),
-                pg_sys::exprTypmod(entry),
-                pg_sys::exprCollation(entry),
-                0,
-            );
-            Some(var as *mut pg_sys::Node)
-        })
-    }
+pub fn over_entries<'a>(node: &'a Node, entries: &[&Node]) -> &'a Node {
+    rewrite(node, &mut |node| {
+        let at = entries.iter().position(|entry| entry.equals(node))?;
+        let (ty, typmod, collation) = (node.type_oid(), node.typmod(), node.collation());
+        Some(Var::make(pg_sys::INDEX_VAR, at as i16 + 1, ty, typmod, collation))
+    })
 }

@@ -2,6 +2,7 @@
 //! See README.md.
 
 pub mod compile;
+pub mod constant;
 pub mod containment;
 pub mod datum;
 pub mod entry;
@@ -10,7 +11,6 @@ pub mod jsonpath;
 pub mod needs;
 pub mod operators;
 pub mod path;
-pub mod prepared;
 pub mod tree;
 pub mod unnesting;
 pub mod value;

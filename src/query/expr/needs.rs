@@ -1,8 +1,10 @@
 //! What an index reads of a table's attributes: of documents that are only asked for constant keys, what lies there.
 
 use super::path::path_of;
-use super::tree::{is_a, nodes, walk};
+use super::tree::walk;
 use crate::columnar::{Keys, Need};
+use crate::pg::expr::Var;
+use crate::pg::node::{Node, Nodes};
 use amax_format::PathStep;
 use pgrx::pg_sys;
 
@@ -21,40 +23,32 @@ pub unsafe fn of_index(info: &pg_sys::IndexInfo, attributes: usize) -> Option<Ve
         }
     }
     // SAFETY: the lists of its expressions, as the caller promises.
-    let read = unsafe { [nodes(info.ii_Expressions), nodes(info.ii_Predicate)].concat() };
+    let (expressions, predicate) = unsafe { (Nodes::of(info.ii_Expressions), Nodes::of(info.ii_Predicate)) };
     let mut all = true;
-    for expression in read {
-        // SAFETY: a well-formed expression tree, as PostgreSQL makes it, which stays while we look at it.
-        unsafe {
-            walk(expression, &mut |node| {
-                if let Some((number, keys)) = keys_of(node) {
-                    if let Some(need) = needs.get_mut(number as usize - 1) {
-                        add(need, keys);
-                    }
-                    return false;
+    for expression in expressions.iter().chain(predicate.iter()) {
+        walk(expression, &mut |node| {
+            if let Some((number, keys)) = keys_of(node) {
+                if let Some(need) = needs.get_mut(number as usize - 1) {
+                    add(need, keys);
                 }
-                if is_a(node, pg_sys::NodeTag::T_Var) {
-                    let number = (*(node as *mut pg_sys::Var)).varattno;
-                    match usize::try_from(number).ok().and_then(|number| number.checked_sub(1)) {
-                        Some(at) if at < attributes => needs[at] = Need::All,
-                        // The whole row, or what every row has.
-                        _ => all &= number < 0,
-                    }
+                return false;
+            }
+            if let Some(var) = node.as_a::<Var>() {
+                match usize::try_from(var.varattno() - 1) {
+                    Ok(at) if at < attributes => needs[at] = Need::All,
+                    // The whole row, or what every row has.
+                    _ => all &= var.varattno() < 0,
                 }
-                true
-            });
-        }
+            }
+            true
+        });
     }
     (all && needs.iter().any(|need| *need != Need::All)).then_some(needs)
 }
 
 /// An attribute's number, and the keys down to what an expression reads of its documents: those that a path begins with.
-///
-/// # Safety
-/// A well-formed expression tree.
-unsafe fn keys_of(node: *mut pg_sys::Node) -> Option<(i16, Vec<Vec<u8>>)> {
-    // SAFETY: as the caller promises.
-    let path = unsafe { path_of(node, &|var| var.vartype == pg_sys::JSONBOID) }?;
+fn keys_of(node: &Node) -> Option<(i16, Vec<Vec<u8>>)> {
+    let path = path_of(node, &|var| var.vartype() == pg_sys::JSONBOID)?;
     let key = |step| match step {
         // In arrays, which a part has whole, it may be an index.
         PathStep::Key(key) | PathStep::KeyOrIndex(key, _) => Some(key),

@@ -1,76 +1,55 @@
 //! PostgreSQL's functions and types as vectorized expressions know them.
 
-use super::tree::is_a;
+use super::constant::bytes;
+use crate::pg::datum::{of_bytes, varlena};
+use crate::pg::lookup::is_deterministic;
+use crate::pg::node::Node;
 use amax_exec::{Arithmetic, Comparison, Pattern, To, Type};
 use pgrx::pg_sys::*;
 
 /// What LIKE, ILIKE or starts_with() asks, if bytes alone tell; like.c and varlena.c raise errors for other collations.
-///
-/// # Safety
-/// A well-formed expression tree.
-pub unsafe fn pattern_of(function: u32, collation: Oid, pattern: *mut Node) -> Option<Pattern> {
-    // SAFETY: a well-formed expression tree, as PostgreSQL makes it, which stays while we look at it.
-    unsafe {
-        let bytes = super::datum::varlena(constant(pattern)?);
+pub fn pattern_of(function: u32, collation: Oid, pattern: &Node) -> Option<Pattern> {
+    let bytes = bytes(pattern)?;
+    // SAFETY: what the database's encoding is.
+    let (utf8, most) = unsafe {
         let utf8 = GetDatabaseEncoding() == pg_enc::PG_UTF8 as i32;
-        let bytewise = utf8 || pg_database_encoding_max_length() == 1;
-        if !bytewise || collation == InvalidOid || !get_collation_isdeterministic(collation) {
-            return None;
-        }
-        match function {
-            F_STARTS_WITH => Some(Pattern::starting_with(bytes)),
-            F_TEXTLIKE | F_TEXTNLIKE if utf8 || !bytes.contains(&b'_') => Pattern::like(bytes),
-            F_TEXTICLIKE | F_TEXTICNLIKE if utf8 && lowers_ascii(collation) => Pattern::ilike(bytes),
-            _ => None,
-        }
+        (utf8, pg_database_encoding_max_length())
+    };
+    let bytewise = utf8 || most == 1;
+    if !bytewise || collation == InvalidOid || !is_deterministic(collation) {
+        return None;
+    }
+    match function {
+        F_STARTS_WITH => Some(Pattern::starting_with(bytes)),
+        F_TEXTLIKE | F_TEXTNLIKE if utf8 || !bytes.contains(&b'_') => Pattern::like(bytes),
+        F_TEXTICLIKE | F_TEXTICNLIKE if utf8 && lowers_ascii(collation) => Pattern::ilike(bytes),
+        _ => None,
     }
 }
 
 /// Whether lower() changes ASCII letters to their counterparts and nothing else of ASCII, unlike Turkish.
-///
-/// # Safety
-/// A well-formed expression tree.
-unsafe fn lowers_ascii(collation: Oid) -> bool {
-    // SAFETY: a well-formed expression tree, as PostgreSQL makes it, which stays while we look at it.
+fn lowers_ascii(collation: Oid) -> bool {
+    let ascii: Vec<u8> = (1..128).collect();
+    // SAFETY: a function of one text, which returns one.
     unsafe {
-        let ascii: Vec<u8> = (1..128).collect();
-        let lower = OidFunctionCall1Coll(F_LOWER_TEXT.into(), collation, super::datum::of_bytes(&ascii));
-        super::datum::varlena(lower) == ascii.to_ascii_lowercase()
-    }
-}
-
-/// The value of a constant that is not NULL.
-///
-/// # Safety
-/// A well-formed expression tree.
-pub unsafe fn constant(node: *mut Node) -> Option<Datum> {
-    // SAFETY: a well-formed expression tree, as PostgreSQL makes it, which stays while we look at it.
-    unsafe {
-        let c = node as *mut Const;
-        (is_a(node, NodeTag::T_Const) && !(*c).constisnull).then(|| (*c).constvalue)
+        let lower = OidFunctionCall1Coll(F_LOWER_TEXT.into(), collation, of_bytes(&ascii));
+        varlena(lower) == ascii.to_ascii_lowercase()
     }
 }
 
 /// Microseconds in which a field of a timestamp changes once at most: clocks of all time zones in use agree on quarters
 /// of an hour, and where one does not, the function is not the same at both ends of the step.
-///
-/// # Safety
-/// A well-formed expression tree.
-pub unsafe fn step_of(field: *mut Node) -> i64 {
-    // SAFETY: a well-formed expression tree, as PostgreSQL makes it, which stays while we look at it.
-    unsafe {
-        const SECOND: i64 = 1_000_000;
-        let Some(field) = constant(field) else {
-            return 1;
-        };
-        let name = super::datum::varlena(field);
-        match name.to_ascii_lowercase().as_slice() {
-            b"second" | b"milliseconds" | b"microseconds" | b"epoch" | b"julian" => 1,
-            b"minute" => 60 * SECOND,
-            b"hour" | b"day" | b"week" | b"month" | b"quarter" | b"year" | b"decade" | b"century" | b"millennium"
-            | b"dow" | b"doy" | b"isodow" | b"isoyear" => 15 * 60 * SECOND,
-            _ => 1,
-        }
+pub fn step_of(field: &Node) -> i64 {
+    const SECOND: i64 = 1_000_000;
+    let Some(name) = bytes(field) else {
+        return 1;
+    };
+    match name.to_ascii_lowercase().as_slice() {
+        b"second" | b"milliseconds" | b"microseconds" | b"epoch" | b"julian" => 1,
+        b"minute" => 60 * SECOND,
+        b"hour" | b"day" | b"week" | b"month" | b"quarter" | b"year" | b"decade" | b"century" | b"millennium"
+        | b"dow" | b"doy" | b"isodow" | b"isoyear" => 15 * 60 * SECOND,
+        _ => 1,
     }
 }
 
@@ -103,49 +82,43 @@ macro_rules! comparisons {
 }
 
 /// What a comparison operator's function asks, and as what its operands are held. Text has an order only bytewise.
-///
-/// # Safety
-/// A well-formed expression tree.
-pub unsafe fn comparison(function: u32, collation: Oid) -> Option<(Comparison, Type)> {
-    // SAFETY: a well-formed expression tree, as PostgreSQL makes it, which stays while we look at it.
-    unsafe {
-        let found = comparisons!(function,
-            Type::Int => [
-                F_INT2EQ F_INT2NE F_INT2LT F_INT2LE F_INT2GT F_INT2GE,
-                F_INT4EQ F_INT4NE F_INT4LT F_INT4LE F_INT4GT F_INT4GE,
-                F_INT8EQ F_INT8NE F_INT8LT F_INT8LE F_INT8GT F_INT8GE,
-                F_INT24EQ F_INT24NE F_INT24LT F_INT24LE F_INT24GT F_INT24GE,
-                F_INT42EQ F_INT42NE F_INT42LT F_INT42LE F_INT42GT F_INT42GE,
-                F_INT28EQ F_INT28NE F_INT28LT F_INT28LE F_INT28GT F_INT28GE,
-                F_INT82EQ F_INT82NE F_INT82LT F_INT82LE F_INT82GT F_INT82GE,
-                F_INT48EQ F_INT48NE F_INT48LT F_INT48LE F_INT48GT F_INT48GE,
-                F_INT84EQ F_INT84NE F_INT84LT F_INT84LE F_INT84GT F_INT84GE,
-                F_DATE_EQ F_DATE_NE F_DATE_LT F_DATE_LE F_DATE_GT F_DATE_GE,
-                F_TIME_EQ F_TIME_NE F_TIME_LT F_TIME_LE F_TIME_GT F_TIME_GE,
-                F_TIMESTAMP_EQ F_TIMESTAMP_NE F_TIMESTAMP_LT F_TIMESTAMP_LE F_TIMESTAMP_GT F_TIMESTAMP_GE,
-                F_TIMESTAMPTZ_EQ F_TIMESTAMPTZ_NE F_TIMESTAMPTZ_LT F_TIMESTAMPTZ_LE F_TIMESTAMPTZ_GT F_TIMESTAMPTZ_GE
-            ],
-            Type::Float => [
-                F_FLOAT4EQ F_FLOAT4NE F_FLOAT4LT F_FLOAT4LE F_FLOAT4GT F_FLOAT4GE,
-                F_FLOAT8EQ F_FLOAT8NE F_FLOAT8LT F_FLOAT8LE F_FLOAT8GT F_FLOAT8GE,
-                F_FLOAT48EQ F_FLOAT48NE F_FLOAT48LT F_FLOAT48LE F_FLOAT48GT F_FLOAT48GE,
-                F_FLOAT84EQ F_FLOAT84NE F_FLOAT84LT F_FLOAT84LE F_FLOAT84GT F_FLOAT84GE
-            ],
-            Type::Numeric => [F_NUMERIC_EQ F_NUMERIC_NE F_NUMERIC_LT F_NUMERIC_LE F_NUMERIC_GT F_NUMERIC_GE],
-            Type::Bool => [F_BOOLEQ F_BOOLNE F_BOOLLT F_BOOLLE F_BOOLGT F_BOOLGE],
-            Type::Text => [F_TEXTEQ F_TEXTNE F_TEXT_LT F_TEXT_LE F_TEXT_GT F_TEXT_GE]
-        )?;
-        if found.1 == Type::Text {
-            let usable = match found.0 {
-                // PostgreSQL says so when it compares.
-                _ if collation == InvalidOid => false,
-                Comparison::Equal | Comparison::NotEqual => get_collation_isdeterministic(collation),
-                _ => collation == C_COLLATION_OID,
-            };
-            return usable.then_some(found);
-        }
-        Some(found)
+pub fn comparison(function: u32, collation: Oid) -> Option<(Comparison, Type)> {
+    let found = comparisons!(function,
+        Type::Int => [
+            F_INT2EQ F_INT2NE F_INT2LT F_INT2LE F_INT2GT F_INT2GE,
+            F_INT4EQ F_INT4NE F_INT4LT F_INT4LE F_INT4GT F_INT4GE,
+            F_INT8EQ F_INT8NE F_INT8LT F_INT8LE F_INT8GT F_INT8GE,
+            F_INT24EQ F_INT24NE F_INT24LT F_INT24LE F_INT24GT F_INT24GE,
+            F_INT42EQ F_INT42NE F_INT42LT F_INT42LE F_INT42GT F_INT42GE,
+            F_INT28EQ F_INT28NE F_INT28LT F_INT28LE F_INT28GT F_INT28GE,
+            F_INT82EQ F_INT82NE F_INT82LT F_INT82LE F_INT82GT F_INT82GE,
+            F_INT48EQ F_INT48NE F_INT48LT F_INT48LE F_INT48GT F_INT48GE,
+            F_INT84EQ F_INT84NE F_INT84LT F_INT84LE F_INT84GT F_INT84GE,
+            F_DATE_EQ F_DATE_NE F_DATE_LT F_DATE_LE F_DATE_GT F_DATE_GE,
+            F_TIME_EQ F_TIME_NE F_TIME_LT F_TIME_LE F_TIME_GT F_TIME_GE,
+            F_TIMESTAMP_EQ F_TIMESTAMP_NE F_TIMESTAMP_LT F_TIMESTAMP_LE F_TIMESTAMP_GT F_TIMESTAMP_GE,
+            F_TIMESTAMPTZ_EQ F_TIMESTAMPTZ_NE F_TIMESTAMPTZ_LT F_TIMESTAMPTZ_LE F_TIMESTAMPTZ_GT F_TIMESTAMPTZ_GE
+        ],
+        Type::Float => [
+            F_FLOAT4EQ F_FLOAT4NE F_FLOAT4LT F_FLOAT4LE F_FLOAT4GT F_FLOAT4GE,
+            F_FLOAT8EQ F_FLOAT8NE F_FLOAT8LT F_FLOAT8LE F_FLOAT8GT F_FLOAT8GE,
+            F_FLOAT48EQ F_FLOAT48NE F_FLOAT48LT F_FLOAT48LE F_FLOAT48GT F_FLOAT48GE,
+            F_FLOAT84EQ F_FLOAT84NE F_FLOAT84LT F_FLOAT84LE F_FLOAT84GT F_FLOAT84GE
+        ],
+        Type::Numeric => [F_NUMERIC_EQ F_NUMERIC_NE F_NUMERIC_LT F_NUMERIC_LE F_NUMERIC_GT F_NUMERIC_GE],
+        Type::Bool => [F_BOOLEQ F_BOOLNE F_BOOLLT F_BOOLLE F_BOOLGT F_BOOLGE],
+        Type::Text => [F_TEXTEQ F_TEXTNE F_TEXT_LT F_TEXT_LE F_TEXT_GT F_TEXT_GE]
+    )?;
+    if found.1 == Type::Text {
+        let usable = match found.0 {
+            // PostgreSQL says so when it compares.
+            _ if collation == InvalidOid => false,
+            Comparison::Equal | Comparison::NotEqual => is_deterministic(collation),
+            _ => collation == C_COLLATION_OID,
+        };
+        return usable.then_some(found);
     }
+    Some(found)
 }
 
 /// What an operator's function computes.

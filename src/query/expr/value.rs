@@ -1,9 +1,13 @@
 //! Values of columns as PostgreSQL's.
 
 use super::datum;
+use super::entry::is_variable;
 use super::path::path_of;
-use super::tree::{is_a, make, rewrite};
+use super::tree::rewrite;
 use crate::columnar::{Keys, OpenLeaf};
+use crate::pg::expr::case_value;
+use crate::pg::node::Node;
+use crate::pg::state::Prepared;
 use amax_format::{Dense, PathColumn, Question, Scalar, Tag};
 use pgrx::pg_sys;
 use std::cell::RefCell;
@@ -13,140 +17,99 @@ thread_local! {
 }
 
 /// An expression over one document, or one path in it, with that as the value of a CASE.
-///
-/// # Safety
-/// A well-formed expression tree.
-pub unsafe fn over_json(expression: *mut pg_sys::Node) -> *mut pg_sys::ExprState {
-    // SAFETY: a well-formed expression tree, as PostgreSQL makes it, which stays while we look at it.
-    unsafe {
-        let over = rewrite(expression, &mut |node| {
-            let is_json = is_a(node, pg_sys::NodeTag::T_Var) || path_of(node, &|_| true).is_some();
-            is_json.then(|| {
-                let case = make::<pg_sys::CaseTestExpr>(pg_sys::NodeTag::T_CaseTestExpr);
-                (*case).typeId = pg_sys::JSONBOID;
-                (*case).typeMod = -1;
-                case as *mut pg_sys::Node
-            })
-        });
-        pg_sys::ExecInitExpr(over as *mut pg_sys::Expr, std::ptr::null_mut())
-    }
+pub fn over_json(expression: &Node) -> Prepared {
+    let over = rewrite(expression, &mut |node| {
+        let is_json = is_variable(node) || path_of(node, &|_| true).is_some();
+        is_json.then(|| case_value(pg_sys::JSONBOID, -1, pg_sys::InvalidOid))
+    });
+    Prepared::new(over, None)
 }
 
 /// The part of a row's document, in the current memory context; an empty object where a document has nothing of it.
-///
-/// # Safety
-/// A well-formed expression tree.
-pub unsafe fn part(leaf: &OpenLeaf, at: usize, keys: &Keys, row: usize) -> (pg_sys::Datum, bool) {
-    // SAFETY: a well-formed expression tree, as PostgreSQL makes it, which stays while we look at it.
-    unsafe {
-        let part = leaf.part(at, keys);
-        let mut buffer = Vec::new();
-        let found = part.get(row, &mut buffer).unwrap_or_else(|e| crate::columnar::raise(e));
-        if found.is_some() {
-            return datum_of(found, false);
-        }
-        let types = leaf.ask(at, &[], &Question::Type);
-        let missing = types.is_none_or(|types| types.tag(row) == Tag::Missing);
-        let mut empty = amax_jsonb::Builder::new();
-        empty.begin_object();
-        empty.end_object();
-        let empty = empty.finish().unwrap_or_else(|e| crate::columnar::raise(e.into()));
-        (datum::of_bytes(&empty), missing)
+pub fn part(leaf: &OpenLeaf, at: usize, keys: &Keys, row: usize) -> (pg_sys::Datum, bool) {
+    let part = leaf.part(at, keys);
+    let mut buffer = Vec::new();
+    let found = part.get(row, &mut buffer).unwrap_or_else(|e| crate::columnar::raise(e));
+    if found.is_some() {
+        return datum_of(found, false);
     }
+    let types = leaf.ask(at, &[], &Question::Type);
+    let missing = types.is_none_or(|types| types.tag(row) == Tag::Missing);
+    let mut empty = amax_jsonb::Builder::new();
+    empty.begin_object();
+    empty.end_object();
+    let empty = empty.finish().unwrap_or_else(|e| crate::columnar::raise(e.into()));
+    (datum::of_bytes(&empty), missing)
 }
 
 /// The answer for a row; None if PostgreSQL has to give it.
-///
-/// # Safety
-/// A well-formed expression tree.
-pub unsafe fn answer(answers: &Dense, row: usize) -> Option<(pg_sys::Datum, bool)> {
-    // SAFETY: a well-formed expression tree, as PostgreSQL makes it, which stays while we look at it.
-    unsafe {
-        let word = answers.word(row);
-        let value = match answers.tag(row) {
-            Tag::Missing => return Some((pg_sys::Datum::null(), true)),
-            Tag::Int => pg_sys::Datum::from(word as i32),
-            Tag::Bool => pg_sys::Datum::from(word != 0),
-            Tag::String => datum::of_bytes(answers.strings().get(word as usize)?),
-            _ => return None,
-        };
-        Some((value, false))
-    }
+pub fn answer(answers: &Dense, row: usize) -> Option<(pg_sys::Datum, bool)> {
+    let word = answers.word(row);
+    let value = match answers.tag(row) {
+        Tag::Missing => return Some((pg_sys::Datum::null(), true)),
+        Tag::Int => pg_sys::Datum::from(word as i32),
+        Tag::Bool => pg_sys::Datum::from(word != 0),
+        Tag::String => datum::of_bytes(answers.strings().get(word as usize)?),
+        _ => return None,
+    };
+    Some((value, false))
 }
 
 /// The value at a path in a row, as jsonb or as text, in the current memory context; `place` is the row's place in the
 /// path's column.
-///
-/// # Safety
-/// A well-formed expression tree.
-pub unsafe fn path_value<'a>(
+pub fn path_value<'a>(
     dense: &Dense,
     row: usize,
     column: impl FnOnce() -> &'a PathColumn,
     place: usize,
     text: bool,
 ) -> (pg_sys::Datum, bool) {
-    // SAFETY: a well-formed expression tree, as PostgreSQL makes it, which stays while we look at it.
-    unsafe {
-        let word = dense.word(row);
-        let scalar = match dense.tag(row) {
-            Tag::Missing => None,
-            Tag::Null => Some(Scalar::Null),
-            Tag::Bool => Some(Scalar::Bool(word != 0)),
-            Tag::Int => Some(Scalar::Int(word)),
-            Tag::Decimal => Some(Scalar::Decimal {
-                mantissa: word,
-                scale: dense.scales()[row],
-            }),
-            Tag::String => dense.strings().get(word as usize).map(Scalar::String),
-            Tag::Float | Tag::Other => return assembled(column(), place, text),
-        };
-        datum_of(scalar, text)
-    }
+    let word = dense.word(row);
+    let scalar = match dense.tag(row) {
+        Tag::Missing => None,
+        Tag::Null => Some(Scalar::Null),
+        Tag::Bool => Some(Scalar::Bool(word != 0)),
+        Tag::Int => Some(Scalar::Int(word)),
+        Tag::Decimal => Some(Scalar::Decimal {
+            mantissa: word,
+            scale: dense.scales()[row],
+        }),
+        Tag::String => dense.strings().get(word as usize).map(Scalar::String),
+        Tag::Float | Tag::Other => return assembled(column(), place, text),
+    };
+    datum_of(scalar, text)
 }
 
 /// The value at a path, from its column.
-///
-/// # Safety
-/// A well-formed expression tree.
-unsafe fn assembled(column: &PathColumn, place: usize, text: bool) -> (pg_sys::Datum, bool) {
-    // SAFETY: a well-formed expression tree, as PostgreSQL makes it, which stays while we look at it.
-    unsafe {
-        SCRATCH.with(|kept| {
-            let mut scratch = kept.take();
-            let found = column
-                .get(place, &mut scratch)
-                .unwrap_or_else(|e| crate::columnar::raise(e));
-            let value = datum_of(found, text);
-            if scratch.capacity() <= 1 << 20 {
-                kept.replace(scratch);
-            }
-            value
-        })
-    }
+fn assembled(column: &PathColumn, place: usize, text: bool) -> (pg_sys::Datum, bool) {
+    SCRATCH.with(|kept| {
+        let mut scratch = kept.take();
+        let found = column
+            .get(place, &mut scratch)
+            .unwrap_or_else(|e| crate::columnar::raise(e));
+        let value = datum_of(found, text);
+        if scratch.capacity() <= 1 << 20 {
+            kept.replace(scratch);
+        }
+        value
+    })
 }
 
 /// What was found at a path, as jsonb or as text, in the current memory context.
-///
-/// # Safety
-/// A well-formed expression tree.
-pub unsafe fn datum_of(found: Option<Scalar<'_>>, text: bool) -> (pg_sys::Datum, bool) {
-    // SAFETY: a well-formed expression tree, as PostgreSQL makes it, which stays while we look at it.
-    unsafe {
-        let value = match found {
-            None => None,
-            Some(Scalar::Null) if text => None,
-            Some(Scalar::Int(v)) if text => Some(datum::of_bytes(itoa::Buffer::new().format(v).as_bytes())),
-            Some(Scalar::String(string)) if text => Some(datum::of_bytes(string)),
-            Some(Scalar::Payload(payload)) => {
-                let json = datum::of_bytes(payload);
-                Some(if text { text_of_json(json) } else { json })
-            }
-            Some(scalar) if text => Some(datum::of_bytes(text_of(scalar).as_bytes())),
-            Some(scalar) => Some(datum::of_bytes(&payload_of(scalar))),
-        };
-        (value.unwrap_or(pg_sys::Datum::null()), value.is_none())
-    }
+pub fn datum_of(found: Option<Scalar<'_>>, text: bool) -> (pg_sys::Datum, bool) {
+    let value = match found {
+        None => None,
+        Some(Scalar::Null) if text => None,
+        Some(Scalar::Int(v)) if text => Some(datum::of_bytes(itoa::Buffer::new().format(v).as_bytes())),
+        Some(Scalar::String(string)) if text => Some(datum::of_bytes(string)),
+        Some(Scalar::Payload(payload)) => {
+            let json = datum::of_bytes(payload);
+            Some(if text { text_of_json(json) } else { json })
+        }
+        Some(scalar) if text => Some(datum::of_bytes(text_of(scalar).as_bytes())),
+        Some(scalar) => Some(datum::of_bytes(&payload_of(scalar))),
+    };
+    (value.unwrap_or(pg_sys::Datum::null()), value.is_none())
 }
 
 /// A boolean, or a number that is no integer, as `->>` shows it.
@@ -170,16 +133,11 @@ fn text_of(scalar: Scalar<'_>) -> String {
 }
 
 /// jsonb as text.
-///
-/// # Safety
-/// A well-formed expression tree.
-unsafe fn text_of_json(json: pg_sys::Datum) -> pg_sys::Datum {
-    // SAFETY: a well-formed expression tree, as PostgreSQL makes it, which stays while we look at it.
-    unsafe {
-        let text: &std::ffi::CStr =
-            pgrx::direct_function_call(pg_sys::jsonb_out, &[Some(json)]).expect("jsonb has a text");
-        datum::of_bytes(text.to_bytes())
-    }
+fn text_of_json(json: pg_sys::Datum) -> pg_sys::Datum {
+    // SAFETY: of a document.
+    let text: Option<&std::ffi::CStr> = unsafe { pgrx::direct_function_call(pg_sys::jsonb_out, &[Some(json)]) };
+    let text = text.expect("jsonb has a text");
+    datum::of_bytes(text.to_bytes())
 }
 
 /// A scalar that is a document by itself.

@@ -1,81 +1,52 @@
 //! Offering join filters: when a query starts we look for our scans on the outer sides of hash joins.
 
-use super::filter::JoinFilter;
+use super::filter::{JoinFilter, Tried};
+use crate::pg::expr::{TargetEntry, Var};
+use crate::pg::lookup::operator_function;
+use crate::pg::node::{Node, Nodes, is_pure};
+use crate::pg::plan::{CustomScan, Hash, HashJoin, Joins, NestLoop, Plan};
+use crate::pg::state::*;
 use crate::query::batch::Batches;
 use crate::query::expr::compile::reads;
-use crate::query::expr::datum;
+use crate::query::expr::datum::{type_of, type_of_node};
 use crate::query::expr::operators::comparison;
-use crate::query::expr::tree::{is_a, is_pure, nodes, rewrite, walk};
+use crate::query::expr::tree::{any, rewrite};
+use crate::query::plan::node::state_of;
 use crate::query::scan::node::METHODS;
-use crate::query::scan::of;
+use crate::query::scan::state::Scan;
 use amax_exec::{Comparison, Type};
 use pgrx::pg_sys::NodeTag::*;
-use pgrx::pg_sys::*;
-use pgrx::prelude::*;
-
-/// outerPlanState() (execnodes.h).
-///
-/// # Safety
-/// What the planner hands over.
-unsafe fn outer(node: *mut PlanState) -> *mut PlanState {
-    // SAFETY: what the planner hands us is well-formed, and stays while it plans.
-    unsafe { (*node).lefttree }
-}
+use pgrx::pg_sys::{JoinType, OUTER_VAR, TTSOpsMinimalTuple};
 
 /// Of all hash joins of a query that begins.
-///
-/// # Safety
-/// What the planner hands over.
-pub unsafe fn offer_keys(query: *mut QueryDesc) {
-    // SAFETY: what the planner hands us is well-formed, and stays while it plans.
-    unsafe {
-        let old = MemoryContextSwitchTo((*(*query).estate).es_query_cxt);
-        visit((*query).planstate, std::ptr::null_mut());
-        MemoryContextSwitchTo(old);
-    }
-}
-
-/// # Safety
-/// What the planner hands over.
-#[pg_guard]
-unsafe extern "C-unwind" fn visit(node: *mut PlanState, context: *mut std::ffi::c_void) -> bool {
-    // SAFETY: what the planner hands us is well-formed, and stays while it plans.
-    unsafe {
-        if node.is_null() {
-            return false;
-        }
-        if (*node).type_ == T_HashJoinState {
-            offer(node as *mut HashJoinState);
-        }
-        planstate_tree_walker(node, Some(visit), context)
-    }
+pub fn offer_keys(query: &'static QueryDesc) {
+    let Some(top) = query.planstate() else {
+        return;
+    };
+    query.estate().within(|| {
+        let mut joins = Vec::new();
+        top.walk(&mut |node| joins.extend(node.as_a::<HashJoinState>()));
+        joins.into_iter().for_each(offer);
+    });
 }
 
 /// Offers a join's keys to the scan on its outer side.
-///
-/// # Safety
-/// What the planner hands over.
-unsafe fn offer(join: *mut HashJoinState) {
-    // SAFETY: what the planner hands us is well-formed, and stays while it plans.
-    unsafe {
-        let plan = (*join).js.ps.plan as *mut HashJoin;
-        if !drops_unmatched((*plan).join.jointype) {
-            return;
-        }
-        let hash = (*plan).join.plan.righttree as *mut Hash;
-        let operators = (*plan).hashoperators;
-        let collations = (*plan).hashcollations;
-        let keys = nodes((*plan).hashkeys).into_iter();
-        for (i, (key, inner)) in keys.zip(nodes((*hash).hashkeys)).enumerate() {
-            let operator = (*(*operators).elements.add(i)).oid_value;
-            let collation = (*(*collations).elements.add(i)).oid_value;
-            let found = comparison(get_opcode(operator).to_u32(), collation);
-            let Some((Comparison::Equal, ty @ (Type::Int | Type::Text))) = found else {
-                continue;
-            };
-            if is_pure(inner) && datum::type_of(exprType(inner), collation) == Some(ty) {
-                push(outer(join as *mut PlanState), key, &Offer { join, inner, ty });
-            }
+fn offer(join: &'static HashJoinState) {
+    let (Some(plan), Some(outer)) = (join.plan().as_a::<HashJoin>(), join.lefttree()) else {
+        return;
+    };
+    let hash = plan.righttree().and_then(|plan| plan.as_a::<Hash>());
+    let Some(hash) = hash.filter(|_| drops_unmatched(plan.kind())) else {
+        return;
+    };
+    for (i, (key, inner)) in plan.hashkeys().iter().zip(hash.hashkeys().iter()).enumerate() {
+        let (operator, collation) = plan.operator(i);
+        let found = comparison(operator_function(operator).to_u32(), collation);
+        let Some((Comparison::Equal, ty @ (Type::Int | Type::Text))) = found else {
+            continue;
+        };
+        if is_pure(inner) && type_of(inner.type_oid(), collation) == Some(ty) {
+            push(outer, key, &Offer { join, inner, ty });
         }
     }
 }
@@ -102,136 +73,117 @@ fn keeps_outer(join: JoinType::Type) -> bool {
 }
 
 struct Offer {
-    join: *mut HashJoinState,
-    inner: *mut Node,
+    join: &'static HashJoinState,
+    inner: &'static Node,
     ty: Type,
 }
 
 /// Takes a key over the rows of `node` down to the scan that it comes from. Rows that are missing there must be missed
 /// by nothing between.
-///
-/// # Safety
-/// What the planner hands over.
-unsafe fn push(node: *mut PlanState, key: *mut Node, offer: &Offer) {
-    // SAFETY: what the planner hands us is well-formed, and stays while it plans.
-    unsafe {
-        let plan = (*node).plan;
-        let columns = nodes((*plan).targetlist);
-        let key = rewrite(key, &mut |node| {
-            let var = node as *mut Var;
-            (is_a(node, T_Var) && (*var).varno == OUTER_VAR).then(|| {
-                let column = columns[(*var).varattno as usize - 1] as *mut TargetEntry;
-                copyObjectImpl((*column).expr as _) as *mut Node
-            })
-        });
-        match (*node).type_ {
-            T_CustomScanState => {
-                let node = node as *mut CustomScanState;
-                if std::ptr::eq((*node).methods, &METHODS.0) && is_quiet(plan) {
-                    attach(node, key, offer);
-                }
+fn push(node: &'static PlanState, key: &Node, offer: &Offer) {
+    let plan = node.plan();
+    let column = |var: &Var| {
+        let entry = plan
+            .targetlist()
+            .get(var.varattno() as usize - 1)?
+            .as_a::<TargetEntry>()?;
+        Some(entry.expr()?.copy())
+    };
+    let key = rewrite(key, &mut |node| {
+        let var = node.as_a::<Var>().filter(|var| var.varno() == OUTER_VAR)?;
+        Some(column(var).expect("the node below computes it"))
+    });
+    match node.tag() {
+        T_CustomScanState => {
+            let scan = node.as_a::<CustomScanState>().filter(|node| METHODS.are_of(node));
+            if let Some(scan) = scan.filter(|_| is_quiet(plan)) {
+                attach(scan, key, offer);
             }
-            T_AppendState => {
-                let append = node as *mut AppendState;
-                for i in 0..(*append).as_nplans as usize {
-                    push(*(*append).appendplans.add(i), key, offer);
-                }
-            }
-            T_HashJoinState | T_NestLoopState => {
-                let join = plan as *mut Join;
-                let mut of_outer = true;
-                walk(key, &mut |node| {
-                    of_outer &= !is_a(node, T_Var) || (*(node as *mut Var)).varno == OUTER_VAR;
-                    true
-                });
-                if of_outer && keeps_outer((*join).jointype) && is_quiet_join(join) {
-                    push(outer(node), key, offer);
-                }
-            }
-            _ => {}
         }
+        T_AppendState => {
+            let parts = node.as_a::<AppendState>().map(AppendState::plans);
+            parts.into_iter().flatten().for_each(|part| push(part, key, offer));
+        }
+        T_HashJoinState | T_NestLoopState => {
+            let of_inner = any(key, |node| {
+                node.as_a::<Var>().is_some_and(|var| var.varno() != OUTER_VAR)
+            });
+            if !of_inner
+                && is_quiet_join(plan)
+                && let Some(outer) = node.lefttree()
+            {
+                push(outer, key, offer);
+            }
+        }
+        _ => {}
     }
 }
 
 /// Whether it shows in nothing but its rows how often a node is asked for one.
-///
-/// # Safety
-/// What the planner hands over.
-unsafe fn is_quiet(plan: *mut Plan) -> bool {
-    // SAFETY: what the planner hands us is well-formed, and stays while it plans.
-    unsafe {
-        let own = match (*plan).type_ {
-            T_CustomScan => (*(plan as *mut CustomScan)).custom_exprs,
-            _ => std::ptr::null_mut(),
-        };
-        [(*plan).targetlist, (*plan).qual, own]
-            .iter()
-            .all(|&list| is_pure(list as *mut Node))
-    }
+fn is_quiet(plan: &Plan) -> bool {
+    let own = plan.as_a::<CustomScan>().map_or(Nodes::NONE, CustomScan::custom_exprs);
+    [plan.targetlist(), plan.qual(), own].into_iter().all(are_pure)
 }
-/// # Safety
-/// What the planner hands over.
-unsafe fn is_quiet_join(join: *mut Join) -> bool {
-    // SAFETY: what the planner hands us is well-formed, and stays while it plans.
-    unsafe {
-        is_quiet(&mut (*join).plan) && is_pure((*join).joinqual as *mut Node) && is_quiet_tree((*join).plan.righttree)
-    }
+
+fn are_pure(nodes: Nodes<'_>) -> bool {
+    nodes.as_node().is_none_or(is_pure)
+}
+
+/// The same of a join that keeps the rows of its outer side.
+fn is_quiet_join(plan: &Plan) -> bool {
+    let (kind, conditions) = if let Some(join) = plan.as_a::<HashJoin>() {
+        (join.kind(), join.joinqual())
+    } else if let Some(join) = plan.as_a::<NestLoop>() {
+        (join.kind(), join.joinqual())
+    } else {
+        return false;
+    };
+    keeps_outer(kind) && is_quiet(plan) && are_pure(conditions) && plan.righttree().is_none_or(is_quiet_tree)
 }
 
 /// Of plans that only scan.
-///
-/// # Safety
-/// What the planner hands over.
-unsafe fn is_quiet_tree(plan: *mut Plan) -> bool {
-    // SAFETY: what the planner hands us is well-formed, and stays while it plans.
-    unsafe {
-        if plan.is_null() {
-            return true;
-        }
-        let is_scan = matches!(
-            (*plan).type_,
-            T_SeqScan
-                | T_IndexScan
-                | T_IndexOnlyScan
-                | T_BitmapHeapScan
-                | T_BitmapIndexScan
-                | T_CustomScan
-                | T_Material
-                | T_Memoize
-                | T_Hash
-                | T_Sort
-        );
-        is_scan && is_quiet(plan) && is_quiet_tree((*plan).lefttree)
-    }
+fn is_quiet_tree(plan: &Plan) -> bool {
+    let is_scan = matches!(
+        plan.tag(),
+        T_SeqScan
+            | T_IndexScan
+            | T_IndexOnlyScan
+            | T_BitmapHeapScan
+            | T_BitmapIndexScan
+            | T_CustomScan
+            | T_Material
+            | T_Memoize
+            | T_Hash
+            | T_Sort
+    );
+    is_scan && is_quiet(plan) && plan.lefttree().is_none_or(is_quiet_tree)
 }
-/// # Safety
-/// What the planner hands over.
-unsafe fn attach(node: *mut CustomScanState, key: *mut Node, offer: &Offer) {
-    // SAFETY: what the planner hands us is well-formed, and stays while it plans.
-    unsafe {
-        let scan = of(node);
-        if datum::type_of(exprType(key), exprCollation(key)) != Some(offer.ty) {
-            return;
-        }
-        let compiled = scan.compile(&[key]).pop().flatten();
-        // What may raise an error must not be computed for rows that are perhaps never asked for.
-        let Some(compiled) = compiled.filter(|key| scan.is_flat() && !key.calls_out()) else {
-            return;
-        };
-        let estate = (*node).ss.ps.state;
-        let desc = (*(*offer.join).hj_HashTupleSlot).tts_tupleDescriptor;
-        let slot = ExecInitExtraTupleSlot(estate, desc, &TTSOpsMinimalTuple);
-        let econtext = CreateExprContext(estate);
-        (*econtext).ecxt_outertuple = slot;
-        let filter = JoinFilter::new(
-            offer.join,
-            (compiled, reads(key)),
-            // Without a parent: it would say what kind of slot a row comes in.
-            ExecInitExpr(offer.inner as *mut pg_sys::Expr, std::ptr::null_mut()),
-            (exprType(offer.inner), offer.ty),
-            (slot, econtext),
-            (*(*node).ss.ps.plan).plan_rows,
-        );
-        scan.add_join_filter(filter);
+
+fn attach(node: &'static CustomScanState, key: &Node, offer: &Offer) {
+    let mut scan = state_of::<Scan>(node).borrow_mut();
+    if type_of_node(key) != Some(offer.ty) {
+        return;
     }
+    let compiled = scan.compile(&[key]).pop().flatten();
+    // What may raise an error must not be computed for rows that are perhaps never asked for.
+    let Some(compiled) = compiled.filter(|key| scan.is_flat() && !key.calls_out()) else {
+        return;
+    };
+    let estate = node.state();
+    // SAFETY: a table of functions that is never changed.
+    let slot = estate.new_slot(offer.join.inner_desc(), unsafe { &TTSOpsMinimalTuple });
+    let econtext = estate.new_context();
+    econtext.set_outer_row(slot);
+    scan.add_join_filter(JoinFilter {
+        join: offer.join,
+        key: compiled,
+        reads: reads(key),
+        // Without a parent: it would say what kind of slot a row comes in.
+        inner: Prepared::new(offer.inner, None),
+        inner_type: (offer.inner.type_oid(), offer.ty),
+        slot,
+        econtext,
+        scanned: node.plan().plan_rows(),
+        tried: Tried::default(),
+    });
 }

@@ -2,11 +2,12 @@
 //! called for what PostgreSQL says. They come in its order, and each is looked at for the rows that the others have left.
 
 use super::costs;
+use crate::pg::expr::{FuncExpr, OpExpr, PlaceHolderVar, ScalarArrayOpExpr};
+use crate::pg::node::{Node, Nodes};
+use crate::pg::planner::{PlannerInfo, RelOptInfo, RestrictInfo};
 use crate::query::expr::path::{path_of, question_of};
-use crate::query::expr::tree::{array_operator_function, is_a, nodes, operator_function, rewrite, walk};
-use pgrx::pg_sys;
-use pgrx::pg_sys::NodeTag::*;
-use pgrx::pg_sys::RestrictInfo;
+use crate::query::expr::tree::{any, rewrite};
+use pgrx::pg_sys::NodeTag::{T_AlternativeSubPlan, T_SubPlan};
 
 /// Of all rows of a relation.
 #[derive(Default)]
@@ -21,88 +22,57 @@ pub struct Conditions {
 
 /// A scan's conditions in the order in which it looks at them: that of order_qual_clauses() of createplan.c, but a policy's
 /// come before the user's, which PostgreSQL may look at first if they are cheap and leakproof.
-///
-/// # Safety
-/// What the planner hands over.
-pub unsafe fn in_order(root: *mut pg_sys::PlannerInfo, infos: *mut pg_sys::List) -> Vec<*mut RestrictInfo> {
-    // SAFETY: what the planner hands us is well-formed, and stays while it plans.
-    unsafe {
-        let infos = nodes(infos).into_iter().map(|node| node as *mut RestrictInfo);
-        let mut infos: Vec<_> = infos
-            .filter(|&info| !(*info).pseudoconstant)
-            .map(|info| {
-                let (cost, level) = (cost(info, root).per_tuple, (*info).security_level);
-                let cheap = (*info).leakproof && cost < 10.0 * pg_sys::cpu_operator_cost;
-                // What reads no column tells of no row.
-                let policy = if (*info).clause_relids.is_null() { 0 } else { level };
-                ((policy, if cheap { 0 } else { level }, cost), info)
-            })
-            .collect();
-        infos.sort_by(|a, b| a.0.partial_cmp(&b.0).expect("costs are numbers"));
-        infos.into_iter().map(|(_, info)| info).collect()
-    }
-}
-
-/// # Safety
-/// What the planner hands over.
-unsafe fn cost(info: *mut RestrictInfo, root: *mut pg_sys::PlannerInfo) -> pg_sys::QualCost {
-    let mut cost = pg_sys::QualCost::default();
-    // SAFETY: what the planner hands us is well-formed, and stays while it plans.
-    unsafe { pg_sys::cost_qual_eval_node(&mut cost, info as *mut pg_sys::Node, root) }
-    cost
+pub fn in_order<'a>(root: &PlannerInfo, infos: Nodes<'a>) -> Vec<&'a RestrictInfo> {
+    let mut infos: Vec<_> = infos
+        .all::<RestrictInfo>()
+        .filter(|info| !info.pseudoconstant())
+        .map(|info| {
+            let (cost, level) = (root.cost_of(info).per_tuple, info.security_level());
+            let cheap = info.leakproof() && cost < 10.0 * costs::operator();
+            // What reads no column tells of no row.
+            let policy = if info.clause_relids().is_empty() { 0 } else { level };
+            ((policy, if cheap { 0 } else { level }, cost), info)
+        })
+        .collect();
+    infos.sort_by(|a, b| a.0.partial_cmp(&b.0).expect("costs are numbers"));
+    infos.into_iter().map(|(_, info)| info).collect()
 }
 
 /// Makes conditions cost what they do where paths are not wrapped in PlaceHolderVars, which cost nothing: by that they are
 /// ordered. PostgreSQL keeps a condition's cost.
-///
-/// # Safety
-/// What the planner hands over.
-pub unsafe fn charge_wrapped_paths(root: *mut pg_sys::PlannerInfo, infos: *mut pg_sys::List) {
-    // SAFETY: what the planner hands us is well-formed, and stays while it plans.
-    unsafe {
-        // Nothing in the query is wrapped.
-        if (*root).placeholder_list.is_null() {
-            return;
-        }
-        for info in nodes(infos) {
-            let info = info as *mut RestrictInfo;
-            let mut found = false;
-            let bare = rewrite((*info).clause as *mut pg_sys::Node, &mut |node| {
-                if !is_a(node, T_PlaceHolderVar) {
-                    return None;
-                }
-                let inner = (*(node as *mut pg_sys::PlaceHolderVar)).phexpr as *mut pg_sys::Node;
-                let ours = path_of(inner, &|_| true).is_some() || question_of(inner, &|_| true).is_some();
-                found |= ours;
-                Some(if ours { inner } else { node })
-            });
-            if found {
-                pg_sys::cost_qual_eval_node(&mut (*info).eval_cost, bare, root);
-            }
+pub fn charge_wrapped_paths(root: &PlannerInfo, infos: Nodes<'_>) {
+    // Nothing in the query is wrapped.
+    if !root.placeholder_list().is_some() {
+        return;
+    }
+    for info in infos.all::<RestrictInfo>() {
+        let mut found = false;
+        let bare = rewrite(info.clause(), &mut |node| {
+            let inner = node.as_a::<PlaceHolderVar>()?.phexpr()?;
+            let ours = path_of(inner, &|_| true).is_some() || question_of(inner, &|_| true).is_some();
+            found |= ours;
+            Some(if ours { inner } else { node })
+        });
+        if found {
+            info.set_cost(root.cost_of(bare));
         }
     }
 }
 
-/// # Safety
-/// What the planner hands over.
-pub unsafe fn of(root: *mut pg_sys::PlannerInfo, rel: *mut pg_sys::RelOptInfo) -> Conditions {
-    // SAFETY: what the planner hands us is well-formed, and stays while it plans.
-    unsafe {
-        let mut found = Conditions::default();
-        let mut rows = (*rel).tuples;
-        for rinfo in in_order(root, (*rel).baserestrictinfo) {
-            let cost = cost(rinfo, root);
-            found.startup += cost.startup;
-            if calls((*rinfo).clause as *mut pg_sys::Node, root) {
-                found.calls += cost.per_tuple * rows;
-            } else {
-                found.looks += rows;
-            }
-            let none = std::ptr::null_mut();
-            rows *= pg_sys::clause_selectivity(root, rinfo as *mut pg_sys::Node, 0, pg_sys::JoinType::JOIN_INNER, none);
+pub fn of(root: &PlannerInfo, rel: &RelOptInfo) -> Conditions {
+    let mut found = Conditions::default();
+    let mut rows = rel.tuples();
+    for condition in in_order(root, rel.baserestrictinfo()) {
+        let cost = root.cost_of(condition);
+        found.startup += cost.startup;
+        if calls(condition.clause(), root) {
+            found.calls += cost.per_tuple * rows;
+        } else {
+            found.looks += rows;
         }
-        found
+        rows *= root.selectivity(condition);
     }
+    found
 }
 
 impl Conditions {
@@ -117,29 +87,17 @@ impl Conditions {
 }
 
 /// Whether evaluating an expression calls something that costs more than an operator: no vector does that.
-///
-/// # Safety
-/// What the planner hands over.
-unsafe fn calls(node: *mut pg_sys::Node, root: *mut pg_sys::PlannerInfo) -> bool {
-    // SAFETY: what the planner hands us is well-formed, and stays while it plans.
-    unsafe {
-        let mut found = false;
-        walk(node, &mut |node| {
-            let function = match (*node).type_ {
-                T_SubPlan | T_AlternativeSubPlan => {
-                    found = true;
-                    return false;
-                }
-                T_OpExpr | T_DistinctExpr | T_NullIfExpr => operator_function(&*(node as *mut pg_sys::OpExpr)),
-                T_ScalarArrayOpExpr => array_operator_function(&*(node as *mut pg_sys::ScalarArrayOpExpr)),
-                T_FuncExpr => (*(node as *mut pg_sys::FuncExpr)).funcid,
-                _ => return true,
-            };
-            let mut cost = pg_sys::QualCost::default();
-            pg_sys::add_function_cost(root, function, node, &mut cost);
-            found |= cost.per_tuple > pg_sys::cpu_operator_cost;
-            true
-        });
-        found
-    }
+fn calls(node: &Node, root: &PlannerInfo) -> bool {
+    any(node, |node| {
+        let function = if let Some(op) = OpExpr::like(node) {
+            op.function()
+        } else if let Some(op) = node.as_a::<ScalarArrayOpExpr>() {
+            op.function()
+        } else if let Some(call) = node.as_a::<FuncExpr>() {
+            call.funcid()
+        } else {
+            return matches!(node.tag(), T_SubPlan | T_AlternativeSubPlan);
+        };
+        root.cost_of_call(function, node).per_tuple > costs::operator()
+    })
 }

@@ -82,10 +82,15 @@ pub fn scan(work: &ScanWork) -> f64 {
     page * pages + looks(work.tuples) + work.conditions + (ROW * tuple + decode) * work.rows
 }
 
+/// What PostgreSQL takes an operator for.
+pub fn operator() -> f64 {
+    // SAFETY: a setting.
+    unsafe { cpu_operator_cost }
+}
+
 /// Looking at so many rows by a vectorized condition, or walking them.
 pub fn looks(rows: f64) -> f64 {
-    // SAFETY: a setting.
-    CONDITION * unsafe { cpu_operator_cost } * rows
+    CONDITION * operator() * rows
 }
 
 /// A scan that unnests, instead of a scan and a nested loop over so many rows.
@@ -100,10 +105,7 @@ pub fn unnest(scan: f64, nested_loop: f64, rows: f64) -> f64 {
 /// expects.
 pub fn aggregate(scan: f64, conditions: f64, rows: f64, computed: usize) -> f64 {
     let conditions = conditions.min(scan);
-    // SAFETY: a setting.
-    conditions
-        + NOT_HANDED_UP * (scan - conditions)
-        + AGGREGATED * unsafe { cpu_operator_cost } * computed as f64 * rows
+    conditions + NOT_HANDED_UP * (scan - conditions) + AGGREGATED * operator() * computed as f64 * rows
 }
 
 /// Reading `computed` keys of all rows of a scan of this cost and comparing them, then what else is handed up of the best.
@@ -120,8 +122,7 @@ pub fn groups(groups: f64, computed: usize) -> f64 {
 
 /// Sending groups, or merging those sent.
 pub fn groups_sent(groups: f64) -> f64 {
-    // SAFETY: a setting.
-    groups * GROUP_SENT * unsafe { cpu_operator_cost }
+    groups * GROUP_SENT * operator()
 }
 
 /// Bytes of a group.
@@ -131,8 +132,13 @@ pub fn group_width(computed: usize) -> f64 {
 
 /// Whether so many groups may be ours.
 pub fn groups_fit(groups: f64, computed: usize) -> bool {
+    groups * group_width(computed) < MOST_PASSES * hash_memory() as f64
+}
+
+/// Bytes that a hash table may have.
+pub fn hash_memory() -> usize {
     // SAFETY: computed from settings.
-    groups * group_width(computed) < MOST_PASSES * unsafe { pg_sys::get_hash_memory_limit() } as f64
+    unsafe { pg_sys::get_hash_memory_limit() as usize }
 }
 
 /// What is read of a row that an index finds.

@@ -2,15 +2,17 @@
 //! another one beats, such as a scan of columns beside an index. A node above that takes its batches makes it cheaper
 //! than either, and finds it here.
 
-use crate::query::expr::tree::make;
-use pgrx::pg_sys;
+use crate::pg::custom::CustomPath;
+use crate::pg::planner::{Path, PlannerInfo, ProjectionPath, RelOptInfo};
+use crate::pg::relids::Relids;
+use pgrx::pg_sys::RelOptKind::RELOPT_JOINREL;
 use std::cell::RefCell;
 
 /// A path of a relation; one for all rows and one that workers share.
 struct Kept {
-    rel: *mut pg_sys::RelOptInfo,
+    rel: &'static RelOptInfo,
     partial: bool,
-    path: *mut pg_sys::CustomPath,
+    path: &'static CustomPath,
     /// What the conditions of the table cost, all of them.
     conditions: f64,
 }
@@ -34,66 +36,67 @@ impl Drop for Planning {
     }
 }
 
-/// Keeps a copy of a path, in place of a more expensive one. add_path() or add_partial_path() is called afterwards.
-///
-/// # Safety
-/// What the planner hands over.
-pub unsafe fn keep(root: *mut pg_sys::PlannerInfo, partial: bool, path: *mut pg_sys::CustomPath, conditions: f64) {
-    // SAFETY: what the planner hands us is well-formed, and stays while it plans.
-    unsafe {
-        let rel = (*path).path.parent;
-        // GEQO tries joins in memory that it empties meanwhile (geqo_eval.c).
-        if (*rel).reloptkind == pg_sys::RelOptKind::RELOPT_JOINREL && !(*root).join_search_private.is_null() {
-            return;
-        }
-        let copy = make::<pg_sys::CustomPath>(pg_sys::NodeTag::T_CustomPath);
-        *copy = *path;
-        KEPT.with_borrow_mut(
-            |kept| match kept.iter_mut().find(|k| k.rel == rel && k.partial == partial) {
-                Some(known) if (*known.path).path.total_cost <= (*copy).path.total_cost => {}
-                Some(known) => known.path = copy,
-                None => kept.push(Kept {
-                    rel,
-                    partial,
-                    path: copy,
-                    conditions,
-                }),
-            },
-        );
+/// Keeps a copy of a path, in place of a more expensive one. It is added to its relation afterwards.
+pub fn keep(root: &PlannerInfo, partial: bool, path: &CustomPath, conditions: f64) {
+    // SAFETY: the relation lives until the query has been planned, which is until Planning ends.
+    let rel: &'static RelOptInfo = unsafe { RelOptInfo::of(path.parent().raw()) };
+    // GEQO tries joins in memory that it empties meanwhile.
+    if rel.reloptkind() == RELOPT_JOINREL && root.is_searched() {
+        return;
     }
+    let copy = path.copy();
+    KEPT.with_borrow_mut(
+        |kept| match kept.iter_mut().find(|k| k.rel.is(rel) && k.partial == partial) {
+            Some(known) if known.path.total_cost() <= copy.total_cost() => {}
+            Some(known) => known.path = copy,
+            None => kept.push(Kept {
+                rel,
+                partial,
+                path: copy,
+                conditions,
+            }),
+        },
+    );
 }
 
 /// The path of a relation, which is not known to be empty.
-///
-/// # Safety
-/// What the planner hands over.
-pub unsafe fn kept(rel: *mut pg_sys::RelOptInfo, partial: bool) -> Option<*mut pg_sys::Path> {
-    // SAFETY: what the planner hands us is well-formed, and stays while it plans.
-    unsafe {
-        if pg_sys::is_dummy_rel(rel) {
-            return None;
-        }
-        KEPT.with_borrow(|kept| {
-            let found = kept.iter().find(|k| k.rel == rel && k.partial == partial)?;
-            Some(found.path as *mut pg_sys::Path)
-        })
+fn kept(rel: &RelOptInfo, partial: bool) -> Option<&'static CustomPath> {
+    if rel.is_dummy() {
+        return None;
     }
+    KEPT.with_borrow(|kept| {
+        let found = kept.iter().find(|k| k.rel.is(rel) && k.partial == partial)?;
+        Some(found.path)
+    })
+}
+
+/// A path of ours of a relation that is wanted and needs nothing of other relations: the one that was kept, or the first of
+/// PostgreSQL's list, but for a projection above it. `partial`: one that workers share.
+pub fn path_with(rel: &RelOptInfo, partial: bool, is_wanted: impl Fn(&CustomPath) -> bool) -> Option<&CustomPath> {
+    let listed = match partial {
+        true => rel.partial_paths(),
+        false => rel.paths(),
+    };
+    let below = |path: &'_ Path| -> Option<&'_ CustomPath> {
+        // SAFETY: as the path, until one is added to the relation.
+        let path: &Path = unsafe { Path::of(path.raw()) };
+        path.as_a::<ProjectionPath>()
+            .map_or(path, ProjectionPath::subpath)
+            .as_a()
+    };
+    kept(rel, partial)
+        .into_iter()
+        .chain(listed.into_iter().filter_map(below))
+        .find(|path| is_wanted(path) && path.param_info().is_none())
 }
 
 /// What the conditions of the tables among these relations cost that we have paths of.
-///
-/// # Safety
-/// What the planner hands over.
-pub unsafe fn conditions(root: *mut pg_sys::PlannerInfo, relids: pg_sys::Relids) -> f64 {
+pub fn conditions(root: &PlannerInfo, relids: Relids) -> f64 {
     KEPT.with_borrow(|kept| {
-        // SAFETY: what the planner hands us is well-formed, and stays while it plans; so are the relations kept.
-        let of_table = |k: &&Kept| unsafe {
-            let relid = (*k.rel).relid;
+        let of_table = |k: &&Kept| {
+            let relid = k.rel.relid();
             // Relations of another query have the same numbers.
-            !k.partial
-                && (*k.rel).reloptkind != pg_sys::RelOptKind::RELOPT_JOINREL
-                && pg_sys::bms_is_member(relid as i32, relids)
-                && *(*root).simple_rel_array.add(relid as usize) == k.rel
+            !k.partial && k.rel.reloptkind() != RELOPT_JOINREL && relids.contains(relid) && root.has(relid, k.rel)
         };
         kept.iter().filter(of_table).map(|k| k.conditions).sum()
     })

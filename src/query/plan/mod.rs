@@ -1,9 +1,10 @@
-//! What the planning of all nodes has in common. See README.md.
+//! What the planning of all nodes has in common, and their callbacks. See README.md.
 
 pub mod conditions;
 pub mod costs;
 pub mod estimate;
 pub mod kept;
-pub mod methods;
+pub mod node;
 pub mod private;
+pub mod sorts;
 pub mod wanted;

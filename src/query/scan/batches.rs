@@ -1,53 +1,41 @@
 //! The scan as one that hands up batches.
 
-use super::state::{Scan, of};
+use super::state::Scan;
+use crate::pg::node::{Node, is_pure};
+use crate::pg::state::{CustomScanState, PlanState};
 use crate::query::batch::columns::LeafColumns;
 use crate::query::batch::contract::{Interest, Positions};
 use crate::query::batch::rows::Rows;
 use crate::query::batch::{Batch, Batches};
 use crate::query::expr::compile::Compiler;
 use crate::query::expr::entry::expressions;
-use crate::query::expr::tree::is_pure;
+use crate::query::plan::node::state_of;
 use amax_exec::Expr;
-use pgrx::pg_sys;
+use std::cell::RefCell;
 use std::rc::Rc;
 
 /// A scan's state as such.
-///
-/// # Safety
-/// A node of ours, begun and not ended.
-pub unsafe fn view(node: *mut pg_sys::CustomScanState) -> *mut dyn Batches {
-    // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
-    unsafe { of(node) as *mut Scan }
+pub fn view(node: &CustomScanState) -> &'static RefCell<dyn Batches> {
+    state_of::<Scan>(node)
 }
 
 impl Batches for Scan {
-    fn columns(&self) -> Vec<*mut pg_sys::Node> {
-        // SAFETY: the node's state outlives this, which is a part of it.
-        unsafe {
-            let plan = (*self.node).ss.ps.plan as *mut pg_sys::CustomScan;
-            expressions((*plan).custom_scan_tlist)
-        }
-    }
-    /// # Safety
-    /// A node of ours, begun and not ended.
-    unsafe fn compile(&mut self, wanted: &[*mut pg_sys::Node]) -> Vec<Option<Expr>> {
-        // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
-        unsafe {
-            let entries = self.rows.entries.clone();
-            let mut compiler = Compiler::new(&entries, self.state());
-            compiler.pg_exprs = std::mem::take(&mut self.rows.pg_exprs);
-            let found = wanted
-                .iter()
-                .map(|&e| if is_pure(e) { compiler.compile(e) } else { None })
-                .collect();
-            self.rows.pg_exprs = compiler.pg_exprs;
-            found
-        }
+    fn columns(&self) -> Vec<&'static Node> {
+        expressions(self.node.scan().custom_scan_tlist())
     }
 
-    fn state(&self) -> *mut pg_sys::PlanState {
-        self.node as *mut pg_sys::PlanState
+    fn compile(&mut self, wanted: &[&Node]) -> Vec<Option<Expr>> {
+        let entries = self.rows.entries.clone();
+        let mut compiler = Compiler::new(&entries, self.node);
+        compiler.pg_exprs = std::mem::take(&mut self.rows.pg_exprs);
+        let compile = |e: &&Node| if is_pure(e) { compiler.compile(e) } else { None };
+        let found = wanted.iter().map(compile).collect();
+        self.rows.pg_exprs = compiler.pg_exprs;
+        found
+    }
+
+    fn state(&self) -> &'static PlanState {
+        self.node
     }
 
     fn read(&mut self, columns: Vec<usize>) {
@@ -100,23 +88,11 @@ impl Batches for Scan {
     }
 
     fn start(&mut self) {
-        // SAFETY: the node's state outlives this, which is a part of it.
-        unsafe {
-            let instrument = (*self.node).ss.ps.instrument;
-            if !instrument.is_null() {
-                pg_sys::InstrStartNode(instrument);
-            }
-        }
+        self.node.start_clock();
     }
 
     fn stop(&mut self, rows: usize) {
-        // SAFETY: the node's state outlives this, which is a part of it.
-        unsafe {
-            self.note_removed();
-            let instrument = (*self.node).ss.ps.instrument;
-            if !instrument.is_null() {
-                pg_sys::InstrStopNode(instrument, rows as f64);
-            }
-        }
+        self.note_removed();
+        self.node.stop_clock(rows);
     }
 }

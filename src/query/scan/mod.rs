@@ -2,19 +2,17 @@
 
 mod advance;
 pub mod batches;
-pub mod explain;
+mod explain;
 mod filter;
 #[cfg(feature = "test_hooks")]
 mod mutants;
 pub mod node;
-pub mod parallel;
+mod parallel;
 pub mod plan;
 pub mod private;
 mod progress;
 pub mod run;
-pub mod shared;
+mod shared;
 pub mod source;
 pub mod stage;
 pub mod state;
-
-pub use state::of;

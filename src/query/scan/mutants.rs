@@ -1,6 +1,9 @@
 //! Scans that are wrong on purpose (`amax.mutant`): tests/core/mutants shows that the core suites notice.
 
 use crate::guc::{Mutant, mutant};
+use crate::pg::Slot;
+use crate::pg::node::Nodes;
+use crate::pg::planner::PlannerInfo;
 use pgrx::pg_sys;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -14,30 +17,18 @@ pub fn drop_rows(mut rows: Rc<Vec<u32>>) -> Rc<Vec<u32>> {
     rows
 }
 
-/// Says that a path has the order that the query asks for: nobody sorts its rows then.
-///
-/// # Safety
-/// A node of ours, begun and not ended.
-pub unsafe fn claim_order(root: *mut pg_sys::PlannerInfo, path: &mut pg_sys::Path) {
-    // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
-    unsafe {
-        let alone = pg_sys::bms_membership((*root).all_baserels) == pg_sys::BMS_Membership::BMS_SINGLETON;
-        if mutant() == Mutant::ignores_order && alone {
-            path.pathkeys = (*root).query_pathkeys;
-        }
+/// The order that a path says it has: that which the query asks for, so that nobody sorts its rows.
+pub fn claimed_order(root: &PlannerInfo) -> Nodes<'_> {
+    match mutant() == Mutant::ignores_order && root.all_baserels().is_one() {
+        true => root.query_pathkeys(),
+        false => Nodes::NONE,
     }
 }
 
 /// Makes the last entry of a row NULL.
-///
-/// # Safety
-/// A node of ours, begun and not ended.
-pub unsafe fn lose_column(slot: *mut pg_sys::TupleTableSlot) {
-    // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
-    unsafe {
-        let columns = (*(*slot).tts_tupleDescriptor).natts as usize;
-        if mutant() == Mutant::loses_column && columns > 0 {
-            *(*slot).tts_isnull.add(columns - 1) = true;
-        }
+pub fn lose_column(slot: &Slot) {
+    let columns = slot.desc().natts();
+    if mutant() == Mutant::loses_column && columns > 0 {
+        slot.set(columns - 1, (pg_sys::Datum::null(), true));
     }
 }

@@ -25,7 +25,7 @@ pub enum Unit {
 pub enum Position {
     Own(Range<u32>),
     Listed(Vec<Range<u32>>),
-    Shared(*const AtomicU32, bool),
+    Shared(&'static AtomicU32, bool),
 }
 
 /// A unit of a leaf that a scan has met, which it meets again when it starts again: the snapshot is the same, and so are
@@ -153,8 +153,6 @@ impl Source {
                 Some((start..next, run))
             }
             &mut Position::Shared(shared, from_end) => {
-                // SAFETY: in the parallel query's shared memory, which outlives the scan.
-                let shared = unsafe { &*shared };
                 let mut taken = shared.load(Ordering::SeqCst);
                 loop {
                     let left = end.checked_sub(taken).filter(|&left| left > 0)?;

@@ -1,7 +1,7 @@
 //! Where a scan is in the table's rows, and in the elements of their arrays.
 
+use crate::pg::state::Prepared;
 use crate::query::batch::columns::LeafColumns;
-use crate::query::expr::prepared::Prepared;
 use amax_exec::Expr;
 use std::rc::Rc;
 

@@ -1,38 +1,32 @@
 //! The scan node: vectorized filters over leaves, then the entries of the rows that pass.
 
-use super::private::{ReadToEnd, ScanPlan};
+use super::private::{Level, ReadToEnd, ScanPlan};
 use super::progress::Progress;
 use super::shared::Shared;
 use super::source::{Counters, Position, Source};
 use super::stage::{Clause, Counts, Current, Stage};
 use crate::am::bulk;
+use crate::pg::Relation;
+use crate::pg::expr::FuncExpr;
+use crate::pg::node::Node;
+use crate::pg::state::{CustomScanState, Prepared};
 use crate::pg::stats::count_rows;
-use crate::pg::{Relation, Snapshot};
 use crate::query::batch::arrays::Arrays;
 use crate::query::batch::columns::LeafColumns;
 use crate::query::batch::contract::Interest;
 use crate::query::batch::function::Function;
 use crate::query::batch::rows::Rows;
-use crate::query::expr::compile::{Compiler, reads};
+use crate::query::expr::compile::{Compiler, all_reads, reads};
 use crate::query::expr::entry::{Entry, entry_of, expressions};
-use crate::query::expr::prepared::Prepared;
 use crate::query::expr::unnesting::Unnesting;
 use crate::query::join::filter::{JoinFilter, JoinFilters};
 use crate::query::plan::private::Private;
 use crate::storage::meta::logical_blocks;
 use amax_exec::Expr;
-use pgrx::pg_sys;
 use std::rc::Rc;
 
-/// The node's state, begun as PostgreSQL's.
-#[repr(C)]
-pub struct Node {
-    pub base: pg_sys::CustomScanState,
-    pub scan: *mut Scan,
-}
-
 pub struct Scan {
-    pub(super) node: *mut pg_sys::CustomScanState,
+    pub(super) node: &'static CustomScanState,
     pub(super) rows: Rows,
     pub(super) source: Source,
     pub(super) stages: Vec<Stage>,
@@ -59,7 +53,7 @@ pub struct Scan {
     pub(super) from_end: bool,
     pub(super) parallel: bool,
     /// What workers share, as long as it is there.
-    pub(super) shared: *mut Shared,
+    pub(super) shared: Option<&'static Shared>,
 }
 
 impl Drop for Scan {
@@ -69,92 +63,74 @@ impl Drop for Scan {
         self.source.block.abandon();
     }
 }
-/// # Safety
-/// A node of ours, begun and not ended.
-pub unsafe fn of<'a>(node: *mut pg_sys::CustomScanState) -> &'a mut Scan {
-    // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
-    unsafe { &mut *(*(node as *mut Node)).scan }
-}
 
 impl Scan {
-    /// # Safety
-    /// A node of ours, begun and not ended.
-    pub(super) unsafe fn new(node: *mut pg_sys::CustomScanState, rel: &'static Relation) -> Scan {
-        // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
-        unsafe {
-            let plan = (*node).ss.ps.plan as *mut pg_sys::CustomScan;
-            let private = ScanPlan::of_plan(plan);
-            let tlist = expressions((*plan).custom_scan_tlist);
-            let (clauses, calls) = private.expressions(plan);
-            let functions: Vec<Unnesting> = private
-                .levels
-                .iter()
-                .zip(&calls)
-                .map(|(level, &call)| {
-                    let function = (*(call as *mut pg_sys::FuncExpr)).funcid.to_u32();
-                    Unnesting::by(level.function.relation(plan), function).expect("the planner chose what unnests")
-                })
-                .collect();
-            let entries: Rc<[Entry]> = tlist.iter().map(|&e| entry_of(e, &functions)).collect();
-            let mut rows = Rows::new(&mut (*node).ss, rel, &tlist, entries.clone());
-            let parent = &mut (*node).ss.ps as *mut pg_sys::PlanState;
-            let mut compiler = Compiler::new(&entries, parent);
-            let mut clauses = clauses.into_iter();
-            let mut stage = |matching: usize, others: usize, outer: bool| {
-                let mut vectors = true;
-                let clause = |clause: *mut pg_sys::Node| {
-                    let vector = vectors.then(|| compiler.compile(clause)).flatten();
-                    let vector = vector.filter(|v| private.all != ReadToEnd::Perhaps || !v.calls_out());
-                    vectors = vector.is_some();
-                    Clause {
-                        state: Prepared::new(clause, parent),
-                        reads: reads(clause),
-                        calls_out: vector.as_ref().is_some_and(Expr::calls_out),
-                        vector,
-                    }
-                };
-                let clauses = clauses.by_ref().take(matching + others).map(clause);
-                Stage::new(clauses.collect(), matching, outer)
+    pub(super) fn new(node: &'static CustomScanState, rel: &'static Relation) -> Scan {
+        let plan = node.scan();
+        let private = ScanPlan::of_plan(plan);
+        let tlist = expressions(plan.custom_scan_tlist());
+        let (clauses, calls) = private.expressions(plan);
+        let unnesting = |(level, call): (&Level, &&Node)| {
+            let function = call.as_a::<FuncExpr>().map(|call| call.funcid().to_u32());
+            function.and_then(|function| Unnesting::by(level.function.relation(plan), function))
+        };
+        let functions: Option<Vec<Unnesting>> = private.levels.iter().zip(&calls).map(unnesting).collect();
+        let functions = functions.expect("the planner chose what unnests");
+        let entries: Rc<[Entry]> = tlist.iter().map(|e| entry_of(e, &functions)).collect();
+        let mut rows = Rows::new(node, rel, &tlist, entries.clone());
+        let mut compiler = Compiler::new(&entries, node);
+        let mut clauses = clauses.into_iter();
+        let mut stage = |matching: usize, others: usize, outer: bool| {
+            let mut vectors = true;
+            let clause = |clause: &Node| {
+                let vector = vectors.then(|| compiler.compile(clause)).flatten();
+                let vector = vector.filter(|v| private.all != ReadToEnd::Perhaps || !v.calls_out());
+                vectors = vector.is_some();
+                Clause {
+                    state: Prepared::new(clause, Some(node)),
+                    reads: reads(clause),
+                    calls_out: vector.as_ref().is_some_and(Expr::calls_out),
+                    vector,
+                }
             };
-            let mut stages = vec![stage(private.conditions, 0, false)];
-            for level in &private.levels {
-                stages.push(stage(level.matching, level.others, level.outer));
-            }
-            rows.pg_exprs = std::mem::take(&mut compiler.pg_exprs);
-            for (call, unnesting) in calls.into_iter().zip(&functions) {
-                let array = reads(call)[0];
-                let call = call as *mut pg_sys::FuncExpr;
-                let function = Function::new(&mut (*node).ss, call, array, unnesting.parts());
-                rows.functions.push(function);
-            }
-            let arrays = Arrays::new(&entries, &rows.functions);
-            let estate = (*node).ss.ps.state;
-            let snapshot: &'static Snapshot = Snapshot::of((*estate).es_snapshot);
-            if !bulk::idle() {
-                bulk::publish_for(rel, Some(snapshot));
-            }
-            let mut output = reads((*plan).scan.plan.targetlist as *mut pg_sys::Node);
-            output.sort_unstable();
-            Scan {
-                node,
-                rows,
-                source: Source::new(rel, snapshot, logical_blocks(rel), Position::Own(0..0)),
-                stages,
-                arrays: arrays.map(Rc::new),
-                removed: 0,
-                met: 0,
-                progress: Progress::default(),
-                columns: None,
-                joins: JoinFilters::default(),
-                all: private.all,
-                skipping: private.skipping,
-                output,
-                interest: None,
-                orders: false,
-                from_end: false,
-                parallel: false,
-                shared: std::ptr::null_mut(),
-            }
+            let clauses = clauses.by_ref().take(matching + others).map(clause);
+            Stage::new(clauses.collect(), matching, outer)
+        };
+        let mut stages = vec![stage(private.conditions, 0, false)];
+        for level in &private.levels {
+            stages.push(stage(level.matching, level.others, level.outer));
+        }
+        rows.pg_exprs = std::mem::take(&mut compiler.pg_exprs);
+        for (call, unnesting) in calls.into_iter().zip(&functions) {
+            let array = reads(call)[0];
+            rows.functions.push(Function::new(node, call, array, unnesting.parts()));
+        }
+        let arrays = Arrays::new(&entries, &rows.functions);
+        let snapshot = node.state().snapshot();
+        if !bulk::idle() {
+            bulk::publish_for(rel, Some(snapshot));
+        }
+        let mut output = all_reads(plan.targetlist());
+        output.sort_unstable();
+        Scan {
+            node,
+            rows,
+            source: Source::new(rel, snapshot, logical_blocks(rel), Position::Own(0..0)),
+            stages,
+            arrays: arrays.map(Rc::new),
+            removed: 0,
+            met: 0,
+            progress: Progress::default(),
+            columns: None,
+            joins: JoinFilters::default(),
+            all: private.all,
+            skipping: private.skipping,
+            output,
+            interest: None,
+            orders: false,
+            from_end: false,
+            parallel: false,
+            shared: None,
         }
     }
 
@@ -170,15 +146,9 @@ impl Scan {
         self.arrays.is_none()
     }
 
-    /// InstrCountFiltered1() of instrument.h.
     pub(super) fn note_removed(&mut self) {
-        // SAFETY: the node's state outlives this, which is a part of it.
-        unsafe {
-            let removed = std::mem::take(&mut self.removed) + std::mem::take(&mut self.source.passed_over);
-            if let Some(instrument) = (*self.node).ss.ps.instrument.as_mut() {
-                instrument.nfiltered1 += removed as f64;
-            }
-        }
+        let removed = std::mem::take(&mut self.removed) + std::mem::take(&mut self.source.passed_over);
+        self.node.count_removed(removed);
     }
 
     /// What vectors decide of all stages' conditions, if the query is read to its end.

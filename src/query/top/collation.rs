@@ -1,5 +1,7 @@
 //! The order of text, as PostgreSQL has it in each key's collation.
 
+use crate::pg::lookup::is_bytewise;
+use crate::pg::node::Node;
 use amax_exec::Collation;
 use pgrx::pg_sys;
 use std::cmp::Ordering;
@@ -9,30 +11,12 @@ pub struct Collations(Vec<Option<pg_sys::Oid>>);
 
 impl Collations {
     /// Of expressions.
-    ///
-    /// # Safety
-    /// A node of ours, begun and not ended.
-    pub unsafe fn of(keys: &[*mut pg_sys::Node]) -> Collations {
-        // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
-        let collations = keys.iter().map(|&key| unsafe {
-            let collation = pg_sys::exprCollation(key);
+    pub fn of(keys: &[&Node]) -> Collations {
+        let collation = |key: &&Node| {
+            let collation = key.collation();
             (collation != pg_sys::InvalidOid && !is_bytewise(collation)).then_some(collation)
-        });
-        Collations(collations.collect())
-    }
-}
-
-/// Whether a collation orders text by its bytes.
-///
-/// # Safety
-/// A collation.
-unsafe fn is_bytewise(collation: pg_sys::Oid) -> bool {
-    // SAFETY: as the caller promises.
-    unsafe {
-        #[cfg(not(feature = "pg18"))]
-        return pg_sys::lc_collate_is_c(collation);
-        #[cfg(feature = "pg18")]
-        return (*pg_sys::pg_newlocale_from_collation(collation)).collate_is_c;
+        };
+        Collations(keys.iter().map(collation).collect())
     }
 }
 

@@ -1,237 +1,162 @@
 //! Planning ORDER BY … LIMIT and DISTINCT ON over one scan: a node between PostgreSQL's sort and the scan, which hands up the best rows.
 
 use super::private::{Direction, TopPlan};
+use super::state::Top;
 use super::wanted::{MOST, Wanted};
 use crate::guc;
+use crate::pg::custom::{Asked, CustomPath, NewPath, NewPlan, PathMethods, Planning, ScanMethods};
+use crate::pg::node::{Node, Nodes};
+use crate::pg::plan::CustomScan;
+use crate::pg::planner::{Path, PlannerInfo, RelOptInfo, sorts_as};
 use crate::query::batch::{path_in, read_to_end};
-use crate::query::expr::entry::{collected, expressions, is_document, target_list};
-use crate::query::expr::tree::{equal, list, make, nodes};
+use crate::query::expr::entry::{collected, expressions, is_document};
+use crate::query::expr::tree::has;
 use crate::query::plan::costs;
 use crate::query::plan::estimate::groups;
 use crate::query::plan::kept;
-use crate::query::plan::methods::{PathMethods, ScanMethods};
+use crate::query::plan::node::create;
 use crate::query::plan::private::Private;
+use crate::query::plan::wanted::conditions_of;
 use crate::query::scan::plan::cost_of_reading;
-use pgrx::pg_sys::*;
-use pgrx::prelude::*;
+use pgrx::pg_sys::RelOptKind;
+use pgrx::pg_sys::UpperRelationKind::{self, UPPERREL_DISTINCT, UPPERREL_ORDERED};
 
-static TOP_PATH: PathMethods = PathMethods::new(c"AmaxTop", plan_path);
+static PATH: PathMethods = PathMethods::of::<Tops>(c"AmaxTop");
 
-pub static TOP_SCAN: ScanMethods = ScanMethods::new(c"AmaxTop", super::node::create);
+pub static SCAN: ScanMethods = ScanMethods::new(c"AmaxTop", create::<Top>);
 
-/// Adds paths to those that the planner has for sorted rows.
-///
-/// # Safety
-/// What the planner hands over.
-pub unsafe fn add_paths(
-    root: *mut PlannerInfo,
-    stage: UpperRelationKind::Type,
-    input: *mut RelOptInfo,
-    output: *mut RelOptInfo,
-) {
-    // SAFETY: what the planner hands us is well-formed, and stays while it plans.
-    unsafe {
-        let stages = [
-            UpperRelationKind::UPPERREL_ORDERED,
-            UpperRelationKind::UPPERREL_DISTINCT,
-        ];
-        // Other stages may have no input.
-        let scanned = stages.contains(&stage) && (*input).reloptkind == RelOptKind::RELOPT_BASEREL;
-        if !scanned || !guc::custom_scan() {
-            return;
-        }
-        match stage {
-            UpperRelationKind::UPPERREL_ORDERED => {
-                let Some(wanted) = Wanted::of(root, (*input).reltarget) else {
-                    return;
-                };
-                if wanted.count().is_none_or(|count| count <= MOST) {
-                    let keys = (*root).sort_pathkeys;
-                    for sorted in sorted(root, input, output, &wanted, keys, limit(root, &wanted)) {
-                        add_path(output, projected(root, output, sorted));
-                    }
-                }
-            }
-            UpperRelationKind::UPPERREL_DISTINCT => {
-                // Only a table of ours can be asked how many groups it has.
-                if path_in(input, false).is_none() {
-                    return;
-                }
-                let Some(wanted) = Wanted::of_each(root, (*input).reltarget) else {
-                    return;
-                };
-                // As create_final_distinct_paths() of planner.c.
-                let distinct = (*root).distinct_pathkeys;
-                let columns = nodes(distinct).len();
-                let keys = match nodes((*root).sort_pathkeys).len() > columns {
-                    true => (*root).sort_pathkeys,
-                    false => distinct,
-                };
-                let groups = groups(root, input, (*input).rows, &wanted.groups);
-                if !pathkeys_contained_in(distinct, keys) || !costs::groups_fit(groups, wanted.computed().count()) {
-                    return;
-                }
-                for sorted in sorted(root, input, output, &wanted, keys, -1.0) {
-                    let unique = create_upper_unique_path(root, output, sorted, columns as i32, groups);
-                    add_path(output, unique as *mut Path);
-                }
-            }
-            _ => {}
-        }
+/// Adds paths to those that the planner has for sorted rows; other stages may have no input.
+pub fn add_paths(root: &PlannerInfo, stage: UpperRelationKind::Type, input: Option<&RelOptInfo>, output: &RelOptInfo) {
+    let Some(input) = input.filter(|input| input.reloptkind() == RelOptKind::RELOPT_BASEREL) else {
+        return;
+    };
+    if !guc::custom_scan() {
+        return;
     }
+    match stage {
+        UPPERREL_ORDERED => add_limited(root, input, output),
+        UPPERREL_DISTINCT => add_distinct(root, input, output),
+        _ => None,
+    };
+}
+
+/// For ORDER BY … LIMIT; None if there are none.
+fn add_limited(root: &PlannerInfo, input: &RelOptInfo, output: &RelOptInfo) -> Option<()> {
+    let wanted = Wanted::of(root, input.reltarget())?;
+    if wanted.count().is_some_and(|count| count > MOST) {
+        return None;
+    }
+    // What a sort is told of the limit, for its costs.
+    let limit = wanted.count().map_or(root.limit_tuples(), |count| count as f64);
+    for sorted in sorted(root, input, output, &wanted, root.sort_pathkeys(), limit) {
+        // With what is computed above the sort (create_ordered_paths() of planner.c).
+        output.add_path(root.project(output, sorted, root.target_of(UPPERREL_ORDERED)));
+    }
+    Some(())
+}
+
+/// For DISTINCT ON.
+fn add_distinct(root: &PlannerInfo, input: &RelOptInfo, output: &RelOptInfo) -> Option<()> {
+    // Only a table of ours can be asked how many groups it has.
+    path_in(input, false)?;
+    let wanted = Wanted::of_each(root, input.reltarget())?;
+    // As create_final_distinct_paths() of planner.c.
+    let distinct = root.distinct_pathkeys();
+    let keys = match root.sort_pathkeys().len() > distinct.len() {
+        true => root.sort_pathkeys(),
+        false => distinct,
+    };
+    let groups = groups(root, input, input.rows(), &wanted.groups);
+    if !sorts_as(distinct, keys) || !costs::groups_fit(groups, wanted.computed().count()) {
+        return None;
+    }
+    for sorted in sorted(root, input, output, &wanted, keys, -1.0) {
+        output.add_path(root.unique(output, sorted, distinct.len(), groups));
+    }
+    Some(())
 }
 
 /// The best rows, sorted: in one process, and by several.
-///
-/// # Safety
-/// What the planner hands over.
-unsafe fn sorted(
-    root: *mut PlannerInfo,
-    input: *mut RelOptInfo,
-    output: *mut RelOptInfo,
-    wanted: &Wanted,
-    keys: *mut List,
+fn sorted<'a>(
+    root: &'a PlannerInfo,
+    input: &'a RelOptInfo,
+    output: &'a RelOptInfo,
+    wanted: &Wanted<'a>,
+    keys: Nodes<'_>,
     limit: f64,
-) -> Vec<*mut Path> {
-    // SAFETY: what the planner hands us is well-formed, and stays while it plans.
-    unsafe {
-        let mut found = Vec::new();
-        if let Some(child) = path_in(input, false) {
-            let top = path(root, output, input, child, wanted);
-            found.push(create_sort_path(root, output, top, keys, limit) as *mut Path);
-        }
-        let parallel = (*input).consider_parallel && (*output).consider_parallel;
-        let safe = |&limit: &*mut Node| limit.is_null() || is_parallel_safe(root, limit);
-        if let Some(child) = path_in(input, true)
-            && parallel
-            && wanted.limits.iter().all(safe)
-        {
-            let top = path(root, output, input, child, wanted);
-            let sorted = create_sort_path(root, output, top, keys, limit) as *mut Path;
-            let mut rows = (*top).rows * f64::from((*top).parallel_workers);
-            let (target, none) = ((*sorted).pathtarget, std::ptr::null_mut());
-            let merged = create_gather_merge_path(root, output, sorted, target, keys, none, &mut rows);
-            found.push(merged as *mut Path);
-        }
-        found
+) -> Vec<&'a Path> {
+    let mut found = Vec::new();
+    if let Some(child) = path_in(input, false) {
+        let top = path(root, output, input, child, wanted);
+        found.push(root.sort(output, top, keys, limit));
     }
-}
-
-/// What a sort is told of the limit, for its costs.
-///
-/// # Safety
-/// What the planner hands over.
-unsafe fn limit(root: *mut PlannerInfo, wanted: &Wanted) -> f64 {
-    // SAFETY: what the planner hands us is well-formed, and stays while it plans.
-    unsafe {
-        match wanted.count() {
-            Some(count) => count as f64,
-            None => (*root).limit_tuples,
-        }
+    let parallel = input.consider_parallel() && output.consider_parallel();
+    if let Some(child) = path_in(input, true)
+        && parallel
+        && wanted.limits.iter().all(|limit| root.is_parallel_safe(limit))
+    {
+        let top = path(root, output, input, child, wanted);
+        let sorted = root.sort(output, top, keys, limit);
+        let rows = top.rows() * f64::from(top.parallel_workers());
+        found.push(root.gather_sorted(output, sorted, keys, rows));
     }
-}
-
-/// With what is computed above the sort (create_ordered_paths() of planner.c).
-///
-/// # Safety
-/// What the planner hands over.
-unsafe fn projected(root: *mut PlannerInfo, output: *mut RelOptInfo, path: *mut Path) -> *mut Path {
-    // SAFETY: what the planner hands us is well-formed, and stays while it plans.
-    unsafe {
-        let target = (*root).upper_targets[UpperRelationKind::UPPERREL_ORDERED as usize];
-        match (*path).pathtarget == target {
-            true => path,
-            false => apply_projection_to_path(root, output, path, target),
-        }
-    }
+    found
 }
 
 /// A node above the scan `child` of `input`.
-///
-/// # Safety
-/// What the planner hands over.
-unsafe fn path(
-    root: *mut PlannerInfo,
-    output: *mut RelOptInfo,
-    input: *mut RelOptInfo,
-    child: *mut Path,
-    wanted: &Wanted,
-) -> *mut Path {
-    // SAFETY: what the planner hands us is well-formed, and stays while it plans.
-    unsafe {
-        let custom = make::<CustomPath>(NodeTag::T_CustomPath);
-        let path = &mut (*custom).path;
-        path.pathtype = NodeTag::T_CustomScan;
-        path.parent = output;
-        path.pathtarget = (*input).reltarget;
-        path.parallel_safe = (*output).consider_parallel && (*child).parallel_safe;
-        path.parallel_workers = (*child).parallel_workers;
-        let best = match wanted.groups.is_empty() {
-            true => wanted.expected((*child).rows),
-            false => groups(root, input, (*child).rows, &wanted.groups),
-        };
-        // Of a limit that is not known it is not known that it helps: what is above expects as many rows as without us.
-        path.rows = match wanted.count() {
-            Some(_) => best,
-            None => (*child).rows,
-        };
-        let conditions = nodes((*input).baserestrictinfo);
-        let conditions = conditions
-            .into_iter()
-            .map(|info| (*(info as *mut RestrictInfo)).clause as *mut Node);
-        let relid = (*input).relid;
-        let early = collected(root, wanted.computed().chain(conditions), relid);
-        let mut late = collected(root, nodes((*(*input).reltarget).exprs), relid);
-        late.retain(|&node| !early.iter().any(|&e| equal(e, node)));
-        let documents = late.iter().filter(|&&node| is_document(node)).count();
-        let late = costs::FetchWork {
-            values: late.len() - documents,
-            documents,
-        };
-        let mut scan = cost_of_reading(root, input, &early);
-        let mut looks = kept::conditions(root, (*input).relids);
-        if (*child).parallel_workers > 0 {
-            let divisor = costs::parallel_divisor((*child).parallel_workers);
-            scan /= divisor;
-            looks /= divisor;
-        }
-        let computed = wanted.computed().count();
-        path.startup_cost = (*child).startup_cost + costs::best(scan, looks, (*child).rows, computed, best, late);
-        path.total_cost = path.startup_cost + costs::groups(best, 0);
-        (*custom).flags = CUSTOMPATH_SUPPORT_PROJECTION;
-        (*custom).custom_paths = list([child]);
-        (*custom).custom_private = wanted.to_list();
-        (*custom).methods = &TOP_PATH.0;
-        custom as *mut Path
+fn path<'a>(
+    root: &'a PlannerInfo,
+    output: &'a RelOptInfo,
+    input: &'a RelOptInfo,
+    child: &'a Path,
+    wanted: &Wanted<'a>,
+) -> &'a Path {
+    let best = match wanted.groups.is_empty() {
+        true => wanted.expected(child.rows()),
+        false => groups(root, input, child.rows(), &wanted.groups),
+    };
+    let relid = input.relid();
+    let conditions = conditions_of(input.baserestrictinfo());
+    let early = collected(root, wanted.computed().chain(conditions), relid);
+    let mut late = collected(root, input.reltarget().exprs().iter(), relid);
+    late.retain(|node| !has(&early, node));
+    let documents = late.iter().filter(|node| is_document(node)).count();
+    let late = costs::FetchWork {
+        values: late.len() - documents,
+        documents,
+    };
+    let mut scan = cost_of_reading(root, input, &early);
+    let mut looks = kept::conditions(root, input.relids());
+    if child.parallel_workers() > 0 {
+        let divisor = costs::parallel_divisor(child.parallel_workers());
+        scan /= divisor;
+        looks /= divisor;
     }
+    let computed = wanted.computed().count();
+    let startup_cost = child.startup_cost() + costs::best(scan, looks, child.rows(), computed, best, late);
+    NewPath {
+        children: vec![child],
+        private: wanted.to_list(),
+        parallel_safe: output.consider_parallel() && child.parallel_safe(),
+        parallel_workers: child.parallel_workers(),
+        // Of a limit that is not known it is not known that it helps: what is above expects as many rows as without us.
+        rows: if wanted.count().is_some() { best } else { child.rows() },
+        startup_cost,
+        total_cost: startup_cost + costs::groups(best, 0),
+        ..NewPath::of(&PATH, output, input.reltarget())
+    }
+    .make()
 }
 
-/// # Safety
-/// What the planner hands over.
-#[pg_guard]
-unsafe extern "C-unwind" fn plan_path(
-    root: *mut PlannerInfo,
-    _rel: *mut RelOptInfo,
-    best: *mut CustomPath,
-    tlist: *mut List,
-    _clauses: *mut List,
-    plans: *mut List,
-) -> *mut Plan {
-    // SAFETY: what the planner hands us is well-formed, and stays while it plans.
-    unsafe {
-        let wanted = Wanted::of_list((*best).custom_private);
-        let scan = make::<CustomScan>(NodeTag::T_CustomScan);
-        let plan = &mut (*scan).scan.plan;
-        plan.targetlist = tlist;
-        (*scan).flags = (*best).flags;
-        (*scan).custom_plans = plans;
-        let child = nodes(plans)[0];
+struct Tops;
+
+impl Planning for Tops {
+    fn plan<'a>(root: &'a PlannerInfo, _rel: &'a RelOptInfo, path: &'a CustomPath, asked: Asked<'a>) -> NewPlan<'a> {
+        let wanted = Wanted::of_list(path.custom_private());
+        let child = asked.plans.get(0).expect("it is above a scan");
         read_to_end(child);
-        // Its rows are the scan's, in the scan's slot.
-        (*scan).custom_scan_tlist = target_list(&expressions((*(child as *mut CustomScan)).custom_scan_tlist));
-        let limits = wanted.limits.iter().copied().filter(|limit| !limit.is_null());
-        let computed = wanted.computed().chain(limits);
-        (*scan).custom_exprs = list(computed.map(|node| copyObjectImpl(node as _) as *mut Node));
+        let scan = child.as_a::<CustomScan>().expect("of ours");
+        let expressions_of_all = wanted.computed().chain(wanted.limits.iter().copied());
         let private = TopPlan {
             groups: wanted.groups.len(),
             keys: wanted
@@ -244,10 +169,17 @@ unsafe extern "C-unwind" fn plan_path(
                 .collect(),
             ties: wanted.ties,
             checks: wanted.checks.len(),
-            bounds: (*root).qual_security_level == 0,
+            bounds: root.qual_security_level() == 0,
         };
-        (*scan).custom_private = private.to_list();
-        (*scan).methods = &TOP_SCAN.0;
-        plan
+        NewPlan {
+            methods: &SCAN,
+            relation: 0,
+            children: asked.plans,
+            // Its rows are the scan's, in the scan's slot.
+            entries: expressions(scan.custom_scan_tlist()),
+            expressions: expressions_of_all.map(Node::copy).collect(),
+            private: private.to_list(),
+            backward: false,
+        }
     }
 }

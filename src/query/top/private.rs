@@ -1,47 +1,39 @@
 //! What a top node's path and plan carry, apart from expressions.
 
 use super::wanted::{Key, Wanted};
-use crate::query::expr::tree::nodes;
+use crate::pg::node::Node;
+use crate::pg::plan::CustomScan;
 use crate::query::plan::private::{Private, Reader, Writer};
-use pgrx::pg_sys::{CustomScan, Node};
 
-impl Private for Wanted {
-    const KIND: &'static std::ffi::CStr = c"amax top path 2";
-    /// # Safety
-    /// What the planner hands over.
-    unsafe fn write(&self, out: &mut Writer) {
-        // SAFETY: what the planner hands us is well-formed, and stays while it plans.
-        unsafe {
-            out.nodes(&self.groups);
-            out.count(self.keys.len());
-            for key in &self.keys {
-                out.node(key.node);
-                out.bool(key.descending);
-                out.bool(key.nulls_first);
-            }
-            out.bool(self.ties);
-            out.nodes(&self.checks);
-            out.nodes(&self.limits);
+impl<'a> Private<'a> for Wanted<'a> {
+    const KIND: &'static std::ffi::CStr = c"amax top path 3";
+
+    fn write(&self, out: &mut Writer<'a>) {
+        out.nodes(&self.groups);
+        out.count(self.keys.len());
+        for key in &self.keys {
+            out.node(key.node);
+            out.bool(key.descending);
+            out.bool(key.nulls_first);
         }
+        out.bool(self.ties);
+        out.nodes(&self.checks);
+        out.nodes(&self.limits);
     }
-    /// # Safety
-    /// What the planner hands over.
-    unsafe fn read(from: &mut Reader) -> Wanted {
-        // SAFETY: what the planner hands us is well-formed, and stays while it plans.
-        unsafe {
-            Wanted {
-                groups: from.nodes(),
-                keys: (0..from.count())
-                    .map(|_| Key {
-                        node: from.node(),
-                        descending: from.bool(),
-                        nulls_first: from.bool(),
-                    })
-                    .collect(),
-                ties: from.bool(),
-                checks: from.nodes(),
-                limits: from.nodes().try_into().expect("LIMIT and OFFSET"),
-            }
+
+    fn read(from: &mut Reader<'a>) -> Wanted<'a> {
+        Wanted {
+            groups: from.nodes(),
+            keys: (0..from.count())
+                .map(|_| Key {
+                    node: from.node(),
+                    descending: from.bool(),
+                    nulls_first: from.bool(),
+                })
+                .collect(),
+            ties: from.bool(),
+            checks: from.nodes(),
+            limits: from.nodes(),
         }
     }
 }
@@ -68,19 +60,17 @@ pub struct TopPlan {
 }
 
 /// A plan's expressions.
-pub struct Expressions {
-    pub groups: Vec<*mut Node>,
-    pub keys: Vec<*mut Node>,
-    pub checks: Vec<*mut Node>,
-    pub limits: Vec<*mut Node>,
+pub struct Expressions<'a> {
+    pub groups: Vec<&'a Node>,
+    pub keys: Vec<&'a Node>,
+    pub checks: Vec<&'a Node>,
+    pub limits: Vec<&'a Node>,
 }
 
 impl TopPlan {
-    /// # Safety
-    /// The plan that this one is of.
-    pub unsafe fn expressions(&self, plan: *mut CustomScan) -> Expressions {
-        // SAFETY: as the caller promises.
-        let mut groups = unsafe { nodes((*plan).custom_exprs) };
+    /// Of the plan that this one is of.
+    pub fn expressions<'a>(&self, plan: &'a CustomScan) -> Expressions<'a> {
+        let mut groups = plan.custom_exprs().to_vec();
         let mut keys = groups.split_off(self.groups);
         let mut checks = keys.split_off(self.keys.len());
         let limits = checks.split_off(self.checks);
@@ -93,41 +83,33 @@ impl TopPlan {
     }
 }
 
-impl Private for TopPlan {
+impl<'a> Private<'a> for TopPlan {
     const KIND: &'static std::ffi::CStr = c"amax top 2";
-    /// # Safety
-    /// What the planner hands over.
-    unsafe fn write(&self, out: &mut Writer) {
-        // SAFETY: what the planner hands us is well-formed, and stays while it plans.
-        unsafe {
-            out.count(self.groups);
-            out.count(self.keys.len());
-            for key in &self.keys {
-                out.bool(key.descending);
-                out.bool(key.nulls_first);
-            }
-            out.bool(self.ties);
-            out.count(self.checks);
-            out.bool(self.bounds);
+
+    fn write(&self, out: &mut Writer<'a>) {
+        out.count(self.groups);
+        out.count(self.keys.len());
+        for key in &self.keys {
+            out.bool(key.descending);
+            out.bool(key.nulls_first);
         }
+        out.bool(self.ties);
+        out.count(self.checks);
+        out.bool(self.bounds);
     }
-    /// # Safety
-    /// What the planner hands over.
-    unsafe fn read(from: &mut Reader) -> TopPlan {
-        // SAFETY: what the planner hands us is well-formed, and stays while it plans.
-        unsafe {
-            TopPlan {
-                groups: from.count(),
-                keys: (0..from.count())
-                    .map(|_| Direction {
-                        descending: from.bool(),
-                        nulls_first: from.bool(),
-                    })
-                    .collect(),
-                ties: from.bool(),
-                checks: from.count(),
-                bounds: from.bool(),
-            }
+
+    fn read(from: &mut Reader<'a>) -> TopPlan {
+        TopPlan {
+            groups: from.count(),
+            keys: (0..from.count())
+                .map(|_| Direction {
+                    descending: from.bool(),
+                    nulls_first: from.bool(),
+                })
+                .collect(),
+            ties: from.bool(),
+            checks: from.count(),
+            bounds: from.bool(),
         }
     }
 }

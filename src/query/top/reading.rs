@@ -9,6 +9,7 @@ use crate::query::batch::contract::Positions;
 use crate::query::batch::raise::raise;
 use crate::query::batch::rows::Rows;
 use crate::query::batch::{Batch, Batches};
+use crate::query::plan::costs::hash_memory;
 use amax_exec::{SortKey, Top, TopOfEach, Vector, VectorBuilder};
 use amax_lsm::Origin;
 use pgrx::pg_sys;
@@ -159,12 +160,6 @@ fn keep_needed(leaves: &mut [Option<Leaf>], places: &[Place]) -> bool {
         }
     }
     bytes <= guc::decode_cache_bytes().max(hash_memory())
-}
-
-/// What a hash table may have.
-pub fn hash_memory() -> usize {
-    // SAFETY: computed from settings.
-    unsafe { pg_sys::get_hash_memory_limit() as usize }
 }
 
 impl Read {

@@ -2,27 +2,19 @@
 
 use super::collation::Collations;
 use super::hand::Hand;
-use super::private::TopPlan;
-use super::reading::{Order, Place, hash_memory};
+use super::private::{Expressions, TopPlan};
+use super::reading::{Order, Place};
 use super::wanted::MOST;
+use crate::pg::state::{CustomScanState, ExprContext, Prepared};
 use crate::query::batch::Batches;
-use crate::query::batch::child::input;
 use crate::query::batch::computed::Computed;
 use crate::query::batch::contract::{Interest, Positions};
-use crate::query::expr::compile::reads;
-use crate::query::expr::prepared::Prepared;
+use crate::query::expr::compile::all_reads;
+use crate::query::plan::costs::hash_memory;
 use crate::query::plan::private::Private;
-use amax_exec::{External, SortKey, Top, TopOfEach, Type, Zones, is_harmless};
-use pgrx::pg_sys;
+use amax_exec::{External, SortKey, Top as Best, TopOfEach, Type, Zones, is_harmless};
 use std::cell::RefCell;
 use std::rc::Rc;
-
-/// The node's state, begun as PostgreSQL's.
-#[repr(C)]
-pub struct Node {
-    pub base: pg_sys::CustomScanState,
-    pub state: *mut State,
-}
 
 /// Rows equal to the last one that are kept, where other keys decide between them; more are PostgreSQL's to sort.
 const MOST_TIES: usize = 10_000;
@@ -30,7 +22,7 @@ const MOST_TIES: usize = 10_000;
 /// Which leaves may have rows among the best.
 struct Reach {
     order: Rc<Order>,
-    best: Rc<RefCell<Top<Place>>>,
+    best: Rc<RefCell<Best<Place>>>,
 }
 
 impl Interest for Reach {
@@ -47,97 +39,82 @@ impl Interest for Reach {
     }
 }
 
-pub struct State {
+pub struct Top {
     order: Rc<Order>,
     /// Whether bounds may leave out leaves.
     bounds: bool,
     /// LIMIT, and OFFSET if there is one.
     limits: Vec<Prepared>,
     /// Columns that the target list reads.
-    pub output: Vec<usize>,
+    pub(super) output: Vec<usize>,
     /// What is handed up; None before rows have been read.
     hand: Option<Hand>,
     /// Whether there is nothing after that.
     ended: bool,
     /// Whether all rows were handed up, as they were too many, or those after so many parts.
-    pub all: bool,
+    pub(super) all: bool,
     /// Parts of the rows of which the best of each group were handed up, as memory was full.
-    pub parts: u64,
+    pub(super) parts: u64,
 }
 
-/// # Safety
-/// A node of ours, begun and not ended.
-pub unsafe fn of<'a>(node: *mut pg_sys::CustomScanState) -> &'a mut State {
-    // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
-    unsafe { &mut *(*(node as *mut Node)).state }
-}
-
-impl State {
-    /// Of a node that begins, whose child has begun.
-    ///
-    /// # Safety
-    /// A node of ours, begun and not ended.
-    pub unsafe fn new(node: *mut pg_sys::CustomScanState) -> State {
-        // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
-        unsafe {
-            let plan = (*node).ss.ps.plan as *mut pg_sys::CustomScan;
-            let private = TopPlan::of_plan(plan);
-            let input = input(node);
-            let parts = private.expressions(plan);
-            let collations = Collations::of(&parts.keys);
-            let groups = Computed::over_columns(input, &parts.groups);
-            let keys = Computed::over_columns(input, &parts.keys);
-            let checks = Computed::over_columns(input, &parts.checks);
-            let output = reads((*plan).scan.plan.targetlist as *mut pg_sys::Node);
-            let computed = groups.iter().chain(&keys).chain(&checks);
-            let computed = computed.flat_map(|c| c.reads.iter().copied());
-            input.read(computed.chain(output.iter().copied()).collect());
-            let sort: Vec<SortKey> = keys
-                .iter()
-                .zip(&private.keys)
-                .map(|(key, direction)| SortKey {
-                    ty: key.ty,
-                    descending: direction.descending,
-                    nulls_first: direction.nulls_first,
-                })
-                .collect();
-            // The latest rows are at the end of what grows with time.
-            if groups.is_empty() && sort[0].descending {
-                input.take_last_first();
-            }
-            let parent = &raw mut (*node).ss.ps;
-            State {
-                order: Rc::new(Order {
-                    groups,
-                    keys,
-                    checks,
-                    sort,
-                    collations,
-                    ties: private.ties,
-                }),
-                bounds: private.bounds,
-                limits: parts
-                    .limits
-                    .into_iter()
-                    .map(|limit| Prepared::new(limit, parent))
-                    .collect(),
-                output,
-                hand: None,
-                ended: false,
-                all: false,
-                parts: 0,
-            }
+impl Top {
+    /// Of a node that begins, whose input has begun.
+    pub(super) fn new(node: &'static CustomScanState, input: &mut dyn Batches) -> Top {
+        let plan = node.scan();
+        let private = TopPlan::of_plan(plan);
+        let Expressions {
+            groups,
+            keys,
+            checks,
+            limits,
+        } = private.expressions(plan);
+        let collations = Collations::of(&keys);
+        let groups = Computed::over_columns(input, &groups);
+        let keys = Computed::over_columns(input, &keys);
+        let checks = Computed::over_columns(input, &checks);
+        let output = all_reads(plan.targetlist());
+        let computed = groups.iter().chain(&keys).chain(&checks);
+        let computed = computed.flat_map(|c| c.reads.iter().copied());
+        input.read(computed.chain(output.iter().copied()).collect());
+        let sort: Vec<SortKey> = keys
+            .iter()
+            .zip(&private.keys)
+            .map(|(key, direction)| SortKey {
+                ty: key.ty,
+                descending: direction.descending,
+                nulls_first: direction.nulls_first,
+            })
+            .collect();
+        // The latest rows are at the end of what grows with time.
+        if groups.is_empty() && sort[0].descending {
+            input.take_last_first();
+        }
+        Top {
+            order: Rc::new(Order {
+                groups,
+                keys,
+                checks,
+                sort,
+                collations,
+                ties: private.ties,
+            }),
+            bounds: private.bounds,
+            limits: limits
+                .into_iter()
+                .map(|limit| Prepared::new(limit, Some(node)))
+                .collect(),
+            output,
+            hand: None,
+            ended: false,
+            all: false,
+            parts: 0,
         }
     }
 
     /// How many rows are asked for; None if it is all of them, or more than are kept. Limit has evaluated the same, and
     /// raised its errors.
-    ///
-    /// # Safety
-    /// A node of ours, begun and not ended.
-    unsafe fn count(&self, econtext: *mut pg_sys::ExprContext) -> Option<usize> {
-        // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
-        let mut found = self.limits.iter().map(|limit| match unsafe { limit.eval(econtext) } {
+    fn count(&self, econtext: &ExprContext) -> Option<usize> {
+        let mut found = self.limits.iter().map(|limit| match limit.eval(econtext) {
             (_, true) => None,
             (value, false) => Some(value.value() as i64),
         });
@@ -149,15 +126,12 @@ impl State {
     }
 
     /// Begins again.
-    pub fn restart(&mut self) {
+    pub(super) fn restart(&mut self) {
         (self.hand, self.ended, self.all, self.parts) = (None, false, false, 0);
     }
 
     /// Has the input's rows be at the next one to hand up; false after the last.
-    ///
-    /// # Safety
-    /// A node of ours, begun and not ended.
-    pub unsafe fn next(&mut self, input: &mut dyn Batches, econtext: *mut pg_sys::ExprContext) -> bool {
+    pub(super) fn advance(&mut self, input: &mut dyn Batches, econtext: &ExprContext) -> bool {
         loop {
             if let Some(hand) = &mut self.hand
                 && hand.next(input)
@@ -171,8 +145,7 @@ impl State {
                 self.ended = true;
                 self.hand = Some(Hand::all());
             } else if self.order.groups.is_empty() {
-                // SAFETY: as the caller promises.
-                unsafe { self.find(input, econtext) }
+                self.find(input, econtext);
             } else {
                 self.find_of_each(input);
             }
@@ -182,12 +155,8 @@ impl State {
     /// Finds the best rows, if it is known how many are asked for. If they turn out to be too many, or to take too much
     /// memory, those so far are handed up, and then all that come after them: what was read is not read again, as in a
     /// parallel plan no other process has it.
-    ///
-    /// # Safety
-    /// A node of ours, begun and not ended.
-    unsafe fn find(&mut self, input: &mut dyn Batches, econtext: *mut pg_sys::ExprContext) {
-        // SAFETY: the node, and what PostgreSQL has made for it, live as long as the query's executor state.
-        let Some(count) = (unsafe { self.count(econtext) }) else {
+    fn find(&mut self, input: &mut dyn Batches, econtext: &ExprContext) {
+        let Some(count) = self.count(econtext) else {
             self.all = true;
             return;
         };
@@ -201,7 +170,7 @@ impl State {
     fn best(&self, input: &mut dyn Batches, count: usize) -> (Vec<Positions>, bool) {
         input.start();
         let order = &self.order;
-        let best = Rc::new(RefCell::new(Top::new(order.sort.clone(), count, order.ties)));
+        let best = Rc::new(RefCell::new(Best::new(order.sort.clone(), count, order.ties)));
         if self.bounds {
             input.limit_to(Some(Rc::new(Reach {
                 order: order.clone(),

@@ -8,389 +8,257 @@
 
 use super::plan::unnested_by;
 use crate::guc;
+use crate::pg::expr::{FieldSelect, FuncExpr, OpExpr, TargetEntry, Var, returns_set};
+use crate::pg::lookup::{function_is_leakproof, has_children};
+use crate::pg::node::{Node, Nodes};
+use crate::pg::parse::{CommonTableExpr, FromExpr, Query, RangeTblEntry, RangeTblRef, SortGroupClause};
+use crate::pg::planner::PlannerInfo;
 use crate::query::expr::path::{call_of, path_of};
-use crate::query::expr::tree::{equal, is_a, list, make, nodes, rewrite, walk};
+use crate::query::expr::tree::{any, rewrite_all, walk, walk_all};
 use crate::query::expr::unnesting::{Column, Unnesting};
 use crate::query::scan::plan::columnar_share;
-use pgrx::pg_sys;
-use pgrx::pg_sys::NodeTag;
+use pgrx::pg_sys::{CmdType, Index, NodeTag, RTEKind};
+use std::ffi::CStr;
 
 /// Functions in the select lists of subqueries, before the query is planned.
-///
-/// # Safety
-/// What the planner hands over.
-pub unsafe fn in_subqueries(query: *mut pg_sys::Query) {
-    // SAFETY: what the planner hands us is well-formed, and stays while it plans.
-    unsafe {
-        // Nobody counts how often a function that is not volatile is called for rows or for elements.
-        if guc::custom_scan() && !pg_sys::contain_volatile_functions(query as *mut pg_sys::Node) {
-            look_in_subqueries(query);
-        }
+pub fn in_subqueries(query: &Query) {
+    // Nobody counts how often a function that is not volatile is called for rows or for elements.
+    if guc::custom_scan() && !query.is_volatile() {
+        look_in_subqueries(query);
     }
 }
-/// # Safety
-/// What the planner hands over.
-unsafe fn look_in_subqueries(query: *mut pg_sys::Query) {
-    // SAFETY: what the planner hands us is well-formed, and stays while it plans.
-    unsafe {
-        for rte in nodes((*query).rtable) {
-            let rte = &*(rte as *mut pg_sys::RangeTblEntry);
-            if rte.rtekind == pg_sys::RTEKind::RTE_SUBQUERY && !rte.security_barrier {
-                move_to_from_early(rte.subquery);
-            }
+
+fn look_in_subqueries(query: &Query) {
+    for rte in query.rtable().all::<RangeTblEntry>() {
+        if rte.rtekind() == RTEKind::RTE_SUBQUERY && !rte.security_barrier() {
+            rte.subquery().into_iter().for_each(move_to_from_early);
         }
-        for cte in nodes((*query).cteList) {
-            let query = (*(cte as *mut pg_sys::CommonTableExpr)).ctequery;
-            if is_a(query, NodeTag::T_Query) {
-                move_to_from_early(query as *mut pg_sys::Query);
-            }
-        }
+    }
+    for cte in query.cteList().all::<CommonTableExpr>() {
+        let query = cte.ctequery().and_then(|query| query.as_a::<Query>());
+        query.into_iter().for_each(move_to_from_early);
     }
 }
 
 /// Of a subquery over one table that does nothing but select paths and call such a function.
-///
-/// # Safety
-/// What the planner hands over.
-unsafe fn move_to_from_early(query: *mut pg_sys::Query) {
-    // SAFETY: what the planner hands us is well-formed, and stays while it plans.
-    unsafe {
-        look_in_subqueries(query);
-        let parse = &mut *query;
-        let plain = parse.hasTargetSRFs
-            && parse.commandType == pg_sys::CmdType::CMD_SELECT
-            && !parse.hasAggs
-            && !parse.hasWindowFuncs
-            && parse.cteList.is_null()
-            && parse.groupClause.is_null()
-            && parse.groupingSets.is_null()
-            && parse.havingQual.is_null()
-            && parse.distinctClause.is_null()
-            && parse.sortClause.is_null()
-            && parse.limitCount.is_null()
-            && parse.limitOffset.is_null()
-            && parse.rowMarks.is_null()
-            && parse.setOperations.is_null();
-        if !plain {
-            return;
-        }
-        let Some(relid) = alone(parse.jointree as *mut pg_sys::Node) else {
-            return;
-        };
-        // A view's has more.
-        let relations = nodes(parse.rtable);
-        let rte = &*(relations[relid as usize - 1] as *mut pg_sys::RangeTblEntry);
-        let is_table = rte.rtekind == pg_sys::RTEKind::RTE_RELATION
-            && rte.tablesample.is_null()
-            && rte.securityQuals.is_null()
-            && !(rte.inh && pg_sys::has_subclass(rte.relid));
-        if !is_table || columnar_share(rte.relid).is_none() {
-            return;
-        }
-        let Some(moved) = Moved::of(parse.targetList, relid, relations.len()) else {
-            return;
-        };
-        let entries = nodes(moved.target_list).into_iter();
-        if !entries.map(|e| Entry::of(e)).all(|e| is_safe(e.expression)) {
-            return;
-        }
-        for &(call, by) in &moved.calls {
-            add(parse, call, by);
-        }
-        parse.targetList = moved.target_list;
-        parse.hasTargetSRFs = false;
+fn move_to_from_early(query: &Query) {
+    look_in_subqueries(query);
+    let plain = query.hasTargetSRFs()
+        && query.commandType() == CmdType::CMD_SELECT
+        && !query.hasAggs()
+        && !query.hasWindowFuncs()
+        && query.havingQual().is_none()
+        && query.limitCount().is_none()
+        && query.limitOffset().is_none()
+        && query.setOperations().is_none();
+    let clauses = [
+        query.cteList(),
+        query.groupClause(),
+        query.groupingSets(),
+        query.distinctClause(),
+        query.sortClause(),
+        query.rowMarks(),
+    ];
+    if !plain || clauses.iter().any(|clause| clause.is_some()) {
+        return;
     }
+    let Some((relid, rte)) = alone(query).and_then(|relid| Some((relid, query.relation(relid)?))) else {
+        return;
+    };
+    // A view's has more.
+    let is_table = rte.rtekind() == RTEKind::RTE_RELATION
+        && rte.tablesample().is_none()
+        && !rte.securityQuals().is_some()
+        && !(rte.inh() && has_children(rte.relid()));
+    if !is_table || columnar_share(rte.relid()).is_none() {
+        return;
+    }
+    let Some(moved) = Moved::of(query.targetList(), relid, query.rtable().len()) else {
+        return;
+    };
+    if !entries(moved.target_list).all(|entry| entry.expr().is_some_and(is_safe)) {
+        return;
+    }
+    for &(call, by) in &moved.calls {
+        add(query, call, by);
+    }
+    query.set_targets(moved.target_list);
 }
 
 /// Of a query over one relation, if no row is lost or moved, nor an error, by it.
-///
-/// # Safety
-/// What the planner hands over.
-pub unsafe fn move_to_from(root: *mut pg_sys::PlannerInfo, relid: pg_sys::Index) {
-    // SAFETY: what the planner hands us is well-formed, and stays while it plans.
-    unsafe {
-        let parse = &mut *(*root).parse;
-        let plain = parse.hasTargetSRFs
-            && parse.commandType == pg_sys::CmdType::CMD_SELECT
-            && !parse.hasWindowFuncs
-            && !parse.hasDistinctOn
-            && parse.groupingSets.is_null()
-            && (*root).rowMarks.is_null()
-            && parse.rowMarks.is_null()
-            && alone(parse.jointree as *mut pg_sys::Node) == Some(relid)
-            // PostgreSQL would look at them for each element.
-            && !pg_sys::contain_volatile_functions(parse.jointree as *mut pg_sys::Node);
-        if !plain {
-            return;
-        }
-        let Some(moved) = Moved::of((*root).processed_tlist, relid, nodes(parse.rtable).len()) else {
-            return;
-        };
-        let entries = || {
-            let pairs = nodes((*root).processed_tlist).into_iter();
-            pairs
-                .zip(nodes(moved.target_list))
-                .map(|(old, new)| (Entry::of(old), Entry::of(new)))
-        };
-        let returns_set = |entry: &Entry| pg_sys::expression_returns_set(entry.expression);
-        let groups = !parse.groupClause.is_null() || parse.hasAggs || (*root).hasHavingQual;
-        let grouped: Vec<u32> = nodes(parse.groupClause)
-            .into_iter()
-            .map(|clause| (*(clause as *mut pg_sys::SortGroupClause)).tleSortGroupRef)
-            .collect();
-        let in_time = if groups {
-            // Only groups' keys are computed before grouping.
-            entries().all(|(old, _)| !returns_set(&old) || grouped.contains(&old.key))
-        } else {
-            // make_sort_input_target() of planner.c.
-            parse.sortClause.is_null() || entries().any(|(old, _)| old.key != 0 && returns_set(&old))
-        };
-        // What is computed of elements before the sort may be put off until after it where it is no function's result
-        // itself.
-        let put_off = !parse.sortClause.is_null()
-            && entries().any(|(old, new)| old.key == 0 && returns_set(&old) && !is_safe(new.expression));
-        // What is beside the last function is computed for rows without elements as well, unless something is computed of
-        // its result (split_pathtarget_at_srfs() of tlist.c).
-        let beside = || entries().filter(|(old, _)| !groups || grouped.contains(&old.key));
-        let computed_after = moved.selects || beside().any(|(_, new)| moved.is_in(new.expression));
-        let harmless = computed_after || beside().all(|(_, new)| is_safe(new.expression));
-        if !in_time || put_off || !harmless {
-            return;
-        }
-        for &(call, by) in &moved.calls {
-            let rte = add(parse, call, by);
-            // The planner is about to walk FROM (add_base_rels_to_query), and comes to it later.
-            pg_sys::expand_planner_arrays(root, 1);
-            *(*root).simple_rte_array.add(by.relation as usize) = rte;
-        }
-        (*root).processed_tlist = moved.target_list;
-        parse.targetList = moved.target_list;
-        parse.hasTargetSRFs = false;
-        (*root).hasLateralRTEs = true;
+pub fn move_to_from(root: &PlannerInfo, relid: Index) {
+    let parse = root.parse();
+    let plain = parse.hasTargetSRFs()
+        && parse.commandType() == CmdType::CMD_SELECT
+        && !parse.hasWindowFuncs()
+        && !parse.hasDistinctOn()
+        && !parse.groupingSets().is_some()
+        && !root.rowMarks().is_some()
+        && !parse.rowMarks().is_some()
+        && alone(parse) == Some(relid)
+        // PostgreSQL would look at them for each element.
+        && !parse.jointree().is_some_and(|from| from.is_volatile());
+    if !plain {
+        return;
     }
+    let Some(moved) = Moved::of(root.processed_tlist(), relid, parse.rtable().len()) else {
+        return;
+    };
+    let pairs = || entries(root.processed_tlist()).zip(entries(moved.target_list));
+    let is_set = |entry: &TargetEntry| entry.expr().is_some_and(returns_set);
+    let is_safe = |entry: &TargetEntry| entry.expr().is_some_and(is_safe);
+    let groups = parse.groupClause().is_some() || parse.hasAggs() || root.hasHavingQual();
+    let clauses = parse.groupClause().all::<SortGroupClause>();
+    let grouped: Vec<u32> = clauses.map(SortGroupClause::tleSortGroupRef).collect();
+    let sorts = parse.sortClause().is_some();
+    let in_time = if groups {
+        // Only groups' keys are computed before grouping.
+        pairs().all(|(old, _)| !is_set(old) || grouped.contains(&old.ressortgroupref()))
+    } else {
+        // make_sort_input_target() of planner.c.
+        !sorts || pairs().any(|(old, _)| old.ressortgroupref() != 0 && is_set(old))
+    };
+    // What is computed of elements before the sort may be put off until after it where it is no function's result
+    // itself.
+    let put_off = sorts && pairs().any(|(old, new)| old.ressortgroupref() == 0 && is_set(old) && !is_safe(new));
+    // What is beside the last function is computed for rows without elements as well, unless something is computed of
+    // its result (split_pathtarget_at_srfs() of tlist.c).
+    let beside = || pairs().filter(|(old, _)| !groups || grouped.contains(&old.ressortgroupref()));
+    let is_computed = |entry: &TargetEntry| entry.expr().is_some_and(|node| moved.is_in(node));
+    let computed_after = moved.selects || beside().any(|(_, new)| is_computed(new));
+    let harmless = computed_after || beside().all(|(_, new)| is_safe(new));
+    if !in_time || put_off || !harmless {
+        return;
+    }
+    for &(call, by) in &moved.calls {
+        let rte = add(parse, call, by);
+        // The planner is about to walk FROM (add_base_rels_to_query), and comes to it later.
+        root.add_lateral(by.relation, rte);
+    }
+    root.set_targets(moved.target_list);
+    parse.set_targets(moved.target_list);
 }
 
 /// The relation that FROM is.
-///
-/// # Safety
-/// What the planner hands over.
-unsafe fn alone(node: *mut pg_sys::Node) -> Option<pg_sys::Index> {
-    // SAFETY: what the planner hands us is well-formed, and stays while it plans.
-    unsafe {
-        if is_a(node, NodeTag::T_FromExpr) {
-            return match nodes((*(node as *mut pg_sys::FromExpr)).fromlist)[..] {
-                [one] => alone(one),
-                _ => None,
-            };
+fn alone(query: &Query) -> Option<Index> {
+    let mut node: &Node = query.jointree()?;
+    while let Some(from) = node.as_a::<FromExpr>() {
+        if from.fromlist().len() != 1 {
+            return None;
         }
-        let reference = node as *mut pg_sys::RangeTblRef;
-        is_a(node, NodeTag::T_RangeTblRef).then(|| (*reference).rtindex as pg_sys::Index)
+        node = from.fromlist().get(0)?;
     }
+    Some(node.as_a::<RangeTblRef>()?.rtindex())
 }
 
-/// An entry of a target list.
-struct Entry {
-    expression: *mut pg_sys::Node,
-    /// By which clauses to group and sort refer to it.
-    key: u32,
+fn entries<'a>(targets: Nodes<'a>) -> impl Iterator<Item = &'a TargetEntry> {
+    targets.all()
 }
 
-impl Entry {
-    /// # Safety
-    /// What the planner hands over.
-    unsafe fn of(node: *mut pg_sys::Node) -> Entry {
-        // SAFETY: what the planner hands us is well-formed, and stays while it plans.
-        unsafe {
-            let entry = &*(node as *mut pg_sys::TargetEntry);
-            Entry {
-                expression: entry.expr as *mut pg_sys::Node,
-                key: entry.ressortgroupref,
-            }
-        }
-    }
-}
-
-struct Moved {
+struct Moved<'a> {
     /// Each over the relation or over the one before.
-    calls: Vec<(*mut pg_sys::FuncExpr, Unnesting)>,
+    calls: Vec<(&'a Node, Unnesting)>,
     /// With variables in their place.
-    target_list: *mut pg_sys::List,
+    target_list: Nodes<'a>,
     /// Whether a column is selected from the last one's result.
     selects: bool,
 }
 
-impl Moved {
+impl<'a> Moved<'a> {
     /// None if there is a function that is not for us, or if two are called side by side.
-    ///
-    /// # Safety
-    /// What the planner hands over.
-    unsafe fn of(target_list: *mut pg_sys::List, relid: pg_sys::Index, before: usize) -> Option<Moved> {
-        // SAFETY: what the planner hands us is well-formed, and stays while it plans.
-        unsafe {
-            let mut moved = Moved {
-                calls: Vec::new(),
-                target_list,
-                selects: false,
-            };
-            let mut base = relid;
-            while let Some(call) = innermost(moved.target_list as *mut pg_sys::Node) {
-                let function = (before + moved.calls.len() + 1) as pg_sys::Index;
-                let (_, by) = unnested_by(call, function).filter(|found| found.0 == base)?;
-                let is_row = by.columns().len() > 1;
-                moved.selects = false;
-                moved.target_list = rewrite(moved.target_list as *mut pg_sys::Node, &mut |node| {
-                    let select = node as *mut pg_sys::FieldSelect;
-                    if is_row && is_a(node, NodeTag::T_FieldSelect) && equal((*select).arg, call) {
-                        moved.selects = true;
-                        return Some(column(function, (*select).fieldnum, node));
-                    }
-                    (!is_row && equal(node, call)).then(|| column(function, 1, call))
-                }) as *mut pg_sys::List;
-                if calls(moved.target_list, call) {
-                    // A whole row is wanted.
-                    return None;
+    fn of(target_list: Nodes<'a>, relid: Index, before: usize) -> Option<Moved<'a>> {
+        let mut moved = Moved {
+            calls: Vec::new(),
+            target_list,
+            selects: false,
+        };
+        let mut base = relid;
+        while let Some(call) = innermost(moved.target_list) {
+            let function = (before + moved.calls.len() + 1) as Index;
+            let (_, by) = unnested_by(call, function).filter(|found| found.0 == base)?;
+            let is_row = by.columns().len() > 1;
+            let mut selects = false;
+            moved.target_list = rewrite_all(moved.target_list, &mut |node| {
+                if !is_row {
+                    return node.equals(call).then(|| column(function, 1, call));
                 }
-                moved.calls.push((call as *mut pg_sys::FuncExpr, by));
-                base = function;
+                let select = node.as_a::<FieldSelect>()?;
+                select.arg()?.equals(call).then_some(())?;
+                selects = true;
+                Some(column(function, select.fieldnum(), node))
+            });
+            moved.selects = selects;
+            let target_list = moved.target_list.as_node();
+            if target_list.is_some_and(|targets| any(targets, |node| node.equals(call))) {
+                // A whole row is wanted.
+                return None;
             }
-            (!moved.calls.is_empty()).then_some(moved)
+            moved.calls.push((call, by));
+            base = function;
         }
+        (!moved.calls.is_empty()).then_some(moved)
     }
 
     /// Whether something is computed of the last function's result by an expression.
-    ///
-    /// # Safety
-    /// What the planner hands over.
-    unsafe fn is_in(&self, expression: *mut pg_sys::Node) -> bool {
-        // SAFETY: what the planner hands us is well-formed, and stays while it plans.
-        unsafe {
-            let last = self.calls[self.calls.len() - 1].1.relation;
-            let mut found = false;
-            walk(expression, &mut |node| {
-                let var = node as *mut pg_sys::Var;
-                found |= node != expression && is_a(node, NodeTag::T_Var) && (*var).varno as pg_sys::Index == last;
-                true
-            });
-            found
-        }
+    fn is_in(&self, expression: &Node) -> bool {
+        let last = self.calls[self.calls.len() - 1].1.relation;
+        any(expression, |node| {
+            !std::ptr::eq(node, expression) && node.as_a::<Var>().is_some_and(|var| var.relation() == last)
+        })
     }
 }
 
 /// Puts a function into FROM.
-///
-/// # Safety
-/// What the planner hands over.
-unsafe fn add(parse: &mut pg_sys::Query, call: *mut pg_sys::FuncExpr, by: Unnesting) -> *mut pg_sys::RangeTblEntry {
-    // SAFETY: what the planner hands us is well-formed, and stays while it plans.
-    unsafe {
-        let function = make::<pg_sys::RangeTblFunction>(NodeTag::T_RangeTblFunction);
-        (*function).funcexpr = call as *mut pg_sys::Node;
-        (*function).funccolcount = by.columns().len() as i32;
-        let names = by.columns().iter().map(|column| match column {
-            Column::Key => c"key",
-            Column::Value => c"value",
-        });
-        let names = names.map(|name| pg_sys::makeString(pg_sys::pstrdup(name.as_ptr())));
-        let rte = make::<pg_sys::RangeTblEntry>(NodeTag::T_RangeTblEntry);
-        (*rte).rtekind = pg_sys::RTEKind::RTE_FUNCTION;
-        (*rte).functions = list([function]);
-        (*rte).lateral = true;
-        (*rte).inFromCl = true;
-        (*rte).eref = pg_sys::makeAlias(pg_sys::get_func_name((*call).funcid), list(names));
-        parse.rtable = pg_sys::lappend(parse.rtable, rte as *mut _);
-        let reference = make::<pg_sys::RangeTblRef>(NodeTag::T_RangeTblRef);
-        (*reference).rtindex = by.relation as i32;
-        let from = &mut *parse.jointree;
-        from.fromlist = pg_sys::lappend(from.fromlist, reference as *mut _);
-        rte
-    }
+fn add<'a>(query: &'a Query, call: &'a Node, by: Unnesting) -> &'a RangeTblEntry {
+    let name = |column: &Column| match column {
+        Column::Key => c"key",
+        Column::Value => c"value",
+    };
+    let names: Vec<&CStr> = by.columns().iter().map(name).collect();
+    let function = call.as_a::<FuncExpr>().expect("it unnests by a function").funcid();
+    query.add_function(call, function, &names, by.relation)
 }
 
 /// A column of a function's result, in the place of an expression.
-///
-/// # Safety
-/// What the planner hands over.
-unsafe fn column(function: pg_sys::Index, number: i16, of: *mut pg_sys::Node) -> *mut pg_sys::Node {
-    // SAFETY: what the planner hands us is well-formed, and stays while it plans.
-    unsafe {
-        pg_sys::makeVar(
-            function as _,
-            number,
-            pg_sys::exprType(of),
-            -1,
-            pg_sys::exprCollation(of),
-            0,
-        ) as *mut pg_sys::Node
-    }
-}
-
-/// Whether a call is somewhere in a target list.
-///
-/// # Safety
-/// What the planner hands over.
-unsafe fn calls(target_list: *mut pg_sys::List, call: *mut pg_sys::Node) -> bool {
-    // SAFETY: what the planner hands us is well-formed, and stays while it plans.
-    unsafe {
-        let mut found = false;
-        walk(target_list as *mut pg_sys::Node, &mut |node| {
-            found |= equal(node, call);
-            !found
-        });
-        found
-    }
+fn column<'a>(function: Index, number: i16, of: &Node) -> &'a Node {
+    Var::make(function as i32, number, of.type_oid(), -1, of.collation())
 }
 
 /// A call of a set-returning function whose arguments call none.
-///
-/// # Safety
-/// What the planner hands over.
-unsafe fn innermost(node: *mut pg_sys::Node) -> Option<*mut pg_sys::Node> {
-    // SAFETY: what the planner hands us is well-formed, and stays while it plans.
-    unsafe {
-        let mut found = None;
-        walk(node, &mut |node| {
-            let returns_set = match (*node).type_ {
-                NodeTag::T_FuncExpr => (*(node as *mut pg_sys::FuncExpr)).funcretset,
-                NodeTag::T_OpExpr => (*(node as *mut pg_sys::OpExpr)).opretset,
-                _ => false,
-            };
-            // Those above come first.
-            if returns_set {
-                found = Some(node);
-            }
-            true
-        });
-        found
-    }
+fn innermost<'a>(targets: Nodes<'a>) -> Option<&'a Node> {
+    let mut found = None;
+    walk_all(targets, &mut |node| {
+        let function = node.as_a::<FuncExpr>().is_some_and(FuncExpr::funcretset);
+        // Those above come first.
+        if function || node.as_a::<OpExpr>().is_some_and(OpExpr::opretset) {
+            found = Some(node);
+        }
+        true
+    });
+    found
 }
 
 /// Whether an expression can be left out for a row without anyone noticing: it raises no error, whatever is in the row.
-///
-/// # Safety
-/// What the planner hands over.
-unsafe fn is_safe(expression: *mut pg_sys::Node) -> bool {
-    // SAFETY: what the planner hands us is well-formed, and stays while it plans.
-    unsafe {
-        let mut safe = true;
-        walk(expression, &mut |node| {
-            if path_of(node, &|_| true).is_some() {
-                return false;
+fn is_safe(expression: &Node) -> bool {
+    let mut safe = true;
+    walk(expression, &mut |node| {
+        if path_of(node, &|_| true).is_some() {
+            return false;
+        }
+        safe &= match node.tag() {
+            NodeTag::T_FuncExpr | NodeTag::T_OpExpr => {
+                call_of(node).is_some_and(|(function, _)| function_is_leakproof(function.into()))
             }
-            safe &= match (*node).type_ {
-                NodeTag::T_FuncExpr | NodeTag::T_OpExpr => {
-                    call_of(node).is_some_and(|(function, _)| pg_sys::get_func_leakproof(function.into()))
-                }
-                NodeTag::T_Var
-                | NodeTag::T_Const
-                | NodeTag::T_RelabelType
-                | NodeTag::T_BoolExpr
-                | NodeTag::T_NullTest
-                | NodeTag::T_BooleanTest
-                | NodeTag::T_List => true,
-                _ => false,
-            };
-            safe
-        });
+            NodeTag::T_Var
+            | NodeTag::T_Const
+            | NodeTag::T_RelabelType
+            | NodeTag::T_BoolExpr
+            | NodeTag::T_NullTest
+            | NodeTag::T_BooleanTest
+            | NodeTag::T_List => true,
+            _ => false,
+        };
         safe
-    }
+    });
+    safe
 }

@@ -1,0 +1,70 @@
+//! Values of variable length, and arrays of them.
+
+use super::lookup::held;
+use pgrx::pg_sys;
+
+/// The bytes of a variable-length value, which lives as long as its memory context.
+///
+/// # Safety
+/// Such a value, not NULL.
+pub unsafe fn varlena<'a>(value: pg_sys::Datum) -> &'a [u8] {
+    // SAFETY: as the caller promises.
+    unsafe {
+        let plain = pg_sys::pg_detoast_datum_packed(value.cast_mut_ptr());
+        std::slice::from_raw_parts(
+            pgrx::varlena::vardata_any(plain) as *const u8,
+            pgrx::varlena::varsize_any_exhdr(plain),
+        )
+    }
+}
+
+/// A variable-length value of these bytes, in the current memory context.
+pub fn of_bytes(bytes: &[u8]) -> pg_sys::Datum {
+    let total = bytes.len() + pg_sys::VARHDRSZ;
+    // SAFETY: memory of that size.
+    unsafe {
+        let at = pg_sys::MemoryContextAllocHuge(pg_sys::CurrentMemoryContext, total) as *mut u8;
+        std::ptr::copy_nonoverlapping(bytes.as_ptr(), at.add(pg_sys::VARHDRSZ), bytes.len());
+        pgrx::set_varsize_4b(at as *mut pg_sys::varlena, total as i32);
+        pg_sys::Datum::from(at as *mut std::ffi::c_void)
+    }
+}
+
+/// A value's bytes as they are in memory, aligned for any type; with their length before them if it is of variable length.
+pub fn image_of(bytes: &[u8], varlena: bool) -> Box<[u64]> {
+    let header = if varlena { pg_sys::VARHDRSZ } else { 0 };
+    let total = header + bytes.len();
+    let mut image = vec![0_u64; total.div_ceil(8)].into_boxed_slice();
+    let at = image.as_mut_ptr() as *mut u8;
+    // SAFETY: so many bytes are there.
+    unsafe {
+        if varlena {
+            pgrx::set_varsize_4b(at as *mut pg_sys::varlena, total as i32);
+        }
+        std::ptr::copy_nonoverlapping(bytes.as_ptr(), at.add(header), bytes.len());
+    }
+    image
+}
+
+/// The elements of an array, each with whether it is NULL; they live as long as the current memory context.
+///
+/// # Safety
+/// An array of such elements, not NULL.
+pub unsafe fn elements(array: pg_sys::Datum, element: pg_sys::Oid) -> Vec<(pg_sys::Datum, bool)> {
+    let held = held(element);
+    let (mut values, mut nulls, mut n) = (std::ptr::null_mut(), std::ptr::null_mut(), 0);
+    // SAFETY: as the caller promises.
+    unsafe {
+        pg_sys::deconstruct_array(
+            pg_sys::pg_detoast_datum(array.cast_mut_ptr()) as *mut pg_sys::ArrayType,
+            element,
+            i32::from(held.len),
+            held.by_value,
+            held.align,
+            &mut values,
+            &mut nulls,
+            &mut n,
+        );
+        (0..n as usize).map(|at| (*values.add(at), *nulls.add(at))).collect()
+    }
+}

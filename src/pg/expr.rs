@@ -1,0 +1,215 @@
+//! Nodes of expressions (primnodes.h), and making some.
+
+use super::node::{Node, Nodes, make, nodes};
+#[cfg(not(feature = "pg15"))]
+use super::relids::Relids;
+use pgrx::pg_sys;
+
+nodes! {
+    Var: T_Var { varno: value(i32), varattno: value(i16), vartype: value(pg_sys::Oid), varlevelsup: value(u32) }
+    Const: T_Const { consttype: value(pg_sys::Oid), constvalue: value(pg_sys::Datum), constisnull: value(bool) }
+    Param: T_Param { paramkind: value(pg_sys::ParamKind::Type), paramid: value(i32) }
+    FuncExpr: T_FuncExpr {
+        funcid: value(pg_sys::Oid), funcretset: value(bool), inputcollid: value(pg_sys::Oid), args: list,
+    }
+    OpExpr: T_OpExpr {
+        opno: value(pg_sys::Oid), opfuncid: value(pg_sys::Oid), opretset: value(bool), inputcollid: value(pg_sys::Oid),
+        args: list,
+    }
+    ScalarArrayOpExpr: T_ScalarArrayOpExpr {
+        opno: value(pg_sys::Oid), opfuncid: value(pg_sys::Oid), inputcollid: value(pg_sys::Oid),
+        useOr: value(bool), args: list,
+    }
+    BoolExpr: T_BoolExpr { boolop: value(pg_sys::BoolExprType::Type), args: list }
+    NullTest: T_NullTest { arg: node, nulltesttype: value(pg_sys::NullTestType::Type), argisrow: value(bool) }
+    BooleanTest: T_BooleanTest { arg: node, booltesttype: value(pg_sys::BoolTestType::Type) }
+    RelabelType: T_RelabelType { arg: node }
+    CoerceViaIO: T_CoerceViaIO { arg: node, resulttype: value(pg_sys::Oid) }
+    SubscriptingRef: T_SubscriptingRef {
+        refexpr: node, refassgnexpr: node, refcontainertype: value(pg_sys::Oid), refupperindexpr: list, reflowerindexpr: list,
+    }
+    FieldSelect: T_FieldSelect { arg: node, fieldnum: value(i16) }
+    CaseExpr: T_CaseExpr { args: list, defresult: node }
+    CaseWhen: T_CaseWhen { expr: node, result: node }
+    CoalesceExpr: T_CoalesceExpr { args: list }
+    RowCompareExpr: T_RowCompareExpr { largs: list, rargs: list }
+    PlaceHolderVar: T_PlaceHolderVar { phexpr: node, phrels: rels }
+    TargetEntry: T_TargetEntry { expr: node, ressortgroupref: value(u32) }
+    Aggref: T_Aggref {
+        aggfnoid: value(pg_sys::Oid), aggtype: value(pg_sys::Oid), inputcollid: value(pg_sys::Oid), aggorder: list,
+        aggdirectargs: list, aggdistinct: list, aggsplit: value(pg_sys::AggSplit::Type), agglevelsup: value(u32),
+        aggfilter: node, args: list,
+    }
+    WindowFunc: T_WindowFunc { args: list, aggfilter: node }
+}
+
+impl Var {
+    /// The number of its relation in the query that it is in, or of one around that.
+    pub fn relation(&self) -> pg_sys::Index {
+        self.varno() as pg_sys::Index
+    }
+
+    /// makeVar().
+    pub fn make<'a>(relation: i32, attribute: i16, ty: pg_sys::Oid, typmod: i32, collation: pg_sys::Oid) -> &'a Node {
+        // SAFETY: numbers; a new node.
+        unsafe { Node::of(pg_sys::makeVar(relation as _, attribute, ty, typmod, collation, 0).cast()) }
+    }
+}
+
+impl Const {
+    /// The value unless it is NULL.
+    pub fn value(&self) -> Option<pg_sys::Datum> {
+        (!self.constisnull()).then(|| self.constvalue())
+    }
+
+    /// makeConst(). A value that is not passed by value stays as long as the node.
+    pub fn make<'a>(
+        ty: pg_sys::Oid,
+        collation: pg_sys::Oid,
+        (len, by_value): (i16, bool),
+        (value, null): (pg_sys::Datum, bool),
+    ) -> &'a Node {
+        // SAFETY: a new node.
+        unsafe { Node::of(pg_sys::makeConst(ty, -1, collation, i32::from(len), value, null, by_value).cast()) }
+    }
+}
+
+/// Until the plan is finished an operator may come without its function (negate_clause() of prepqual.c).
+fn function_of(operator: pg_sys::Oid, function: pg_sys::Oid) -> pg_sys::Oid {
+    match function {
+        // SAFETY: looks the operator up.
+        pg_sys::InvalidOid => unsafe { pg_sys::get_opcode(operator) },
+        function => function,
+    }
+}
+
+impl OpExpr {
+    /// Of such a node, or of one of the kinds that have the same fields.
+    pub fn like(node: &Node) -> Option<&OpExpr> {
+        use pg_sys::NodeTag::{T_DistinctExpr, T_NullIfExpr, T_OpExpr};
+        let same = matches!(node.tag(), T_OpExpr | T_DistinctExpr | T_NullIfExpr);
+        // SAFETY: by its tag it is such a struct (primnodes.h).
+        same.then(|| unsafe { OpExpr::of(node.raw().cast()) })
+    }
+
+    pub fn function(&self) -> pg_sys::Oid {
+        function_of(self.opno(), self.opfuncid())
+    }
+
+    /// A call of an operator of this function (make_opclause()).
+    pub fn make<'a>(
+        (operator, function): (u32, u32),
+        result: pg_sys::Oid,
+        left: &'a Node,
+        right: &'a Node,
+    ) -> &'a Node {
+        let (left, right, none) = (left.raw().cast(), right.raw().cast(), pg_sys::InvalidOid);
+        // SAFETY: two expressions; a new node, which is an OpExpr.
+        unsafe {
+            let op = pg_sys::make_opclause(operator.into(), result, false, left, right, none, none);
+            (*op.cast::<pg_sys::OpExpr>()).opfuncid = function.into();
+            Node::of(op.cast())
+        }
+    }
+}
+
+impl ScalarArrayOpExpr {
+    pub fn function(&self) -> pg_sys::Oid {
+        function_of(self.opno(), self.opfuncid())
+    }
+}
+
+impl BoolExpr {
+    /// makeBoolExpr().
+    pub fn make<'a>(op: pg_sys::BoolExprType::Type, args: Nodes<'a>) -> &'a Node {
+        // SAFETY: a list of expressions; a new node.
+        unsafe { Node::of(pg_sys::makeBoolExpr(op, args.raw(), -1).cast()) }
+    }
+}
+
+impl TargetEntry {
+    /// makeTargetEntry(), of a copy of the expression.
+    pub fn make<'a>(expression: &Node, number: i16) -> &'a Node {
+        let copy = expression.copy().raw();
+        // SAFETY: an expression; a new node.
+        unsafe { Node::of(pg_sys::makeTargetEntry(copy.cast(), number, std::ptr::null_mut(), false).cast()) }
+    }
+}
+
+impl WindowFunc {
+    /// In place: the planner has made its lists of them (find_window_functions()).
+    pub fn set(&self, args: Nodes<'_>, filter: Option<&Node>) {
+        // SAFETY: fields of the struct.
+        unsafe {
+            (*self.raw()).args = args.raw();
+            (*self.raw()).aggfilter = super::node::raw_of(filter).cast();
+        }
+    }
+}
+
+impl PlaceHolderVar {
+    /// For an expression of one relation, with the next number of the query's (make_placeholder_expr() of placeholder.c).
+    pub fn new(expression: &Node, relation: pg_sys::Index, number: pg_sys::Index) -> &PlaceHolderVar {
+        // SAFETY: all fields that are not zero are set.
+        unsafe {
+            let made = make::<PlaceHolderVar>();
+            (*made.raw()).phexpr = expression.raw().cast();
+            (*made.raw()).phrels = pg_sys::bms_make_singleton(relation as i32);
+            (*made.raw()).phid = number;
+            made
+        }
+    }
+
+    /// The outer joins above it that may make it NULL.
+    #[cfg(not(feature = "pg15"))]
+    pub fn set_nulling(&self, nulling: Relids) {
+        // SAFETY: a field of the struct.
+        unsafe { (*self.raw()).phnullingrels = nulling.raw() }
+    }
+}
+
+#[cfg(not(feature = "pg15"))]
+impl Var {
+    /// A copy below the outer joins that may make it NULL, and those.
+    pub fn below_joins<'a>(&self) -> (&'a Node, Relids) {
+        let copy = self.copy();
+        let var = copy.as_a::<Var>().expect("a copy is of the same kind");
+        // SAFETY: fields of the struct, which is ours.
+        unsafe {
+            let nulling = std::mem::replace(&mut (*var.raw()).varnullingrels, std::ptr::null_mut());
+            (copy, Relids::of(nulling))
+        }
+    }
+}
+
+/// A value that is not known yet, of an expression's type: that of a CASE (CaseTestExpr).
+pub fn case_value<'a>(ty: pg_sys::Oid, typmod: i32, collation: pg_sys::Oid) -> &'a Node {
+    nodes! { CaseTestExpr: T_CaseTestExpr {} }
+    // SAFETY: all fields are set.
+    unsafe {
+        let made = make::<CaseTestExpr>();
+        (*made.raw()).typeId = ty;
+        (*made.raw()).typeMod = typmod;
+        (*made.raw()).collation = collation;
+        Node::of(made.raw().cast())
+    }
+}
+
+/// A cast without effect (makeRelabelType()).
+pub fn relabelled(arg: &Node, ty: pg_sys::Oid) -> &Node {
+    let form = pg_sys::CoercionForm::COERCE_EXPLICIT_CAST;
+    // SAFETY: an expression; a new node.
+    unsafe { Node::of(pg_sys::makeRelabelType(arg.raw().cast(), ty, -1, pg_sys::InvalidOid, form).cast()) }
+}
+
+/// Conditions as one (make_ands_explicit()).
+pub fn all_of<'a>(conditions: Nodes<'a>) -> &'a Node {
+    // SAFETY: a list of conditions.
+    unsafe { Node::of(pg_sys::make_ands_explicit(conditions.raw()).cast()) }
+}
+
+/// expression_returns_set().
+pub fn returns_set(node: &Node) -> bool {
+    // SAFETY: an expression.
+    unsafe { pg_sys::expression_returns_set(node.raw()) }
+}

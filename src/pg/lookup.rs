@@ -1,0 +1,77 @@
+//! What the catalogs say of functions, types and collations (lsyscache.c, typcache.c).
+
+use pgrx::pg_sys;
+
+pub fn function_is_strict(function: pg_sys::Oid) -> bool {
+    // SAFETY: looks it up.
+    unsafe { pg_sys::func_strict(function) }
+}
+
+pub fn function_is_leakproof(function: pg_sys::Oid) -> bool {
+    // SAFETY: as above.
+    unsafe { pg_sys::get_func_leakproof(function) }
+}
+
+/// Whether equal text in it has the same bytes.
+pub fn is_deterministic(collation: pg_sys::Oid) -> bool {
+    // SAFETY: as above.
+    unsafe { pg_sys::get_collation_isdeterministic(collation) }
+}
+
+/// Whether a collation orders text by its bytes.
+pub fn is_bytewise(collation: pg_sys::Oid) -> bool {
+    // SAFETY: as above.
+    unsafe {
+        #[cfg(not(feature = "pg18"))]
+        return pg_sys::lc_collate_is_c(collation);
+        #[cfg(feature = "pg18")]
+        return (*pg_sys::pg_newlocale_from_collation(collation)).collate_is_c;
+    }
+}
+
+/// The type of an array's elements.
+pub fn element_type(array: pg_sys::Oid) -> pg_sys::Oid {
+    // SAFETY: as above.
+    unsafe { pg_sys::get_element_type(array) }
+}
+
+/// An operator's function.
+pub fn operator_function(operator: pg_sys::Oid) -> pg_sys::Oid {
+    // SAFETY: as above.
+    unsafe { pg_sys::get_opcode(operator) }
+}
+
+/// How values of a type are held.
+#[derive(Clone, Copy)]
+pub struct Held {
+    pub len: i16,
+    pub by_value: bool,
+    pub align: std::ffi::c_char,
+}
+
+pub fn held(ty: pg_sys::Oid) -> Held {
+    let mut held = Held {
+        len: 0,
+        by_value: false,
+        align: 0,
+    };
+    // SAFETY: as above.
+    unsafe { pg_sys::get_typlenbyvalalign(ty, &mut held.len, &mut held.by_value, &mut held.align) }
+    held
+}
+
+/// The operators of a type's default order: less, equal, greater.
+pub fn order(ty: pg_sys::Oid) -> [pg_sys::Oid; 3] {
+    let wanted = pg_sys::TYPECACHE_LT_OPR | pg_sys::TYPECACHE_EQ_OPR | pg_sys::TYPECACHE_GT_OPR;
+    // SAFETY: as above; the entry stays.
+    unsafe {
+        let found = &*pg_sys::lookup_type_cache(ty, wanted as i32);
+        [found.lt_opr, found.eq_opr, found.gt_opr]
+    }
+}
+
+/// Whether the table has, or had, children.
+pub fn has_children(table: pg_sys::Oid) -> bool {
+    // SAFETY: as above.
+    unsafe { pg_sys::has_subclass(table) }
+}

@@ -1,0 +1,129 @@
+//! Nodes of statements and queries (parsenodes.h).
+
+use super::node::{Node, Nodes, make, new_string, nodes, raw_of};
+use pgrx::pg_sys;
+use std::ffi::CStr;
+
+nodes! {
+    RawStmt: T_RawStmt { stmt: node }
+    CopyStmt: T_CopyStmt { query: node, is_from: value(bool), is_program: value(bool), options: list }
+    DefElem: T_DefElem { arg: node }
+    Query: T_Query {
+        commandType: value(pg_sys::CmdType::Type), querySource: value(pg_sys::QuerySource::Type),
+        hasAggs: value(bool), hasWindowFuncs: value(bool), hasTargetSRFs: value(bool), hasDistinctOn: value(bool),
+        hasModifyingCTE: value(bool), utilityStmt: node, cteList: list, rtable: list, jointree: some(FromExpr), targetList: list,
+        mergeActionList: list, returningList: list, groupClause: list, groupingSets: list, havingQual: node,
+        distinctClause: list, sortClause: list, limitOffset: node, limitCount: node,
+        limitOption: value(pg_sys::LimitOption::Type), rowMarks: list, setOperations: node,
+    }
+    RangeTblEntry: T_RangeTblEntry {
+        rtekind: value(pg_sys::RTEKind::Type), relid: value(pg_sys::Oid), relkind: value(u8), inh: value(bool),
+        lateral: value(bool), security_barrier: value(bool), tablesample: node, subquery: some(Query), functions: list,
+        securityQuals: list,
+    }
+    RangeTblFunction: T_RangeTblFunction { funcexpr: node }
+    RangeTblRef: T_RangeTblRef { rtindex: value(pg_sys::Index) }
+    FromExpr: T_FromExpr { fromlist: list, quals: node }
+    JoinExpr: T_JoinExpr { larg: node, rarg: node, quals: node }
+    CommonTableExpr: T_CommonTableExpr { ctequery: node }
+    SortGroupClause: T_SortGroupClause {
+        tleSortGroupRef: value(u32), eqop: value(pg_sys::Oid), sortop: value(pg_sys::Oid), nulls_first: value(bool),
+    }
+}
+
+impl CopyStmt {
+    /// The file or program that is copied to or from, if it is not the client.
+    pub fn filename(&self) -> Option<&CStr> {
+        // SAFETY: a string, or null.
+        unsafe {
+            let name = (*self.raw()).filename;
+            (!name.is_null()).then(|| CStr::from_ptr(name))
+        }
+    }
+}
+
+impl DefElem {
+    pub fn name(&self) -> &CStr {
+        // SAFETY: every option has one.
+        unsafe { CStr::from_ptr((*self.raw()).defname) }
+    }
+}
+
+impl Query {
+    /// A target list in place of its own, which calls no set-returning function.
+    pub fn set_targets(&self, targets: Nodes<'_>) {
+        // SAFETY: fields of the struct.
+        unsafe {
+            (*self.raw()).targetList = targets.raw();
+            (*self.raw()).hasTargetSRFs = false;
+        }
+    }
+
+    pub fn set_having(&self, condition: Option<&Node>) {
+        // SAFETY: a field of the struct.
+        unsafe { (*self.raw()).havingQual = raw_of(condition) }
+    }
+
+    /// The relation of a number.
+    pub fn relation(&self, number: pg_sys::Index) -> Option<&RangeTblEntry> {
+        self.rtable().get(number as usize - 1)?.as_a()
+    }
+
+    /// Puts a call of a function into FROM, as the next relation, whose number is `relation`; `columns` are its names.
+    pub fn add_function<'a>(
+        &'a self,
+        call: &'a Node,
+        function: pg_sys::Oid,
+        columns: &[&CStr],
+        relation: pg_sys::Index,
+    ) -> &'a RangeTblEntry {
+        // SAFETY: all fields that are not zero are set. A query that selects has a FROM, which may be empty.
+        unsafe {
+            let called = make::<RangeTblFunction>();
+            (*called.raw()).funcexpr = call.raw();
+            (*called.raw()).funccolcount = columns.len() as i32;
+            let names: Nodes = columns.iter().map(|name| new_string(name)).collect();
+            let rte = make::<RangeTblEntry>();
+            (*rte.raw()).rtekind = pg_sys::RTEKind::RTE_FUNCTION;
+            (*rte.raw()).functions = Nodes::NONE.with(called).raw();
+            (*rte.raw()).lateral = true;
+            (*rte.raw()).inFromCl = true;
+            (*rte.raw()).eref = pg_sys::makeAlias(pg_sys::get_func_name(function), names.raw());
+            (*self.raw()).rtable = self.rtable().with(rte).raw();
+            let reference = make::<RangeTblRef>();
+            (*reference.raw()).rtindex = relation as i32;
+            let from = (*self.raw()).jointree;
+            (*from).fromlist = Nodes::of((*from).fromlist).with(reference).raw();
+            rte
+        }
+    }
+}
+
+impl RangeTblEntry {
+    pub fn set_functions(&self, functions: Nodes<'_>) {
+        // SAFETY: a field of the struct.
+        unsafe { (*self.raw()).functions = functions.raw() }
+    }
+}
+
+impl FromExpr {
+    pub fn set_quals(&self, quals: Option<&Node>) {
+        // SAFETY: a field of the struct.
+        unsafe { (*self.raw()).quals = raw_of(quals) }
+    }
+}
+
+impl JoinExpr {
+    pub fn set_quals(&self, quals: Option<&Node>) {
+        // SAFETY: a field of the struct.
+        unsafe { (*self.raw()).quals = raw_of(quals) }
+    }
+}
+
+impl SortGroupClause {
+    /// The expression of a target list that it is about (get_sortgroupclause_expr()).
+    pub fn expression<'a>(&self, targets: Nodes<'a>) -> &'a Node {
+        // SAFETY: a clause of the query whose target list it is; an error if there is none.
+        unsafe { Node::of(pg_sys::get_sortgroupclause_expr(self.raw(), targets.raw())) }
+    }
+}

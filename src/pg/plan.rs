@@ -1,0 +1,172 @@
+//! Plans (plannodes.h).
+
+use super::handle::handle;
+use super::node::{Kind, Node, Nodes, fields, nodes};
+use pgrx::pg_sys;
+use std::ops::Deref;
+
+handle! {
+    /// A plan of any kind.
+    Plan, pg_sys::Plan
+}
+
+fields!(Plan {
+    targetlist: list,
+    qual: list,
+    lefttree: some(Plan),
+    righttree: some(Plan),
+    total_cost: value(f64),
+    plan_rows: value(f64),
+});
+
+impl Deref for Plan {
+    type Target = Node;
+
+    fn deref(&self) -> &Node {
+        // SAFETY: every plan begins with a node's tag.
+        unsafe { Node::of(self.raw().cast()) }
+    }
+}
+
+impl Plan {
+    pub fn of_node(node: &Node) -> &Plan {
+        // SAFETY: whoever has a plan as a node has it from a list of plans.
+        unsafe { Plan::of(node.raw().cast()) }
+    }
+
+    /// Has it compute nothing.
+    pub fn empty(&self) {
+        // SAFETY: fields of the struct.
+        unsafe {
+            (*self.raw()).qual = std::ptr::null_mut();
+            (*self.raw()).targetlist = std::ptr::null_mut();
+        }
+    }
+
+    pub fn is_backward(&self) -> bool {
+        // SAFETY: a plan.
+        unsafe { pg_sys::ExecSupportsBackwardScan(self.raw()) }
+    }
+}
+
+/// Declares kinds of plans.
+macro_rules! plans {
+    ($($name:ident: $tag:ident { $($fields:tt)* })*) => { $(
+        handle! { $name, pg_sys::$name }
+
+        impl Kind for $name {
+            const TAG: pg_sys::NodeTag = pg_sys::NodeTag::$tag;
+            type Struct = pg_sys::$name;
+        }
+
+        impl Deref for $name {
+            type Target = Plan;
+
+            fn deref(&self) -> &Plan {
+                // SAFETY: every such struct begins with a plan.
+                unsafe { Plan::of(self.raw().cast()) }
+            }
+        }
+
+        fields!($name { $($fields)* });
+    )* };
+}
+
+plans! {
+    CustomScan: T_CustomScan {
+        custom_plans: list, custom_exprs: list, custom_private: list, custom_scan_tlist: list, custom_relids: rels,
+    }
+    Append: T_Append { appendplans: list }
+    MergeAppend: T_MergeAppend { mergeplans: list }
+    SubqueryScan: T_SubqueryScan { subplan: of(Plan) }
+    NestLoop: T_NestLoop { nestParams: list }
+    FunctionScan: T_FunctionScan { functions: list }
+    BitmapHeapScan: T_BitmapHeapScan { bitmapqualorig: list }
+    HashJoin: T_HashJoin { hashkeys: list }
+    Hash: T_Hash { hashkeys: list }
+}
+
+nodes! {
+    NestLoopParam: T_NestLoopParam { paramno: value(i32), paramval: node }
+}
+
+handle! {
+    /// The plan of a statement.
+    PlannedStmt, pg_sys::PlannedStmt
+}
+fields!(PlannedStmt {
+    planTree: of(Plan),
+    subplans: list,
+    jitFlags: value(u32)
+});
+
+impl PlannedStmt {
+    /// Has PostgreSQL compile nothing.
+    pub fn leave_out_jit(&self) {
+        // SAFETY: a field of the struct.
+        unsafe { (*self.raw()).jitFlags = pg_sys::PGJIT_NONE as i32 }
+    }
+}
+
+impl CustomScan {
+    pub fn scanrelid(&self) -> pg_sys::Index {
+        // SAFETY: a field of the struct.
+        unsafe { (*self.raw()).scan.scanrelid }
+    }
+
+    pub fn set_private(&self, private: Nodes<'_>) {
+        // SAFETY: as above.
+        unsafe { (*self.raw()).custom_private = private.raw() }
+    }
+
+    pub fn methods(&self) -> *const pg_sys::CustomScanMethods {
+        // SAFETY: as above.
+        unsafe { (*self.raw()).methods }
+    }
+}
+
+impl BitmapHeapScan {
+    /// Has it not look again at what the index has found.
+    pub fn leave_out_recheck(&self) {
+        // SAFETY: a field of the struct.
+        unsafe { (*self.raw()).bitmapqualorig = std::ptr::null_mut() }
+    }
+}
+
+/// The fields of joins of all kinds.
+pub trait Joins {
+    fn join(&self) -> *const pg_sys::Join;
+
+    fn kind(&self) -> pg_sys::JoinType::Type {
+        // SAFETY: a field of the struct.
+        unsafe { (*self.join()).jointype }
+    }
+
+    fn joinqual(&self) -> Nodes<'_> {
+        // SAFETY: as above.
+        unsafe { Nodes::of((*self.join()).joinqual) }
+    }
+}
+
+impl Joins for NestLoop {
+    fn join(&self) -> *const pg_sys::Join {
+        self.raw().cast()
+    }
+}
+
+impl Joins for HashJoin {
+    fn join(&self) -> *const pg_sys::Join {
+        self.raw().cast()
+    }
+}
+
+impl HashJoin {
+    /// The operator and the collation of a key.
+    pub fn operator(&self, key: usize) -> (pg_sys::Oid, pg_sys::Oid) {
+        // SAFETY: lists of as many as there are keys.
+        unsafe {
+            let at = |list: *mut pg_sys::List| (*(*list).elements.add(key)).oid_value;
+            (at((*self.raw()).hashoperators), at((*self.raw()).hashcollations))
+        }
+    }
+}

@@ -1,0 +1,462 @@
+//! What the planner knows of a query and its relations, and the paths it has (pathnodes.h); paths of PostgreSQL's to be made.
+//!
+//! A path that add_path() finds to be worse than another is freed, so a `&Path` is good until one is added to its relation.
+
+use super::expr::TargetEntry;
+use super::handle::handle;
+use super::node::{Node, Nodes, fields, nodes};
+use super::parse::{Query, RangeTblEntry};
+use super::relids::Relids;
+use pgrx::pg_sys;
+use std::ops::Deref;
+
+nodes! {
+    /// What the planner knows of a query.
+    PlannerInfo: T_PlannerInfo {
+        parse: of(Query), processed_tlist: list, rowMarks: list, hasHavingQual: value(bool), hasPseudoConstantQuals: value(bool),
+        sort_pathkeys: list, distinct_pathkeys: list, query_pathkeys: list, limit_tuples: value(f64), tuple_fraction: value(f64),
+        all_baserels: rels, append_rel_list: list, placeholder_list: list, qual_security_level: value(u32),
+        parent_root: some(PlannerInfo),
+    }
+    /// What it knows of a relation, or of a step of the query.
+    RelOptInfo: T_RelOptInfo {
+        reloptkind: value(pg_sys::RelOptKind::Type), relids: rels, relid: value(pg_sys::Index),
+        rtekind: value(pg_sys::RTEKind::Type), rows: value(f64), tuples: value(f64), pages: value(u32),
+        consider_parallel: value(bool), reltarget: of(PathTarget), lateral_relids: rels, baserestrictinfo: list,
+        baserestrict_min_security: value(u32), statlist: list, indexlist: list,
+    }
+    PathTarget: T_PathTarget { exprs: list }
+    RestrictInfo: T_RestrictInfo {
+        clause: of(Node), pseudoconstant: value(bool), leakproof: value(bool), security_level: value(u32), clause_relids: rels,
+    }
+    AppendRelInfo: T_AppendRelInfo { parent_relid: value(pg_sys::Index), translated_vars: list }
+    StatisticExtInfo: T_StatisticExtInfo { exprs: list }
+    IndexOptInfo: T_IndexOptInfo { relam: value(pg_sys::Oid), indexprs: list, indpred: list }
+    IndexClause: T_IndexClause { rinfo: of(RestrictInfo), lossy: value(bool) }
+    ParamPathInfo: T_ParamPathInfo { ppi_clauses: list }
+    IndexPath: T_IndexPath {
+        indexinfo: of(IndexOptInfo), indexclauses: list, indexorderbys: list, indexselectivity: value(f64),
+    }
+    BitmapHeapPath: T_BitmapHeapPath { bitmapqual: of(Path) }
+    BitmapAndPath: T_BitmapAndPath { bitmapquals: list }
+    BitmapOrPath: T_BitmapOrPath { bitmapquals: list }
+    ProjectionPath: T_ProjectionPath { subpath: of(Path) }
+    NestPath: T_NestPath {}
+}
+
+handle! {
+    /// What is told of a join that paths are added to.
+    JoinPathExtraData, pg_sys::JoinPathExtraData
+}
+fields!(JoinPathExtraData { restrictlist: list });
+
+handle! {
+    /// A path of any kind.
+    Path, pg_sys::Path
+}
+
+fields!(Path {
+    pathtype: value(pg_sys::NodeTag),
+    parent: of(RelOptInfo),
+    pathtarget: of(PathTarget),
+    param_info: some(ParamPathInfo),
+    parallel_aware: value(bool),
+    parallel_safe: value(bool),
+    parallel_workers: value(i32),
+    rows: value(f64),
+    startup_cost: value(f64),
+    total_cost: value(f64),
+    pathkeys: list,
+});
+
+impl Deref for Path {
+    type Target = Node;
+
+    fn deref(&self) -> &Node {
+        // SAFETY: every path begins with a node's tag.
+        unsafe { Node::of(self.raw().cast()) }
+    }
+}
+
+/// The paths of a list of paths.
+pub fn paths<'a>(list: Nodes<'a>) -> impl Iterator<Item = &'a Path> {
+    // SAFETY: nothing but paths is in such a list.
+    list.iter().map(|path| unsafe { Path::of(path.raw().cast()) })
+}
+
+impl Path {
+    /// What it costs after its start.
+    pub fn run_cost(&self) -> f64 {
+        self.total_cost() - self.startup_cost()
+    }
+
+    pub fn add_cost(&self, cost: f64) {
+        // SAFETY: a field of the struct.
+        unsafe { (*self.raw()).total_cost += cost }
+    }
+}
+
+impl NestPath {
+    pub fn as_path(&self) -> &Path {
+        // SAFETY: it begins with one.
+        unsafe { Path::of(self.raw().cast()) }
+    }
+
+    pub fn outer(&self) -> &Path {
+        // SAFETY: a join has two.
+        unsafe { Path::of((*self.raw()).jpath.outerjoinpath) }
+    }
+
+    pub fn inner(&self) -> &Path {
+        // SAFETY: as above.
+        unsafe { Path::of((*self.raw()).jpath.innerjoinpath) }
+    }
+}
+
+impl BitmapHeapPath {
+    pub fn as_path(&self) -> &Path {
+        // SAFETY: it begins with one.
+        unsafe { Path::of(self.raw().cast()) }
+    }
+
+    /// What finding its rows costs, and which part of all rows they are.
+    pub fn found(&self) -> (f64, f64) {
+        let (mut cost, mut selectivity) = (0.0, 0.0);
+        // SAFETY: the path below, of indexes.
+        unsafe { pg_sys::cost_bitmap_tree_node(self.bitmapqual().raw(), &mut cost, &mut selectivity) }
+        (cost, selectivity)
+    }
+}
+
+impl PathTarget {
+    /// By what number clauses to sort and group by refer to its expressions; None if they do to none.
+    pub fn sort_refs(&self) -> Option<&[u32]> {
+        let len = self.exprs().len();
+        // SAFETY: an array of as many as there are expressions, or null.
+        unsafe {
+            let refs = (*self.raw()).sortgrouprefs;
+            (!refs.is_null()).then(|| std::slice::from_raw_parts(refs, len))
+        }
+    }
+
+    /// Of one expression, so many bytes wide.
+    pub fn of_one(expression: &Node, width: i32) -> &PathTarget {
+        // SAFETY: a new struct.
+        unsafe {
+            let made = pg_sys::create_empty_pathtarget();
+            pg_sys::add_column_to_pathtarget(made, expression.raw().cast(), 0);
+            (*made).width = width;
+            PathTarget::of(made)
+        }
+    }
+}
+
+impl StatisticExtInfo {
+    /// The same, of other expressions.
+    pub fn with<'a>(&self, expressions: Nodes<'a>) -> &'a StatisticExtInfo {
+        let copy = super::node::duplicate(self);
+        // SAFETY: a field of the struct, which is ours.
+        unsafe { (*copy.raw()).exprs = expressions.raw() }
+        copy
+    }
+}
+
+impl RestrictInfo {
+    /// What PostgreSQL keeps as its cost.
+    pub fn set_cost(&self, cost: pg_sys::QualCost) {
+        // SAFETY: a field of the struct.
+        unsafe { (*self.raw()).eval_cost = cost }
+    }
+}
+
+impl RelOptInfo {
+    pub fn is(&self, other: &RelOptInfo) -> bool {
+        std::ptr::eq(self, other)
+    }
+
+    /// Whether it is known to have no rows.
+    pub fn is_dummy(&self) -> bool {
+        // SAFETY: a relation of the planner's.
+        unsafe { pg_sys::is_dummy_rel(self.raw()) }
+    }
+
+    pub fn paths(&self) -> Vec<&Path> {
+        // SAFETY: a field of the struct.
+        paths(unsafe { Nodes::of((*self.raw()).pathlist) }).collect()
+    }
+
+    pub fn partial_paths(&self) -> Vec<&Path> {
+        // SAFETY: as above.
+        paths(unsafe { Nodes::of((*self.raw()).partial_pathlist) }).collect()
+    }
+
+    pub fn add_path(&self, path: &Path) {
+        // SAFETY: a path of this relation.
+        unsafe { pg_sys::add_path(self.raw(), path.raw()) }
+    }
+
+    pub fn add_partial_path(&self, path: &Path) {
+        // SAFETY: as above.
+        unsafe { pg_sys::add_partial_path(self.raw(), path.raw()) }
+    }
+
+    /// Has its paths put in order again after `change` has changed what they cost.
+    pub fn charge(&self, change: impl Fn(&Path)) {
+        let (paths, partial) = (self.paths(), self.partial_paths());
+        // SAFETY: fields of the struct, which are filled again.
+        unsafe {
+            (*self.raw()).pathlist = std::ptr::null_mut();
+            (*self.raw()).partial_pathlist = std::ptr::null_mut();
+        }
+        for path in paths {
+            change(path);
+            self.add_path(path);
+        }
+        for path in partial {
+            change(path);
+            self.add_partial_path(path);
+        }
+    }
+
+    /// Workers for a scan of all its pages (compute_parallel_worker()).
+    pub fn workers(&self) -> i32 {
+        // SAFETY: a table; a setting.
+        unsafe {
+            let most = pg_sys::max_parallel_workers_per_gather;
+            pg_sys::compute_parallel_worker(self.raw(), f64::from(self.pages()), -1.0, most)
+        }
+    }
+
+    /// The relations that ask for its whole row.
+    pub fn whole_row_needed(&self) -> Relids {
+        // SAFETY: the array begins with attribute `min_attr`, which is below 0; the whole row is attribute 0.
+        unsafe { Relids::of(*(*self.raw()).attr_needed.offset(-isize::from((*self.raw()).min_attr))) }
+    }
+
+    pub fn add_statistics(&self, statistics: &StatisticExtInfo) {
+        // SAFETY: a field of the struct.
+        unsafe { (*self.raw()).statlist = self.statlist().with(statistics).raw() }
+    }
+}
+
+impl PlannerInfo {
+    /// The entry of a relation.
+    pub fn entry(&self, relation: pg_sys::Index) -> &RangeTblEntry {
+        // SAFETY: the planner has all of the query's relations in this array.
+        unsafe { RangeTblEntry::of(*(*self.raw()).simple_rte_array.add(relation as usize)) }
+    }
+
+    /// Whether a relation of this query has a number.
+    pub fn has(&self, number: pg_sys::Index, rel: &RelOptInfo) -> bool {
+        // SAFETY: as above.
+        unsafe { *(*self.raw()).simple_rel_array.add(number as usize) == rel.raw() }
+    }
+
+    /// How a relation comes from its parent in an inheritance tree, or in UNION ALL.
+    pub fn parent(&self, relation: pg_sys::Index) -> Option<&AppendRelInfo> {
+        // SAFETY: an array of all relations, or null.
+        unsafe {
+            let all = (*self.raw()).append_rel_array;
+            let found = (!all.is_null()).then(|| *all.add(relation as usize))?;
+            (!found.is_null()).then(|| AppendRelInfo::of(found))
+        }
+    }
+
+    /// An expression over a parent as one over its child.
+    pub fn translated<'a>(&self, node: &'a Node, child: &AppendRelInfo) -> &'a Node {
+        let mut child = child.raw();
+        // SAFETY: an expression, and one child.
+        unsafe { Node::of(pg_sys::adjust_appendrel_attrs(self.raw(), node.raw(), 1, &mut child)) }
+    }
+
+    /// Whether the order of joins is searched for by GEQO, in memory that it empties meanwhile (geqo_eval.c).
+    pub fn is_searched(&self) -> bool {
+        // SAFETY: a field of the struct.
+        unsafe { !(*self.raw()).join_search_private.is_null() }
+    }
+
+    /// The next number of a PlaceHolderVar.
+    pub fn next_placeholder(&self) -> pg_sys::Index {
+        // SAFETY: what all queries of a statement have in common.
+        unsafe {
+            let glob = (*self.raw()).glob;
+            (*glob).lastPHId += 1;
+            (*glob).lastPHId
+        }
+    }
+
+    pub fn set_targets(&self, targets: Nodes<'_>) {
+        // SAFETY: a field of the struct.
+        unsafe { (*self.raw()).processed_tlist = targets.raw() }
+    }
+
+    /// Makes room for a relation that has come into FROM.
+    pub fn add_lateral(&self, relation: pg_sys::Index, rte: &RangeTblEntry) {
+        // SAFETY: there is room for it then.
+        unsafe {
+            pg_sys::expand_planner_arrays(self.raw(), 1);
+            *(*self.raw()).simple_rte_array.add(relation as usize) = rte.raw();
+            (*self.raw()).hasLateralRTEs = true;
+        }
+    }
+
+    /// What is computed at a stage.
+    pub fn target_of(&self, stage: pg_sys::UpperRelationKind::Type) -> &PathTarget {
+        // SAFETY: set before paths of that stage are made.
+        unsafe { PathTarget::of((*self.raw()).upper_targets[stage as usize]) }
+    }
+
+    /// The expressions of the target list.
+    pub fn targets(&self) -> impl Iterator<Item = &Node> {
+        self.processed_tlist()
+            .all::<TargetEntry>()
+            .filter_map(TargetEntry::expr)
+    }
+
+    pub fn varnos(&self, node: &Node) -> Relids {
+        // SAFETY: an expression of this query.
+        unsafe { Relids::of(pg_sys::pull_varnos(self.raw(), node.raw())) }
+    }
+
+    pub fn is_parallel_safe(&self, node: &Node) -> bool {
+        // SAFETY: as above.
+        unsafe { pg_sys::is_parallel_safe(self.raw(), node.raw()) }
+    }
+
+    /// What evaluating an expression costs (cost_qual_eval_node()).
+    pub fn cost_of(&self, node: &Node) -> pg_sys::QualCost {
+        let mut cost = pg_sys::QualCost::default();
+        // SAFETY: as above.
+        unsafe { pg_sys::cost_qual_eval_node(&mut cost, node.raw(), self.raw()) }
+        cost
+    }
+
+    /// What the call of a function alone costs.
+    pub fn cost_of_call(&self, function: pg_sys::Oid, call: &Node) -> pg_sys::QualCost {
+        let mut cost = pg_sys::QualCost::default();
+        // SAFETY: as above.
+        unsafe { pg_sys::add_function_cost(self.raw(), function, call.raw(), &mut cost) }
+        cost
+    }
+
+    /// The part of a relation's rows of which a condition is true.
+    pub fn selectivity(&self, condition: &RestrictInfo) -> f64 {
+        let (inner, none) = (pg_sys::JoinType::JOIN_INNER, std::ptr::null_mut());
+        // SAFETY: as above.
+        unsafe { pg_sys::clause_selectivity(self.raw(), condition.raw().cast(), 0, inner, none) }
+    }
+
+    /// estimate_num_groups().
+    pub fn groups(&self, keys: Nodes<'_>, rows: f64) -> f64 {
+        let none = std::ptr::null_mut();
+        // SAFETY: as above.
+        unsafe { pg_sys::estimate_num_groups(self.raw(), keys.raw(), rows, none, std::ptr::null_mut()).max(1.0) }
+    }
+
+    /// A sequential scan, as set_plain_rel_pathlist() makes it.
+    pub fn sequential<'a>(&self, rel: &'a RelOptInfo) -> &'a Path {
+        // SAFETY: a table of this query.
+        unsafe {
+            Path::of(pg_sys::create_seqscan_path(
+                self.raw(),
+                rel.raw(),
+                std::ptr::null_mut(),
+                0,
+            ))
+        }
+    }
+
+    /// A sort of another path's rows.
+    pub fn sort<'a>(&self, rel: &RelOptInfo, path: &'a Path, keys: Nodes<'_>, limit: f64) -> &'a Path {
+        // SAFETY: a path of this query.
+        unsafe { Path::of(pg_sys::create_sort_path(self.raw(), rel.raw(), path.raw(), keys.raw(), limit).cast()) }
+    }
+
+    /// The first of equal rows, of sorted ones.
+    pub fn unique<'a>(&self, rel: &RelOptInfo, path: &'a Path, columns: usize, groups: f64) -> &'a Path {
+        // SAFETY: as above.
+        unsafe {
+            let made = pg_sys::create_upper_unique_path(self.raw(), rel.raw(), path.raw(), columns as i32, groups);
+            Path::of(made.cast())
+        }
+    }
+
+    /// Rows that workers have sorted.
+    pub fn gather_sorted<'a>(&self, rel: &RelOptInfo, path: &'a Path, keys: Nodes<'_>, mut rows: f64) -> &'a Path {
+        let (target, none) = (path.pathtarget().raw(), std::ptr::null_mut());
+        // SAFETY: as above.
+        unsafe {
+            let (root, rel, path) = (self.raw(), rel.raw(), path.raw());
+            let made = pg_sys::create_gather_merge_path(root, rel, path, target, keys.raw(), none, &mut rows);
+            Path::of(made.cast())
+        }
+    }
+
+    /// Workers' rows.
+    pub fn gather<'a>(&self, rel: &RelOptInfo, path: &'a Path, mut rows: f64) -> &'a Path {
+        let (target, none) = (path.pathtarget().raw(), std::ptr::null_mut());
+        // SAFETY: as above.
+        unsafe {
+            let made = pg_sys::create_gather_path(self.raw(), rel.raw(), path.raw(), target, none, &mut rows);
+            Path::of(made.cast())
+        }
+    }
+
+    /// With another target.
+    pub fn project<'a>(&self, rel: &RelOptInfo, path: &'a Path, target: &PathTarget) -> &'a Path {
+        if std::ptr::eq(path.pathtarget(), target) {
+            return path;
+        }
+        // SAFETY: as above.
+        unsafe {
+            Path::of(pg_sys::apply_projection_to_path(
+                self.raw(),
+                rel.raw(),
+                path.raw(),
+                target.raw(),
+            ))
+        }
+    }
+
+    /// A nested loop as PostgreSQL makes it.
+    pub fn nested_loop<'a>(
+        &self,
+        rel: &RelOptInfo,
+        kind: pg_sys::JoinType::Type,
+        extra: &JoinPathExtraData,
+        outer: &'a Path,
+        inner: &'a Path,
+    ) -> &'a NestPath {
+        let none = std::ptr::null_mut();
+        // SAFETY: two paths of this query, whose relations the join is of.
+        unsafe {
+            let (root, outer, inner) = (self.raw(), outer.raw(), inner.raw());
+            let mut workspace = std::mem::zeroed();
+            pg_sys::initial_cost_nestloop(root, &mut workspace, kind, outer, inner, extra.raw());
+            NestPath::of(pg_sys::create_nestloop_path(
+                root,
+                rel.raw(),
+                kind,
+                &mut workspace,
+                extra.raw(),
+                outer,
+                inner,
+                extra.restrictlist().raw(),
+                none,
+                std::ptr::null_mut(),
+            ))
+        }
+    }
+}
+
+/// pathkeys_contained_in().
+pub fn sorts_as(first: Nodes<'_>, all: Nodes<'_>) -> bool {
+    // SAFETY: two lists of sort keys.
+    unsafe { pg_sys::pathkeys_contained_in(first.raw(), all.raw()) }
+}
+
+/// clamp_row_est().
+pub fn row_count(rows: f64) -> f64 {
+    // SAFETY: a number.
+    unsafe { pg_sys::clamp_row_est(rows) }
+}
