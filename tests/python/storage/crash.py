@@ -376,15 +376,15 @@ class Load:
 
     def connect(self):
         """A connection once recovery is over."""
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 240
         while True:
             try:
                 connection = self.server.connect("load", prepare_threshold=None)
                 connection.execute("SELECT 1")
                 return connection
-            except psycopg.OperationalError:
+            except psycopg.OperationalError as error:
                 if time.monotonic() > deadline:
-                    raise
+                    raise Mismatch(f"no connection: {error}\n{self.server.state()}") from error
                 time.sleep(0.05)
 
     def check(self, crash):

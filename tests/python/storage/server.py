@@ -15,6 +15,7 @@ import psycopg
 PG_BIN = pathlib.Path(os.environ.get("PG_BIN", "/usr/lib/postgresql/15/bin"))
 
 # What the server's log must not say. "was terminated by signal 9" is left to those who send it.
+TURNED_AWAY = re.compile("the database system is (in recovery mode|starting up|not yet accepting connections|shutting down)")
 CRASH = re.compile(r"TRAP:|PANIC:|panicked at|was terminated by signal (?!9\b)")
 
 
@@ -133,6 +134,15 @@ class Server:
         """Runs pg_checksums --check on the stopped cluster; returns its output, raises when a block is bad."""
         return self.run("pg_checksums", "--check", "-D", self.data)
 
+    def state(self):
+        """What its processes are at, and the end of its log but for connections that were turned away."""
+        told = ["no postmaster.pid"]
+        if (self.data / "postmaster.pid").exists():
+            postmaster = int((self.data / "postmaster.pid").read_text(encoding="ascii").split()[0])
+            told = [_seen(pid) for pid in [postmaster, *self._children(postmaster)]]
+        lines = [line for line in self.log_tail(1 << 20).splitlines() if not TURNED_AWAY.search(line)]
+        return "\n".join(told + lines[-30:])
+
     def log_tail(self, size=3000):
         return self.log.read_text(errors="replace")[-size:] if self.log.exists() else "(no log)"
 
@@ -156,6 +166,15 @@ def _stat(pid):
         return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     except (FileNotFoundError, ProcessLookupError):
         return ["Z"]
+
+
+def _seen(pid):
+    """Its number, title, state and where in the kernel it waits."""
+    read = lambda name: pathlib.Path(f"/proc/{pid}/{name}").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
+    try:
+        return f"{pid} {read('cmdline')} {_stat(pid)[0]} {read('wchan')}"
+    except OSError as error:
+        return f"{pid} {error}"
 
 
 def own(path):
