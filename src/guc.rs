@@ -42,9 +42,24 @@ impl From<Compression> for amax_format::Compression {
     }
 }
 
+/// Where rows begin to be tuples in a query over columns.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, PostgresGucEnum)]
+#[allow(non_camel_case_types)]
+pub enum Materialization {
+    /// As the planner finds it cheapest.
+    auto,
+    /// In the scan.
+    early,
+    /// In the scan, or above an aggregate of its columns.
+    late,
+    /// Above the sort and the limit wherever that can be.
+    ultra_late,
+}
+
 static FLUSH_INLINE: GucSetting<bool> = GucSetting::<bool>::new(true);
 static EAGER: GucSetting<bool> = GucSetting::<bool>::new(false);
 static CUSTOM_SCAN: GucSetting<bool> = GucSetting::<bool>::new(true);
+static MATERIALIZATION: GucSetting<Materialization> = GucSetting::<Materialization>::new(Materialization::auto);
 static COMPRESSION: GucSetting<Compression> = GucSetting::<Compression>::new(Compression::snappy);
 static ROWS_PER_LEAF: GucSetting<i32> = GucSetting::<i32>::new(15_000);
 static LEAF_SIZE_KB: GucSetting<i32> = GucSetting::<i32>::new(64 * 1024);
@@ -102,6 +117,10 @@ pub fn eager() -> bool {
 /// Whether queries may run on columns.
 pub fn custom_scan() -> bool {
     CUSTOM_SCAN.get()
+}
+
+pub fn materialization() -> Materialization {
+    MATERIALIZATION.get()
 }
 
 pub fn compression() -> Compression {
@@ -169,6 +188,14 @@ pub fn init() {
         c"Enables the planner's use of scans that read columns.",
         c"Off, queries read whole rows, one by one.",
         &CUSTOM_SCAN,
+        user(),
+        plain,
+    );
+    GucRegistry::define_enum_guc(
+        c"amax.materialization",
+        c"Where rows of columns begin to be tuples.",
+        c"early: in scans. late: above aggregates of columns, too. ultra_late: above ORDER BY ... LIMIT and DISTINCT ON wherever that can be.",
+        &MATERIALIZATION,
         user(),
         plain,
     );

@@ -17,6 +17,11 @@ impl ExplainState {
         unsafe { (*self.raw()).analyze }
     }
 
+    pub fn verbose(&self) -> bool {
+        // SAFETY: as above.
+        unsafe { (*self.raw()).verbose }
+    }
+
     pub fn is_text(&self) -> bool {
         // SAFETY: as above.
         unsafe { (*self.raw()).format == pg_sys::ExplainFormat::EXPLAIN_FORMAT_TEXT }

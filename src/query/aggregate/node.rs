@@ -9,7 +9,7 @@ use crate::pg::explain::ExplainState;
 use crate::pg::node::Nodes;
 use crate::pg::state::{CustomScanState, EState};
 use crate::query::batch::child::{begin_child, child, input, rescan_child};
-use crate::query::batch::explain::Conditions;
+use crate::query::batch::explain::{Conditions, materialization};
 use crate::query::expr::entry::expressions;
 use crate::query::plan::node::{CustomNode, ExecMethods, state_of};
 use crate::query::plan::private::Private;
@@ -90,6 +90,7 @@ impl CustomNode for Aggregation {
         if self.plan.part == Part::Lower {
             return;
         }
+        materialization("late", es);
         let conditions = AggregatePlan::conditions(node.scan());
         Conditions::of(node, ancestors, es).show(&conditions, node, es);
         if let Some(best) = self.plan.best {

@@ -5,7 +5,7 @@ use super::functions::function_of;
 use super::node::Aggregation;
 use super::pieces::PIECE;
 use super::private::{AggregatePath, AggregatePlan, Part};
-use crate::guc;
+use crate::guc::{self, Materialization};
 use crate::pg::custom::{Asked, CustomPath, NewPath, NewPlan, PathMethods, Planning, ScanMethods};
 use crate::pg::expr::{Aggref, Const, relabelled};
 use crate::pg::node::{Node, Nodes, is_pure};
@@ -27,7 +27,8 @@ pub static SCAN: ScanMethods = ScanMethods::new(c"AmaxAggregate", create::<Aggre
 
 /// Adds paths to those that the planner has for groups.
 pub fn add_paths(root: &PlannerInfo, stage: UpperRelationKind::Type, input: Option<&RelOptInfo>, output: &RelOptInfo) {
-    let Some(input) = input.filter(|_| stage == UpperRelationKind::UPPERREL_GROUP_AGG && guc::custom_scan()) else {
+    let wanted = guc::custom_scan() && guc::materialization() != Materialization::early;
+    let Some(input) = input.filter(|_| stage == UpperRelationKind::UPPERREL_GROUP_AGG && wanted) else {
         return;
     };
     let parse = root.parse();

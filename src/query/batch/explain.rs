@@ -17,6 +17,13 @@ pub fn text(label: &CStr, value: &str, es: &ExplainState) {
     es.text(label, &of_utf8(value));
 }
 
+/// Where rows begin to be tuples, of a node where they do: early is in a scan. As `amax.materialization`.
+pub fn materialization(kind: &str, es: &ExplainState) {
+    if es.verbose() {
+        text(c"Materialization", kind, es);
+    }
+}
+
 /// A node's conditions over the entries of its custom_scan_tlist, as heap's nodes have them.
 ///
 /// They are in custom_exprs, not where PostgreSQL would show them itself: around what an entry stands for it puts

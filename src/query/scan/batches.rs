@@ -39,6 +39,7 @@ impl Batches for Scan {
     }
 
     fn read(&mut self, columns: Vec<usize>) {
+        self.driven = true;
         self.output = columns;
     }
 

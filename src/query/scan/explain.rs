@@ -7,7 +7,7 @@ use crate::pg::Relation;
 use crate::pg::explain::ExplainState;
 use crate::pg::node::{Node, Nodes};
 use crate::pg::state::CustomScanState;
-use crate::query::batch::explain::{Conditions, columns, text};
+use crate::query::batch::explain::{Conditions, columns, materialization, text};
 use crate::query::plan::private::Private;
 use pgrx::pg_sys;
 
@@ -59,6 +59,9 @@ impl Scan {
     /// The columns it reads, and what became of its leaves.
     pub(super) fn show(&mut self, node: &CustomScanState, ancestors: Nodes<'_>, es: &ExplainState) {
         let plan = node.scan();
+        if !self.driven {
+            materialization("early", es);
+        }
         let (conditions, _) = ScanPlan::of_plan(plan).expressions(plan);
         let shown_as = Conditions::of(node, ancestors, es);
         shown_as.show(&conditions, node, es);

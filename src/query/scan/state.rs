@@ -43,6 +43,8 @@ pub struct Scan {
     pub(super) all: ReadToEnd,
     /// How many of the table's conditions, the first, may skip leaves.
     pub(super) skipping: usize,
+    /// Whether another node of ours drives it.
+    pub(super) driven: bool,
     /// Entries that the node's own target list reads, or whoever drives it.
     pub(super) output: Vec<usize>,
     /// What of it whoever drives it has use for, if not all.
@@ -125,6 +127,7 @@ impl Scan {
             joins: JoinFilters::default(),
             all: private.all,
             skipping: private.skipping,
+            driven: false,
             output,
             interest: None,
             orders: false,

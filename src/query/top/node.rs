@@ -9,7 +9,7 @@ use crate::pg::expr::Const;
 use crate::pg::node::{Node, Nodes};
 use crate::pg::state::{CustomScanState, EState};
 use crate::query::batch::child::{begin_child, child, input, rescan_child};
-use crate::query::batch::explain::{named_columns, text};
+use crate::query::batch::explain::{materialization, named_columns, text};
 use crate::query::expr::compile::reads;
 use crate::query::plan::node::{CustomNode, ExecMethods};
 use crate::query::plan::private::Private;
@@ -52,6 +52,7 @@ impl CustomNode for Top {
 
     /// By what the best rows are found, how many are asked for, and what is read of those alone.
     fn explain(&mut self, node: &CustomScanState, ancestors: Nodes<'_>, es: &ExplainState) {
+        materialization("ultra late", es);
         let deparser = Deparser::new(node, ancestors, es);
         let shown = |expression: &&Node| shown(deparser.text(expression).to_bytes()).into_owned();
         let private = TopPlan::of_plan(node.scan());

@@ -3,7 +3,7 @@
 use super::private::{Direction, TopPlan};
 use super::state::Top;
 use super::wanted::{MOST, Wanted};
-use crate::guc;
+use crate::guc::{self, Materialization};
 use crate::pg::custom::{Asked, CustomPath, NewPath, NewPlan, PathMethods, Planning, ScanMethods};
 use crate::pg::node::{Node, Nodes};
 use crate::pg::plan::CustomScan;
@@ -30,7 +30,8 @@ pub fn add_paths(root: &PlannerInfo, stage: UpperRelationKind::Type, input: Opti
     let Some(input) = input.filter(|input| input.reloptkind() == RelOptKind::RELOPT_BASEREL) else {
         return;
     };
-    if !guc::custom_scan() {
+    let others = matches!(guc::materialization(), Materialization::early | Materialization::late);
+    if !guc::custom_scan() || others {
         return;
     }
     match stage {
@@ -133,7 +134,11 @@ fn path<'a>(
         looks /= divisor;
     }
     let computed = wanted.computed().count();
-    let startup_cost = child.startup_cost() + costs::best(scan, looks, child.rows(), computed, best, late);
+    let mut startup_cost = child.startup_cost();
+    // Else whatever it costs.
+    if guc::materialization() != Materialization::ultra_late {
+        startup_cost += costs::best(scan, looks, child.rows(), computed, best, late);
+    }
     NewPath {
         children: vec![child],
         private: wanted.to_list(),
