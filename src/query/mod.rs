@@ -5,7 +5,7 @@ mod batch;
 mod expr;
 mod fetch;
 mod jit;
-mod join;
+mod join_filter;
 mod paths;
 mod plan;
 mod pushdown;
@@ -15,7 +15,7 @@ mod unnest;
 
 pub use aggregate::plan::add_paths as add_group_paths;
 pub use jit::decide as decide_jit;
-pub use join::offer::offer_keys;
+pub use join_filter::offer::offer_keys;
 pub use paths::{add_join_paths, add_paths as add_scan_paths};
 pub use plan::kept::Planning;
 pub use pushdown::relation_info;

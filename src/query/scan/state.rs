@@ -19,7 +19,7 @@ use crate::query::batch::rows::Rows;
 use crate::query::expr::compile::{Compiler, all_reads, reads};
 use crate::query::expr::entry::{Entry, entry_of, expressions};
 use crate::query::expr::unnesting::Unnesting;
-use crate::query::join::filter::{JoinFilter, JoinFilters};
+use crate::query::join_filter::filter::{JoinFilter, JoinFilters};
 use crate::query::plan::private::Private;
 use crate::storage::meta::logical_blocks;
 use amax_exec::Expr;
