@@ -1,7 +1,6 @@
 //! Where PostgreSQL calls us in the midst of its own work: all of its hooks that we have, and the callbacks at the end
 //! of transactions and for changes of relations. Whoever had a hook before us is called by us.
 
-use crate::am::bulk;
 use crate::maintenance::inline;
 use crate::pg::Snapshot;
 use crate::pg::guard::guarded;
@@ -10,6 +9,7 @@ use crate::pg::plan::PlannedStmt;
 use crate::pg::planner::{JoinPathExtraData, PlannerInfo, RelOptInfo};
 use crate::pg::state::QueryDesc;
 use crate::storage::map;
+use crate::table::load;
 use crate::{arrow, columnar, memory, options, query};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -184,8 +184,8 @@ unsafe extern "C-unwind" fn upper_paths(
 unsafe extern "C-unwind" fn executor_start(query: *mut pg_sys::QueryDesc, flags: i32) {
     // SAFETY: as the caller promises.
     unsafe {
-        if (*(*query).plannedstmt).parallelModeNeeded && !bulk::idle() {
-            bulk::finish_for_workers(Snapshot::of_any((*query).snapshot));
+        if (*(*query).plannedstmt).parallelModeNeeded && !load::idle() {
+            load::finish_for_workers(Snapshot::of_any((*query).snapshot));
         }
         go_on!(ExecutorStart_hook or standard_ExecutorStart(query, flags));
         #[cfg(not(feature = "pg18"))]
@@ -233,8 +233,8 @@ unsafe extern "C-unwind" fn executor_finish(query: *mut pg_sys::QueryDesc) {
     let (command, plan, estate) = unsafe { ((*query).operation, &*(*query).plannedstmt, &*(*query).estate) };
     // A query that a function runs meanwhile only to read has no command id of its own (it says 0).
     let writes = command != pg_sys::CmdType::CMD_SELECT || plan.hasModifyingCTE;
-    if writes && !bulk::idle() {
-        bulk::finish_command(estate.es_output_cid);
+    if writes && !load::idle() {
+        load::finish_command(estate.es_output_cid);
     }
     // SAFETY: as the caller promises.
     unsafe { go_on!(ExecutorFinish_hook or standard_ExecutorFinish(query)) }
@@ -289,7 +289,7 @@ unsafe extern "C-unwind" fn object_access(
 }
 
 fn finish(subxact: Option<pg_sys::SubTransactionId>) {
-    bulk::finish_transaction(subxact)
+    load::finish_transaction(subxact)
 }
 
 /// # Safety
@@ -307,7 +307,7 @@ unsafe extern "C-unwind" fn transaction(event: pg_sys::XactEvent::Type, _arg: *m
         }
         XACT_EVENT_PRE_PREPARE => finish(None),
         XACT_EVENT_ABORT => {
-            bulk::forget(None);
+            load::forget(None);
             drop(map::take_grown());
             memory::settle();
         }
@@ -334,7 +334,7 @@ unsafe extern "C-unwind" fn subtransaction(
     match event {
         SUBXACT_EVENT_PRE_COMMIT_SUB => finish(Some(own)),
         SUBXACT_EVENT_ABORT_SUB => {
-            bulk::forget(Some(own));
+            load::forget(Some(own));
             memory::settle();
         }
         _ => {}

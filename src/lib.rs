@@ -26,6 +26,7 @@ mod query;
 mod schema;
 mod storage;
 mod subtransaction;
+mod table;
 mod verify;
 
 pgrx::pg_module_magic!();

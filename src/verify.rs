@@ -1,6 +1,5 @@
 //! `amax.verify(table)`: what is wrong with a table's structures. It reads pages only.
 
-use crate::am::slot::ops;
 use crate::columnar::{open_leaf, read_xids, stub};
 use crate::fault::fault;
 use crate::inspect::open;
@@ -13,6 +12,7 @@ use crate::pg::{Pin, Relation};
 use crate::storage::manifest::{self, Replaced, cancel_replaced};
 use crate::storage::{blob, census, checked, map, meta, rowpage};
 use crate::subtransaction;
+use crate::table::slot::ops;
 use amax_lsm::xids::precedes;
 use amax_lsm::{Component, RangeSet, tid};
 use pgrx::pg_sys;

@@ -1,13 +1,13 @@
 //! ANALYZE's sample: blocks in ascending order, of the rows of each as many as it needs (`thinning`). Counts as heapam_scan_analyze_next_tuple() does.
 
-use super::block::{Place, locate};
 use super::descriptor::{Sample, State, state};
-use super::slot;
 use super::thinning::Thinning;
 use crate::columnar;
 use crate::pg::{Lock, Relation, Slot, Tuple, xid};
 use crate::storage::manifest::{Replaced, cancel_replaced};
 use crate::storage::rowpage::{self, Item, heap_tuple, is_stub, new_tid};
+use crate::table::block::{Place, locate};
+use crate::table::slot;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 

@@ -5,10 +5,7 @@
 //! is which tuples are to be indexed: predicates and expressions may run anything, which has the relation opened and
 //! built anew, and cannot do with stubs.
 
-use super::block::{Block, Place, locate};
-use super::bulk;
 use super::index_feed::IndexFeed;
-use super::slot;
 use crate::columnar::Pick;
 use crate::disguise::routine::{AsHeap, AsItself, Routine};
 use crate::pg::executor::{holds, per_tuple_context};
@@ -16,6 +13,9 @@ use crate::pg::guard::guarded;
 use crate::pg::{Pin, Relation, Slot, Snapshot};
 use crate::storage::rowpage::{self, heap_tuple, is_stub, set_tid};
 use crate::storage::{map, meta};
+use crate::table::block::{Block, Place, locate};
+use crate::table::load;
+use crate::table::slot;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
@@ -85,7 +85,7 @@ pub unsafe extern "C-unwind" fn range_scan(
     unsafe {
         let rel = Relation::of(rel);
         let index = Relation::of(index);
-        bulk::finish(rel);
+        load::finish(rel);
         // One snapshot for all pages: MVCC for a concurrent build, Any otherwise, as heapam_index_build_range_scan()
         // chooses.
         let concurrent = (*info).ii_Concurrent;

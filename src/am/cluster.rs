@@ -1,7 +1,6 @@
 //! CLUSTER and VACUUM FULL: heapam_relation_copy_for_cluster() over rows of row pages and of components.
 
 use super::rewrite::{Cutoffs, Rewrite};
-use super::slot;
 use crate::columnar;
 use crate::pg::cluster::Sort;
 use crate::pg::index_scan::IndexScan;
@@ -10,6 +9,7 @@ use crate::pg::slot::Single;
 use crate::pg::snapshot::any;
 use crate::pg::{Relation, Slot, Tuple, xid};
 use crate::storage::rowpage::new_tid;
+use crate::table::slot;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 

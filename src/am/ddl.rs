@@ -1,11 +1,11 @@
 //! Files, sizes and estimates.
 
-use super::bulk;
 use crate::columnar::forget_file;
 use crate::disguise::size::Physical;
 use crate::pg::Relation;
 use crate::pg::guard::guarded;
 use crate::storage::{manifest, meta};
+use crate::table::load;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 /// # Safety
@@ -22,7 +22,7 @@ pub unsafe extern "C-unwind" fn nontransactional_truncate(rel: pg_sys::Relation)
     // SAFETY: PostgreSQL's arguments stay until we return; heap's callbacks are there.
     unsafe {
         let rel = Relation::of(rel);
-        bulk::discard(rel);
+        load::discard(rel);
         forget_file(rel);
         pg_sys::RelationTruncate(rel.raw(), 0);
     }
@@ -42,7 +42,7 @@ pub unsafe extern "C-unwind" fn copy_data(rel: pg_sys::Relation, to: *const File
     // SAFETY: PostgreSQL's arguments stay until we return; heap's callbacks are there.
     unsafe {
         let rel = Relation::of(rel);
-        bulk::finish(rel);
+        load::finish(rel);
         let copy = heap().relation_copy_data.expect("heap copies its files");
         guarded!(copy(rel.raw(), to));
     }

@@ -1,9 +1,9 @@
 //! What a scan is in the midst of: the descriptor that PostgreSQL hands to our callbacks.
 
-use super::block::Block;
 use super::thinning::Thinning;
 use crate::columnar::LeafRows;
 use crate::pg::Pin;
+use crate::table::block::Block;
 use pgrx::pg_sys;
 
 /// A scan descriptor, begun as PostgreSQL's.

@@ -1,9 +1,6 @@
 //! Fetching single rows by TID: for indexes, for the executor, for triggers.
 
-use super::block::{Place, confirm_page, locate, predicate_lock_if_sealed, prune, read};
-use super::bulk;
 use super::descriptor::state;
-use super::slot;
 use crate::columnar;
 use crate::heap::modify as heap;
 use crate::heap::tuple::next_version;
@@ -15,6 +12,9 @@ use crate::storage::manifest::{self, Replaced};
 use crate::storage::map;
 use crate::storage::meta::logical_blocks;
 use crate::storage::rowpage::{self, heap_tuple, is_stub, new_tid, set_tid, tid_block};
+use crate::table::block::{Place, confirm_page, locate, predicate_lock_if_sealed, prune, read};
+use crate::table::load;
+use crate::table::slot;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
@@ -102,8 +102,8 @@ fn fetch_tuple(
         **all_dead = false;
     }
     // A check of a unique key has a page of the index locked. It needs only to know whose the row is (`sees_load_of`).
-    if !bulk::idle() && (snapshot.is_mvcc() || !holds_any()) {
-        bulk::publish_for(rel, Some(snapshot));
+    if !load::idle() && (snapshot.is_mvcc() || !holds_any()) {
+        load::publish_for(rel, Some(snapshot));
     }
     crate::memory::check_for_interrupts();
     let v = tid_block(tid);
@@ -268,9 +268,7 @@ pub unsafe extern "C-unwind" fn row_version(
 }
 
 fn fetch_row_version(rel: &Relation, logical: pg_sys::ItemPointerData, snapshot: &Snapshot, slot: &Slot) -> bool {
-    if !bulk::idle() {
-        bulk::publish_for(rel, Some(snapshot));
-    }
+    load::publish_for(rel, Some(snapshot));
     let v = tid_block(&logical);
     read(rel, v, snapshot, |place| match place {
         Place::Nowhere => Ok(false),

@@ -1,7 +1,6 @@
 //! Feeding rows to an index build: columnar ones (the columnar half of heapam_index_build_range_scan()), and those that
 //! heap's half picks.
 
-use super::slot;
 use crate::columnar::stub::{self, State};
 use crate::columnar::{Need, Needs, Pick, Row, origin, rows_of_block};
 use crate::pg::executor::{holds, per_tuple_context};
@@ -10,6 +9,7 @@ use crate::pg::snapshot::Own;
 use crate::pg::{Pin, Relation, Slot, Snapshot, Tuple, xid};
 use crate::storage::manifest::{Replaced, cancel_replaced};
 use crate::storage::rowpage::set_tid;
+use crate::table::slot;
 use amax_lsm::Component;
 use pgrx::pg_sys;
 use std::sync::OnceLock;

@@ -2,9 +2,7 @@
 
 mod analyze;
 mod bitmap;
-pub mod block;
 pub mod build;
-pub mod bulk;
 mod cluster;
 mod ddl;
 mod descriptor;
@@ -15,7 +13,6 @@ pub mod modify;
 pub mod prefetch;
 mod rewrite;
 pub mod scan;
-pub mod slot;
 mod spool;
 mod thinning;
 

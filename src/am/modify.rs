@@ -5,9 +5,6 @@
 //! the page is not sealed until heap's function is done: a flush needs the cleanup lock to seal a page, so the page
 //! stays a row page for as long.
 
-use super::block::{Place, locate};
-use super::bulk;
-use super::slot;
 use crate::columnar::{self, stub, stub_keys};
 use crate::heap::modify::{self as heap, Insertion, UpdateIndexes};
 use crate::heap::tuple::{moved_partitions, next_version};
@@ -17,6 +14,9 @@ use crate::pg::{Pin, Relation, Slot, Snapshot, xid};
 use crate::storage::buffer::Change;
 use crate::storage::rowpage::{self, heap_tuple, is_stub, new_tid, set_tid, tid_block};
 use crate::storage::{map, meta};
+use crate::table::block::{Place, locate};
+use crate::table::load;
+use crate::table::slot;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
@@ -37,7 +37,7 @@ pub unsafe extern "C-unwind" fn insert(
     let (rel, slot, how) = unsafe { (Relation::of(rel), Slot::of(slot), Insertion::of(cid, options, bistate)) };
     meta::ensure(rel);
     let may_load = !how.has(pg_sys::TABLE_INSERT_NO_LOGICAL);
-    if !may_load || !bulk::insert(rel, &[slot], cid, |slot| into_row_page(rel, slot, how, None)) {
+    if !may_load || !load::insert(rel, &[slot], cid, |slot| into_row_page(rel, slot, how, None)) {
         into_row_page(rel, slot, how, None);
     }
 }
@@ -125,7 +125,7 @@ pub unsafe extern "C-unwind" fn multi_insert(
         (Relation::of(rel), slots, Insertion::of(cid, options, bistate))
     };
     meta::ensure(rel);
-    if bulk::insert(rel, slots, cid, |slot| into_row_page(rel, slot, how, None)) {
+    if load::insert(rel, slots, cid, |slot| into_row_page(rel, slot, how, None)) {
         return;
     }
     heap::multi_insert(rel, slots, how.without(STRIPPED));
@@ -144,7 +144,7 @@ pub unsafe extern "C-unwind" fn multi_insert(
 #[pg_guard]
 pub unsafe extern "C-unwind" fn finish_bulk_insert(rel: pg_sys::Relation, _options: i32) {
     // SAFETY: an open relation.
-    bulk::finish(unsafe { Relation::of(rel) });
+    load::finish(unsafe { Relation::of(rel) });
 }
 
 /// Where a row can be changed by heap's functions.
@@ -171,9 +171,7 @@ enum Purpose {
 }
 
 fn target(rel: &Relation, tid: &pg_sys::ItemPointerData, cid: u32, purpose: Purpose) -> Result<Target, NoTarget> {
-    if !bulk::idle() {
-        bulk::publish_for(rel, None);
-    }
+    load::publish_for(rel, None);
     loop {
         crate::memory::check_for_interrupts();
         let (p, offset, stub) = match locate(rel, tid_block(tid)) {

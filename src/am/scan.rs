@@ -1,8 +1,6 @@
 //! Sequential, TID range and sample scans: walks over logical blocks.
 
-use super::bulk;
 use super::descriptor::{Position, Scan, State, state};
-use super::slot;
 use crate::columnar::Pick;
 use crate::pg::guard::guarded;
 use crate::pg::parallel::Parallel;
@@ -11,6 +9,8 @@ use crate::pg::stats::{count_rows, count_scan};
 use crate::pg::{Relation, Slot, Snapshot};
 use crate::storage::meta::logical_blocks;
 use crate::storage::rowpage::tid_block;
+use crate::table::load;
+use crate::table::slot;
 use pgrx::PgMemoryContexts;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -60,9 +60,7 @@ pub unsafe extern "C-unwind" fn begin(
 
 /// What our transaction has loaded is there for its own reads.
 fn before_reading(rel: &Relation, snapshot: Option<&Snapshot>) {
-    if !bulk::idle() {
-        bulk::publish_for(rel, snapshot);
-    }
+    load::publish_for(rel, snapshot);
 }
 
 /// # Safety

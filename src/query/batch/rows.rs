@@ -3,8 +3,6 @@
 use super::columns::LeafColumns;
 use super::function::Function;
 use super::input::Input;
-use crate::am::block::Block;
-use crate::am::slot;
 use crate::columnar::{self, Row};
 use crate::pg::node::Node;
 use crate::pg::state::{CustomScanState, ExprContext, Prepared, fetch_row};
@@ -15,6 +13,8 @@ use crate::query::expr::entry::Entry;
 use crate::query::expr::path::JsonPath;
 use crate::query::expr::value::{answer, datum_of, over_json, part, path_value};
 use crate::storage::rowpage::set_tid;
+use crate::table::block::Block;
+use crate::table::slot;
 use amax_exec::VectorBuilder;
 use amax_format::Tag;
 use amax_lsm::tid;

@@ -1,11 +1,11 @@
 //! Walking a table in units: the rows of a leaf that a snapshot sees, or those of a row page.
 
-use crate::am::block::{Block, Place, locate};
 use crate::columnar::{self, OpenLeaf, Pick};
 use crate::pg::stats::{count_rows, count_scan};
 use crate::pg::{Relation, Snapshot};
 use crate::storage::manifest;
 use crate::storage::meta::logical_blocks;
+use crate::table::block::{Block, Place, locate};
 use amax_lsm::{Origin, tid};
 use pgrx::pg_sys;
 use std::ops::Range;

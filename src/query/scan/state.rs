@@ -5,7 +5,6 @@ use super::progress::Progress;
 use super::shared::Shared;
 use super::source::{Counters, Position, Source};
 use super::stage::{Clause, Counts, Current, Stage};
-use crate::am::bulk;
 use crate::pg::Relation;
 use crate::pg::expr::FuncExpr;
 use crate::pg::node::Node;
@@ -22,6 +21,7 @@ use crate::query::expr::unnesting::Unnesting;
 use crate::query::join_filter::filter::{JoinFilter, JoinFilters};
 use crate::query::plan::private::Private;
 use crate::storage::meta::logical_blocks;
+use crate::table::load;
 use amax_exec::Expr;
 use std::rc::Rc;
 
@@ -109,9 +109,7 @@ impl Scan {
         }
         let arrays = Arrays::new(&entries, &rows.functions);
         let snapshot = node.state().snapshot();
-        if !bulk::idle() {
-            bulk::publish_for(rel, Some(snapshot));
-        }
+        load::publish_for(rel, Some(snapshot));
         let mut output = all_reads(plan.targetlist());
         output.sort_unstable();
         Scan {

@@ -261,8 +261,16 @@ impl Load {
     }
 }
 
-/// Publishes what the current transaction has loaded into the relation, if the snapshot may see it.
+/// Publishes what the current transaction has loaded into the relation, if the snapshot may see it: before anything is read
+/// with it.
+#[inline]
 pub fn publish_for(rel: &Relation, snapshot: Option<&Snapshot>) {
+    if !idle() {
+        publish_seen(rel, snapshot);
+    }
+}
+
+fn publish_seen(rel: &Relation, snapshot: Option<&Snapshot>) {
     let file = rel.file();
     let sees = |load: &Load| load.of.file == file && load.is_seen_by(snapshot);
     while let Some(mut load) = take_one(sees) {
@@ -272,7 +280,7 @@ pub fn publish_for(rel: &Relation, snapshot: Option<&Snapshot>) {
     }
 }
 
-/// Whether there may be anything for [`publish_for`] to do.
+/// Whether nothing has been loaded that is not published.
 pub fn idle() -> bool {
     LOADS.with(|loads| loads.borrow().is_empty())
 }

@@ -1,0 +1,5 @@
+//! A table's rows, wherever they are: what the access method and custom scans read and write them by. See README.md.
+
+pub mod block;
+pub mod load;
+pub mod slot;
