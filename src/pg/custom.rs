@@ -102,7 +102,8 @@ fields!(CustomPath {
     custom_private: list
 });
 
-impl Kind for CustomPath {
+// SAFETY: tags are named as their structs.
+unsafe impl Kind for CustomPath {
     const TAG: pg_sys::NodeTag = pg_sys::NodeTag::T_CustomPath;
     type Struct = pg_sys::CustomPath;
 }

@@ -15,7 +15,10 @@ handle! {
 }
 
 /// A kind of node.
-pub trait Kind {
+///
+/// # Safety
+/// A node with this tag is such a struct, of which the type is a handle.
+pub unsafe trait Kind {
     const TAG: pg_sys::NodeTag;
     type Struct;
 }
@@ -271,7 +274,8 @@ macro_rules! nodes {
             $name, pgrx::pg_sys::$name
         }
 
-        impl $crate::pg::node::Kind for $name {
+        // SAFETY: tags are named as their structs.
+        unsafe impl $crate::pg::node::Kind for $name {
             const TAG: pgrx::pg_sys::NodeTag = pgrx::pg_sys::NodeTag::$tag;
             type Struct = pgrx::pg_sys::$name;
         }

@@ -54,7 +54,8 @@ macro_rules! plans {
     ($($name:ident: $tag:ident { $($fields:tt)* })*) => { $(
         handle! { $name, pg_sys::$name }
 
-        impl Kind for $name {
+        // SAFETY: tags are named as their structs.
+        unsafe impl Kind for $name {
             const TAG: pg_sys::NodeTag = pg_sys::NodeTag::$tag;
             type Struct = pg_sys::$name;
         }

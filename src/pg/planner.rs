@@ -230,7 +230,11 @@ impl RelOptInfo {
     /// The relations that ask for its whole row.
     pub fn whole_row_needed(&self) -> Relids {
         // SAFETY: the array begins with attribute `min_attr`, which is below 0; the whole row is attribute 0.
-        unsafe { Relids::of(*(*self.raw()).attr_needed.offset(-isize::from((*self.raw()).min_attr))) }
+        unsafe {
+            let needed = (*self.raw()).attr_needed;
+            assert!(!needed.is_null(), "a relation of FROM");
+            Relids::of(*needed.offset(-isize::from((*self.raw()).min_attr)))
+        }
     }
 
     pub fn add_statistics(&self, statistics: &StatisticExtInfo) {
@@ -300,10 +304,14 @@ impl PlannerInfo {
         }
     }
 
-    /// What is computed at a stage.
+    /// What is computed at a stage; there is none above set operations.
     pub fn target_of(&self, stage: pg_sys::UpperRelationKind::Type) -> &PathTarget {
         // SAFETY: set before paths of that stage are made.
-        unsafe { PathTarget::of((*self.raw()).upper_targets[stage as usize]) }
+        unsafe {
+            let target = (*self.raw()).upper_targets[stage as usize];
+            assert!(!target.is_null(), "a stage with a target");
+            PathTarget::of(target)
+        }
     }
 
     /// The expressions of the target list.

@@ -35,7 +35,8 @@ macro_rules! states {
     ($($(#[$doc:meta])* $name:ident: $tag:ident,)*) => { $(
         handle! { $(#[$doc])* $name, pg_sys::$name }
 
-        impl Kind for $name {
+        // SAFETY: tags are named as their structs.
+        unsafe impl Kind for $name {
             const TAG: pg_sys::NodeTag = pg_sys::NodeTag::$tag;
             type Struct = pg_sys::$name;
         }
@@ -139,15 +140,12 @@ impl PlanState {
         }
     }
 
-    /// For each time that it ran, how many rows conditions have taken out; None if nobody counts.
-    pub fn removed(&self) -> Option<f64> {
+    /// How many rows conditions have taken out, in all and each time that it ran; None if nobody counts.
+    pub fn removed(&self) -> Option<(f64, f64)> {
         // SAFETY: as above.
         let counts = unsafe { (*self.raw()).instrument.as_ref() }?;
-        Some(if counts.nloops > 0.0 {
-            counts.nfiltered1 / counts.nloops
-        } else {
-            0.0
-        })
+        let all = counts.nfiltered1;
+        Some((all, if counts.nloops > 0.0 { all / counts.nloops } else { 0.0 }))
     }
 
     /// EXPLAIN ANALYZE's clock.

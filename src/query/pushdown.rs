@@ -189,7 +189,10 @@ impl<'a> Wrapper<'a> {
     }
 
     fn wrap_conditions(&mut self, quals: Option<&'a Node>) -> Option<&'a Node> {
-        let conditions = Nodes::of_node(quals).iter();
+        let conditions = Nodes::of_node(quals);
+        // preprocess_qual_conditions() of planner.c has made lists of them.
+        assert!(quals.is_none() || conditions.is_some(), "conditions are a list");
+        let conditions = conditions.iter();
         let conditions: Nodes = conditions
             .map(|condition| match self.root.varnos(condition).is_several() {
                 true => self.wrap(condition),

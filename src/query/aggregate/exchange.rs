@@ -7,7 +7,7 @@
 //! process to each other one. Nobody ends before it has all that the others have sent; whoever waits reads what comes
 //! meanwhile. No process waits for another in any other way until then, or none could be sure that it goes on.
 
-use super::queues::{BY_KEYS, BY_VALUES, Kind, OFF, OPEN, Peer, SharedQueues, lost};
+use super::queues::{BY_KEYS, BY_VALUES, Kind, OFF, OPEN, Peer, Queues, SharedQueues, lost};
 use super::rows::{Inputs, merge};
 use crate::guc;
 use crate::query::batch::raise::raise;
@@ -24,7 +24,7 @@ const WAITING: usize = 8 << 20;
 
 /// A process's part in it.
 pub struct Exchange {
-    queues: &'static SharedQueues,
+    queues: Queues,
     /// In the leader.
     leads: *mut pg_sys::ParallelContext,
     me: u32,
@@ -46,11 +46,7 @@ impl Exchange {
     ///
     /// # Safety
     /// `leads` is the query's, or null in a worker.
-    pub unsafe fn join(
-        queues: &'static SharedQueues,
-        leads: *mut pg_sys::ParallelContext,
-        limit: usize,
-    ) -> Option<Exchange> {
+    pub unsafe fn join(queues: Queues, leads: *mut pg_sys::ParallelContext, limit: usize) -> Option<Exchange> {
         // SAFETY: a number of the process.
         let me = unsafe { pg_sys::ParallelWorkerNumber + 1 } as usize;
         let places = queues.places as usize;
@@ -141,7 +137,7 @@ impl Exchange {
 
     /// Turns it on if that is worth it, or if somebody else has.
     fn decide(&mut self, aggregator: &mut Aggregator) {
-        let SharedQueues { parts, state, .. } = self.queues;
+        let SharedQueues { parts, state, .. } = &*self.queues;
         let parts = parts.load(Ordering::Acquire);
         if parts < 2 {
             return;

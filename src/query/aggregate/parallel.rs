@@ -11,7 +11,7 @@
 use super::exchange::Exchange;
 use super::node::Aggregation;
 use super::pieces::{Header, Inbox, PIECE};
-use super::queues::{self, SharedQueues};
+use super::queues::{self, Queues};
 use super::state::State;
 use crate::pg::Slot;
 use crate::pg::explain::ExplainState;
@@ -131,14 +131,14 @@ impl Aggregation {
     }
 
     /// # Safety
-    /// As of [`SharedQueues::of`]; `leads` is the query's, or null in a worker.
+    /// As of [`Queues::of`]; `leads` is the query's, or null in a worker.
     unsafe fn take_part(&self, node: &CustomScanState, leads: *mut pg_sys::ParallelContext, memory: NonNull<u8>) {
         let state = &mut *self.state.borrow_mut();
         let limit = state.inputs.limit() / 2;
         // SAFETY: as the caller promises.
         state.exchange = node
             .state()
-            .within(|| unsafe { Exchange::join(SharedQueues::of(memory), leads, limit) });
+            .within(|| unsafe { Exchange::join(Queues::of(memory), leads, limit) });
     }
 }
 
@@ -185,7 +185,7 @@ impl SharedNode for Aggregation {
         // SAFETY: as the caller promises; a setting.
         unsafe {
             let exchanges = self.state.borrow().exchanges && pg_sys::parallel_leader_participation;
-            SharedQueues::init(memory, (*leads).nworkers as usize, node.shared_bytes(), exchanges);
+            Queues::init(memory, (*leads).nworkers as usize, node.shared_bytes(), exchanges);
             if exchanges {
                 self.take_part(node, leads, memory);
             }

@@ -5,6 +5,7 @@ use crate::pg::shm;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 use std::collections::VecDeque;
+use std::ops::Deref;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicU32};
 
@@ -43,7 +44,22 @@ fn queue_size(places: usize) -> usize {
     (QUEUES / places).next_multiple_of(64)
 }
 
-impl SharedQueues {
+/// [`SharedQueues`] in the memory of their query, which stays as long as this is used.
+#[derive(Clone, Copy)]
+pub struct Queues {
+    shared: &'static SharedQueues,
+    first: NonNull<u8>,
+}
+
+impl Deref for Queues {
+    type Target = SharedQueues;
+
+    fn deref(&self) -> &SharedQueues {
+        self.shared
+    }
+}
+
+impl Queues {
     /// For the queries' processes, with the leader in the first place; `size` is as [`size`] said. It stays off unless it is
     /// `open`.
     ///
@@ -61,7 +77,7 @@ impl SharedQueues {
                 narrowed: AtomicBool::new(false),
                 queue: queue_size(places),
             });
-            let made = SharedQueues::of(memory);
+            let made = Queues::of(memory);
             for from in 0..places {
                 for to in (0..places).filter(|&to| to != from) {
                     pg_sys::shm_mq_create(made.queue(from, to).cast(), made.queue);
@@ -72,17 +88,21 @@ impl SharedQueues {
 
     /// # Safety
     /// As above, and it has been initialized.
-    pub unsafe fn of(memory: NonNull<u8>) -> &'static SharedQueues {
+    pub unsafe fn of(memory: NonNull<u8>) -> Queues {
         // SAFETY: as the caller promises; what changes in it is atomic.
-        unsafe { memory.cast().as_ref() }
+        unsafe {
+            Queues {
+                shared: memory.cast().as_ref(),
+                first: memory.cast::<SharedQueues>().add(1).cast(),
+            }
+        }
     }
 
     /// The queue from one process to another, by their places.
     fn queue(&self, from: usize, to: usize) -> *mut pg_sys::shm_mq {
         let others = self.places as usize - 1;
         let at = from * others + to - usize::from(to > from);
-        let first = std::ptr::from_ref(self).wrapping_add(1) as *mut u8;
-        first.wrapping_add(at * self.queue).cast()
+        self.first.as_ptr().wrapping_add(at * self.queue).cast()
     }
 
     /// Attaches to the queues between this process and another.

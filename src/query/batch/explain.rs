@@ -53,11 +53,11 @@ impl<'a> Conditions<'a> {
         }
         let all = all_of(conditions.iter().copied().collect());
         es.text(c"Filter", self.text(all));
-        let Some(removed) = node.removed().filter(|_| es.analyze()) else {
+        let Some((all, each)) = node.removed().filter(|_| es.analyze()) else {
             return;
         };
-        if removed > 0.0 || !es.is_text() {
-            es.float(c"Rows Removed by Filter", removed, 0);
+        if all > 0.0 || !es.is_text() {
+            es.float(c"Rows Removed by Filter", each, 0);
         }
     }
 }

@@ -8,6 +8,7 @@ use crate::pg::state::{CustomScanState, EState};
 use crate::pg::{Slot, explain::ExplainState};
 use pgrx::pg_sys;
 use pgrx::pg_sys::panic::pgrx_extern_c_guard;
+use std::any::TypeId;
 use std::cell::RefCell;
 use std::ffi::{CStr, c_void};
 use std::ptr::NonNull;
@@ -60,6 +61,8 @@ pub trait SharedNode: CustomNode {
 #[repr(C)]
 struct Node<T: 'static> {
     base: pg_sys::CustomScanState,
+    /// Of `T`.
+    kind: TypeId,
     state: Option<&'static RefCell<T>>,
 }
 
@@ -69,8 +72,12 @@ struct Node<T: 'static> {
 /// If it is of another kind.
 pub fn state_of<T: CustomNode>(node: &CustomScanState) -> &'static RefCell<T> {
     assert!(T::methods().are_of(node), "a node of this kind");
-    // SAFETY: by its methods we have made it.
-    unsafe { (*node.raw().cast::<Node<T>>()).state.expect("a node that has begun") }
+    let ours = node.raw().cast::<Node<T>>();
+    // SAFETY: by its methods we have made it, for a type of ours; for this one if it says so.
+    unsafe {
+        assert!((*ours).kind == TypeId::of::<T>(), "a node of this kind");
+        (*ours).state.expect("a node that has begun")
+    }
 }
 
 /// Of a plan's state.
@@ -127,6 +134,7 @@ pub unsafe extern "C-unwind" fn create<T: CustomNode>(_plan: *mut pg_sys::Custom
             let made = pg_sys::palloc0(size_of::<Node<T>>()) as *mut Node<T>;
             (*made.cast::<pg_sys::Node>()).type_ = pg_sys::NodeTag::T_CustomScanState;
             (*made).base.methods = &T::methods().0;
+            (*made).kind = TypeId::of::<T>();
             made.cast()
         })
     }

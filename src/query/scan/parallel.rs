@@ -26,10 +26,11 @@ impl SharedNode for Scan {
         // SAFETY: as the caller promises.
         let shared = unsafe {
             match again {
-                true => Shared::rewind(memory, end),
+                true => Shared::of(memory),
                 false => Shared::init(memory, end, counters),
             }
         };
+        shared.rewind(end);
         self.take_part(shared);
     }
 
@@ -44,7 +45,7 @@ impl SharedNode for Scan {
             return;
         };
         self.source.leave();
-        for (counter, counted) in self.counters().into_iter().zip(shared.counted()) {
+        for (counter, counted) in self.counters().into_iter().zip(shared.counted) {
             if is_worker() {
                 counted.fetch_add(*counter, Ordering::SeqCst);
             } else {
@@ -55,13 +56,12 @@ impl SharedNode for Scan {
 }
 
 impl Scan {
-    fn take_part(&mut self, shared: &'static Shared) {
+    fn take_part(&mut self, shared: Shared) {
         self.parallel = true;
         self.shared = Some(shared);
         let (snapshot, counters) = (self.source.snapshot, self.source.counters);
-        let position = Position::Shared(&shared.next, self.from_end);
-        let end = shared.end.load(Ordering::SeqCst);
-        self.source = Source::new(self.rows.rel, snapshot, end, position);
+        let position = Position::Shared(shared.next(), self.from_end);
+        self.source = Source::new(self.rows.rel, snapshot, shared.end(), position);
         self.source.counters = counters;
     }
 }

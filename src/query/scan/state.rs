@@ -55,7 +55,7 @@ pub struct Scan {
     pub(super) from_end: bool,
     pub(super) parallel: bool,
     /// What workers share, as long as it is there.
-    pub(super) shared: Option<&'static Shared>,
+    pub(super) shared: Option<Shared>,
 }
 
 impl Drop for Scan {
