@@ -43,7 +43,7 @@ impl PathMethods {
 
 /// # Safety
 /// As create_customscan_plan() calls it.
-// Unguarded: it is, but the attribute takes no type parameters.
+// It calls the guard itself: the attribute takes no type parameters.
 unsafe extern "C-unwind" fn plan_path<T: Planning>(
     root: *mut pg_sys::PlannerInfo,
     rel: *mut pg_sys::RelOptInfo,

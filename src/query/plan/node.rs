@@ -108,8 +108,8 @@ impl ExecMethods {
     pub const fn of_shared<T: SharedNode>(name: &'static CStr) -> ExecMethods {
         ExecMethods(pg_sys::CustomExecMethods {
             EstimateDSMCustomScan: Some(estimate::<T>),
-            InitializeDSMCustomScan: Some(initialize::<T>),
-            ReInitializeDSMCustomScan: Some(reinitialize::<T>),
+            InitializeDSMCustomScan: Some(initialize::<T, false>),
+            ReInitializeDSMCustomScan: Some(initialize::<T, true>),
             InitializeWorkerCustomScan: Some(initialize_worker::<T>),
             ShutdownCustomScan: Some(shutdown::<T>),
             ..ExecMethods::of::<T>(name).0
@@ -121,12 +121,11 @@ impl ExecMethods {
     }
 }
 
-// All below are called by PostgreSQL's executor alone, with a node of this kind. They are guarded: the attribute takes no type
-// parameters.
+// All below are called by PostgreSQL's executor alone, with a node of this kind. They call the guard themselves: the attribute takes
+// no type parameters.
 
 /// # Safety
 /// As ExecInitCustomScan() calls it.
-// Unguarded: see above.
 pub unsafe extern "C-unwind" fn create<T: CustomNode>(_plan: *mut pg_sys::CustomScan) -> *mut pg_sys::Node {
     // SAFETY: the struct begins with PostgreSQL's, and may be all zeros.
     unsafe {
@@ -144,7 +143,7 @@ pub unsafe extern "C-unwind" fn create<T: CustomNode>(_plan: *mut pg_sys::Custom
 ///
 /// # Safety
 /// A node of this kind that has begun, called by PostgreSQL.
-unsafe fn with<T: CustomNode, R>(
+unsafe fn with_guard<T: CustomNode, R>(
     node: *mut pg_sys::CustomScanState,
     f: impl FnOnce(&mut T, &'static CustomScanState) -> R,
 ) -> R {
@@ -159,7 +158,6 @@ unsafe fn with<T: CustomNode, R>(
 
 /// # Safety
 /// See above.
-// Unguarded: see above.
 unsafe extern "C-unwind" fn begin<T: CustomNode>(
     node: *mut pg_sys::CustomScanState,
     estate: *mut pg_sys::EState,
@@ -178,11 +176,10 @@ unsafe extern "C-unwind" fn begin<T: CustomNode>(
 
 /// # Safety
 /// See above.
-// Unguarded: see above.
 unsafe extern "C-unwind" fn exec<T: CustomNode>(node: *mut pg_sys::CustomScanState) -> *mut pg_sys::TupleTableSlot {
     // SAFETY: see above.
     unsafe {
-        with(node, |state: &mut T, node| {
+        with_guard(node, |state: &mut T, node| {
             state.next(node).unwrap_or_else(|| node.no_row()).raw()
         })
     }
@@ -190,23 +187,20 @@ unsafe extern "C-unwind" fn exec<T: CustomNode>(node: *mut pg_sys::CustomScanSta
 
 /// # Safety
 /// See above.
-// Unguarded: see above.
 unsafe extern "C-unwind" fn end<T: CustomNode>(node: *mut pg_sys::CustomScanState) {
     // SAFETY: see above.
-    unsafe { with(node, |state: &mut T, node| state.end(node)) }
+    unsafe { with_guard(node, |state: &mut T, node| state.end(node)) }
 }
 
 /// # Safety
 /// See above.
-// Unguarded: see above.
 unsafe extern "C-unwind" fn rescan<T: CustomNode>(node: *mut pg_sys::CustomScanState) {
     // SAFETY: see above.
-    unsafe { with(node, |state: &mut T, node| state.rescan(node)) }
+    unsafe { with_guard(node, |state: &mut T, node| state.rescan(node)) }
 }
 
 /// # Safety
 /// See above.
-// Unguarded: see above.
 unsafe extern "C-unwind" fn explain<T: CustomNode>(
     node: *mut pg_sys::CustomScanState,
     ancestors: *mut pg_sys::List,
@@ -214,7 +208,7 @@ unsafe extern "C-unwind" fn explain<T: CustomNode>(
 ) {
     // SAFETY: see above.
     unsafe {
-        with(node, |state: &mut T, node| {
+        with_guard(node, |state: &mut T, node| {
             state.explain(node, Nodes::of(ancestors), ExplainState::of(es))
         })
     }
@@ -222,65 +216,45 @@ unsafe extern "C-unwind" fn explain<T: CustomNode>(
 
 /// # Safety
 /// See above.
-// Unguarded: see above.
 unsafe extern "C-unwind" fn estimate<T: SharedNode>(
     node: *mut pg_sys::CustomScanState,
     context: *mut pg_sys::ParallelContext,
 ) -> pg_sys::Size {
     // SAFETY: see above.
-    unsafe { with(node, |state: &mut T, _| state.shared_size((*context).nworkers as usize)) }
+    unsafe { with_guard(node, |state: &mut T, _| state.shared_size((*context).nworkers as usize)) }
 }
 
 /// # Safety
 /// See above.
-// Unguarded: see above.
-unsafe extern "C-unwind" fn initialize<T: SharedNode>(
+unsafe extern "C-unwind" fn initialize<T: SharedNode, const AGAIN: bool>(
     node: *mut pg_sys::CustomScanState,
     context: *mut pg_sys::ParallelContext,
     memory: *mut c_void,
 ) {
     // SAFETY: see above.
     unsafe {
-        with(node, |state: &mut T, node| {
-            state.share(node, context, address(memory), false)
+        with_guard(node, |state: &mut T, node| {
+            state.share(node, context, address(memory), AGAIN)
         })
     }
 }
 
 /// # Safety
 /// See above.
-// Unguarded: see above.
-unsafe extern "C-unwind" fn reinitialize<T: SharedNode>(
-    node: *mut pg_sys::CustomScanState,
-    context: *mut pg_sys::ParallelContext,
-    memory: *mut c_void,
-) {
-    // SAFETY: see above.
-    unsafe {
-        with(node, |state: &mut T, node| {
-            state.share(node, context, address(memory), true)
-        })
-    }
-}
-
-/// # Safety
-/// See above.
-// Unguarded: see above.
 unsafe extern "C-unwind" fn initialize_worker<T: SharedNode>(
     node: *mut pg_sys::CustomScanState,
     _toc: *mut pg_sys::shm_toc,
     memory: *mut c_void,
 ) {
     // SAFETY: see above.
-    unsafe { with(node, |state: &mut T, node| state.join(node, address(memory))) }
+    unsafe { with_guard(node, |state: &mut T, node| state.join(node, address(memory))) }
 }
 
 /// # Safety
 /// See above.
-// Unguarded: see above.
 unsafe extern "C-unwind" fn shutdown<T: SharedNode>(node: *mut pg_sys::CustomScanState) {
     // SAFETY: see above.
-    unsafe { with(node, |state: &mut T, _| state.leave()) }
+    unsafe { with_guard(node, |state: &mut T, _| state.leave()) }
 }
 
 fn address(memory: *mut c_void) -> NonNull<u8> {
