@@ -46,9 +46,10 @@ RECIPES = {
     "stub_missed": ([FLUSH, "DELETE FROM t WHERE id % 9 = 0"], FLUSH),
     "update": ([FLUSH], "UPDATE {amax}t SET v = v + 1 WHERE id % 13 = 4"),
     "insert": ([], "INSERT INTO {amax}t VALUES (-1, 0, '{}')"),
-    # So many row pages that the next transaction flushes; those of the flush before, more than the reserve, become row pages again.
+    # So many row pages that a transaction flushes which adds enough of them itself to be one that looks, wherever their
+    # numbers begin; those of the flush before, more than the reserve, become row pages again.
     "reclaim_given": ([WIDE.format(table="t", first=-1, count=1000), KEEP, PASS, KEEP, WIDE.format(table="t", first=-2000, count=400)],
-                      WIDE.format(table="{amax}t", first=-3000, count=60)),
+                      WIDE.format(table="{amax}t", first=-3000, count=800)),
     # Rows of whole leaves, but less than a fifth of them.
     "drop": ([LOAD, "INSERT INTO loaded SELECT -100000 - i, '{}' FROM generate_series(1, 2000) i", "RESET amax.bulk_threshold", "VACUUM {amax}loaded",
               "DELETE FROM loaded WHERE i BETWEEN -101300 AND -101001"], "VACUUM {amax}loaded"),
