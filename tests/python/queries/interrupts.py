@@ -196,4 +196,5 @@ def main():
     return checks.end()
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())
