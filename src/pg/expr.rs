@@ -40,7 +40,7 @@ nodes! {
         aggdirectargs: list, aggdistinct: list, aggsplit: value(pg_sys::AggSplit::Type), agglevelsup: value(u32),
         aggfilter: node, args: list,
     }
-    WindowFunc: T_WindowFunc { args: list, aggfilter: node }
+    WindowFunc: T_WindowFunc { winfnoid: value(pg_sys::Oid), args: list, aggfilter: node }
 }
 
 impl Var {

@@ -13,7 +13,7 @@ nodes! {
         hasAggs: value(bool), hasWindowFuncs: value(bool), hasTargetSRFs: value(bool), hasDistinctOn: value(bool),
         hasModifyingCTE: value(bool), utilityStmt: node, cteList: list, rtable: list, jointree: some(FromExpr), targetList: list,
         mergeActionList: list, returningList: list, groupClause: list, groupingSets: list, havingQual: node,
-        distinctClause: list, sortClause: list, limitOffset: node, limitCount: node,
+        windowClause: list, distinctClause: list, sortClause: list, limitOffset: node, limitCount: node,
         limitOption: value(pg_sys::LimitOption::Type), rowMarks: list, setOperations: node,
     }
     RangeTblEntry: T_RangeTblEntry {
@@ -26,6 +26,7 @@ nodes! {
     FromExpr: T_FromExpr { fromlist: list, quals: node }
     JoinExpr: T_JoinExpr { larg: node, rarg: node, quals: node }
     CommonTableExpr: T_CommonTableExpr { ctequery: node }
+    WindowClause: T_WindowClause { partitionClause: list, orderClause: list, runCondition: list }
     SortGroupClause: T_SortGroupClause {
         tleSortGroupRef: value(u32), eqop: value(pg_sys::Oid), sortop: value(pg_sys::Oid), nulls_first: value(bool),
     }

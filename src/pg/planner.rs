@@ -5,7 +5,7 @@
 use super::expr::TargetEntry;
 use super::handle::handle;
 use super::node::{Node, Nodes, fields, nodes};
-use super::parse::{Query, RangeTblEntry};
+use super::parse::{Query, RangeTblEntry, WindowClause};
 use super::relids::Relids;
 use pgrx::pg_sys;
 use std::ops::Deref;
@@ -14,7 +14,7 @@ nodes! {
     /// What the planner knows of a query.
     PlannerInfo: T_PlannerInfo {
         parse: of(Query), processed_tlist: list, rowMarks: list, hasHavingQual: value(bool), hasPseudoConstantQuals: value(bool),
-        sort_pathkeys: list, distinct_pathkeys: list, query_pathkeys: list, limit_tuples: value(f64), tuple_fraction: value(f64),
+        sort_pathkeys: list, window_pathkeys: list, distinct_pathkeys: list, query_pathkeys: list, limit_tuples: value(f64), tuple_fraction: value(f64),
         all_baserels: rels, append_rel_list: list, placeholder_list: list, qual_security_level: value(u32),
         parent_root: some(PlannerInfo),
     }
@@ -385,6 +385,25 @@ impl PlannerInfo {
         // SAFETY: as above.
         unsafe {
             let made = pg_sys::create_upper_unique_path(self.raw(), rel.raw(), path.raw(), columns as i32, groups);
+            Path::of(made.cast())
+        }
+    }
+
+    /// Window functions of one clause, above rows that are sorted for it.
+    pub fn window<'a>(
+        &self,
+        rel: &RelOptInfo,
+        path: &'a Path,
+        target: &PathTarget,
+        functions: Nodes<'_>,
+        clause: &WindowClause,
+    ) -> &'a Path {
+        let none = std::ptr::null_mut();
+        // SAFETY: as above.
+        unsafe {
+            let (root, rel, path) = (self.raw(), rel.raw(), path.raw());
+            let (target, functions) = (target.raw(), functions.raw());
+            let made = pg_sys::create_windowagg_path(root, rel, path, target, functions, clause.raw(), none, true);
             Path::of(made.cast())
         }
     }

@@ -1,12 +1,11 @@
-//! The first rows of an order: the best so many of all rows that are added, by the values of their keys.
-//!
-//! Rows are kept with their keys until twice as many are there as are wanted; then the worse half goes, and the worst
-//! that is left is what later rows have to beat. Most do not, as the first key alone tells.
+//! The first rows of an order: the best so many of all rows that are added, by the values of their keys. Most do not beat
+//! the worst of those that are kept, as the first key alone tells.
 
 use std::cmp::Ordering;
 
 use amax_format::{Bound, Tag, Zone};
 
+use crate::best::{Asked, Best};
 use crate::decimal::{Decimal, compare_small};
 use crate::expr::Expr;
 use crate::operators::To;
@@ -14,25 +13,11 @@ use crate::order::{Collation, SortKey, Value, large, ordered};
 use crate::skip::Zones;
 use crate::vector::{Type, Vector};
 
-/// A row that may be among the best.
-#[derive(Debug)]
-struct Kept<P> {
-    values: Box<[Value]>,
-    at: P,
-}
-
 /// The best rows so far, each with where it is.
 #[derive(Debug)]
 pub struct Top<P> {
-    keys: Vec<SortKey>,
-    count: usize,
-    /// Whether there are further keys, which somebody else looks at: then whatever is equal to the last one stays.
-    ties: bool,
-    kept: Vec<Kept<P>>,
-    /// How many may be kept before the worse ones go.
-    room: usize,
-    /// Of the last of those that are wanted, once there are as many.
-    last: Option<Box<[Value]>>,
+    asked: Asked,
+    best: Best<P>,
 }
 
 /// Rows that are kept at least before the worse ones go.
@@ -42,40 +27,39 @@ impl<P: Copy> Top<P> {
     /// The best `count` rows, with all that are equal to the last one if `ties`.
     pub fn new(keys: Vec<SortKey>, count: usize, ties: bool) -> Self {
         assert!(!keys.is_empty(), "without a key there is no order");
+        let asked = Asked { keys, count, ties };
         Self {
-            keys,
-            count,
-            ties,
-            kept: Vec::new(),
-            room: count.saturating_mul(2).max(FEWEST),
-            last: None,
+            best: Best::new(&asked, FEWEST),
+            asked,
         }
     }
 
     /// How many rows are kept.
     pub fn len(&self) -> usize {
-        self.kept.len()
+        self.best.len()
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.kept.is_empty()
+        self.best.len() == 0
     }
 
     /// Where the rows are that are kept.
     pub fn places(&self) -> impl Iterator<Item = P> {
-        self.kept.iter().map(|kept| kept.at)
+        self.best.places()
     }
 
     /// Adds rows, given a vector for each key; `at` says where a row is.
     pub fn add(&mut self, keys: &[Vector<'_>], rows: usize, collation: &dyn Collation, at: impl Fn(usize) -> P) {
-        if self.count == 0 {
+        if self.asked.count == 0 {
             return;
         }
         // As there are no better rows than those at the end of what grows with time.
         let backward = rows > 1 && {
             let first = Value::of(&keys[0], 0);
-            self.keys[0].place(0, &keys[0], rows - 1, &first, collation).is_lt()
+            self.asked.keys[0]
+                .place(0, &keys[0], rows - 1, &first, collation)
+                .is_lt()
         };
         let mut open = self.candidates(&keys[0], rows, collation);
         if backward {
@@ -83,42 +67,18 @@ impl<P: Copy> Top<P> {
         }
         for i in open {
             let i = i as usize;
-            if self
-                .last
-                .as_ref()
-                .is_some_and(|last| !self.beats(keys, i, last, collation))
-            {
-                continue;
-            }
-            self.kept.push(Kept {
-                values: keys.iter().map(|key| Value::of(key, i)).collect(),
-                at: at(i),
-            });
-            if self.kept.len() >= self.room || self.last.is_none() && self.kept.len() == self.count {
-                self.prune(collation);
-            }
+            self.best.offer(&self.asked, keys, i, collation, at(i));
         }
-    }
-
-    /// Whether a row is to be kept beside one that is the last so far.
-    fn beats(&self, keys: &[Vector<'_>], i: usize, last: &[Value], collation: &dyn Collation) -> bool {
-        for (number, (key, value)) in self.keys.iter().zip(last).enumerate() {
-            match key.place(number, &keys[number], i, value, collation) {
-                Ordering::Equal => {}
-                order => return order.is_lt(),
-            }
-        }
-        self.ties
     }
 
     /// Rows that the first key does not exclude.
     fn candidates(&self, vector: &Vector<'_>, rows: usize, collation: &dyn Collation) -> Vec<u32> {
-        let Some(last) = &self.last else {
+        let Some(last) = &self.best.last else {
             return (0..rows as u32).collect();
         };
-        let (key, last) = (&self.keys[0], &last[0]);
+        let (key, last) = (&self.asked.keys[0], &last[0]);
         // The same decides what equal first keys are worth.
-        let equal = self.ties || self.keys.len() > 1;
+        let equal = self.asked.ties || self.asked.keys.len() > 1;
         let keeps = |order: Ordering| order.is_lt() || equal && order.is_eq();
         if let (Type::Bool | Type::Int, Value::Word(last), None) = (vector.ty, last, &vector.valid) {
             let last = *last;
@@ -150,46 +110,17 @@ impl<P: Copy> Top<P> {
             .collect()
     }
 
-    fn compare(keys: &[SortKey], a: &[Value], b: &[Value], collation: &dyn Collation) -> Ordering {
-        let mut all = keys.iter().enumerate().zip(a.iter().zip(b));
-        all.find_map(|((number, key), (a, b))| {
-            let order = key.values(number, a, b, collation);
-            order.is_ne().then_some(order)
-        })
-        .unwrap_or(Ordering::Equal)
-    }
-
-    /// Lets go of all but the best.
-    fn prune(&mut self, collation: &dyn Collation) {
-        if self.kept.len() < self.count {
-            return;
-        }
-        let keys = &self.keys;
-        let compare = |a: &Kept<P>, b: &Kept<P>| Self::compare(keys, &a.values, &b.values, collation);
-        self.kept.select_nth_unstable_by(self.count - 1, compare);
-        let last = self.kept[self.count - 1].values.clone();
-        let (mut at, count) = (0, self.count);
-        self.kept.retain(|kept| {
-            at += 1;
-            at <= count || self.ties && Self::compare(keys, &kept.values, &last, collation).is_eq()
-        });
-        self.room = self.room.max(self.kept.len().saturating_mul(2));
-        self.last = Some(last);
-    }
-
     /// Where the best rows are, in no order.
     pub fn finish(mut self, collation: &dyn Collation) -> Vec<P> {
-        if self.count > 0 {
-            self.prune(collation);
-        }
+        self.best.prune(&self.asked, collation);
         self.places().collect()
     }
 
     /// Whether some row may be among the best whose first key `key` is within a leaf's bounds.
     pub fn reaches(&self, key: &Expr, zones: &dyn Zones, collation: &dyn Collation) -> bool {
-        let Some(last) = &self.last else { return true };
-        let (order, last) = (&self.keys[0], &last[0]);
-        let equal = self.ties || self.keys.len() > 1;
+        let Some(last) = &self.best.last else { return true };
+        let (order, last) = (&self.asked.keys[0], &last[0]);
+        let equal = self.asked.ties || self.asked.keys.len() > 1;
         // Nothing comes before NULLs that come first.
         if matches!(last, Value::Null) && order.nulls_first && !equal {
             return false;
@@ -344,11 +275,20 @@ pub(crate) mod tests {
         found
     }
 
+    fn compare(keys: &[SortKey], a: &[Value], b: &[Value]) -> Ordering {
+        let asked = Asked {
+            keys: keys.to_vec(),
+            count: 0,
+            ties: false,
+        };
+        asked.compare(a, b, &Bytewise)
+    }
+
     /// The keys of the best rows, by sorting all.
     fn sorted(keys: &[SortKey], vectors: &[Vector<'_>], count: usize, ties: bool) -> Vec<Vec<Value>> {
         let row = |i: usize| -> Vec<Value> { vectors.iter().map(|v| Value::of(v, i)).collect() };
         let mut all: Vec<Vec<Value>> = (0..vectors[0].len()).map(row).collect();
-        let compare = |a: &Vec<Value>, b: &Vec<Value>| Top::<usize>::compare(keys, a, b, &Bytewise);
+        let compare = |a: &Vec<Value>, b: &Vec<Value>| compare(keys, a, b);
         all.sort_by(compare);
         let last = all.get(count.wrapping_sub(1)).cloned();
         let mut n = 0;
@@ -368,11 +308,11 @@ pub(crate) mod tests {
                         .into_iter()
                         .map(|i| vectors.iter().map(|v| Value::of(v, i)).collect())
                         .collect();
-                    found.sort_by(|a, b| Top::<usize>::compare(keys, a, b, &Bytewise));
+                    found.sort_by(|a, b| compare(keys, a, b));
                     let wanted = sorted(keys, vectors, count, ties);
                     assert_eq!(found.len(), wanted.len(), "{keys:?} {count} {ties} {piece}");
                     for (found, wanted) in found.iter().zip(&wanted) {
-                        let order = Top::<usize>::compare(keys, found, wanted, &Bytewise);
+                        let order = compare(keys, found, wanted);
                         assert_eq!(order, Ordering::Equal, "{keys:?} {count} {ties} {piece}");
                     }
                 }

@@ -9,3 +9,4 @@ pub mod raises;
 pub mod reading;
 pub mod state;
 pub mod wanted;
+pub mod window;

@@ -85,11 +85,17 @@ impl CustomNode for Top {
         }
         let known = |limit: &&Node| limit.as_a::<Const>()?.value().map(|rows| rows.value() as u64);
         match limits.iter().map(known).sum::<Option<u64>>() {
-            _ if !groups.is_empty() => {}
-            Some(count) => es.integer(c"Best Rows", count),
+            _ if limits.is_empty() => {}
+            Some(count) if !private.peers => es.integer(c"Best Rows", count.saturating_add_signed(private.more.into())),
+            Some(count) => text(
+                c"Best Rows",
+                &format!("{} with ties", count.saturating_add_signed(private.more.into())),
+                es,
+            ),
             None => {
                 let limits: Vec<String> = limits.iter().map(shown).collect();
-                text(c"Best Rows", &limits.join(" + "), es);
+                let ties = if private.peers { " with ties" } else { "" };
+                text(c"Best Rows", &(limits.join(" + ") + ties), es);
             }
         }
         let computed = groups.iter().chain(&keys).chain(&checks).flat_map(|node| reads(node));

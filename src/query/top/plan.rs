@@ -1,8 +1,10 @@
-//! Planning ORDER BY … LIMIT and DISTINCT ON over one scan: a node between PostgreSQL's sort and the scan, which hands up the best rows.
+//! Planning ORDER BY … LIMIT, DISTINCT ON and bounded row numbers over one scan: a node between PostgreSQL's sort and the
+//! scan, which hands up the best rows.
 
 use super::private::{Direction, TopPlan};
 use super::state::Top;
 use super::wanted::{MOST, Wanted};
+use super::window::Window;
 use crate::guc::{self, Materialization};
 use crate::pg::custom::{Asked, CustomPath, NewPath, NewPlan, PathMethods, Planning, ScanMethods};
 use crate::pg::node::{Node, Nodes};
@@ -19,7 +21,7 @@ use crate::query::plan::private::Private;
 use crate::query::plan::wanted::conditions_of;
 use crate::query::scan::plan::cost_of_reading;
 use pgrx::pg_sys::RelOptKind;
-use pgrx::pg_sys::UpperRelationKind::{self, UPPERREL_DISTINCT, UPPERREL_ORDERED};
+use pgrx::pg_sys::UpperRelationKind::{self, UPPERREL_DISTINCT, UPPERREL_ORDERED, UPPERREL_WINDOW};
 
 static PATH: PathMethods = PathMethods::of::<Tops>(c"AmaxTop");
 
@@ -37,6 +39,7 @@ pub fn add_paths(root: &PlannerInfo, stage: UpperRelationKind::Type, input: Opti
     match stage {
         UPPERREL_ORDERED => add_limited(root, input, output),
         UPPERREL_DISTINCT => add_distinct(root, input, output),
+        UPPERREL_WINDOW => add_windows(root, input, output),
         _ => None,
     };
 }
@@ -73,6 +76,27 @@ fn add_distinct(root: &PlannerInfo, input: &RelOptInfo, output: &RelOptInfo) -> 
     }
     for sorted in sorted(root, input, output, &wanted, keys, -1.0) {
         output.add_path(root.unique(output, sorted, distinct.len(), groups));
+    }
+    Some(())
+}
+
+/// For window functions of which only the first rows are asked for.
+fn add_windows(root: &PlannerInfo, input: &RelOptInfo, output: &RelOptInfo) -> Option<()> {
+    path_in(input, false)?;
+    let (window, wanted) = Window::of(root, input.reltarget())?;
+    if wanted.count().is_some_and(|count| count > MOST) {
+        return None;
+    }
+    if !wanted.groups.is_empty() {
+        let groups = groups(root, input, input.rows(), &wanted.groups);
+        let rows = groups * wanted.expected(input.rows() / groups);
+        if !costs::groups_fit(rows, wanted.computed().count()) {
+            return None;
+        }
+    }
+    for sorted in sorted(root, input, output, &wanted, root.window_pathkeys(), -1.0) {
+        let target = root.target_of(UPPERREL_WINDOW);
+        output.add_path(root.window(output, sorted, target, window.functions, window.clause));
     }
     Some(())
 }
@@ -114,7 +138,10 @@ fn path<'a>(
 ) -> &'a Path {
     let best = match wanted.groups.is_empty() {
         true => wanted.expected(child.rows()),
-        false => groups(root, input, child.rows(), &wanted.groups),
+        false => {
+            let groups = groups(root, input, child.rows(), &wanted.groups);
+            groups * wanted.expected(child.rows() / groups)
+        }
     };
     let relid = input.relid();
     let conditions = conditions_of(input.baserestrictinfo());
@@ -173,6 +200,8 @@ impl Planning for Tops {
                 })
                 .collect(),
             ties: wanted.ties,
+            more: wanted.more,
+            peers: wanted.peers,
             checks: wanted.checks.len(),
             bounds: root.qual_security_level() == 0,
         };

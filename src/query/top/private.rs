@@ -6,7 +6,7 @@ use crate::pg::plan::CustomScan;
 use crate::query::plan::private::{Private, Reader, Writer};
 
 impl<'a> Private<'a> for Wanted<'a> {
-    const KIND: &'static std::ffi::CStr = c"amax top path 3";
+    const KIND: &'static std::ffi::CStr = c"amax top path 4";
 
     fn write(&self, out: &mut Writer<'a>) {
         out.nodes(&self.groups);
@@ -19,6 +19,8 @@ impl<'a> Private<'a> for Wanted<'a> {
         out.bool(self.ties);
         out.nodes(&self.checks);
         out.nodes(&self.limits);
+        out.int(self.more);
+        out.bool(self.peers);
     }
 
     fn read(from: &mut Reader<'a>) -> Wanted<'a> {
@@ -34,6 +36,8 @@ impl<'a> Private<'a> for Wanted<'a> {
             ties: from.bool(),
             checks: from.nodes(),
             limits: from.nodes(),
+            more: from.int(),
+            peers: from.bool(),
         }
     }
 }
@@ -52,6 +56,9 @@ pub struct TopPlan {
     pub keys: Vec<Direction>,
     /// Whether there are further keys, which only PostgreSQL can compare.
     pub ties: bool,
+    /// How many rows are asked for beside what LIMIT and OFFSET say, and whether rows equal to the last one are, too.
+    pub more: i32,
+    pub peers: bool,
     /// How many expressions are only computed for their errors.
     pub checks: usize,
     /// Whether leaves may be skipped by their bounds: how many pages are read, which EXPLAIN shows, would tell of rows that
@@ -84,7 +91,7 @@ impl TopPlan {
 }
 
 impl<'a> Private<'a> for TopPlan {
-    const KIND: &'static std::ffi::CStr = c"amax top 2";
+    const KIND: &'static std::ffi::CStr = c"amax top 3";
 
     fn write(&self, out: &mut Writer<'a>) {
         out.count(self.groups);
@@ -94,6 +101,8 @@ impl<'a> Private<'a> for TopPlan {
             out.bool(key.nulls_first);
         }
         out.bool(self.ties);
+        out.int(self.more);
+        out.bool(self.peers);
         out.count(self.checks);
         out.bool(self.bounds);
     }
@@ -108,6 +117,8 @@ impl<'a> Private<'a> for TopPlan {
                 })
                 .collect(),
             ties: from.bool(),
+            more: from.int(),
+            peers: from.bool(),
             checks: from.count(),
             bounds: from.bool(),
         }

@@ -10,7 +10,7 @@ use crate::query::batch::raise::raise;
 use crate::query::batch::rows::Rows;
 use crate::query::batch::{Batch, Batches};
 use crate::query::plan::costs::hash_memory;
-use amax_exec::{SortKey, Top, TopOfEach, Vector, VectorBuilder};
+use amax_exec::{SortKey, Top, TopOfEach, TopsOfEach, Vector, VectorBuilder};
 use amax_lsm::Origin;
 use pgrx::pg_sys;
 use std::cell::RefCell;
@@ -64,6 +64,47 @@ impl Keep for TopOfEach<Place> {
 
     fn places(&self) -> Vec<Place> {
         TopOfEach::places(self).collect()
+    }
+}
+
+impl Keep for TopsOfEach<Place> {
+    fn add(&mut self, keys: &[Vector<'_>], rows: usize, order: &Order, at: &dyn Fn(usize) -> Place) {
+        TopsOfEach::add(self, keys, rows, &order.collations, at).unwrap_or_else(|e| raise(e));
+    }
+
+    fn len(&self) -> usize {
+        TopsOfEach::len(self)
+    }
+
+    fn places(&self) -> Vec<Place> {
+        TopsOfEach::places(self).collect()
+    }
+}
+
+/// What keeps the best rows of each group.
+pub trait KeepOfEach: Keep {
+    fn bytes_used(&self) -> usize;
+    /// Where the best rows are.
+    fn finish(self, collations: &Collations) -> Vec<Place>;
+}
+
+impl KeepOfEach for TopOfEach<Place> {
+    fn bytes_used(&self) -> usize {
+        TopOfEach::bytes_used(self)
+    }
+
+    fn finish(self, _collations: &Collations) -> Vec<Place> {
+        TopOfEach::places(&self).collect()
+    }
+}
+
+impl KeepOfEach for TopsOfEach<Place> {
+    fn bytes_used(&self) -> usize {
+        TopsOfEach::bytes_used(self)
+    }
+
+    fn finish(self, collations: &Collations) -> Vec<Place> {
+        TopsOfEach::finish(self, collations)
     }
 }
 

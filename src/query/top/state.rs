@@ -3,7 +3,7 @@
 use super::collation::Collations;
 use super::hand::Hand;
 use super::private::{Expressions, TopPlan};
-use super::reading::{Order, Place};
+use super::reading::{KeepOfEach, Order, Place};
 use super::wanted::MOST;
 use crate::pg::state::{CustomScanState, ExprContext, Prepared};
 use crate::query::batch::Batches;
@@ -12,7 +12,7 @@ use crate::query::batch::contract::{Interest, Positions};
 use crate::query::expr::compile::all_reads;
 use crate::query::plan::costs::hash_memory;
 use crate::query::plan::private::Private;
-use amax_exec::{External, SortKey, Top as Best, TopOfEach, Type, Zones, is_harmless};
+use amax_exec::{External, SortKey, Top as Best, TopOfEach, TopsOfEach, Type, Zones, is_harmless};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -43,8 +43,10 @@ pub struct Top {
     order: Rc<Order>,
     /// Whether bounds may leave out leaves.
     bounds: bool,
-    /// LIMIT, and OFFSET if there is one.
+    /// LIMIT, and OFFSET if there is one, or what row numbers are bounded by; none if one row of each group is asked for.
     limits: Vec<Prepared>,
+    /// How many rows are asked for beside those.
+    more: i64,
     /// Columns that the target list reads.
     pub(super) output: Vec<usize>,
     /// What is handed up; None before rows have been read.
@@ -96,13 +98,14 @@ impl Top {
                 checks,
                 sort,
                 collations,
-                ties: private.ties,
+                ties: private.ties || private.peers,
             }),
             bounds: private.bounds,
             limits: limits
                 .into_iter()
                 .map(|limit| Prepared::new(limit, Some(node)))
                 .collect(),
+            more: private.more.into(),
             output,
             hand: None,
             ended: false,
@@ -114,6 +117,9 @@ impl Top {
     /// How many rows are asked for; None if it is all of them, or more than are kept. Limit has evaluated the same, and
     /// raised its errors.
     fn count(&self, econtext: &ExprContext) -> Option<usize> {
+        if self.limits.is_empty() {
+            return Some(1);
+        }
         let mut found = self.limits.iter().map(|limit| match limit.eval(econtext) {
             (_, true) => None,
             (value, false) => Some(value.value() as i64),
@@ -121,8 +127,8 @@ impl Top {
         // Without a limit all rows are wanted, without an offset those from the first.
         let count = found.next()??;
         let offset = found.next().flatten().unwrap_or(0);
-        let all = count.checked_add(offset).filter(|&all| all <= MOST)?;
-        usize::try_from(all).ok()
+        let all = count.checked_add(offset)?.saturating_add(self.more);
+        (all <= MOST).then_some(all.max(0) as usize)
     }
 
     /// Begins again.
@@ -144,22 +150,22 @@ impl Top {
             if self.all {
                 self.ended = true;
                 self.hand = Some(Hand::all());
-            } else if self.order.groups.is_empty() {
-                self.find(input, econtext);
             } else {
-                self.find_of_each(input);
+                match self.count(econtext) {
+                    None => self.all = true,
+                    Some(count) if self.order.groups.is_empty() => self.find(input, count),
+                    Some(1) => self.find_of_each(input, TopOfEach::new),
+                    Some(count) => {
+                        self.find_of_each(input, |groups, keys, ties| TopsOfEach::new(groups, keys, count, ties))
+                    }
+                }
             }
         }
     }
 
-    /// Finds the best rows, if it is known how many are asked for. If they turn out to be too many, or to take too much
-    /// memory, those so far are handed up, and then all that come after them: what was read is not read again, as in a
-    /// parallel plan no other process has it.
-    fn find(&mut self, input: &mut dyn Batches, econtext: &ExprContext) {
-        let Some(count) = self.count(econtext) else {
-            self.all = true;
-            return;
-        };
+    /// Finds the best rows. If they turn out to be too many, or to take too much memory, those so far are handed up, and
+    /// then all that come after them: what was read is not read again, as in a parallel plan no other process has it.
+    fn find(&mut self, input: &mut dyn Batches, count: usize) {
         let (positions, fits) = self.best(input, count);
         self.all = !fits;
         self.ended = fits;
@@ -188,16 +194,20 @@ impl Top {
 
     /// Finds the best rows of each group: of all rows, or of those that come before memory is full. Those after them are
     /// a part of their own. If that leaves most rows, all that come after it are handed up.
-    fn find_of_each(&mut self, input: &mut dyn Batches) {
+    fn find_of_each<K: KeepOfEach>(
+        &mut self,
+        input: &mut dyn Batches,
+        new: impl FnOnce(Vec<Type>, Vec<SortKey>, bool) -> K,
+    ) {
         input.start();
         let order = &self.order;
         let groups: Vec<Type> = order.groups.iter().map(|group| group.ty).collect();
-        let best = RefCell::new(TopOfEach::new(groups, order.sort.clone(), order.ties));
+        let best = RefCell::new(new(groups, order.sort.clone(), order.ties));
         let memory = hash_memory();
         let read = order.read(input, &best, |best| best.bytes_used() <= memory);
         input.rows().clear();
         input.stop(read.rows);
-        let places: Vec<Place> = best.into_inner().places().collect();
+        let places = best.into_inner().finish(&order.collations);
         self.parts += 1;
         self.ended = read.fits;
         self.all = !read.fits && places.len() > read.rows / 2;

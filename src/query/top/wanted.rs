@@ -1,9 +1,9 @@
-//! What a query's ORDER BY … LIMIT or DISTINCT ON asks of the rows of a scan.
+//! What a query's ORDER BY … LIMIT, DISTINCT ON or bounded row numbers ask of the rows of a scan.
 
 use super::raises::raises;
 use crate::pg::expr::Const;
 use crate::pg::lookup::order;
-use crate::pg::node::{Node, is_pure};
+use crate::pg::node::{Node, Nodes, is_pure};
 use crate::pg::parse::SortGroupClause;
 use crate::pg::planner::{PathTarget, PlannerInfo};
 use crate::query::expr::datum::type_of_node;
@@ -25,7 +25,7 @@ pub struct Key<'a> {
 }
 
 pub struct Wanted<'a> {
-    /// DISTINCT ON: only the best row of each group by these is asked for.
+    /// DISTINCT ON, PARTITION BY: only the best rows of each group by these are asked for.
     pub groups: Vec<&'a Node>,
     /// The first keys, as many as vectors can compare.
     pub keys: Vec<Key<'a>>,
@@ -33,8 +33,12 @@ pub struct Wanted<'a> {
     pub ties: bool,
     /// What else is computed of each row below a sort, and may raise an error.
     pub checks: Vec<&'a Node>,
-    /// LIMIT, and OFFSET if there is one; none if there are groups.
+    /// LIMIT, and OFFSET if there is one, or what row numbers are bounded by; none for DISTINCT ON, which asks for one row.
     pub limits: Vec<&'a Node>,
+    /// How many rows are asked for beside those: -1, 0 or 1.
+    pub more: i32,
+    /// Whether rows that are equal to the last one are asked for, too.
+    pub peers: bool,
 }
 
 impl<'a> Wanted<'a> {
@@ -57,10 +61,12 @@ impl<'a> Wanted<'a> {
         }
         Some(Wanted {
             groups: Vec::new(),
-            checks: checks(&[], &keys, target)?,
+            checks: checks(&[], &keys, target.exprs())?,
             ties,
             keys,
             limits,
+            more: 0,
+            peers: false,
         })
     }
 
@@ -87,11 +93,13 @@ impl<'a> Wanted<'a> {
             return None;
         }
         Some(Wanted {
-            checks: checks(&groups, &keys, target)?,
+            checks: checks(&groups, &keys, target.exprs())?,
             groups,
             ties,
             keys,
             limits: Vec::new(),
+            more: 0,
+            peers: false,
         })
     }
 
@@ -107,7 +115,10 @@ impl<'a> Wanted<'a> {
 
     /// How many rows are asked for, if that is known: more than there can be if all are.
     pub fn count(&self) -> Option<i64> {
-        let mut sum = 0_i64;
+        let mut sum = i64::from(self.more);
+        if self.limits.is_empty() {
+            return Some(1);
+        }
         for (at, limit) in self.limits.iter().enumerate() {
             match limit.as_a::<Const>()?.value() {
                 Some(rows) => sum = sum.saturating_add(rows.value() as i64),
@@ -116,10 +127,10 @@ impl<'a> Wanted<'a> {
                 None => {}
             }
         }
-        Some(sum)
+        Some(sum.max(0))
     }
 
-    /// How many of so many rows are expected to be asked for.
+    /// How many of so many rows, or of those of a group, are expected to be asked for.
     pub fn expected(&self, rows: f64) -> f64 {
         let expected = match self.count() {
             Some(count) => count as f64,
@@ -130,7 +141,7 @@ impl<'a> Wanted<'a> {
 }
 
 /// Whether a query's rows are a scan's, which nobody locks.
-fn is_plain(root: &PlannerInfo) -> bool {
+pub(super) fn is_plain(root: &PlannerInfo) -> bool {
     let parse = root.parse();
     parse.commandType() == CmdType::CMD_SELECT
         && !parse.rowMarks().is_some()
@@ -140,19 +151,16 @@ fn is_plain(root: &PlannerInfo) -> bool {
 }
 
 /// The first sort keys, as many as vectors can compare, and whether there are others.
-fn keys<'a>(clauses: &[&SortGroupClause], target: &'a PathTarget) -> (Vec<Key<'a>>, bool) {
+pub(super) fn keys<'a>(clauses: &[&SortGroupClause], target: &'a PathTarget) -> (Vec<Key<'a>>, bool) {
     let keys: Vec<Key> = clauses.iter().map_while(|clause| key(clause, target)).collect();
     let others = keys.len() < clauses.len();
     (keys, others)
 }
 
 /// What else is computed of all rows and may raise an error; None if vectors have not all of it.
-fn checks<'a>(groups: &[&Node], keys: &[Key], target: &'a PathTarget) -> Option<Vec<&'a Node>> {
+pub(super) fn checks<'a>(groups: &[&Node], keys: &[Key], computed: Nodes<'a>) -> Option<Vec<&'a Node>> {
     let keys: Vec<&Node> = keys.iter().map(|key| key.node).collect();
-    let others = target
-        .exprs()
-        .iter()
-        .filter(|node| !has(groups, node) && !has(&keys, node));
+    let others = computed.iter().filter(|node| !has(groups, node) && !has(&keys, node));
     let checks: Vec<&Node> = others.filter(|node| raises(node)).collect();
     checks.iter().all(|node| is_computed(node)).then_some(checks)
 }
@@ -177,7 +185,7 @@ fn expression_of<'a>(clause: &SortGroupClause, target: &'a PathTarget) -> Option
 }
 
 /// None for one by which vectors cannot group as PostgreSQL would.
-fn group<'a>(clause: &SortGroupClause, target: &'a PathTarget) -> Option<&'a Node> {
+pub(super) fn group<'a>(clause: &SortGroupClause, target: &'a PathTarget) -> Option<&'a Node> {
     let node = expression_of(clause, target)?;
     let [_, equal, _] = order(node.type_oid());
     (clause.eqop() == equal && is_collated(node) && is_computed(node)).then_some(node)

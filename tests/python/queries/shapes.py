@@ -219,7 +219,7 @@ class Shapes:
         return Case(Node(None, f"SELECT %s FROM {relation.sql}%s%s%s", List(items, least=1), self.where(make), order, limit), make, True)
 
     def best_of_each(self):
-        """The first row of each group by several keys, with what is read of those rows alone."""
+        """The first row of each group by several keys, or some of them by number, with what is read of those rows alone."""
         rng = self.rng
         relation, make = self.one()
         if not make.scope.keys:
@@ -236,9 +236,23 @@ class Shapes:
         keys += [Node(None, f"{key}{rng.choice(['', ' DESC'])}") for key in make.scope.keys]
         table = relation.sql.split()[0] in ("t1", "t2", "p", "h")
         items = [Node(None, f"{relation.alias}.*")] if table and rng.random() < 0.4 else self.items(make)
+        if rng.random() < 0.4:
+            return self.numbered(relation, make, items, groups, keys)
         limit = self.limit() if rng.random() < 0.2 and not self.risky else List([])
         order, each = List(keys, ", ", " ORDER BY ", least=len(keys)), List(groups, least=len(groups))
         return Case(Node(None, f"SELECT DISTINCT ON (%s) %s FROM {relation.sql}%s%s%s", each, List(items, least=1), self.where(make), order, limit), make, True)
+
+    def numbered(self, relation, make, items, groups, keys):
+        """The first rows of all or of each group, by a number that a window function gives them."""
+        rng = self.rng
+        rank = rng.random() < 0.4
+        order = List(keys[:len(keys) - len(make.scope.keys)] if rank and rng.random() < 0.7 and len(keys) > len(make.scope.keys) else keys, least=1)
+        partition = List(rng.choice([groups, groups, []]), ", ", "PARTITION BY ", " ")
+        number = Node(None, f"{'rank' if rank else 'row_number'}() OVER (%sORDER BY %s) AS numbered", partition, order)
+        count = Literal("bigint", str(rng.choice([0, 1, 2, 3, 10, 100])), fixed=True)
+        bound = Node(None, rng.choice(["numbered <= %s", "numbered < %s", "%s >= numbered", "numbered = %s", "numbered BETWEEN 2 AND %s"]), count)
+        inner = Node(None, f"SELECT %s, %s FROM {relation.sql}%s", List(items, least=1), number, self.where(make))
+        return Case(Node(None, "SELECT * FROM (%s) w WHERE %s", inner, bound), make)
 
     def single_row(self):
         """One row, and mostly one thing that can go wrong with it: the message must be the same too."""
