@@ -220,6 +220,13 @@ SELECT * FROM compare($$SELECT page(100, 30, 20)$$);
 SELECT * FROM compare($$SELECT id, doc FROM t ORDER BY i, id LIMIT (SELECT 4) OFFSET (SELECT 2)$$);
 SELECT key, found.* FROM unnest(ARRAY['id', 'id DESC', 'few DESC', '(doc->>''id'')::int DESC', 'c DESC']) key, compare(format('SELECT id, c, doc FROM z ORDER BY %s, doc LIMIT 30 OFFSET 4', key)) AS found;
 EXPLAIN (COSTS OFF) SELECT id, c, doc FROM z ORDER BY id DESC LIMIT 30;
+-- Workers are worth their while where all leaves are read, not where bounds leave one of many.
+SET parallel_setup_cost = 8;
+EXPLAIN (COSTS OFF) SELECT id, doc FROM z ORDER BY id DESC LIMIT 10;
+EXPLAIN (COSTS OFF) SELECT id, doc FROM z ORDER BY few DESC, id LIMIT 10;
+EXPLAIN (COSTS OFF) SELECT id, doc FROM z ORDER BY (doc->>'id')::int DESC NULLS LAST LIMIT 10;
+EXPLAIN (COSTS OFF) SELECT id, doc FROM z ORDER BY id + few DESC LIMIT 10;
+SET parallel_setup_cost = 0;
 -- What takes too much memory is not read again: no other process has it.
 SET amax.decode_cache = 0;
 SET amax.shared_cache = 0;

@@ -167,7 +167,8 @@ pub unsafe extern "C-unwind" fn range_scan(
 }
 
 /// Where a block's rows are, with a pin if that is a row page. BRIN summarizes within VACUUM, which has no snapshot
-/// that counts: before the page is held it may be flushed, reclaimed and used again.
+/// that counts: before the page is pinned it may be flushed, reclaimed and used again. A page that is being emptied is no
+/// longer its block's, and one that is pinned is not emptied (`maintenance::reclaim`).
 fn locate_pinned(rel: &Relation, v: u32) -> (Place, Option<Pin>) {
     loop {
         let place = locate(rel, v);
@@ -175,7 +176,7 @@ fn locate_pinned(rel: &Relation, v: u32) -> (Place, Option<Pin>) {
             return (place, None);
         };
         crate::fault::fault("range_located");
-        let pin = Pin::hold(rel, p);
+        let pin = Pin::read(rel, p);
         if map::physical(rel, v) == Some(p) {
             let lock = pin.share();
             rowpage::check_rows(rel, &pin);

@@ -287,7 +287,7 @@ impl<'a> Vacuum<'a> {
 
     /// False when the page could not be had.
     fn row_page(&mut self, v: u32, p: u32) -> bool {
-        let pin = Pin::hold(self.rel, p);
+        let pin = Pin::read(self.rel, p);
         if map::physical(self.rel, v) != Some(p) {
             // Flushed and reclaimed meanwhile.
             return true;

@@ -10,7 +10,8 @@ nodes! {
     Const: T_Const { consttype: value(pg_sys::Oid), constvalue: value(pg_sys::Datum), constisnull: value(bool) }
     Param: T_Param { paramkind: value(pg_sys::ParamKind::Type), paramid: value(i32) }
     FuncExpr: T_FuncExpr {
-        funcid: value(pg_sys::Oid), funcretset: value(bool), inputcollid: value(pg_sys::Oid), args: list,
+        funcid: value(pg_sys::Oid), funcretset: value(bool), funcformat: value(pg_sys::CoercionForm::Type),
+        inputcollid: value(pg_sys::Oid), args: list,
     }
     OpExpr: T_OpExpr {
         opno: value(pg_sys::Oid), opfuncid: value(pg_sys::Oid), opretset: value(bool), inputcollid: value(pg_sys::Oid),
@@ -80,6 +81,14 @@ fn function_of(operator: pg_sys::Oid, function: pg_sys::Oid) -> pg_sys::Oid {
         // SAFETY: looks the operator up.
         pg_sys::InvalidOid => unsafe { pg_sys::get_opcode(operator) },
         function => function,
+    }
+}
+
+impl FuncExpr {
+    /// Whether it was written as a cast, or put in for one.
+    pub fn is_cast(&self) -> bool {
+        use pg_sys::CoercionForm::{COERCE_EXPLICIT_CAST, COERCE_IMPLICIT_CAST};
+        matches!(self.funcformat(), COERCE_EXPLICIT_CAST | COERCE_IMPLICIT_CAST)
     }
 }
 

@@ -6,6 +6,7 @@ pub mod node;
 pub mod plan;
 pub mod private;
 pub mod raises;
+pub mod reach;
 pub mod reading;
 pub mod state;
 pub mod wanted;

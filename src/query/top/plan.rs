@@ -2,6 +2,8 @@
 //! scan, which hands up the best rows.
 
 use super::private::{Direction, TopPlan};
+use super::raises::raises;
+use super::reach::reach;
 use super::state::Top;
 use super::wanted::{MOST, Wanted};
 use super::window::Window;
@@ -19,7 +21,7 @@ use crate::query::plan::kept;
 use crate::query::plan::node::create;
 use crate::query::plan::private::Private;
 use crate::query::plan::wanted::conditions_of;
-use crate::query::scan::plan::cost_of_reading;
+use crate::query::scan::plan::{columnar_share, cost_of_reading};
 use pgrx::pg_sys::RelOptKind;
 use pgrx::pg_sys::UpperRelationKind::{self, UPPERREL_DISTINCT, UPPERREL_ORDERED, UPPERREL_WINDOW};
 
@@ -153,8 +155,11 @@ fn path<'a>(
         values: late.len() - documents,
         documents,
     };
-    let mut scan = cost_of_reading(root, input, &early);
-    let mut looks = kept::conditions(root, input.relids());
+    let reach = reach_of(root, input, wanted);
+    let columnar = columnar_share(root.entry(relid).relid()).unwrap_or(0.0);
+    let read = 1.0 - columnar * (1.0 - reach);
+    let mut scan = read * cost_of_reading(root, input, &early);
+    let mut looks = read * kept::conditions(root, input.relids());
     if child.parallel_workers() > 0 {
         let divisor = costs::parallel_divisor(child.parallel_workers());
         scan /= divisor;
@@ -164,7 +169,7 @@ fn path<'a>(
     let mut startup_cost = child.startup_cost();
     // Else whatever it costs.
     if guc::materialization() != Materialization::ultra_late {
-        startup_cost += costs::best(scan, looks, child.rows(), computed, best, late);
+        startup_cost += costs::best(scan, looks, read * child.rows(), computed, best, late);
     }
     NewPath {
         children: vec![child],
@@ -178,6 +183,16 @@ fn path<'a>(
         ..NewPath::of(&PATH, output, input.reltarget())
     }
     .make()
+}
+
+/// The share of leaves that are read: those that bounds exclude are not, unless something might raise an error there.
+fn reach_of(root: &PlannerInfo, rel: &RelOptInfo, wanted: &Wanted<'_>) -> f64 {
+    let raises = || conditions_of(rel.baserestrictinfo()).into_iter().any(raises);
+    if !wanted.groups.is_empty() || !wanted.checks.is_empty() || root.qual_security_level() > 0 || raises() {
+        return 1.0;
+    }
+    let selectivity = (rel.rows() / rel.tuples().max(1.0)).min(1.0);
+    reach(root, rel, &wanted.keys[0], wanted.expected(rel.rows()), selectivity)
 }
 
 struct Tops;

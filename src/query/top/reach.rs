@@ -1,0 +1,129 @@
+//! How many of a table's leaves the best rows may be in, by the bounds of some of them: of what grows with time, a few.
+
+use super::wanted::Key;
+use crate::columnar;
+use crate::pg::expr::{CoerceViaIO, FuncExpr, PlaceHolderVar, RelabelType};
+use crate::pg::lookup::is_bytewise;
+use crate::pg::node::Node;
+use crate::pg::planner::{PlannerInfo, RelOptInfo};
+use crate::pg::relation::Opened;
+use crate::query::batch::external::LeafZones;
+use crate::query::expr::entry::{Entry, entry_of};
+use crate::storage::manifest;
+use amax_exec::Zones;
+use amax_format::{Bound, Tag};
+use pgrx::pg_sys::*;
+use std::rc::Rc;
+
+/// Leaves that are looked at.
+const LEAVES: usize = 16;
+
+/// A leaf's first key, the greatest being the best.
+struct Leaf {
+    best: f64,
+    worst: f64,
+    rows: f64,
+    /// Whether it may have NULLs, which come first.
+    nulls: bool,
+}
+
+/// The share of a table's leaves that bounds do not exclude, if `wanted` rows by this key first are asked for, of the share
+/// `selectivity` of its rows.
+pub fn reach(root: &PlannerInfo, rel: &RelOptInfo, key: &Key, wanted: f64, selectivity: f64) -> f64 {
+    let Some((leaves, all)) = entry_of_key(key.node).and_then(|entry| leaves(root, rel, key, entry)) else {
+        return 1.0;
+    };
+    let each = all as f64 / leaves.len() as f64;
+    let nulls = leaves.iter().filter(|leaf| leaf.nulls).count();
+    let mut by_best: Vec<&Leaf> = leaves.iter().filter(|leaf| !leaf.nulls).collect();
+    by_best.sort_by(|a, b| b.best.total_cmp(&a.best));
+    // The last of the rows that are wanted, as if values were spread evenly within bounds.
+    let (mut last, mut lacking) = (f64::NEG_INFINITY, wanted);
+    for leaf in &by_best {
+        let rows = leaf.rows * selectivity * each;
+        last = match rows >= lacking {
+            true => leaf.best - (leaf.best - leaf.worst) * (lacking / rows),
+            false => leaf.worst,
+        };
+        lacking -= rows;
+        if lacking <= 0.0 {
+            break;
+        }
+    }
+    let reached = nulls + by_best.iter().filter(|leaf| leaf.best >= last).count();
+    (reached as f64 / leaves.len() as f64).max(1.0 / all as f64)
+}
+
+/// What a key is a value of, as it is or cast, where leaves have bounds for it (`amax_exec`'s `Top`).
+fn entry_of_key(key: &Node) -> Option<Entry> {
+    let text = is_text(key);
+    let number = matches!(
+        key.type_oid(),
+        INT2OID | INT4OID | INT8OID | FLOAT4OID | FLOAT8OID | NUMERICOID | BOOLOID
+    );
+    let mut node = key;
+    loop {
+        match entry_of(node, &[]) {
+            entry @ Entry::Attribute(_) => return (!text || is_bytewise(key.collation())).then_some(entry),
+            entry @ Entry::Path(_) => return (number || text && is_bytewise(key.collation())).then_some(entry),
+            _ => {}
+        }
+        node = if let Some(wrapped) = node.as_a::<PlaceHolderVar>() {
+            wrapped.phexpr()?
+        } else if let Some(cast) = node.as_a::<RelabelType>() {
+            cast.arg()?
+        } else if let Some(cast) = node.as_a::<CoerceViaIO>().filter(|_| number) {
+            cast.arg()?
+        } else {
+            let cast = node.as_a::<FuncExpr>().filter(|call| number && call.is_cast())?;
+            cast.args().get(0)?
+        };
+    }
+}
+
+/// Some leaves, and how many there are; None where they have no bounds.
+fn leaves(root: &PlannerInfo, rel: &RelOptInfo, key: &Key, entry: Entry) -> Option<(Vec<Leaf>, usize)> {
+    let table = Opened::with_lock(root.entry(rel.relid()).relid(), NoLock);
+    let manifest = manifest::current(&table);
+    let entries: Rc<[Entry]> = Rc::from([entry]);
+    let (mut all, mut places) = (0, Vec::new());
+    for component in &manifest.components {
+        let leaves = manifest::read_directory(&table, component).ok()?.leaves.len();
+        places.extend((0..leaves).map(|at| (component, at)));
+        all += leaves;
+    }
+    let step = all.div_ceil(LEAVES).max(1);
+    let mut found = Vec::new();
+    // The first and the last: what grows with time has its best rows at one end.
+    let ends = places.iter().take(1).chain(places.iter().rev().step_by(step));
+    for &(component, at) in ends.take(LEAVES + 1) {
+        let leaf = columnar::open_leaf(&table, component, at).ok()?;
+        let zones = LeafZones::new(&leaf, &entries);
+        let zone = zones.zone(0)?;
+        let (min, max) = (number(zone.min), number(zone.max));
+        let (best, worst) = if key.descending { (max, min) } else { (-min, -max) };
+        // Numbers as text, and text as numbers, have another order.
+        if (zone.tag == Tag::String) != is_text(key.node) {
+            return None;
+        }
+        found.push(Leaf {
+            best,
+            worst,
+            rows: leaf.rows() as f64,
+            nulls: key.nulls_first && (zone.has_null || !zones.is_everywhere(0)),
+        });
+    }
+    (!found.is_empty()).then_some((found, all))
+}
+
+fn is_text(node: &Node) -> bool {
+    matches!(node.type_oid(), TEXTOID | VARCHAROID)
+}
+
+fn number(bound: Bound) -> f64 {
+    match bound {
+        Bound::Int(bound) => bound as f64,
+        Bound::Float(bound) => bound,
+        Bound::Prefix(bound) => u64::from_be_bytes(bound) as f64,
+    }
+}
