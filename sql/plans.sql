@@ -115,6 +115,17 @@ DROP TABLE fields;
 EXPLAIN (COSTS OFF) SELECT c.name, o.doc->>'kind' FROM orders o JOIN customers c ON c.id = o.customer WHERE o.id = 77;
 EXPLAIN (COSTS OFF) SELECT o.doc->>'kind' FROM orders o JOIN customers c ON c.id = o.customer WHERE c.id = 5;
 EXPLAIN (COSTS OFF) SELECT o.doc->>'kind', count(*) FROM orders o JOIN customers c ON c.id = o.customer WHERE c.name <> 'c7' GROUP BY 1;
+-- Also from some rows, of ten each.
+CREATE TABLE probes (k int) USING amax;
+INSERT INTO probes SELECT i * 7 FROM generate_series(1, 2000) i;
+CREATE TABLE probed (k int, a int, b int) USING amax;
+INSERT INTO probed SELECT i / 10, i, i FROM generate_series(1, 20000) i;
+CREATE INDEX ON probed (k);
+VACUUM ANALYZE probes;
+VACUUM ANALYZE probed;
+EXPLAIN (COSTS OFF) SELECT sum(b) FROM probes JOIN probed USING (k) WHERE k <= 7 * 26;
+EXPLAIN (COSTS OFF) SELECT sum(b) FROM probes JOIN probed USING (k) WHERE k <= 7 * 200;
+DROP TABLE probes, probed;
 -- A path that is indexed is not handed up; the document is.
 EXPLAIN (COSTS OFF) SELECT c.name, sum((o.doc->>'price')::int) FROM orders o JOIN customers c ON c.id = o.customer GROUP BY 1;
 -- Elements: of one row by the function, of many in the scan.

@@ -15,6 +15,7 @@ mod disguise;
 mod encoding;
 mod fault;
 mod guc;
+mod hash;
 mod heap;
 mod hooks;
 mod inspect;

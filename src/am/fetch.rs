@@ -12,7 +12,8 @@ use crate::storage::manifest::{self, Replaced};
 use crate::storage::map;
 use crate::storage::meta::logical_blocks;
 use crate::storage::rowpage::{self, heap_tuple, is_stub, new_tid, set_tid, tid_block};
-use crate::table::block::{Place, confirm_page, locate, predicate_lock_if_sealed, prune, read};
+use crate::storage::watch::Watch;
+use crate::table::block::{Place, confirm_page, locate, predicate_lock_if_sealed, prune, read, read_watched};
 use crate::table::load;
 use crate::table::slot;
 use pgrx::pg_sys;
@@ -24,6 +25,8 @@ struct IndexFetch {
     /// The row page of the last row: kept, because the next entry often points to it too, and for HOT chains in
     /// progress. After an error nobody drops it: the resource owner has released its pin.
     page: Option<Pin>,
+    /// The same goes for this; it is kept until the end, as rows may be asked for in many scans of one each.
+    watch: Option<Watch>,
 }
 
 /// # Safety
@@ -36,6 +39,7 @@ pub unsafe extern "C-unwind" fn begin(rel: pg_sys::Relation) -> *mut pg_sys::Ind
         let fetch = pg_sys::palloc0(std::mem::size_of::<IndexFetch>()) as *mut IndexFetch;
         (*fetch).base.rel = rel;
         (&raw mut (*fetch).page).write(None);
+        (&raw mut (*fetch).watch).write(None);
         fetch as *mut pg_sys::IndexFetchTableData
     }
 }
@@ -55,6 +59,7 @@ pub unsafe extern "C-unwind" fn end(fetch: *mut pg_sys::IndexFetchTableData) {
     // SAFETY: what `begin` has made.
     unsafe {
         (*(fetch as *mut IndexFetch)).page = None;
+        (*(fetch as *mut IndexFetch)).watch = None;
         pg_sys::pfree(fetch as _);
     }
 }
@@ -75,11 +80,11 @@ pub unsafe extern "C-unwind" fn tuple(
     // SAFETY: PostgreSQL's arguments stay until we return; `fetch` is what `begin` has made.
     unsafe {
         let rel = Relation::of((*fetch).rel);
-        let page = &mut (*(fetch as *mut IndexFetch)).page;
+        let IndexFetch { page, watch, .. } = &mut *(fetch as *mut IndexFetch);
         let (snapshot, slot) = (Snapshot::of(snapshot), Slot::of(slot));
         fetch_tuple(
             rel,
-            page,
+            (page, watch),
             &mut *tid,
             snapshot,
             slot,
@@ -91,7 +96,7 @@ pub unsafe extern "C-unwind" fn tuple(
 
 fn fetch_tuple(
     rel: &Relation,
-    page: &mut Option<Pin>,
+    (page, watch): (&mut Option<Pin>, &mut Option<Watch>),
     tid: &mut pg_sys::ItemPointerData,
     snapshot: &Snapshot,
     slot: &Slot,
@@ -111,7 +116,11 @@ fn fetch_tuple(
         let pin = page.as_ref().expect("kept from the last call");
         return hot_tuple(rel, pin, tid, snapshot, slot, call_again, all_dead);
     }
-    read(rel, v, snapshot, |place| match place {
+    if watch.is_none() {
+        *watch = Watch::begin(rel);
+    }
+    let watch = watch.as_ref();
+    read_watched(rel, watch, v, snapshot, |place| match place {
         Place::Hot(p) => {
             let pin = match page.take() {
                 Some(pin) if pin.block() == p => pin,
@@ -139,7 +148,7 @@ fn fetch_tuple(
         Place::Columnar(manifest, component) => {
             *page = None;
             let component = &manifest.components[component];
-            let row = columnar::fetch(rel, component, tid, snapshot, all_dead.as_deref_mut())?;
+            let row = columnar::fetch(rel, watch, component, tid, snapshot, all_dead.as_deref_mut())?;
             Ok(store_row(rel, row, *tid, slot))
         }
         Place::Nowhere if snapshot.is_mvcc() => Ok(false),

@@ -4,6 +4,7 @@
 use super::leaf::{OpenLeaf, Place};
 use super::shared;
 use crate::guc;
+use crate::hash::QuickMap;
 use crate::pg::Relation;
 use crate::storage::cache;
 use crate::storage::manifest::Replaced;
@@ -11,12 +12,11 @@ use amax_format::forget_blocks;
 use amax_lsm::Component;
 use pgrx::pg_sys;
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::rc::Rc;
 
 #[derive(Default)]
 struct Cache {
-    leaves: HashMap<Place, Cached>,
+    leaves: QuickMap<Place, Cached>,
     /// Uses so far.
     clock: u64,
 }
@@ -39,14 +39,15 @@ impl Cache {
     fn held(&self) -> usize {
         self.leaves.values().map(|c| c.leaf.bytes()).sum()
     }
+}
 
-    /// Blocks of strings are worth keeping for the next row only, and there may be many leaves.
-    fn turn_to(&mut self, used: Option<u64>) {
-        if used != Some(self.clock) {
-            forget_blocks();
-        }
-        self.clock += 1;
+/// Another use, of a leaf whose last one was this. Blocks of strings are worth keeping for the next row only, and there may
+/// be many leaves.
+fn turn_to(clock: &mut u64, used: Option<u64>) {
+    if used != Some(*clock) {
+        forget_blocks();
     }
+    *clock += 1;
 }
 
 /// Leaf `at` of a component.
@@ -64,10 +65,10 @@ pub fn open(rel: &Relation, component: &Component, at: usize) -> Result<Rc<OpenL
 /// An open leaf.
 fn find(place: Place) -> Option<Rc<OpenLeaf>> {
     with(|cache| {
-        let used = cache.leaves.get(&place)?.used;
-        cache.turn_to(Some(used));
-        let cached = cache.leaves.get_mut(&place)?;
-        cached.used = cache.clock;
+        let Cache { leaves, clock } = cache;
+        let cached = leaves.get_mut(&place)?;
+        turn_to(clock, Some(cached.used));
+        cached.used = *clock;
         Some(cached.leaf.clone())
     })
 }
@@ -75,7 +76,7 @@ fn find(place: Place) -> Option<Rc<OpenLeaf>> {
 /// Keeps a leaf that has been opened, in place of those that have not been used for longest.
 fn keep(leaf: &Rc<OpenLeaf>) {
     with(|cache| {
-        cache.turn_to(None);
+        turn_to(&mut cache.clock, None);
         let bound = guc::decode_cache_bytes();
         let mut held = cache.held();
         while held > bound {

@@ -116,28 +116,33 @@ impl ReadAt for Pages {
     }
 }
 
+/// The relation whose leaves are read, once it has been looked up.
+type Hand = (pg_sys::Oid, Option<Rc<Borrowed>>);
+
 thread_local! {
-    static AT_HAND: RefCell<Option<(pg_sys::Oid, Rc<Borrowed>)>> = const { RefCell::new(None) };
+    static AT_HAND: RefCell<Option<Hand>> = const { RefCell::new(None) };
 }
 
 /// Runs `f` with a relation that somebody has locked.
 pub fn with_relation<R>(relid: pg_sys::Oid, f: impl FnOnce(&Relation) -> R) -> R {
-    let at_hand = AT_HAND.with_borrow(|at_hand| match at_hand {
-        Some((known, rel)) if *known == relid => Some(rel.clone()),
-        _ => None,
-    });
-    match at_hand {
-        Some(rel) => f(&rel),
+    let known = AT_HAND.with_borrow(|at_hand| at_hand.clone().filter(|of| of.0 == relid));
+    match known {
+        Some((_, Some(rel))) => f(&rel),
+        Some((_, None)) => {
+            let rel = Rc::new(Borrowed::open(relid));
+            AT_HAND.set(Some((relid, Some(rel.clone()))));
+            f(&rel)
+        }
         None => f(&Borrowed::open(relid)),
     }
 }
 
-/// A relation looked up once for all reads of its leaves while this lives.
+/// A relation looked up once for all reads of its leaves while this lives; not at all if there are none.
 pub struct AtHand(());
 
 impl AtHand {
     pub fn open(relid: pg_sys::Oid) -> AtHand {
-        AT_HAND.set(Some((relid, Rc::new(Borrowed::open(relid)))));
+        AT_HAND.set(Some((relid, None)));
         AtHand(())
     }
 }

@@ -10,6 +10,7 @@ use crate::pg::snapshot::{Own, predicate_lock_tid};
 use crate::pg::{Relation, Snapshot, Tuple};
 use crate::storage::manifest::{Replaced, confirm};
 use crate::storage::rowpage::{new_tid, tid_block};
+use crate::storage::watch::Watch;
 use amax_lsm::tid::{self, key};
 use amax_lsm::{Component, Origin};
 use pgrx::pg_sys;
@@ -219,9 +220,10 @@ pub fn rows_for_analyze(rel: &Relation, component: &Component, v: u32) -> Result
     rows_of_block(rel, component, v, &own, &Pick::All)
 }
 
-/// An index fetch.
+/// An index fetch, by what the caller watches, if anything.
 pub fn fetch(
     rel: &Relation,
+    watch: Option<&Watch>,
     component: &Component,
     at: &mut pg_sys::ItemPointerData,
     snapshot: &Snapshot,
@@ -239,7 +241,7 @@ pub fn fetch(
     // SSI: locked before the stub is looked at, checked by writers after they have changed it. The row's logical TID
     // may be some other row's physical one; that can only make a transaction fail in vain.
     predicate_lock_tid(rel, *at, snapshot);
-    let state = stub::state(rel, v, offset);
+    let state = stub::watched_state(rel, watch, v, offset);
     if let (true, Some(all_dead)) = (state.is_dead(), all_dead) {
         *all_dead = true;
     }
@@ -256,7 +258,7 @@ pub fn row_version(
     snapshot: &Snapshot,
 ) -> Result<Option<Row>, Replaced> {
     let mut own = *at;
-    let row = fetch(rel, component, &mut own, snapshot, None)?;
+    let row = fetch(rel, None, component, &mut own, snapshot, None)?;
     Ok(row.filter(|_| own.ip_posid == at.ip_posid))
 }
 

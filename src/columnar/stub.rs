@@ -22,6 +22,7 @@ use crate::pg::{Lock, Pin, Relation, Snapshot, Tuple, xid};
 use crate::storage::buffer::{Change, Kind};
 use crate::storage::damage::corrupt;
 use crate::storage::rowpage::{self, heap_tuple, is_stub, new_tid, tid_block};
+use crate::storage::watch::Watch;
 use crate::storage::{manifest, map, meta, space};
 use amax_lsm::meta::Map;
 use amax_lsm::tid::{self, Key, MAX_OFFSET, key};
@@ -112,6 +113,14 @@ pub fn states_of_blocks(rel: &Relation, blocks: Range<u32>) -> impl Iterator<Ite
         known.filter(|known| known.1)?;
         Some((v, states_of_block(rel, v)?))
     })
+}
+
+/// What [`state`] says, by what the caller watches, if anything.
+pub fn watched_state(rel: &Relation, watch: Option<&Watch>, v: u32, offset: u16) -> State {
+    match watch {
+        Some(watch) if !watch.may_have_stubs(v / BLOCKS_PER_PAGE) => State::None,
+        _ => state(rel, v, offset),
+    }
 }
 
 pub fn state(rel: &Relation, v: u32, offset: u16) -> State {

@@ -223,6 +223,13 @@ impl Drop for Locked {
     }
 }
 
+/// Whether there are buffers for pins that many scans may keep until they end.
+pub fn are_many(rel: &Relation) -> bool {
+    const MANY: i32 = 1024;
+    // SAFETY: a setting.
+    !rel.file().is_temporary() && unsafe { pg_sys::NBuffers } >= MANY
+}
+
 /// The block in a buffer that somebody has pinned.
 pub fn block_of(buffer: pg_sys::Buffer) -> u32 {
     // SAFETY: of another buffer it tells some number.

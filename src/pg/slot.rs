@@ -61,8 +61,10 @@ impl Slot {
 
     /// ExecClearTuple().
     pub fn clear(&self) {
-        // SAFETY: a live slot.
-        unsafe { super::executor::clear_slot(self.raw()) }
+        if !self.is_empty() {
+            // SAFETY: a live slot.
+            unsafe { super::executor::clear_slot(self.raw()) }
+        }
     }
 
     #[inline]

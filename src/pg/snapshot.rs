@@ -167,6 +167,9 @@ pub fn predicate_lock(rel: &Relation, snapshot: &Snapshot) {
 
 /// SSI: a lock on the TID of a row.
 pub fn predicate_lock_tid(rel: &Relation, mut tid: pg_sys::ItemPointerData, snapshot: &Snapshot) {
+    if !is_serializable() {
+        return;
+    }
     // SAFETY: both are live; the last argument is nobody's id.
     unsafe { pg_sys::PredicateLockTID(rel.raw(), &mut tid, snapshot.raw(), pg_sys::FrozenTransactionId) }
 }

@@ -63,7 +63,12 @@ pub fn payload_unlocked(pin: &Pin) -> &[u8] {
 /// One aligned word of a page's payload, read without its content lock: written by whole-page copies of the same bytes
 /// or a single change.
 pub fn word_unlocked(rel: &Relation, block: u32, at: usize) -> u32 {
-    Pin::read(rel, block).page().word(PAYLOAD_START + at)
+    word(&Pin::read(rel, block), at)
+}
+
+/// The same of a page that is pinned.
+pub fn word(pin: &Pin, at: usize) -> u32 {
+    pin.page().word(PAYLOAD_START + at)
 }
 
 /// Has the processor fetch what is at byte `at` of the payload.

@@ -1,12 +1,12 @@
 //! What a backend remembers of a relation's file, keyed by its relfilenode: things that never change while it exists
 //! (where map pages are), and things checked against the metapage at every use (the manifest).
 
+use crate::hash::QuickMap;
 use crate::pg::{Relation, relation::FileId};
 use amax_lsm::meta::Map;
 use amax_lsm::{Directory, Manifest};
 use pgrx::pg_sys;
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::rc::Rc;
 
 #[derive(Default)]
@@ -15,17 +15,17 @@ pub struct FileCache {
     pub has_metapage: bool,
     /// While there is none: so many blocks from the start are as the file got them.
     pub unused: u32,
-    pub map_pages: HashMap<(Map, u32), u32>,
+    pub map_pages: QuickMap<(Map, u32), u32>,
     /// (sequence number, manifest).
     pub manifest: Option<(u64, Rc<Manifest>)>,
-    pub directories: HashMap<u64, Rc<Directory>>,
+    pub directories: QuickMap<u64, Rc<Directory>>,
 }
 
 /// Relations a backend remembers before it starts afresh.
 const MOST: usize = 256;
 
 thread_local! {
-    static FILES: RefCell<HashMap<FileId, FileCache>> = RefCell::default();
+    static FILES: RefCell<QuickMap<FileId, FileCache>> = RefCell::default();
 }
 
 /// Runs `f` on the relation's entry. `f` must not raise an error nor come back here.

@@ -4,8 +4,7 @@ use super::buffer::{Change, Kind};
 use super::damage::corrupt;
 use super::meta::BLOCK as META;
 use super::{blob, cache, hand, meta};
-use crate::pg::Relation;
-use crate::pg::xid;
+use crate::pg::{Pin, Relation, xid};
 use amax_lsm::{Blob, Component, Damaged, Directory, FreeSpace, Manifest, meta as layout};
 use pgrx::prelude::*;
 use std::rc::Rc;
@@ -22,11 +21,13 @@ pub fn current_and<R>(rel: &Relation, also: impl FnOnce(&[u8]) -> R) -> (Rc<Mani
     meta::read(rel, |page| (of_metapage(rel, page), Some(also(page)))).unwrap_or_default()
 }
 
+/// The same, given the metapage.
+pub fn of_pinned(rel: &Relation, metapage: &Pin) -> Rc<Manifest> {
+    meta::read_pinned(rel, metapage, |page| of_metapage(rel, page))
+}
+
 fn of_metapage(rel: &Relation, page: &[u8]) -> Rc<Manifest> {
     let sequence = layout::sequence(page);
-    if sequence == 0 {
-        return Rc::default();
-    }
     if let Some(known) = cache::with(rel, |c| match &c.manifest {
         Some((s, manifest)) if *s == sequence => Some(manifest.clone()),
         _ => None,

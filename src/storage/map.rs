@@ -263,7 +263,7 @@ fn slot(rel: &Relation, map: Map, index: u32) -> Slot {
 
 /// The lower map page for `index`, 0 when it does not exist. Map pages never move while a relation keeps its
 /// relfilenode, so they are remembered.
-fn leaf(rel: &Relation, map: Map, index: u32) -> u32 {
+pub fn leaf(rel: &Relation, map: Map, index: u32) -> u32 {
     let Slot::Tree { table, mid, .. } = slot(rel, map, index) else {
         return 0;
     };
@@ -279,6 +279,13 @@ fn leaf(rel: &Relation, map: Map, index: u32) -> u32 {
         cache::with(rel, |c| c.map_pages.insert(key, block));
     }
     block
+}
+
+/// A map page, sound; None if there is none.
+pub fn pinned(rel: &Relation, block: u32) -> Option<Pin> {
+    let pin = (block != 0).then(|| Pin::read(rel, block))?;
+    pin.share().payload(rel, Kind::Map);
+    Some(pin)
 }
 
 fn read_map(rel: &Relation, block: u32, low: usize) -> u32 {

@@ -15,16 +15,22 @@ pub const BLOCK: u32 = 0;
 
 /// Reads the metapage under its share lock; None when the relation is still empty.
 pub fn read<R>(rel: &Relation, f: impl FnOnce(&[u8]) -> R) -> Option<R> {
-    if !exists(rel) {
-        return None;
-    }
-    let pin = Pin::read(rel, BLOCK);
+    Some(read_pinned(rel, &pinned(rel)?, f))
+}
+
+/// The metapage; None when the relation is still empty.
+pub fn pinned(rel: &Relation) -> Option<Pin> {
+    exists(rel).then(|| Pin::read(rel, BLOCK))
+}
+
+/// Reads it under its share lock.
+pub fn read_pinned<R>(rel: &Relation, pin: &Pin, f: impl FnOnce(&[u8]) -> R) -> R {
     let lock = pin.share();
     // Another version's page need not have its checksum where ours has.
     if let Err(damage) = meta::check(lock.tagged(rel, Kind::Meta)) {
         corrupt(rel, BLOCK, &damage.to_string());
     }
-    Some(f(lock.payload(rel, Kind::Meta)))
+    f(lock.payload(rel, Kind::Meta))
 }
 
 /// Logical blocks handed out so far.

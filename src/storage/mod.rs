@@ -12,3 +12,4 @@ pub mod map;
 pub mod meta;
 pub mod rowpage;
 pub mod space;
+pub mod watch;

@@ -13,6 +13,7 @@ use crate::pg::{Lock, Page, Pin, Relation, Slot, Snapshot};
 use crate::storage::manifest::{self, Replaced};
 use crate::storage::map;
 use crate::storage::rowpage::{self, heap_tuple, heap_tuple_of, is_stub, new_tid};
+use crate::storage::watch::Watch;
 use pgrx::pg_sys;
 
 /// Where a logical block's rows are.
@@ -43,10 +44,25 @@ pub fn locate(rel: &Relation, v: u32) -> Place {
     Place::Nowhere
 }
 
+/// The same by what the caller watches, if anything.
+fn locate_watched(rel: &Relation, watch: Option<&Watch>, v: u32) -> Place {
+    let Some(watch) = watch else { return locate(rel, v) };
+    for _ in 0..2 {
+        let manifest = watch.manifest(rel);
+        if let Some(component) = manifest.component_of(v) {
+            return Place::Columnar(manifest, component);
+        }
+        if let Some(p) = watch.physical(rel, v) {
+            return Place::Hot(p);
+        }
+    }
+    Place::Nowhere
+}
+
 /// The same for a reader. Under SSI a block that is nowhere may be one of a load that goes on, which looks for locks on
 /// the relation when it publishes its rows.
-pub fn locate_to_read(rel: &Relation, v: u32, snapshot: &Snapshot) -> Place {
-    match locate(rel, v) {
+pub fn locate_to_read(rel: &Relation, watch: Option<&Watch>, v: u32, snapshot: &Snapshot) -> Place {
+    match locate_watched(rel, watch, v) {
         Place::Nowhere if is_serializable() => {
             predicate_lock(rel, snapshot);
             locate(rel, v)
@@ -56,9 +72,20 @@ pub fn locate_to_read(rel: &Relation, v: u32, snapshot: &Snapshot) -> Place {
 }
 
 /// Reads block `v` where it is, and again where it is by then, if on a standby it has moved meanwhile.
-pub fn read<R>(rel: &Relation, v: u32, snapshot: &Snapshot, mut f: impl FnMut(Place) -> Result<R, Replaced>) -> R {
+pub fn read<R>(rel: &Relation, v: u32, snapshot: &Snapshot, f: impl FnMut(Place) -> Result<R, Replaced>) -> R {
+    read_watched(rel, None, v, snapshot, f)
+}
+
+/// The same by what the caller watches, if anything.
+pub fn read_watched<R>(
+    rel: &Relation,
+    watch: Option<&Watch>,
+    v: u32,
+    snapshot: &Snapshot,
+    mut f: impl FnMut(Place) -> Result<R, Replaced>,
+) -> R {
     loop {
-        match f(locate_to_read(rel, v, snapshot)) {
+        match f(locate_to_read(rel, watch, v, snapshot)) {
             Ok(result) => return result,
             Err(Replaced) => {
                 crate::memory::check_for_interrupts();

@@ -23,6 +23,8 @@ pub const OLDEST_VERSION: u32 = 3;
 /// Smallest payload the layout fits in.
 pub const BYTES: usize = 8032;
 
+/// The first byte of the manifest's sequence number.
+pub const SEQUENCE: usize = 8;
 pub const MAX_EXTENTS: usize = 100;
 /// Entries of one map page.
 pub const MAP_FANOUT: u32 = 2040;
@@ -112,7 +114,7 @@ pub fn set_blocks(meta: &mut [u8], blocks: u32) {
 }
 
 pub fn sequence(meta: &[u8]) -> u64 {
-    u64::from_le_bytes(meta[8..16].try_into().unwrap())
+    u64::from_le_bytes(meta[SEQUENCE..SEQUENCE + 8].try_into().unwrap())
 }
 
 pub fn manifest(meta: &[u8]) -> Result<Blob, Damaged> {
@@ -140,7 +142,7 @@ pub fn set_manifest(meta: &mut [u8], blob: &Blob) -> bool {
     }
     put_u32(meta, 0, FORMAT_VERSION);
     let next = sequence(meta) + 1;
-    meta[8..16].copy_from_slice(&next.to_le_bytes());
+    meta[SEQUENCE..SEQUENCE + 8].copy_from_slice(&next.to_le_bytes());
     put_u32(meta, 16, blob.len as u32);
     put_u32(meta, 20, blob.extents.len() as u32);
     for (i, extent) in blob.extents.iter().enumerate() {

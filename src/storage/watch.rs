@@ -1,0 +1,65 @@
+//! Where rows are, for who looks up one after another: with the metapage pinned each look is at words of it, unlocked.
+//! What they say held a moment ago, as what was read under a lock does once that is given back.
+
+use super::buffer::word;
+use super::{cache, manifest, map, meta};
+use crate::pg::buffer::are_many;
+use crate::pg::{Pin, Relation};
+use amax_lsm::Manifest;
+use amax_lsm::meta::{self as layout, Map, Slot};
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// Owns nothing but pins: after an error the resource owner has released those, and nobody drops it.
+pub struct Watch {
+    metapage: Pin,
+    /// The page of the forward map that was last looked at.
+    map: RefCell<Option<Pin>>,
+}
+
+impl Watch {
+    /// None while there is no metapage, and where its pin might be one too many.
+    pub fn begin(rel: &Relation) -> Option<Watch> {
+        let metapage = are_many(rel).then(|| meta::pinned(rel))??;
+        // Looks at its checksum.
+        meta::read_pinned(rel, &metapage, |_| ());
+        Some(Watch {
+            metapage,
+            map: RefCell::new(None),
+        })
+    }
+
+    /// The current manifest.
+    pub fn manifest(&self, rel: &Relation) -> Rc<Manifest> {
+        // The lower half of the number: it does not come round while a backend remembers a manifest.
+        let sequence = word(&self.metapage, layout::SEQUENCE);
+        let known = cache::with(rel, |c| match &c.manifest {
+            Some((s, manifest)) if *s as u32 == sequence => Some(manifest.clone()),
+            _ => None,
+        });
+        known.unwrap_or_else(|| manifest::of_pinned(rel, &self.metapage))
+    }
+
+    /// [`map::physical`].
+    pub fn physical(&self, rel: &Relation, v: u32) -> Option<u32> {
+        let p = match Map::Forward.slot(v)? {
+            Slot::Inline(at) => word(&self.metapage, at),
+            Slot::Tree { low, .. } => {
+                let block = map::leaf(rel, Map::Forward, v);
+                let mut last = self.map.borrow_mut();
+                let pin = last.take().filter(|pin| pin.block() == block);
+                let pin = pin.or_else(|| map::pinned(rel, block))?;
+                word(last.insert(pin), low * 4)
+            }
+        };
+        Some(p).filter(|&p| p != 0)
+    }
+
+    /// Whether the stub directory may have a page at an index: of a table without any the metapage says that it has not.
+    pub fn may_have_stubs(&self, index: u32) -> bool {
+        match Map::Stubs.slot(index) {
+            Some(Slot::Tree { table, .. }) => word(&self.metapage, table) != 0,
+            _ => true,
+        }
+    }
+}
