@@ -9,6 +9,7 @@ use crate::pg::plan::PlannedStmt;
 use crate::pg::planner::{JoinPathExtraData, PlannerInfo, RelOptInfo};
 use crate::pg::state::QueryDesc;
 use crate::storage::map;
+use crate::storage::watch::Watch;
 use crate::table::load;
 use crate::{arrow, columnar, memory, options, query};
 use pgrx::pg_sys;
@@ -309,9 +310,13 @@ unsafe extern "C-unwind" fn transaction(event: pg_sys::XactEvent::Type, _arg: *m
         XACT_EVENT_ABORT => {
             load::forget(None);
             drop(map::take_grown());
+            Watch::end_all();
             memory::settle();
         }
-        XACT_EVENT_COMMIT | XACT_EVENT_PREPARE => memory::settle(),
+        XACT_EVENT_COMMIT | XACT_EVENT_PREPARE => {
+            Watch::end_all();
+            memory::settle();
+        }
         // What has grown in a transaction that is prepared is looked at by the next one that commits here, COMMIT
         // PREPARED perhaps.
         _ => {}

@@ -223,11 +223,14 @@ impl Drop for Locked {
     }
 }
 
-/// Whether there are buffers for pins that many scans may keep until they end.
-pub fn are_many(rel: &Relation) -> bool {
-    const MANY: i32 = 1024;
-    // SAFETY: a setting.
-    !rel.file().is_temporary() && unsafe { pg_sys::NBuffers } >= MANY
+/// How many buffers there are for a relation's pages.
+pub fn buffers(rel: &Relation) -> usize {
+    // SAFETY: settings.
+    let buffers = match rel.file().is_temporary() {
+        true => unsafe { pg_sys::num_temp_buffers },
+        false => unsafe { pg_sys::NBuffers },
+    };
+    buffers as usize
 }
 
 /// The block in a buffer that somebody has pinned.

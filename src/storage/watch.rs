@@ -3,12 +3,20 @@
 
 use super::buffer::word;
 use super::{cache, manifest, map, meta};
-use crate::pg::buffer::are_many;
+use crate::pg::buffer::buffers;
 use crate::pg::{Pin, Relation};
 use amax_lsm::Manifest;
 use amax_lsm::meta::{self as layout, Map, Slot};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+
+/// Of so many buffers a session keeps one for watches, which may be those of a thousand partitions' scans.
+const SHARE: usize = 256;
+
+thread_local! {
+    /// Watches of this transaction.
+    static COUNT: Cell<usize> = const { Cell::new(0) };
+}
 
 /// Owns nothing but pins: after an error the resource owner has released those, and nobody drops it.
 pub struct Watch {
@@ -18,15 +26,22 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// None while there is no metapage, and where its pin might be one too many.
+    /// None while there is no metapage, and where its pins might be too many.
     pub fn begin(rel: &Relation) -> Option<Watch> {
-        let metapage = are_many(rel).then(|| meta::pinned(rel))??;
+        let count = COUNT.get();
+        let metapage = (2 * count < buffers(rel) / SHARE).then(|| meta::pinned(rel))??;
         // Looks at its checksum.
         meta::read_pinned(rel, &metapage, |_| ());
+        COUNT.set(count + 1);
         Some(Watch {
             metapage,
             map: RefCell::new(None),
         })
+    }
+
+    /// When a transaction ends there are none any more, dropped or not.
+    pub fn end_all() {
+        COUNT.set(0);
     }
 
     /// The current manifest.
@@ -61,5 +76,11 @@ impl Watch {
             Some(Slot::Tree { table, .. }) => word(&self.metapage, table) != 0,
             _ => true,
         }
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        COUNT.set(COUNT.get().saturating_sub(1));
     }
 }
