@@ -15,6 +15,7 @@ mod columns;
 mod contains;
 mod dense;
 mod describe;
+mod direct;
 mod encode;
 mod error;
 mod grow;
