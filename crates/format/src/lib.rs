@@ -21,6 +21,7 @@ mod error;
 mod grow;
 mod image;
 mod json_type;
+mod keep;
 mod keys;
 mod kind;
 mod layout;
