@@ -415,9 +415,9 @@ fn set_update_indexes(to: &mut UpdateIndexes, all: bool) {
     *to = if all { TU_All } else { TU_None };
 }
 
-/// heap_update() on a stub made a heap-only tuple, in a table without indexes. One that comes later would take the stub
-/// for the root of the new version. Takes the HOT marks off both tuples, before our transaction can be seen to have
-/// committed.
+/// heap_update() on a stub made a heap-only tuple, in a table without indexes (since 16, without others than summarizing
+/// ones). One that comes later would take the stub for the root of the new version. Takes the HOT marks off both tuples,
+/// before our transaction can be seen to have committed.
 fn unchain(rel: &Relation, pin: &Pin, stub: u16, version: u16) {
     let mut change = Change::begin(rel);
     let handle = change.locked(Pin::read(rel, pin.block()).lock());
