@@ -6,6 +6,7 @@
 //! stays a row page for as long.
 
 use crate::columnar::{self, stub, stub_keys};
+use crate::disguise::keys::Keys;
 use crate::heap::modify::{self as heap, Insertion, UpdateIndexes};
 use crate::heap::tuple::{moved_partitions, next_version};
 use crate::maintenance;
@@ -180,6 +181,14 @@ fn target(rel: &Relation, tid: &pg_sys::ItemPointerData, cid: u32, purpose: Purp
             Place::Columnar(manifest, component) => {
                 match stub::get_or_create(rel, &manifest.components[component], tid, cid) {
                     stub::Found::Stub { block, offset } => (block, offset, true),
+                    stub::Found::Made(pin, offset) => {
+                        let physical = new_tid(pin.block(), offset);
+                        return Ok(Target {
+                            pin,
+                            physical,
+                            stub: true,
+                        });
+                    }
                     stub::Found::Dead => return Err(NoTarget::Gone),
                     stub::Found::Invisible => return Err(NoTarget::Invisible),
                 }
@@ -364,9 +373,11 @@ fn update_row(
         .stub
         .then(|| stub_keys::pose(rel, &logical, &target.physical, slot, row))
         .flatten();
+    // Index entries lead to the columnar row, not to its stub: the new version must have its own.
+    let never_hot = if target.stub { Keys::never_hot(rel) } else { None };
     slot.with_tuple(rel.id(), |tuple| {
         let result = heap::update(rel, target.physical, tuple, how, failure, lockmode, indexes);
-        drop(keys);
+        drop((keys, never_hot));
         if result != pg_sys::TM_Result::TM_Ok {
             fix_failure(rel, &logical, &target.physical, failure);
             return result;
@@ -404,9 +415,9 @@ fn set_update_indexes(to: &mut UpdateIndexes, all: bool) {
     *to = if all { TU_All } else { TU_None };
 }
 
-/// heap_update() on a stub made a heap-only tuple: index entries lead to the columnar row, not to the stub, so the new
-/// version must have entries of its own. Takes the HOT marks off both tuples, before our transaction can be seen to
-/// have committed.
+/// heap_update() on a stub made a heap-only tuple, in a table without indexes (since 16, without others than summarizing
+/// ones). One that comes later would take the stub for the root of the new version. Takes the HOT marks off both tuples,
+/// before our transaction can be seen to have committed.
 fn unchain(rel: &Relation, pin: &Pin, stub: u16, version: u16) {
     let mut change = Change::begin(rel);
     let handle = change.locked(Pin::read(rel, pin.block()).lock());

@@ -267,14 +267,18 @@ impl<'a> Merge<'a> {
                     *source = Some((block.leaf.at, Source::of(self.rel, &block.leaf.leaf, at)?));
                 }
                 let source = &source.as_ref().expect("set above").1;
-                let pushed = self.values.within(|| {
-                    block.rows.iter().try_for_each(|&row| {
-                        let value = source.value(self.rel, at, self.storages[at], row, &mut buffer)?;
-                        column.push(value)
-                    })
-                });
-                self.values.reset();
-                pushed?;
+                if let Some(copied) = source.same(self.storages[at]) {
+                    column.append(copied, &block.rows)?;
+                } else {
+                    let pushed = self.values.within(|| {
+                        block.rows.iter().try_for_each(|&row| {
+                            let value = source.value(self.rel, at, self.storages[at], row, &mut buffer)?;
+                            column.push(value)
+                        })
+                    });
+                    self.values.reset();
+                    pushed?;
+                }
                 if bytes + column.bytes() > self.leaf_bytes && blocks.len() > 1 {
                     let share = (done + 1) as f64 / blocks.len() as f64;
                     let likely = bytes as f64 + column.bytes() as f64 / share;

@@ -27,6 +27,14 @@ impl Source {
         Ok(Source::Column(leaf.column(at)?))
     }
 
+    /// The column, if its values are stored anew as they are.
+    pub fn same(&self, storage: Storage) -> Option<&Column> {
+        match self {
+            Source::Column(column) if column.column_type() == storage.column => Some(column),
+            _ => None,
+        }
+    }
+
     pub fn value<'a>(
         &'a self,
         rel: &Relation,

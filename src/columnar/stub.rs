@@ -163,7 +163,7 @@ fn replace(rel: &Relation, v: u32, offset: u16, from: State, to: State) -> bool 
     if parse(&change.payload(page)[at..at + ENTRY]) != from {
         return false;
     }
-    change.payload_mut(page)[at..at + ENTRY].copy_from_slice(&encode(to));
+    change.put(page, at, &encode(to));
     change.commit();
     true
 }
@@ -212,14 +212,45 @@ pub fn visible(rel: &Relation, v: u32, offset: u16, mut seen: State, snapshot: &
     }
 }
 
-/// Whether the row's entry leads to this place, and the stub there has been pruned: the row is dead to everyone. While
-/// we hold the page no stub is taken off it; otherwise it might have been, and made anew at the same place, between our
-/// two looks.
+/// Whether the row's entry leads to this place, and the stub there has been pruned: the row is dead to everyone.
 fn is_pruned(rel: &Relation, row: (u32, u16), place: (u32, u16)) -> bool {
-    fault("stub_missed");
     let (block, offset) = place;
-    let _pin = Pin::hold(rel, block);
-    state(rel, row.0, row.1) == State::At { block, offset } && with_tuple(rel, row, place, |_, _| ()).is_none()
+    pruned(rel, &[(key(row.0, row.1), State::At { block, offset })])[0]
+}
+
+/// The same of entries of one page of the directory. While we hold a stub's page none is taken off it; otherwise one
+/// might have been, and made anew at the same place, between our two looks.
+fn pruned(rel: &Relation, entries: &[(Key, State)]) -> Vec<bool> {
+    let page_of = |state| match state {
+        State::At { block, .. } => block,
+        _ => 0,
+    };
+    let mut pruned = Vec::with_capacity(entries.len());
+    for of_page in entries.chunk_by(|a, b| page_of(a.1) == page_of(b.1)) {
+        let (row, state) = of_page[0];
+        let State::At { block, .. } = state else {
+            pruned.resize(pruned.len() + of_page.len(), false);
+            continue;
+        };
+        fault("stub_missed");
+        let pin = Pin::hold(rel, block);
+        let now = |payload: &[u8]| -> Vec<State> {
+            let at = of_page
+                .iter()
+                .map(|entry| position(tid::block(entry.0), tid::offset(entry.0)));
+            at.map(|at| parse(&payload[at..at + ENTRY])).collect()
+        };
+        let now = read_entries(rel, tid::block(row), now).unwrap_or_default();
+        let _lock = pin.share();
+        pruned.extend(of_page.iter().enumerate().map(|(i, &(row, state))| {
+            let State::At { offset, .. } = state else {
+                return false;
+            };
+            let stub = heap_tuple(rel, &pin, offset).and_then(|tuple| key_of(&tuple));
+            now.get(i) == Some(&state) && stub != Some(row)
+        }));
+    }
+    pruned
 }
 
 pub enum Found {
@@ -227,6 +258,8 @@ pub enum Found {
         block: u32,
         offset: u16,
     },
+    /// Just made: with this pin it stays where it is.
+    Made(Pin, u16),
     /// Dead to everyone.
     Dead,
     /// Loaded by a later command of our own transaction.
@@ -249,8 +282,8 @@ pub fn get_or_create(rel: &Relation, component: &Component, at: &pg_sys::ItemPoi
             State::At { block, offset } => return Found::Stub { block, offset },
             State::None => match super::lookup::row(rel, component, at) {
                 Some(row) => {
-                    if let Some((block, offset)) = create(rel, row, at) {
-                        return Found::Stub { block, offset };
+                    if let Some((pin, offset)) = create(rel, row, at) {
+                        return Found::Made(pin, offset);
                     }
                 }
                 None => return Found::Dead,
@@ -259,9 +292,9 @@ pub fn get_or_create(rel: &Relation, component: &Component, at: &pg_sys::ItemPoi
     }
 }
 
-/// Inserts a stub and enters it; returns its place. Losing against another backend leaves an inert tuple that the next
-/// flush drops, as a crash does.
-fn create(rel: &Relation, row: Row, at: &pg_sys::ItemPointerData) -> Option<(u32, u16)> {
+/// Inserts a stub and enters it; returns its page and place. Losing against another backend leaves an inert tuple that
+/// the next flush drops, as a crash does.
+fn create(rel: &Relation, row: Row, at: &pg_sys::ItemPointerData) -> Option<(Pin, u16)> {
     let context = Context::new("amax stub");
     let (block, offset) = context.within(|| insert(rel, form::stub(rel, row, key(tid_block(at), at.ip_posid))));
     // From here on our pin keeps the page from being flushed. If it was before, the stub may be gone: the caller tries
@@ -275,7 +308,7 @@ fn create(rel: &Relation, row: Row, at: &pg_sys::ItemPointerData) -> Option<(u32
     let (v, o) = (tid_block(at), at.ip_posid);
     let entered = there && replace(rel, v, o, State::None, State::At { block, offset });
     fault("stub_entered");
-    entered.then_some((block, offset))
+    entered.then_some((pin, offset))
 }
 
 /// Puts a stub on a row page; returns its place.
@@ -404,46 +437,49 @@ pub struct DeadRows {
 /// and before any dead line pointer may be used again.
 pub fn mark_dead(rel: &Relation, has_room: impl Fn(&mut Vec<Key>) -> bool) -> DeadRows {
     let mut dead = DeadRows::default();
-    for (row, state) in entries(rel).flatten() {
-        if !has_room(&mut dead.indexed) {
-            return dead;
-        }
-        let (v, offset) = (tid::block(row), tid::offset(row));
-        let indexed = match state {
-            State::None => continue,
-            State::Gone => false,
-            State::Dead => true,
-            State::At { block, offset: o } => {
-                if !is_pruned(rel, (v, offset), (block, o)) || !replace(rel, v, offset, state, State::Dead) {
-                    continue;
-                }
-                true
+    dead.all = entries(rel).all(|of_page| {
+        let is_pruned = pruned(rel, &of_page);
+        let mut marked = Vec::new();
+        let all = of_page.into_iter().zip(is_pruned).all(|((row, state), is_pruned)| {
+            if !has_room(&mut dead.indexed) {
+                return false;
             }
-        };
-        dead.marked += 1;
-        if indexed {
-            dead.indexed.push(row);
-        }
-    }
-    dead.all = true;
+            if is_pruned {
+                marked.push((row, state));
+            }
+            if is_pruned || state.is_dead() {
+                dead.marked += 1;
+                if state != State::Gone {
+                    dead.indexed.push(row);
+                }
+            }
+            true
+        });
+        // An entry whose stub is gone is nobody's to change but ours.
+        set_all(rel, marked.into_iter(), State::Dead);
+        all
+    });
     dead
 }
 
 /// Notes that no index entry leads to these dead rows any more.
 pub fn mark_gone(rel: &Relation, rows: &[Key]) {
-    set_all(rel, rows, State::Dead, State::Gone);
+    set_all(rel, rows.iter().map(|&row| (row, State::Dead)), State::Gone);
 }
 
-/// Sets entries from one state to another; ascending keys.
-fn set_all(rel: &Relation, rows: &[Key], from: State, to: State) {
-    for rows in rows.chunk_by(|a, b| group_of(*a) == group_of(*b)) {
-        let Some(block) = directory_page(rel, tid::block(rows[0])) else {
+/// Sets entries that are in these states to another, a page of the directory at a time; ascending keys.
+fn set_all(rel: &Relation, entries: impl Iterator<Item = (Key, State)>, to: State) {
+    let mut entries = entries.peekable();
+    while let Some(&(first, _)) = entries.peek() {
+        let of_page = std::iter::from_fn(|| entries.next_if(|entry| group_of(entry.0) == group_of(first)));
+        let Some(block) = directory_page(rel, tid::block(first)) else {
+            of_page.for_each(drop);
             continue;
         };
         let mut change = Change::begin(rel);
         let page = change.page(block, Kind::Stubs);
         let payload = change.payload_mut(page);
-        for &row in rows {
+        for (row, from) in of_page {
             let at = position(tid::block(row), tid::offset(row));
             if parse(&payload[at..at + ENTRY]) == from {
                 payload[at..at + ENTRY].copy_from_slice(&encode(to));
@@ -465,7 +501,7 @@ pub fn sweep(rel: &Relation, component: &Component) {
             let at = new_tid(tid::block(row), tid::offset(row));
             super::lookup::row(rel, component, &at).is_none()
         });
-        set_all(rel, &swept, State::Gone, State::None);
+        set_all(rel, swept.into_iter().map(|row| (row, State::Gone)), State::None);
     }
 }
 

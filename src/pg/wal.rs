@@ -48,6 +48,8 @@ pub struct Changed {
     pub whole: bool,
     /// Whether it is one of our pages, which have a checksum, and not a row page.
     pub ours: bool,
+    /// Whole words that may differ, if that is known, of a page without a hole; no others do.
+    pub touched: Option<Vec<Range<usize>>>,
 }
 
 impl Changed {
@@ -83,7 +85,10 @@ impl Delta {
         }
         // SAFETY: nobody else changes the page.
         let old = unsafe { &*(pg_sys::BufferGetPage(page.buffer) as *const Image) };
-        let ranges = delta::ranges(&old.0, &page.image.0);
+        let ranges = match &page.touched {
+            Some(touched) => touched.clone(),
+            None => delta::ranges(&old.0, &page.image.0),
+        };
         let bytes = delta::encode(&page.image.0, &ranges);
         Delta { ranges, bytes }
     }

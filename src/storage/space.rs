@@ -185,11 +185,12 @@ fn heap_finds(rel: &Relation, needed: usize) -> bool {
             pin.page().heap_free_space()
         }
     };
-    let blocks = rel.physical_blocks();
     let target = rel.target_block();
-    if target < blocks && free(target) >= needed {
+    // PostgreSQL forgets it when the file is truncated.
+    if target != pg_sys::InvalidBlockNumber && free(target) >= needed {
         return true;
     }
+    let blocks = rel.physical_blocks();
     let mut p = free_space::find(rel, needed);
     for _ in 0..CANDIDATES {
         if p >= blocks {

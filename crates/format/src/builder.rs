@@ -1,7 +1,9 @@
 //! Writing a leaf: row by row, or column by column.
 
+use crate::column::Column;
 use crate::columns::Writer;
 use crate::error::{Error, Result};
+use crate::keep;
 use crate::kind::Kind;
 use crate::page0::{self, MAX_ROWS, Parts};
 use crate::scalar::Scalar;
@@ -223,6 +225,32 @@ impl ColumnBuilder {
         }
         push_value(&mut self.shredder, self.row, self.column_type, value)?;
         self.row += 1;
+        Ok(())
+    }
+
+    /// Adds these rows of a decoded column of the same type, ascending, as [`ColumnBuilder::push`] of each would, but
+    /// without assembling documents.
+    ///
+    /// # Errors
+    /// As [`ColumnBuilder::push`], and those of [`Column::get`].
+    pub fn append(&mut self, column: &Column, rows: &[u32]) -> Result<()> {
+        if column.column_type != self.column_type || column.tree.lazy {
+            return Err(Error::Misuse("rows of another kind of column"));
+        }
+        if rows.iter().any(|&row| row >= column.rows) {
+            return Err(Error::Misuse("row is past the end of the leaf"));
+        }
+        if self.row as usize + rows.len() > MAX_ROWS {
+            return Err(Error::Limit("rows of one leaf"));
+        }
+        if !keep::fits(&self.shredder, &column.tree) {
+            let mut buffer = Vec::new();
+            return rows
+                .iter()
+                .try_for_each(|&row| self.push(column.get(row as usize, &mut buffer)?));
+        }
+        keep::append(&mut self.shredder, &column.tree, rows, self.row)?;
+        self.row += rows.len() as u32;
         Ok(())
     }
 

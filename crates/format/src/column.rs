@@ -1,14 +1,12 @@
 //! One SQL column, decoded.
 
-use std::cell::RefCell;
-
-use amax_jsonb::{Builder, numeric};
+use amax_jsonb::numeric;
 
 use crate::assemble::leaf;
+use crate::direct;
 use crate::error::{Error, Result};
 use crate::kind::Kind;
 use crate::scalar::Scalar;
-use crate::sink::JsonSink;
 use crate::tree::{Body, Tree};
 use crate::types::{ColumnType, Value};
 use crate::values::Values;
@@ -20,28 +18,6 @@ pub struct Column {
     pub(crate) rows: u32,
     pub(crate) tree: Tree,
     pub(crate) bytes_used: usize,
-}
-
-thread_local! {
-    /// Its buffers are worth keeping between documents.
-    static BUILDER: RefCell<Builder> = RefCell::new(Builder::new());
-}
-
-/// Builds one jsonb payload, of at most `max_values` values, in place of what is in `out`.
-pub(crate) fn build(
-    out: &mut Vec<u8>,
-    max_values: usize,
-    emit: impl FnOnce(&mut JsonSink<'_>) -> Result<()>,
-) -> Result<()> {
-    BUILDER.with_borrow_mut(|builder| {
-        builder.reset();
-        out.clear();
-        emit(&mut JsonSink {
-            builder,
-            left: max_values,
-        })?;
-        Ok(builder.finish_into(out)?)
-    })
 }
 
 impl Column {
@@ -82,9 +58,7 @@ impl Column {
             if self.tree.lazy {
                 self.tree.expect(node, row, instance);
             }
-            build(buf, self.tree.max_values, |sink| {
-                self.tree.emit(node, row, instance, sink)
-            })?;
+            direct::assemble(&self.tree, node, row, instance, buf)?;
             return Ok(Value::Bytes(buf));
         }
         let node = &self.tree.nodes[node as usize];

@@ -1,5 +1,6 @@
 //! From a shredded SQL column to its schema and megapages.
 
+use hashbrown::DefaultHashBuilder;
 use std::hash::BuildHasher;
 use std::sync::Arc;
 
@@ -31,6 +32,7 @@ pub(crate) struct Writer {
     pub(crate) shared_pages: Vec<Vec<u8>>,
     /// Columns whose levels wait to be shared: (column, levels' index in `streams`, values).
     streams: Vec<Stream>,
+    hasher: DefaultHashBuilder,
 }
 
 /// A level stream of the SQL column in hand, and who uses it.
@@ -55,6 +57,7 @@ impl Writer {
             shared: Vec::new(),
             shared_pages: Vec::new(),
             streams: Vec::new(),
+            hasher: DefaultHashBuilder::default(),
         }
     }
 
@@ -187,7 +190,7 @@ impl Writer {
             return self.page(entry, Levels::All, encoded);
         }
         let array = arrays.last().copied().unwrap_or(crate::shred::NONE);
-        let hash = foldhash_of(&places);
+        let hash = self.hasher.hash_one(&places);
         let known = self
             .streams
             .iter()
@@ -291,9 +294,4 @@ impl Writer {
         entry.blocks = encoded.blocks.map(Arc::new);
         Ok(())
     }
-}
-
-fn foldhash_of(places: &[u32]) -> u64 {
-    // A fixed seed is not needed: the hash lives as long as the writer of one leaf.
-    std::hash::BuildHasherDefault::<std::collections::hash_map::DefaultHasher>::default().hash_one(places)
 }

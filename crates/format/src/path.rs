@@ -5,12 +5,12 @@ use std::sync::Arc;
 use amax_jsonb::Value as Json;
 
 use crate::assemble::leaf;
-use crate::column::build;
 use crate::error::{Result, corrupt};
 use crate::kind::Kind;
 use crate::load::Wanted;
 use crate::scalar::Scalar;
 use crate::schema::{Body as SchemaBody, Key as SchemaKey, Node as SchemaNode};
+use crate::sink::build;
 use crate::tokens::Pairs;
 use crate::tree::{Body, Tree, key_order};
 use crate::types::PathStep;

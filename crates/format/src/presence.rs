@@ -73,6 +73,45 @@ impl Presence {
         }
     }
 
+    /// How many members are below `place`.
+    pub(crate) fn rank(&self, place: u32) -> u32 {
+        match self {
+            Self::All(n) => place.min(*n),
+            Self::Bits { words, ranks, count } => match words.get(place as usize / 64) {
+                Some(word) => ranks[place as usize / 64] + (word & ((1 << (place % 64)) - 1)).count_ones(),
+                None => *count,
+            },
+            Self::List(places) => places.partition_point(|&p| p < place) as u32,
+        }
+    }
+
+    /// Visits the members in a range, in order.
+    pub(crate) fn visit(&self, range: std::ops::Range<u32>, mut visit: impl FnMut(u32)) {
+        match self {
+            Self::All(n) => (range.start..range.end.min(*n)).for_each(visit),
+            Self::Bits { words, .. } => {
+                let end = range.end.min(words.len() as u32 * 64);
+                let mut start = range.start;
+                while start < end {
+                    let base = start / 64 * 64;
+                    let mut word = words[start as usize / 64] & (u64::MAX << (start % 64));
+                    if end - base < 64 {
+                        word &= (1 << (end - base)) - 1;
+                    }
+                    while word != 0 {
+                        visit(base + word.trailing_zeros());
+                        word &= word - 1;
+                    }
+                    start = base + 64;
+                }
+            }
+            Self::List(places) => {
+                let at = |place| places.partition_point(|&p| p < place);
+                places[at(range.start)..at(range.end)].iter().copied().for_each(visit);
+            }
+        }
+    }
+
     /// The members in order.
     pub(crate) fn iter(&self) -> Box<dyn Iterator<Item = u32> + '_> {
         match self {
@@ -153,6 +192,13 @@ mod tests {
             for place in 0..universe {
                 let expected = all.contains(&place).then(|| all.range(..place).count() as u32);
                 prop_assert_eq!(union.get(place), expected);
+                prop_assert_eq!(union.rank(place) as usize, all.range(..place).count());
+            }
+            for start in 0..universe.min(150) {
+                let range = start..start + start * 3 % 200;
+                let mut visited = Vec::new();
+                union.visit(range.clone(), |place| visited.push(place));
+                prop_assert_eq!(visited, all.range(range).copied().collect::<Vec<_>>());
             }
         }
     }

@@ -20,13 +20,13 @@ pub(crate) const NONE: u32 = u32::MAX;
 const MAX_DEPTH: usize = 100;
 
 /// Keys inferred per column; objects' further keys go to their overflow as they come.
-const MAX_KEYS: usize = 1 << 17;
+pub(crate) const MAX_KEYS: usize = 1 << 17;
 
 /// What memory is asked for.
 const WHAT: &str = "the rows of a leaf";
 
 /// Slots of one array path: what a level stream can count.
-const MAX_SLOTS: u32 = 1 << 28;
+pub(crate) const MAX_SLOTS: u32 = 1 << 28;
 
 /// The node of each kind at one place, or [`NONE`].
 pub(crate) type Alternatives = [u32; KINDS];
@@ -85,7 +85,7 @@ pub(crate) struct Key {
 
 /// Where a value hangs in the schema.
 #[derive(Clone, Copy)]
-enum At {
+pub(crate) enum At {
     Root,
     Key(u32),
     Element(u32),
@@ -107,7 +107,7 @@ impl Shredder {
     /// Asks for the memory that vectors take when they grow: they double, and have their old memory until they have
     /// moved.
     #[inline]
-    fn room(&mut self, more: usize) -> Result<()> {
+    pub(crate) fn room(&mut self, more: usize) -> Result<()> {
         amax_memory::check(WHAT)?;
         let bytes = self.bytes + more;
         if bytes > self.asked {
@@ -207,6 +207,18 @@ impl Shredder {
         let node = self.node(at, array, Kind::Object);
         self.nodes[node as usize].places.push(place);
         self.bytes += 4;
+        self.pairs(node, array, place, object, depth)
+    }
+
+    /// Appends the pairs of an object, or some of them, to its node.
+    pub(crate) fn pairs(
+        &mut self,
+        node: u32,
+        array: u32,
+        place: u32,
+        object: amax_jsonb::Container<'_>,
+        depth: usize,
+    ) -> Result<()> {
         let mut before = NONE;
         let mut previous: Option<&[u8]> = None;
         let mut late: Option<amax_jsonb::Builder> = None;
@@ -310,7 +322,7 @@ impl Shredder {
     }
 
     #[inline]
-    fn node(&mut self, at: At, array: u32, kind: Kind) -> u32 {
+    pub(crate) fn node(&mut self, at: At, array: u32, kind: Kind) -> u32 {
         let id = self.nodes.len() as u32;
         let alternatives = match at {
             At::Root => &mut self.roots,
@@ -382,7 +394,7 @@ impl Shredder {
         Some(key)
     }
 
-    fn find(&mut self, object: u32, name: &[u8]) -> Option<u32> {
+    pub(crate) fn find(&mut self, object: u32, name: &[u8]) -> Option<u32> {
         let hash_of = |object: u32, name: &[u8]| {
             let mut hasher = self.hasher.build_hasher();
             hasher.write_u32(object);

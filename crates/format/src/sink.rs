@@ -1,6 +1,7 @@
 //! Receivers of the events of values.
 
 use amax_jsonb::Builder;
+use std::cell::RefCell;
 
 use crate::error::{Error, Result};
 use crate::scalar::{EMPTY_ARRAY, EMPTY_OBJECT, Scalar};
@@ -80,4 +81,26 @@ impl Sink for JsonSink<'_> {
         self.builder.end_array();
         Ok(())
     }
+}
+
+thread_local! {
+    /// Its buffers are worth keeping between documents.
+    static BUILDER: RefCell<Builder> = RefCell::new(Builder::new());
+}
+
+/// Builds one jsonb payload, of at most `max_values` values, in place of what is in `out`.
+pub(crate) fn build(
+    out: &mut Vec<u8>,
+    max_values: usize,
+    emit: impl FnOnce(&mut JsonSink<'_>) -> Result<()>,
+) -> Result<()> {
+    BUILDER.with_borrow_mut(|builder| {
+        builder.reset();
+        out.clear();
+        emit(&mut JsonSink {
+            builder,
+            left: max_values,
+        })?;
+        Ok(builder.finish_into(out)?)
+    })
 }

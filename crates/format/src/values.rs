@@ -33,6 +33,9 @@ pub(crate) enum Values {
     Lazy(Lazy),
 }
 
+/// What memory is asked for.
+const WRITING: &str = "the rows of a leaf";
+
 impl Values {
     /// The byte string `i` of a `Bytes` or `Dictionary` column.
     #[inline]
@@ -97,6 +100,35 @@ impl Values {
             }
             _ => Self::None,
         }
+    }
+
+    /// Puts some values of a decoded column behind these, which are being written; how many bytes they take.
+    pub(crate) fn take(&mut self, from: &Self, ranges: &[std::ops::Range<u32>]) -> Result<usize> {
+        fn pick<T: Copy>(to: &mut Vec<T>, from: &[T], ranges: &[std::ops::Range<u32>]) -> Result<usize> {
+            let before = to.len();
+            for range in ranges {
+                amax_memory::extend(to, &from[range.start as usize..range.end as usize], WRITING)?;
+            }
+            Ok((to.len() - before) * size_of::<T>())
+        }
+        Ok(match (self, from) {
+            (Self::None, Self::None) => 0,
+            (Self::Bool(v), Self::Bool(from)) => pick(v, from, ranges)?,
+            (Self::Int(v), Self::Int(from)) => pick(v, from, ranges)?,
+            (Self::Float4(v), Self::Float4(from)) => pick(v, from, ranges)?,
+            (Self::Float8(v), Self::Float8(from)) => pick(v, from, ranges)?,
+            (Self::Decimal { mantissa, scale }, Self::Decimal { mantissa: m, scale: s }) => {
+                pick(mantissa, m, ranges)? + pick(scale, s, ranges)?
+            }
+            (Self::Bytes(v), from @ (Self::Bytes(_) | Self::Dictionary { .. })) => {
+                let before = v.heap_bytes();
+                for i in ranges.iter().cloned().flatten() {
+                    v.push(from.bytes(i as usize))?;
+                }
+                v.heap_bytes() - before
+            }
+            _ => return Err(Error::Misuse("values of another kind")),
+        })
     }
 
     /// Puts more values of the same kind behind these.

@@ -64,8 +64,9 @@ pub(crate) fn of(values: &Values) -> Option<([u8; 8], [u8; 8])> {
         Values::Float4(v) => floats(v.iter().map(|&bits| f64::from(f32::from_bits(bits)))),
         Values::Float8(v) => floats(v.iter().map(|&bits| f64::from_bits(bits))),
         Values::Bytes(v) => {
-            let min = v.iter().min().map(prefix)?;
-            Some((min, v.iter().max().map(prefix)?))
+            // Prefixes have the order of what they are of.
+            let prefixes = || v.iter().map(|bytes| u64::from_be_bytes(prefix(bytes)));
+            Some((prefixes().min()?.to_be_bytes(), prefixes().max()?.to_be_bytes()))
         }
         Values::None | Values::Dictionary { .. } | Values::Rest { .. } | Values::Lazy(_) => None,
     }

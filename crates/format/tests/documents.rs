@@ -37,6 +37,7 @@ fn check(docs: &[Vec<u8>], options: LeafOptions) -> usize {
             "document {i} differs"
         );
     }
+    kept(docs, &column, options);
     let shared = std::sync::Arc::new(image);
     let leaf = Leaf::open(shared.clone(), shared.len() as u64).unwrap();
     let lazy = leaf.lazy_column(0).unwrap();
@@ -47,6 +48,18 @@ fn check(docs: &[Vec<u8>], options: LeafOptions) -> usize {
         );
     }
     shared.len()
+}
+
+/// Some of the rows, copied from a column, are the leaf that their documents make.
+fn kept(docs: &[Vec<u8>], column: &Column, options: LeafOptions) {
+    let rows: Vec<u32> = (0..docs.len() as u32).filter(|row| row % 4 != 1).collect();
+    let docs: Vec<Vec<u8>> = rows.iter().map(|&row| docs[row as usize].clone()).collect();
+    let keys = (0..docs.len() as u64).map(|key| (key, false));
+    let mut copied = VerticalBuilder::new(keys, 1, options).unwrap();
+    let mut builder = copied.column(ColumnType::Json);
+    builder.append(column, &rows).unwrap();
+    copied.add(builder).unwrap();
+    assert!(copied.finish().unwrap() == leaf_of(&docs, options));
 }
 
 fn every_way(name: &str, limit: f64) {

@@ -8,7 +8,25 @@ fn roundtrip(docs: &[Vec<u8>], options: LeafOptions) -> Vec<ColumnInfo> {
         builder.push(i as u64, &[Value::Bytes(doc)]).unwrap();
     }
     let image = builder.finish().unwrap();
-    let leaf = Leaf::open(image.as_slice(), image.len() as u64).unwrap();
+    let (column, columns) = holds(&image, docs);
+    // Behind others that were shredded or copied, of which there may be too many keys by then.
+    let keys = (0..3 * docs.len() as u64).map(|key| (key, false));
+    let mut copied = VerticalBuilder::new(keys, 1, options).unwrap();
+    let mut builder = copied.column(ColumnType::Json);
+    let rows: Vec<u32> = (0..docs.len() as u32).collect();
+    builder.append(&column, &rows).unwrap();
+    for doc in docs {
+        builder.push(Value::Bytes(doc)).unwrap();
+    }
+    builder.append(&column, &rows).unwrap();
+    copied.add(builder).unwrap();
+    holds(&copied.finish().unwrap(), &[docs, docs, docs].concat());
+    columns
+}
+
+/// The column of a leaf of these documents, and what columns that has.
+fn holds(image: &[u8], docs: &[Vec<u8>]) -> (Column, Vec<ColumnInfo>) {
+    let leaf = Leaf::open(image, image.len() as u64).unwrap();
     assert_eq!(leaf.verify().unwrap(), Vec::<String>::new());
     let column = leaf.column(0).unwrap();
     let mut buf = Vec::new();
@@ -18,7 +36,7 @@ fn roundtrip(docs: &[Vec<u8>], options: LeafOptions) -> Vec<ColumnInfo> {
             "document {i} differs"
         );
     }
-    leaf.describe()
+    (column, leaf.describe())
 }
 
 fn parse(text: &str) -> Vec<u8> {

@@ -245,6 +245,16 @@ proptest! {
             vertical.add(column).unwrap();
         }
         prop_assert!(vertical.finish().unwrap() == image);
+        // So is one of the columns of another.
+        let keys = (0..rows.len()).map(|row| (row as u64, row % 5 == 4));
+        let mut copied = VerticalBuilder::new(keys, types.len(), options).unwrap();
+        let all: Vec<u32> = (0..rows.len() as u32).collect();
+        for (col, &column_type) in types.iter().enumerate() {
+            let mut column = copied.column(column_type);
+            column.append(&leaf.column(col).unwrap(), &all).unwrap();
+            copied.add(column).unwrap();
+        }
+        prop_assert!(copied.finish().unwrap() == image);
         prop_assert!(leaf.schema().eq(types));
         let mut buf = Vec::new();
         for col in 0..7 {
@@ -276,5 +286,48 @@ proptest! {
                 }
             }
         }
+    }
+}
+
+/// Which columns and rows a merge copies: documents of several leaves, and of each which are kept.
+fn leaves() -> impl Strategy<Value = Vec<Vec<(Option<String>, bool)>>> {
+    let row = (prop::option::weighted(0.9, json()), prop::bool::weighted(0.7));
+    prop::collection::vec(prop::collection::vec(row, 1..50), 1..4)
+}
+
+proptest! {
+    /// Rows of decoded columns that are written anew are the leaf that their documents make, byte for byte.
+    #[test]
+    fn rows_kept(leaves in leaves(), options in options(), sources in options(), runs in 1usize..20) {
+        let mut kept: Vec<Option<Vec<u8>>> = Vec::new();
+        let mut columns: Vec<(Column, Vec<u32>)> = Vec::new();
+        for rows in &leaves {
+            let mut builder = LeafBuilder::new(&[ColumnType::Json], sources);
+            for (i, (doc, _)) in rows.iter().enumerate() {
+                let doc = doc.as_ref().map(|text| amax_jsonb::json::parse(text).unwrap());
+                builder.push(i as u64, &[doc.as_deref().map_or(Value::Null, Value::Bytes)]).unwrap();
+            }
+            let image = builder.finish().unwrap();
+            let column = Leaf::open(image.as_slice(), image.len() as u64).unwrap().column(0).unwrap();
+            let of_leaf = rows.iter().zip(0..).filter(|((_, keep), _)| *keep);
+            let of_leaf = of_leaf.map(|((doc, _), row)| (doc.as_ref().map(|text| amax_jsonb::json::parse(text).unwrap()), row));
+            let (docs, rows): (Vec<_>, Vec<u32>) = of_leaf.unzip();
+            kept.extend(docs);
+            columns.push((column, rows));
+        }
+        let keys = || (0..kept.len()).map(|row| (row as u64, false));
+        let mut shredded = VerticalBuilder::new(keys(), 1, options).unwrap();
+        let mut column = shredded.column(ColumnType::Json);
+        for doc in &kept {
+            column.push(doc.as_deref().map_or(Value::Null, Value::Bytes)).unwrap();
+        }
+        shredded.add(column).unwrap();
+        let mut copied = VerticalBuilder::new(keys(), 1, options).unwrap();
+        let mut column = copied.column(ColumnType::Json);
+        for (source, rows) in &columns {
+            rows.chunks(runs).try_for_each(|rows| column.append(source, rows)).unwrap();
+        }
+        copied.add(column).unwrap();
+        prop_assert!(copied.finish().unwrap() == shredded.finish().unwrap());
     }
 }

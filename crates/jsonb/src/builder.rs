@@ -15,6 +15,7 @@ mod recorded;
 mod write;
 
 use recorded::{Kind, Node, Recorded, WHAT};
+pub(crate) use write::{Entries, pad};
 
 /// Builds one jsonb value at a time, byte for byte as PostgreSQL's `JsonbValueToJsonb` does: keys
 /// sorted by (length, bytes), the last of duplicate keys kept, numerics and containers int-aligned.

@@ -8,6 +8,7 @@
 //! * [`root`], [`Value`], [`Container`]: reading in place, without allocation.
 //! * [`walk()`]: a whole value as a flat stream of events, at any depth.
 //! * [`Builder`]: building from events, with keys in any order.
+//! * [`Writer`]: the same in place, for who knows containers' sizes and has keys in order.
 //! * [`is_canonical`]: whether bytes are exactly what PostgreSQL would have written.
 //! * [`numeric`]: numbers; [`json`]: text; [`jsonpath`]: what a path looks at.
 
@@ -21,9 +22,11 @@ pub mod numeric;
 mod reader;
 mod sort;
 mod walk;
+mod writer;
 
 pub use builder::Builder;
 pub use canonical::is_canonical;
 pub use error::Error;
 pub use reader::{Container, Elements, Pairs, Value, root};
 pub use walk::{Event, Walk, walk};
+pub use writer::{Open, Writer};

@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 /// Bytes compared, and logged, as one.
-const WORD: usize = 8;
+pub const WORD: usize = 8;
 /// Bytes compared in one go.
 const LINE: usize = 64;
 /// Where the header ends.

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::compress::Compression;
+use super::strings::{self, Choice};
 use super::values as value_codec;
 use crate::blob::{Blob, unpack};
 use crate::blocks::Blocks;
@@ -29,30 +30,41 @@ pub(crate) struct Encoded {
 /// Encodes the values of a column, in blocks if there are many.
 pub(crate) fn encode(values: &Values, compression: Compression) -> Result<Encoded> {
     let count = values.len();
-    // Strings first show whole whether they have a dictionary; of numbers, blocks lose nothing.
-    let whole = match values {
-        Values::Int(_) | Values::Decimal { .. } | Values::Float4(_) | Values::Float8(_) if count >= 2 * VALUES => None,
-        _ => Some(value_codec::encode(values, compression)?),
+    // Of strings the choice of an encoding shows whether they have a dictionary; of numbers, blocks lose nothing.
+    let (encoding, whole) = match values {
+        Values::Int(_) | Values::Decimal { .. } | Values::Float4(_) | Values::Float8(_) if count >= 2 * VALUES => {
+            (None, None)
+        }
+        Values::Bytes(bytes) => match strings::choose(bytes, compression)? {
+            Choice::Stream(stream) => (stream.first().copied(), Some(stream)),
+            Choice::As(tag) => (Some(tag), None),
+        },
+        _ => {
+            let whole = value_codec::encode(values, compression)?;
+            (whole.first().copied(), Some(whole))
+        }
     };
-    let encoding = whole.as_ref().and_then(|raw| raw.first()).copied();
     let per = match values {
-        Values::Bytes(bytes) if encoding.is_some_and(value_codec::splits) => {
+        Values::Bytes(bytes) if encoding.is_some_and(strings::splits) => {
             let mean = bytes.data.len() / count.max(1);
             (BYTES / mean.max(1)).clamp(16, VALUES)
         }
         Values::Int(_) | Values::Decimal { .. } | Values::Float4(_) | Values::Float8(_) => VALUES,
         _ => usize::MAX,
     };
-    match whole {
-        Some(bytes) if count / 2 < per => {
-            return Ok(Encoded {
-                encoding: encoding.unwrap_or(0),
-                bytes,
-                blocks: None,
-            });
-        }
-        whole => drop(whole),
+    if count / 2 < per {
+        let bytes = match (whole, encoding) {
+            (Some(whole), _) => whole,
+            (None, Some(tag)) => value_codec::encode_as(values, tag, compression)?,
+            (None, None) => value_codec::encode(values, compression)?,
+        };
+        return Ok(Encoded {
+            encoding: bytes.first().copied().unwrap_or(0),
+            bytes,
+            blocks: None,
+        });
     }
+    drop(whole);
     let mut encoded = Encoded::default();
     let mut blocks = Blocks {
         values: per as u32,

@@ -35,12 +35,28 @@ const SAMPLE: usize = 16 << 10;
 /// them it finds in their codes, which are shorter.
 const OFTEN: usize = 4;
 
-/// Appends a stream of `values` in the encoding that is smallest once compressed; of long columns without a dictionary,
-/// the one that is smallest for the first values.
+/// How strings are best encoded.
+pub(crate) enum Choice {
+    /// As this stream.
+    Stream(Vec<u8>),
+    /// By [`encode_as`].
+    As(u8),
+}
+
+/// Appends a stream of `values` in the encoding that is chosen for them.
 pub(crate) fn encode(out: &mut Vec<u8>, values: &ByteVec, compression: Compression) -> Result<()> {
+    match choose(values, compression)? {
+        Choice::Stream(stream) => append(out, stream),
+        Choice::As(tag) => encode_as(out, values, tag, compression),
+    }
+}
+
+/// The encoding that is smallest once compressed; of long columns without a dictionary, the one that is smallest for the
+/// first values.
+pub(crate) fn choose(values: &ByteVec, compression: Compression) -> Result<Choice> {
     let dictionary = Dictionary::of(values)?;
     if let Some(dictionary) = dictionary.as_ref().filter(|d| d.entries.len() <= values.len() / OFTEN) {
-        return append(out, dictionary.encode(compression)?);
+        return Ok(Choice::Stream(dictionary.encode(compression)?));
     }
     let count = values.ends.partition_point(|&end| end as usize <= SAMPLE);
     if dictionary.is_none() && values.data.len() > 2 * SAMPLE && count > 0 {
@@ -48,7 +64,7 @@ pub(crate) fn encode(out: &mut Vec<u8>, values: &ByteVec, compression: Compressi
         let data = values.data[..ends[count - 1] as usize].to_vec();
         let mut sample = Vec::new();
         encode(&mut sample, &ByteVec { ends, data }, compression)?;
-        return encode_as(out, values, sample[0], compression);
+        return Ok(Choice::As(if sample[0] == PACKED { PACKED } else { PLAIN }));
     }
     let mut best = Vec::new();
     encode_plain(&mut best, values, compression != Compression::None)?;
@@ -68,7 +84,7 @@ pub(crate) fn encode(out: &mut Vec<u8>, values: &ByteVec, compression: Compressi
             best = candidate;
         }
     }
-    append(out, best)
+    Ok(Choice::Stream(best))
 }
 
 fn append(out: &mut Vec<u8>, stream: Vec<u8>) -> Result<()> {

@@ -35,11 +35,6 @@ pub(crate) fn encode(values: &Values, compression: Compression) -> Result<Vec<u8
     Ok(out)
 }
 
-/// Whether strings of this encoding lose little in blocks.
-pub(crate) fn splits(encoding: u8) -> bool {
-    strings::splits(encoding)
-}
-
 /// Encodes a block of strings like the whole column.
 pub(crate) fn encode_as(values: &Values, encoding: u8, compression: Compression) -> Result<Vec<u8>> {
     let Values::Bytes(values) = values else {

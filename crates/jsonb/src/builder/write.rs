@@ -18,8 +18,14 @@ pub(super) struct Pending {
     kind: Kind,
     /// Where the container starts, with padding, in the output.
     start: usize,
-    /// Where its JEntries start in the output.
-    entries: usize,
+    entries: Entries,
+}
+
+/// The JEntries of a container being written.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Entries {
+    /// Where they start in the output.
+    start: usize,
     /// Children written.
     index: usize,
     /// Bytes of their data, with padding.
@@ -150,9 +156,7 @@ impl Pending {
             end: nodes.end,
             kind,
             start,
-            entries: 0,
-            index: 0,
-            total: 0,
+            entries: Entries::default(),
         }
     }
 
@@ -163,21 +167,45 @@ impl Pending {
             Kind::Array => (JB_FARRAY, count as usize),
             _ => (JB_FOBJECT, 2 * count as usize),
         };
-        out.extend_from_slice(&(flag | count).to_le_bytes());
-        self.entries = out.len();
-        out.resize(self.entries + children * WORD, 0);
+        self.entries = Entries::begin(out, flag | count, children);
+    }
+
+    #[inline]
+    fn entry(&mut self, out: &mut [u8], kind: u32, len: usize) {
+        self.entries.push(out, kind, len);
+    }
+}
+
+impl Entries {
+    /// Appends a container's header and room for its JEntries.
+    #[inline]
+    pub(crate) fn begin(out: &mut Vec<u8>, header: u32, children: usize) -> Self {
+        out.extend_from_slice(&header.to_le_bytes());
+        let start = out.len();
+        out.resize(start + children * WORD, 0);
+        Self {
+            start,
+            index: 0,
+            total: 0,
+        }
+    }
+
+    /// Children written.
+    #[inline]
+    pub(crate) fn count(&self) -> usize {
+        self.index
     }
 
     /// Fills in the next child's JEntry: every 32nd holds the end offset.
     #[inline]
-    fn entry(&mut self, out: &mut [u8], kind: u32, len: usize) {
+    pub(crate) fn push(&mut self, out: &mut [u8], kind: u32, len: usize) {
         self.total += len;
         let entry = if self.index.is_multiple_of(JB_OFFSET_STRIDE) {
             kind | self.total as u32 & JENTRY_OFFLENMASK | JENTRY_HAS_OFF
         } else {
             kind | len as u32 & JENTRY_OFFLENMASK
         };
-        let at = self.entries + self.index * WORD;
+        let at = self.start + self.index * WORD;
         out[at..at + WORD].copy_from_slice(&entry.to_le_bytes());
         self.index += 1;
     }
@@ -185,7 +213,7 @@ impl Pending {
 
 /// Pads with zeros to the next multiple of four from `base` (`padBufferToInt`).
 #[inline]
-fn pad(out: &mut Vec<u8>, base: usize) {
+pub(crate) fn pad(out: &mut Vec<u8>, base: usize) {
     let len = out.len() - base;
     out.resize(out.len() + int_align(len) - len, 0);
 }
