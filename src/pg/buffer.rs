@@ -226,11 +226,12 @@ impl Drop for Locked {
 /// How many buffers there are for a relation's pages.
 pub fn buffers(rel: &Relation) -> usize {
     // SAFETY: settings.
-    let buffers = match rel.file().is_temporary() {
-        true => unsafe { pg_sys::num_temp_buffers },
-        false => unsafe { pg_sys::NBuffers },
-    };
-    buffers as usize
+    let (temporary, shared) = unsafe { (pg_sys::num_temp_buffers, pg_sys::NBuffers) };
+    if rel.file().is_temporary() {
+        temporary as usize
+    } else {
+        shared as usize
+    }
 }
 
 /// The block in a buffer that somebody has pinned.
