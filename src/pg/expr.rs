@@ -146,6 +146,27 @@ impl TargetEntry {
 }
 
 impl WindowFunc {
+    /// As create_one_window_path() of planner.c makes expressions of them.
+    #[cfg(not(any(feature = "pg15", feature = "pg16")))]
+    pub fn run_conditions(&self) -> Vec<&Node> {
+        // SAFETY: a list of such conditions; new nodes.
+        unsafe {
+            let conditions = Nodes::of((*self.raw()).runCondition);
+            let expression = |condition: &Node| {
+                let condition = &*condition.raw().cast::<pg_sys::WindowFuncRunCondition>();
+                let (call, other) = (self.copy().raw().cast(), condition.arg);
+                let (left, right) = if condition.wfunc_left {
+                    (call, other)
+                } else {
+                    (other, call)
+                };
+                let (operator, collation, none) = (condition.opno, condition.inputcollid, pg_sys::InvalidOid);
+                Node::of(pg_sys::make_opclause(operator, pg_sys::BOOLOID, false, left, right, none, collation).cast())
+            };
+            conditions.iter().map(expression).collect()
+        }
+    }
+
     /// In place: the planner has made its lists of them (find_window_functions()).
     pub fn set(&self, args: Nodes<'_>, filter: Option<&Node>) {
         // SAFETY: fields of the struct.

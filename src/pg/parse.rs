@@ -26,7 +26,7 @@ nodes! {
     FromExpr: T_FromExpr { fromlist: list, quals: node }
     JoinExpr: T_JoinExpr { larg: node, rarg: node, quals: node }
     CommonTableExpr: T_CommonTableExpr { ctequery: node }
-    WindowClause: T_WindowClause { partitionClause: list, orderClause: list, runCondition: list }
+    WindowClause: T_WindowClause { partitionClause: list, orderClause: list }
     SortGroupClause: T_SortGroupClause {
         tleSortGroupRef: value(u32), eqop: value(pg_sys::Oid), sortop: value(pg_sys::Oid), nulls_first: value(bool),
     }
@@ -111,6 +111,23 @@ impl FromExpr {
     pub fn set_quals(&self, quals: Option<&Node>) {
         // SAFETY: a field of the struct.
         unsafe { (*self.raw()).quals = raw_of(quals) }
+    }
+}
+
+impl WindowClause {
+    /// Conditions on values of its functions: where one is false its node need not go on.
+    pub fn run_conditions<'a>(&'a self, functions: Nodes<'a>) -> Nodes<'a> {
+        #[cfg(any(feature = "pg15", feature = "pg16"))]
+        {
+            let _ = functions;
+            // SAFETY: a list of expressions.
+            unsafe { Nodes::of((*self.raw()).runCondition) }
+        }
+        #[cfg(not(any(feature = "pg15", feature = "pg16")))]
+        functions
+            .all::<super::expr::WindowFunc>()
+            .flat_map(super::expr::WindowFunc::run_conditions)
+            .collect()
     }
 }
 

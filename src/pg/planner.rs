@@ -399,11 +399,17 @@ impl PlannerInfo {
         clause: &WindowClause,
     ) -> &'a Path {
         let none = std::ptr::null_mut();
+        #[cfg(not(any(feature = "pg15", feature = "pg16")))]
+        let conditions = clause.run_conditions(functions).raw();
+        let (root, rel, path, target) = (self.raw(), rel.raw(), path.raw(), target.raw());
+        let (functions, clause) = (functions.raw(), clause.raw());
         // SAFETY: as above.
         unsafe {
-            let (root, rel, path) = (self.raw(), rel.raw(), path.raw());
-            let (target, functions) = (target.raw(), functions.raw());
-            let made = pg_sys::create_windowagg_path(root, rel, path, target, functions, clause.raw(), none, true);
+            #[cfg(any(feature = "pg15", feature = "pg16"))]
+            let made = pg_sys::create_windowagg_path(root, rel, path, target, functions, clause, none, true);
+            #[cfg(not(any(feature = "pg15", feature = "pg16")))]
+            let made =
+                pg_sys::create_windowagg_path(root, rel, path, target, functions, conditions, clause, none, true);
             Path::of(made.cast())
         }
     }

@@ -1,6 +1,8 @@
 //! How large a sample ANALYZE takes (analyze.c).
 
-use super::relation::{Opened, Relation};
+#[cfg(any(feature = "pg15", feature = "pg16"))]
+use super::relation::Opened;
+use super::relation::Relation;
 use pgrx::pg_sys;
 
 /// A number from 0 up to 1, without 1, from the session's generator.

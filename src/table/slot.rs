@@ -490,6 +490,7 @@ unsafe extern "C-unwind" fn is_current_xact_tuple(slot: *mut pg_sys::TupleTableS
         if row_of(slot).is_some() {
             materialize(slot);
         }
+        #[expect(ffi_unwind_calls, reason = "there is nothing to drop")]
         heap_ops().is_current_xact_tuple.unwrap()(slot)
     }
 }
@@ -620,6 +621,7 @@ unsafe extern "C-unwind" fn copy_minimal_tuple(
     unsafe {
         settle(slot);
         if row_of(slot).is_none() {
+            #[expect(ffi_unwind_calls, reason = "there is nothing to drop")]
             return heap_ops().copy_minimal_tuple.unwrap()(slot, extra);
         }
         all_attributes(slot);

@@ -57,7 +57,7 @@ impl<'a> Window<'a> {
     /// For a condition on a row number or a rank. The window's node makes its target of the first row that does not pass as
     /// well, of those after it in the partition no more (nodeWindowAgg.c).
     fn bounded(&self, root: &'a PlannerInfo, target: &'a PathTarget) -> Option<Wanted<'a>> {
-        let conditions = self.clause.runCondition();
+        let conditions = self.clause.run_conditions(self.functions);
         let bound = conditions.all::<OpExpr>().find_map(bound)?;
         let partitions: Vec<&SortGroupClause> = self.clause.partitionClause().all().collect();
         let groups: Vec<&Node> = partitions.iter().map(|by| group(by, target)).collect::<Option<_>>()?;
