@@ -4,7 +4,7 @@ use super::raises::raises;
 use crate::pg::expr::Const;
 use crate::pg::lookup::order;
 use crate::pg::node::{Node, Nodes, is_pure};
-use crate::pg::parse::SortGroupClause;
+use crate::pg::parse::{Query, SortGroupClause};
 use crate::pg::planner::{PathTarget, PlannerInfo};
 use crate::query::expr::datum::type_of_node;
 use crate::query::expr::tree::has;
@@ -46,14 +46,10 @@ impl<'a> Wanted<'a> {
     /// compare them.
     pub fn of(root: &'a PlannerInfo, target: &'a PathTarget) -> Option<Wanted<'a>> {
         let parse = root.parse();
-        let limited = parse.limitOption() != LimitOption::LIMIT_OPTION_WITH_TIES;
-        if !is_plain(root) || !limited || !root.sort_pathkeys().is_some() {
+        if !is_plain(root) || !root.sort_pathkeys().is_some() {
             return None;
         }
-        let limits: Vec<&Node> = [parse.limitCount()?].into_iter().chain(parse.limitOffset()).collect();
-        if !limits.iter().all(|limit| is_pure(limit)) {
-            return None;
-        }
+        let limits = limits(parse)?;
         let clauses: Vec<&SortGroupClause> = parse.sortClause().all().collect();
         let (keys, ties) = keys(&clauses, target);
         if keys.is_empty() {
@@ -138,6 +134,13 @@ impl<'a> Wanted<'a> {
         };
         expected.clamp(1.0, rows.max(1.0))
     }
+}
+
+/// LIMIT, and OFFSET if there is one; None if all rows are asked for, or ties.
+pub(super) fn limits(parse: &Query) -> Option<Vec<&Node>> {
+    let limits: Vec<&Node> = [parse.limitCount()?].into_iter().chain(parse.limitOffset()).collect();
+    let ties = parse.limitOption() == LimitOption::LIMIT_OPTION_WITH_TIES;
+    (!ties && limits.iter().all(|limit| is_pure(limit))).then_some(limits)
 }
 
 /// Whether a query's rows are a scan's, which nobody locks.

@@ -1,7 +1,7 @@
 //! What a query asks of rows that window functions number: the first of all, or of each partition.
 
 use super::raises::raises;
-use super::wanted::{Wanted, checks, group, is_plain, keys};
+use super::wanted::{Wanted, checks, group, is_plain, keys, limits};
 use crate::pg::expr::{OpExpr, WindowFunc};
 use crate::pg::node::{Node, Nodes, is_pure};
 use crate::pg::parse::{SortGroupClause, WindowClause};
@@ -91,14 +91,10 @@ impl<'a> Window<'a> {
     /// For a LIMIT above, where the window's order is the query's.
     fn limited(&self, root: &'a PlannerInfo, target: &'a PathTarget) -> Option<Wanted<'a>> {
         let parse = root.parse();
-        let others = parse.distinctClause().is_some() || parse.limitOption() == LimitOption::LIMIT_OPTION_WITH_TIES;
-        if others || !sorts_as(root.sort_pathkeys(), root.window_pathkeys()) {
+        if parse.distinctClause().is_some() || !sorts_as(root.sort_pathkeys(), root.window_pathkeys()) {
             return None;
         }
-        let limits: Vec<&Node> = [parse.limitCount()?].into_iter().chain(parse.limitOffset()).collect();
-        if !limits.iter().all(|limit| is_pure(limit)) {
-            return None;
-        }
+        let limits = limits(parse)?;
         let partitions = self.clause.partitionClause().all();
         let order: Vec<&SortGroupClause> = partitions.chain(self.clause.orderClause().all()).collect();
         let (keys, ties) = keys(&order, target);

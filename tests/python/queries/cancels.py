@@ -10,7 +10,6 @@ import collections
 import os
 import pathlib
 import random
-import re
 import select
 import shutil
 import sys
@@ -24,10 +23,9 @@ from checks import Checks, equal  # pylint: disable=wrong-import-position
 from interrupts import SETTINGS  # pylint: disable=wrong-import-position
 from server import Server  # pylint: disable=wrong-import-position
 from twins import Mismatch  # pylint: disable=wrong-import-position
-from play import BATCH, Finding, Stage, settings  # pylint: disable=wrong-import-position
+from play import BATCH, Stage, settings  # pylint: disable=wrong-import-position
 from shapes import Shapes  # pylint: disable=wrong-import-position
 from sides import INTERNAL, LOST, TIMEOUT  # pylint: disable=wrong-import-position
-from worlds import World  # pylint: disable=wrong-import-position
 
 STATEMENTS = int(os.environ.get("AMAX_CANCELLED", "600"))
 PER_WORLD = 300
@@ -147,10 +145,6 @@ class Canceller:
             for _ in range(min(BATCH, count - start)):
                 self.run(*steps(Shapes(world, self.rng, risky), self.rng))
 
-    def resident(self):
-        pid = int(self.side.must("SELECT pg_backend_pid()")[0][0])
-        return int(re.search(r"RssAnon:\s+(\d+)", pathlib.Path(f"/proc/{pid}/status").read_text(encoding="ascii"))[1])
-
 
 def nothing_left(control):
     for what, query in LEFT.items():
@@ -172,15 +166,7 @@ def main():
         seed = first + number
         with checks.check(f"seed {seed}") as said:
             stage = Stage(server, "play")
-            world = World(seed)
-            try:
-                stage.reset()
-                stage.build(world.steps)
-            except Finding as finding:
-                raise RuntimeError(f"{finding}: {finding.statement}") from finding
-            stage.reset()
-            for other in stage.others:
-                other.run("ROLLBACK")
+            world = stage.make(seed)
             rows = "SELECT t1::text FROM t1 ORDER BY 1"
             before = stage.sides[1].must(rows)
             canceller = Canceller(stage, seed)
@@ -188,8 +174,8 @@ def main():
             stage.reset()
             equal("rows", stage.sides[1].must(rows), before)
             equal("problems", stage.sides[1].must("SELECT * FROM amax.verify('t1')"), [])
-            if canceller.resident() > MOST:
-                raise Mismatch(f"the session has {canceller.resident()} kB")
+            if canceller.side.resident() > MOST:
+                raise Mismatch(f"the session has {canceller.side.resident()} kB")
             with server.connect("play") as control:
                 nothing_left(control)
             total += canceller.states

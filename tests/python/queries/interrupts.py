@@ -10,7 +10,6 @@ import collections
 import os
 import pathlib
 import random
-import re
 import shutil
 import sys
 
@@ -19,9 +18,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "storage"))
 from checks import Checks, equal  # pylint: disable=wrong-import-position
 from server import Server  # pylint: disable=wrong-import-position
 from twins import Mismatch  # pylint: disable=wrong-import-position
-from play import Finding, Stage, cases  # pylint: disable=wrong-import-position
+from play import Stage, cases  # pylint: disable=wrong-import-position
 from sides import TIMEOUT, difference  # pylint: disable=wrong-import-position
-from worlds import World  # pylint: disable=wrong-import-position
 
 SETTINGS = ["fsync = off", "autovacuum = off", "shared_buffers = '128MB'", "jit = off", "log_min_messages = log", "log_error_verbosity = terse"]
 QUERIES = int(os.environ.get("AMAX_INTERRUPT_QUERIES", "40"))
@@ -116,10 +114,6 @@ class Interrupter:
             self.side.must(text)
         return answer, left
 
-    def resident(self):
-        pid = int(self.side.must("SELECT pg_backend_pid()")[0][0])
-        return int(re.search(r"RssAnon:\s+(\d+)", pathlib.Path(f"/proc/{pid}/status").read_text(encoding="ascii"))[1])
-
     def interrupt(self, statement):
         answer, left = self.run(statement, NEVER)
         if answer.state:
@@ -133,7 +127,7 @@ class Interrupter:
         resident = None
         for number, n in enumerate(chosen):
             if number == min(20, len(chosen) // 2):
-                resident = self.resident()
+                resident = self.side.resident()
             if number % 50 == 49:
                 # What was rolled back would be looked at again and again.
                 self.side.must("VACUUM t1")
@@ -146,7 +140,7 @@ class Interrupter:
                 what = difference(statement.case, "ordered" if statement.case.ordered else "rows", answer, got)
                 if what:
                     raise Mismatch(f"interrupted at {n} of {places}, without an error: {what}: {got} instead of {answer}")
-        grown = self.resident() - (resident or 0)
+        grown = self.side.resident() - (resident or 0)
         if chosen and grown > GROWTH:
             raise Mismatch(f"grown by {grown} kB in {len(chosen)} tries")
         return f"{len(chosen)} of {places}"
@@ -162,15 +156,7 @@ def main():
     checks = Checks()
     interrupter = Interrupter(stage)
     for seed in map(int, seeds or ["1", "2"]):
-        world = World(seed)
-        try:
-            stage.reset()
-            stage.build(world.steps)
-        except Finding as finding:
-            raise RuntimeError(f"{finding}: {finding.statement}") from finding
-        stage.reset()
-        for other in stage.others:
-            other.run("ROLLBACK")
+        world = stage.make(seed)
         file = pathlib.Path(directory) / "rows"
         stage.sides[1].must(f"COPY t1 TO '{file}'")
         before = stage.sides[1].must("SELECT t1::text FROM t1 ORDER BY 1")

@@ -8,6 +8,7 @@ import psycopg
 from columns import PREPARE_DATABASE
 from shapes import Shapes
 from sides import LOST, Answer, Side, both, difference
+from worlds import World
 
 PARALLEL = {"parallel_setup_cost": "0", "parallel_tuple_cost": "0", "min_parallel_table_scan_size": "0", "min_parallel_index_scan_size": "0",
             "max_parallel_workers_per_gather": "2"}
@@ -130,6 +131,19 @@ class Stage:
                 continue
             if LOST in (heap.state, amax.state) or heap.state != amax.state:
                 raise Finding("making the world", None, [], text, heap, amax)
+
+    def make(self, seed):
+        """A world that must succeed, for whoever needs no transaction of others in it."""
+        world = World(seed)
+        try:
+            self.reset()
+            self.build(world.steps)
+        except Finding as finding:
+            raise RuntimeError(f"{finding}: {finding.statement}") from finding
+        self.reset()
+        for other in self.others:
+            other.run("ROLLBACK")
+        return world
 
     def reset(self):
         for side in self.sides:

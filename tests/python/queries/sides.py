@@ -3,6 +3,7 @@
 import collections
 import dataclasses
 import math
+import pathlib
 import re
 
 from psycopg import pq
@@ -88,6 +89,11 @@ class Side:
     def run(self, statement):
         self.send(statement)
         return self.answer()
+
+    def resident(self):
+        """Memory of its own that the server process has, in kB."""
+        pid = int(self.must("SELECT pg_backend_pid()")[0][0])
+        return int(re.search(r"RssAnon:\s+(\d+)", pathlib.Path(f"/proc/{pid}/status").read_text(encoding="ascii"))[1])
 
     def must(self, statement):
         answer = self.run(statement)
