@@ -10,7 +10,10 @@ umask 022
 AMAX_ROOT=${AMAX_ROOT:-$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)}
 BUILD_DIR=${BUILD_DIR:-$AMAX_ROOT/build}
 TARGET_DIR=${CARGO_TARGET_DIR:-$AMAX_ROOT/target}
-PG_MAJOR=15
+# The major of PostgreSQL that the extension is built for and tested on. Debian 12 has packages of its own alone: the others are built
+# from source (use_major of scripts/lib/source.sh), and PG_BIN is theirs from then on.
+OWN_MAJOR=15
+PG_MAJOR=${AMAX_PG_MAJOR:-$OWN_MAJOR}
 PG_BIN=${PG_BIN:-/usr/lib/postgresql/$PG_MAJOR/bin}
 PG_CONFIG=$PG_BIN/pg_config
 export AMAX_ROOT BUILD_DIR PG_BIN PG_CONFIG

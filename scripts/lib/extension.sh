@@ -6,14 +6,14 @@ run_cargo() {
     local subcommand=$1
     shift
     (cd "$AMAX_ROOT" &&
-        CARGO_TARGET_DIR=$TARGET_DIR PGRX_PG_CONFIG_PATH=$PG_CONFIG \
+        CARGO_TARGET_DIR=$TARGET_DIR PGRX_PG_CONFIG_PATH=${PG_HEADERS:-$PG_CONFIG} \
             cargo "$subcommand" --ignore-rust-version ${CI:+--locked} "$@" </dev/null)
 }
 
-# build_extension [CARGO ARGUMENT...]: a release build against Debian's PostgreSQL. The tests' has the feature test_hooks.
+# build_extension [CARGO ARGUMENT...]: a release build against PostgreSQL's headers. The tests' has the feature test_hooks.
 build_extension() {
-    say "building the extension"
-    run_cargo build --release --package amax "$@"
+    say "building the extension for PostgreSQL $PG_MAJOR"
+    run_cargo build --release --package amax --no-default-features --features "pg$PG_MAJOR" "$@"
 }
 
 # install_extension PG_CONFIG: puts library, control file and SQL scripts where that PostgreSQL looks for them. A library

@@ -1,6 +1,6 @@
 # Debian packages. Only what is missing is installed; nothing present is upgraded on purpose.
 
-BUILD_PACKAGES=(postgresql-$PG_MAJOR postgresql-server-dev-$PG_MAJOR libclang-dev clang pkg-config build-essential xz-utils)
+BUILD_PACKAGES=(postgresql-$OWN_MAJOR postgresql-server-dev-$OWN_MAJOR libclang-dev clang pkg-config build-essential xz-utils)
 TEST_PACKAGES=(python3 bison flex libicu-dev libreadline-dev zlib1g-dev liblz4-dev libzstd-dev bzip2 diffutils)
 
 package_installed() {

@@ -15,12 +15,13 @@ failed() {
 # test_programs PG_CONFIG: the directory below which that PostgreSQL keeps regress/pg_regress and isolation/….
 test_programs() { echo "$(dirname "$("$1" --pgxs)")/../test"; }
 
-# regress_results FILE: "ok NAME" or "failed NAME" for each test in the output of pg_regress (PostgreSQL 15's format:
-# "test NAME ... ok 12 ms", or "     NAME ... FAILED (reason) 12 ms" within a parallel group). "failed (ignored)" is what
-# PostgreSQL's own schedule says of `random`, which fails now and then by design: it is no failure here either.
+# regress_results FILE: "ok NAME" or "failed NAME" for each test in the output of pg_regress. PostgreSQL 15: "test NAME ... ok 12 ms", or
+# "     NAME ... FAILED (reason) 12 ms" within a parallel group; "failed (ignored)" is what its own schedule says of `random`, which fails
+# now and then by design: it is no failure here either. From 16 on: "ok 1 - NAME 12 ms", "not ok 2 + NAME 12 ms".
 regress_results() {
     sed -nE -e 's/^(test| {4,})[[:space:]]*([^[:space:]]+)[[:space:]]+\.\.\. (ok|failed \(ignored\)) .*/ok \2/p' \
-        -e 's/^(test| {4,})[[:space:]]*([^[:space:]]+)[[:space:]]+\.\.\. FAILED.*/failed \2/p' "$1"
+        -e 's/^(test| {4,})[[:space:]]*([^[:space:]]+)[[:space:]]+\.\.\. FAILED.*/failed \2/p' \
+        -e 's/^ok [0-9]+ +[-+] ([^[:space:]]+) .*/ok \1/p' -e 's/^not ok [0-9]+ +[-+] ([^[:space:]]+) .*/failed \1/p' "$1"
 }
 
 # check_log FILE: a crash or panic is a failure of its own, whatever the tests printed.
@@ -72,7 +73,7 @@ run_pg_regress() {
         --inputdir="$work/input" --outputdir="$work/output" --load-extension=amax "$@" \
         </dev/null >"$work/regress.txt" 2>&1 || status=$?
     # 1 is "some tests failed"; 2 is "could not run".
-    [ "$status" -le 1 ] && grep -qE '^ (All )?[0-9]+ (of|tests? passed)' "$work/regress.txt"
+    [ "$status" -le 1 ] && grep -qE '^[ #] (All )?[0-9]+ (of|tests? passed)' "$work/regress.txt"
 }
 
 # keep_results WORK NAME: what a reader of a failure wants, into build/test/NAME.

@@ -6,10 +6,13 @@ ASSERT_DIR=$BUILD_DIR/pg$PG_MAJOR-assert
 ASSERT_BUILD=2
 ASSERT_CONFIGURE=(--enable-cassert --enable-debug --with-icu --with-lz4 --with-zstd 'CFLAGS=-O1 -g')
 
-# write_source_lists DIRECTORY: the machine's own apt sources of this Debian release, as source entries.
-# Third-party repositories are left out: their suites carry other names.
+# Where Debian has the sources of majors that its release 12 does not have.
+LATER_SUITES="trixie forky sid"
+
+# write_source_lists DIRECTORY: the machine's own apt sources of this Debian release, as source entries; for another major than its own,
+# those of the same mirror's later releases. Third-party repositories are left out: their suites carry other names.
 write_source_lists() {
-    local directory=$1 codename file
+    local directory=$1 codename file suite
     # shellcheck source=/dev/null
     codename=$(. /etc/os-release && echo "${VERSION_CODENAME:?no VERSION_CODENAME in /etc/os-release}")
     for file in /etc/apt/sources.list /etc/apt/sources.list.d/*.list; do
@@ -25,6 +28,21 @@ write_source_lists() {
                 sub(/^\n/, "")
                 print $0 "\n"
             }' "$file" >"$directory/$(basename "$file")"
+    done
+    [ "$PG_MAJOR" = "$OWN_MAJOR" ] && return 0
+    for file in "$directory"/*.list; do
+        [ -f "$file" ] || continue
+        for suite in $LATER_SUITES; do sed -n "s/ $codename / $suite /p" "$file"; done >"$file.later"
+        mv "$file.later" "$file"
+    done
+    for file in "$directory"/*.sources; do
+        [ -f "$file" ] || continue
+        awk -v RS= -v codename="$codename" -v suites="$LATER_SUITES" '
+            $0 ~ "(^|\n)Suites:[^\n]*[ \t]" codename "([ \t\n]|$)" {
+                sub(/Suites:[^\n]*/, "Suites: " suites)
+                print $0 "\n"
+            }' "$file" >"$file.later"
+        mv "$file.later" "$file"
     done
 }
 
@@ -94,6 +112,22 @@ ensure_assert_server() {
         die "PostgreSQL did not build"
     }
     printf '%s\n' "$ASSERT_BUILD" >"$ASSERT_DIR/complete"
+}
+
+# use_headers: what the extension is built against, if not Debian's own.
+use_headers() {
+    [ "$PG_MAJOR" = "$OWN_MAJOR" ] && return 0
+    ensure_assert_server
+    export PG_HEADERS=$ASSERT_DIR/bin/pg_config
+}
+
+# use_major: programs and servers of another major than Debian's own, with the extension that was built for it.
+use_major() {
+    [ "$PG_MAJOR" = "$OWN_MAJOR" ] && return 0
+    stage_assert_server
+    PG_BIN=$RUN_DIR/pg/bin
+    PG_CONFIG=$PG_BIN/pg_config
+    export LD_LIBRARY_PATH=$RUN_DIR/pg/lib
 }
 
 # stage_assert_server: a copy in $RUN_DIR/pg that the server's user can reach wherever the checkout is, and that takes the

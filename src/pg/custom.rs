@@ -149,6 +149,8 @@ pub struct NewPath<'a> {
     pub rows: f64,
     pub startup_cost: f64,
     pub total_cost: f64,
+    /// Instead of those of its children.
+    pub disabled_nodes: Option<i32>,
     pub sorted: Nodes<'a>,
 }
 
@@ -169,6 +171,7 @@ impl<'a> NewPath<'a> {
             rows: parent.rows(),
             startup_cost: 0.0,
             total_cost: 0.0,
+            disabled_nodes: None,
             sorted: Nodes::NONE,
         }
     }
@@ -195,6 +198,13 @@ impl<'a> NewPath<'a> {
         custom.path.rows = self.rows;
         custom.path.startup_cost = self.startup_cost;
         custom.path.total_cost = self.total_cost;
+        let of_children = || self.children.iter().map(|path| path.disabled_nodes()).sum();
+        let disabled: i32 = self.disabled_nodes.unwrap_or_else(of_children);
+        #[cfg(feature = "pg18")]
+        {
+            custom.path.disabled_nodes = disabled;
+        }
+        debug_assert!(cfg!(feature = "pg18") || disabled == 0);
         custom.path.pathkeys = self.sorted.raw();
         custom.flags = pg_sys::CUSTOMPATH_SUPPORT_PROJECTION | backward;
         custom.custom_paths = children.raw();

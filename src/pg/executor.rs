@@ -64,7 +64,16 @@ pub unsafe fn project(node: &pg_sys::PlanState, row: *mut pg_sys::TupleTableSlot
         let state = &mut (*projection).pi_state;
         let slot = state.resultslot;
         clear_slot(slot);
+        #[cfg(not(feature = "pg18"))]
         eval(state, econtext);
+        // It has no value (ExecEvalExprNoReturnSwitchContext()).
+        #[cfg(feature = "pg18")]
+        {
+            let evaluate = state.evalfunc.expect("a prepared expression");
+            let old = pg_sys::MemoryContextSwitchTo((*econtext).ecxt_per_tuple_memory);
+            guarded!(evaluate(state, econtext, std::ptr::null_mut()));
+            pg_sys::MemoryContextSwitchTo(old);
+        }
         (*slot).tts_flags &= !(pg_sys::TTS_FLAG_EMPTY as u16);
         (*slot).tts_nvalid = (*(*slot).tts_tupleDescriptor).natts as i16;
         slot

@@ -145,6 +145,18 @@ impl TargetEntry {
     }
 }
 
+impl Aggref {
+    /// In place: the planner has made its lists of them (preprocess_aggrefs()), and sorts by what they say from 16 on.
+    pub fn set(&self, direct: Nodes<'_>, args: Nodes<'_>, filter: Option<&Node>) {
+        // SAFETY: fields of the struct.
+        unsafe {
+            (*self.raw()).aggdirectargs = direct.raw();
+            (*self.raw()).args = args.raw();
+            (*self.raw()).aggfilter = super::node::raw_of(filter).cast();
+        }
+    }
+}
+
 impl WindowFunc {
     /// As create_one_window_path() of planner.c makes expressions of them.
     #[cfg(not(any(feature = "pg15", feature = "pg16")))]
@@ -209,6 +221,15 @@ impl Var {
             let nulling = std::mem::replace(&mut (*var.raw()).varnullingrels, std::ptr::null_mut());
             (copy, Relids::of(nulling))
         }
+    }
+
+    /// A copy above these outer joins, which may make it NULL, and no others.
+    pub fn above_joins<'a>(&self, nulling: Relids) -> &'a Node {
+        let copy = self.copy();
+        let var = copy.as_a::<Var>().expect("a copy is of the same kind");
+        // SAFETY: a field of the struct, which is ours.
+        unsafe { (*var.raw()).varnullingrels = nulling.raw() };
+        copy
     }
 }
 

@@ -3,6 +3,8 @@
 //! A path that add_path() finds to be worse than another is freed, so a `&Path` is good until one is added to its relation.
 
 use super::expr::TargetEntry;
+#[cfg(not(feature = "pg15"))]
+use super::expr::Var;
 use super::handle::handle;
 use super::node::{Node, Nodes, fields, nodes};
 use super::parse::{Query, RangeTblEntry, WindowClause};
@@ -88,6 +90,15 @@ impl Path {
     /// What it costs after its start.
     pub fn run_cost(&self) -> f64 {
         self.total_cost() - self.startup_cost()
+    }
+
+    /// How many nodes it has that a setting (enable_…) switches off. Before 18 these cost very much instead.
+    pub fn disabled_nodes(&self) -> i32 {
+        #[cfg(feature = "pg18")]
+        // SAFETY: a field of the struct.
+        return unsafe { (*self.raw()).disabled_nodes };
+        #[cfg(not(feature = "pg18"))]
+        0
     }
 
     pub fn add_cost(&self, cost: f64) {
@@ -287,6 +298,17 @@ impl PlannerInfo {
             (*glob).lastPHId += 1;
             (*glob).lastPHId
         }
+    }
+
+    /// A variable as it is in the rows of a relation, above the outer joins in it that may make it NULL.
+    #[cfg(not(feature = "pg15"))]
+    pub fn above_joins<'a>(&self, var: &Var, rel: &RelOptInfo) -> &'a Node {
+        // SAFETY: as above; sets.
+        let nulling = unsafe {
+            let base = *(*self.raw()).simple_rel_array.add(var.relation() as usize);
+            Relids::of(pg_sys::bms_intersect((*base).nulling_relids, rel.relids().raw()))
+        };
+        var.above_joins(nulling)
     }
 
     pub fn set_targets(&self, targets: Nodes<'_>) {

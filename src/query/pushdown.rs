@@ -136,6 +136,11 @@ impl<'a> Wrapper<'a> {
             self.keys = Some(keys);
             return wrapped;
         }
+        if let Some(call) = node.as_a::<Aggref>() {
+            let (direct, args) = (self.wrap_all(call.aggdirectargs()), self.wrap_all(call.args()));
+            call.set(direct, args, call.aggfilter().map(|filter| self.wrap(filter)));
+            return Some(node);
+        }
         let relid = self.relid;
         let is_ours = |var: &Var| var.relation() == relid;
         let path = match question_of(node, &is_ours).filter(|_| self.of_table) {

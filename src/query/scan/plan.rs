@@ -89,6 +89,7 @@ fn path<'a>(
         rows,
         startup_cost: sequential.startup_cost(),
         total_cost: sequential.startup_cost() + run,
+        disabled_nodes: Some(sequential.disabled_nodes()),
         sorted,
         ..NewPath::of(&PATH, rel, rel.reltarget())
     }

@@ -204,6 +204,7 @@ impl<'a> Join<'a> {
             startup_cost: scan.startup_cost(),
             // A function's call for each row is what we spare.
             total_cost: costs::unnest(scan.total_cost(), nest.total_cost(), nest.rows()),
+            disabled_nodes: Some(scan.disabled_nodes()),
             ..NewPath::of(&PATH, self.joinrel, self.joinrel.reltarget())
         }
         .make()
@@ -244,6 +245,10 @@ impl Planning for Unnests {
             .and_then(RangeTblFunction::funcexpr)
             .expect("a function scan has a call");
         calls.push(bare(restored(call, nest)));
+        #[cfg(not(feature = "pg15"))]
+        for node in conditions.iter_mut().chain(&mut calls) {
+            *node = above_joins(root, rel, node);
+        }
         let entries = entries(root, rel, &relations, asked.targets, &[&conditions, &calls]);
         conditions.extend(calls);
         NewPlan {
@@ -273,6 +278,16 @@ fn restored<'a>(node: &'a Node, nest: &'a NestLoop) -> &'a Node {
             .filter(|param| param.paramkind() == ParamKind::PARAM_EXEC)?;
         let mut given = nest.nestParams().all::<NestLoopParam>();
         given.find(|given| given.paramno() == param.paramid())?.paramval()
+    })
+}
+
+/// An expression over the rows of a relation. From 16 on variables say which outer joins may have made them NULL: a join's conditions
+/// have them as they are below it, what is handed up as they are above; in our rows they are the same.
+#[cfg(not(feature = "pg15"))]
+fn above_joins<'a>(root: &'a PlannerInfo, rel: &'a RelOptInfo, node: &'a Node) -> &'a Node {
+    rewrite(node, &mut |node| match node.as_a::<Var>() {
+        Some(var) => (var.varlevelsup() == 0).then(|| root.above_joins(var, rel)),
+        None => node.is_a::<PlaceHolderVar>().then_some(node),
     })
 }
 
