@@ -10,6 +10,7 @@ use crate::columnar::Pick;
 use crate::disguise::routine::{AsHeap, AsItself, Routine};
 use crate::pg::executor::{holds, per_tuple_context};
 use crate::pg::guard::guarded;
+use crate::pg::settings::most_build_workers;
 use crate::pg::{Pin, Relation, Slot, Snapshot};
 use crate::storage::rowpage::{self, heap_tuple, is_stub, set_tid};
 use crate::storage::{map, meta};
@@ -107,7 +108,12 @@ pub unsafe extern "C-unwind" fn range_scan(
                 (end - start.min(end)).into(),
             );
         }
-        let mut columnar = IndexFeed::new(rel, index, info, snapshot, any_visible);
+        // They share the memory, as PostgreSQL's sorts do.
+        let participants = match scan.is_null() || (*scan).rs_parallel.is_null() {
+            true => 1,
+            false => 1 + most_build_workers(),
+        };
+        let mut columnar = IndexFeed::new(rel, index, info, snapshot, any_visible, participants);
         let mut tuples = 0.0;
         let mut next = start;
         let mut done = 0;
@@ -152,6 +158,7 @@ pub unsafe extern "C-unwind" fn range_scan(
                 pg_sys::pgstat_progress_update_param(pg_sys::PROGRESS_SCAN_BLOCKS_DONE as i32, done);
             }
         }
+        columnar.hand_on(callback, callback_state);
         drop(columnar);
         // They point into an executor state that is gone.
         (*info).ii_ExpressionsState = std::ptr::null_mut();

@@ -1,17 +1,25 @@
 //! Feeding rows to an index build: columnar ones (the columnar half of heapam_index_build_range_scan()), and those that
 //! heap's half picks.
 
+pub use super::in_order::Value;
+
+use super::in_order::InOrder;
 use crate::columnar::stub::{self, State};
-use crate::columnar::{Need, Needs, Pick, Row, origin, rows_of_block};
+use crate::columnar::{Need, Needs, OpenLeaf, Pick, Row, origin, rows_of_block};
+use crate::pg::btree::Btree;
 use crate::pg::executor::{holds, per_tuple_context};
 use crate::pg::guard::guarded;
+use crate::pg::memory::Other;
+use crate::pg::settings::own_maintenance_work_mem;
 use crate::pg::snapshot::Own;
+use crate::pg::state::EState;
 use crate::pg::{Pin, Relation, Slot, Snapshot, Tuple, xid};
 use crate::storage::manifest::{Replaced, cancel_replaced};
-use crate::storage::rowpage::set_tid;
+use crate::storage::rowpage::{set_tid, tid_block};
 use crate::table::slot;
-use amax_lsm::Component;
+use amax_lsm::{Component, Origin};
 use pgrx::pg_sys;
+use std::rc::Rc;
 use std::sync::OnceLock;
 
 /// Tells what an index with this struct reads of each of so many attributes; None if that is all.
@@ -19,6 +27,26 @@ pub type FindNeeds = unsafe fn(&pg_sys::IndexInfo, usize) -> Option<Vec<Need>>;
 
 /// Set by who knows expressions.
 pub static FIND_NEEDS: OnceLock<FindNeeds> = OnceLock::new();
+
+/// What is indexed of rows of a leaf, many at once.
+pub trait Compute {
+    /// Calls `take` with each of these rows of which the index's predicate is true, by its place among them, and the values
+    /// of the index's attributes.
+    fn rows(
+        &mut self,
+        leaf: &Rc<OpenLeaf>,
+        origin: Option<Origin>,
+        rows: &[u32],
+        take: &mut dyn FnMut(usize, &[Value]),
+    );
+}
+
+/// Makes one for an index of a table with this struct, in an executor state that outlives it; None if there is no such
+/// way.
+pub type MakeCompute = unsafe fn(&pg_sys::IndexInfo, &'static Relation, &'static EState) -> Option<Box<dyn Compute>>;
+
+/// Set by who knows expressions.
+pub static COMPUTE: OnceLock<MakeCompute> = OnceLock::new();
 
 pub struct IndexFeed<'a> {
     rel: &'a Relation,
@@ -32,6 +60,10 @@ pub struct IndexFeed<'a> {
     predicate: *mut pg_sys::ExprState,
     /// What of a columnar row is read, if not all.
     needs: Option<Needs>,
+    /// What computes columnar rows, if anything does.
+    compute: Option<Box<dyn Compute>>,
+    /// Rows that are to be handed on in the index's order.
+    in_order: Option<InOrder>,
 }
 
 /// What becomes of a row.
@@ -52,6 +84,7 @@ impl<'a> IndexFeed<'a> {
         info: *mut pg_sys::IndexInfo,
         snapshot: &'a Snapshot,
         any_visible: bool,
+        participants: usize,
     ) -> IndexFeed<'a> {
         // SAFETY: the executor state and the index's struct are this feed's; PostgreSQL's callback takes what it is given.
         unsafe {
@@ -74,6 +107,13 @@ impl<'a> IndexFeed<'a> {
                 slot,
                 predicate,
                 needs: needs.map(Needs::new),
+                compute: COMPUTE
+                    .get()
+                    .and_then(|make| make(&*info, Relation::of(rel.raw()), EState::of(estate))),
+                // Which of several duplicates is reported goes by the order of rows.
+                in_order: Btree::of(index)
+                    .filter(|_| !(*info).ii_Unique)
+                    .map(|btree| InOrder::new(btree, own_maintenance_work_mem() / participants)),
             }
         }
     }
@@ -100,6 +140,8 @@ impl<'a> IndexFeed<'a> {
             // Nothing goes on with rows that everybody sees and that have no stubs, as is usual.
             let plain = mvcc || component.is_settled() && stub::states_of_block(self.rel, v).is_none();
             let mut tuples = 0.0;
+            let mut compute = self.compute.take();
+            let mut computed = Vec::new();
             for i in 0..rows.len() {
                 crate::memory::check_for_interrupts();
                 let offset = rows.offset(i);
@@ -116,8 +158,19 @@ impl<'a> IndexFeed<'a> {
                 }
                 // Entries hold the root of what was the row's HOT chain, in this index as in the others.
                 let root = aliases.iter().find(|a| a.1 == offset).map_or(offset, |a| a.0);
-                self.feed(rows.row(i), v, root, alive, callback, state);
+                match compute {
+                    Some(_) => computed.push((rows.number(i), root, alive)),
+                    None => self.feed(rows.row(i), v, root, alive, callback, state),
+                }
             }
+            if let (Some(compute), Some((leaf, origin))) = (&mut compute, rows.of_leaf()) {
+                let numbers: Vec<u32> = computed.iter().map(|row| row.0).collect();
+                compute.rows(leaf, origin, &numbers, &mut |row, values| {
+                    let (_, root, alive) = computed[row];
+                    self.hand(values, (v, root), alive, callback, state);
+                });
+            }
+            self.compute = compute;
             self.clear();
             tuples
         }
@@ -196,9 +249,68 @@ impl<'a> IndexFeed<'a> {
             let mut isnull = [false; pg_sys::INDEX_MAX_KEYS as usize];
             let (values, isnull) = (values.as_mut_ptr(), isnull.as_mut_ptr());
             pg_sys::FormIndexDatum(self.info, self.slot, self.estate, values, isnull);
-            let callback = callback.expect("an index build has a callback");
-            guarded!(callback(self.index.raw(), &mut tid, values, isnull, alive, state));
+            if let Some(in_order) = &mut self.in_order {
+                let value = match *isnull {
+                    true => Value::Null,
+                    false => in_order.value(*values, Other::of((*self.econtext).ecxt_per_tuple_memory)),
+                };
+                if in_order.push(value, tid_block(&tid), tid.ip_posid, alive) {
+                    self.hand_on(callback, state);
+                }
+                return;
+            }
+            call(callback, self.index, &mut tid, values, isnull, alive, state);
         }
+    }
+
+    /// Indexes a row with these values.
+    ///
+    /// # Safety
+    /// PostgreSQL's struct for the build of this index, its callback and the callback's state.
+    unsafe fn hand(
+        &mut self,
+        row: &[Value],
+        (v, offset): (u32, u16),
+        alive: bool,
+        callback: pg_sys::IndexBuildCallback,
+        state: *mut std::ffi::c_void,
+    ) {
+        // SAFETY: as for `feed_stored`; there are as many values as the index has attributes.
+        unsafe {
+            if let Some(in_order) = &mut self.in_order {
+                if in_order.push(row[0], v, offset, alive) {
+                    self.hand_on(callback, state);
+                }
+                return;
+            }
+            pg_sys::MemoryContextReset((*self.econtext).ecxt_per_tuple_memory);
+            let mut values = [pg_sys::Datum::null(); pg_sys::INDEX_MAX_KEYS as usize];
+            let mut isnull = [false; pg_sys::INDEX_MAX_KEYS as usize];
+            Other::of((*self.econtext).ecxt_per_tuple_memory).within(|| {
+                for (at, value) in row.iter().enumerate() {
+                    (values[at], isnull[at]) = value.to_datum();
+                }
+            });
+            let mut tid = pg_sys::ItemPointerData::default();
+            set_tid(&mut tid, v, offset);
+            let (values, isnull) = (values.as_mut_ptr(), isnull.as_mut_ptr());
+            call(callback, self.index, &mut tid, values, isnull, alive, state);
+        }
+    }
+
+    /// Hands on what has been kept for the index's order.
+    ///
+    /// # Safety
+    /// PostgreSQL's struct for the build of this index, its callback and the callback's state.
+    pub unsafe fn hand_on(&mut self, callback: pg_sys::IndexBuildCallback, state: *mut std::ffi::c_void) {
+        let index = self.index;
+        let Some(in_order) = &mut self.in_order else { return };
+        in_order.hand_on(&mut |mut value, mut null, (v, offset), alive| {
+            let mut tid = pg_sys::ItemPointerData::default();
+            set_tid(&mut tid, v, offset);
+            // SAFETY: as for `feed_stored`; the index has one attribute.
+            unsafe { call(callback, index, &mut tid, &mut value, &mut null, alive, state) };
+        });
     }
 
     /// For a build under SnapshotAny, as heap's does for a tuple: waits for transactions whose outcome a uniqueness
@@ -265,11 +377,29 @@ impl<'a> IndexFeed<'a> {
     }
 }
 
+/// # Safety
+/// An index, the callback of its build and the callback's state; a value and whether it is NULL of each of its attributes.
+unsafe fn call(
+    callback: pg_sys::IndexBuildCallback,
+    index: &Relation,
+    tid: &mut pg_sys::ItemPointerData,
+    values: *mut pg_sys::Datum,
+    isnull: *mut bool,
+    alive: bool,
+    state: *mut std::ffi::c_void,
+) {
+    let callback = callback.expect("an index build has a callback");
+    // SAFETY: as the caller promises.
+    unsafe { guarded!(callback(index.raw(), tid, values, isnull, alive, state)) };
+}
+
 impl Drop for IndexFeed<'_> {
     fn drop(&mut self) {
         if !std::thread::panicking() {
+            self.compute = None;
             // SAFETY: made by us.
             unsafe {
+                pg_sys::ExecResetTupleTable((*self.estate).es_tupleTable, false);
                 pg_sys::ExecDropSingleTupleTableSlot(self.slot);
                 pg_sys::FreeExecutorState(self.estate);
             }

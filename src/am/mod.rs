@@ -7,6 +7,7 @@ mod cluster;
 mod ddl;
 mod descriptor;
 pub mod fetch;
+mod in_order;
 pub mod index_feed;
 pub mod modify;
 #[cfg(not(feature = "pg18"))]

@@ -66,6 +66,16 @@ impl LeafRows {
         if self.picked { row.alone() } else { row }
     }
 
+    /// The leaf, if there is any, and who loaded it.
+    pub fn of_leaf(&self) -> Option<(&Rc<OpenLeaf>, Option<Origin>)> {
+        self.leaf.as_ref().map(|leaf| (leaf, self.origin))
+    }
+
+    /// A row's number in the leaf.
+    pub fn number(&self, i: usize) -> u32 {
+        self.rows[i]
+    }
+
     /// The largest offset in the block.
     pub fn max_offset(&self) -> u16 {
         self.max_offset

@@ -1,5 +1,6 @@
 //! What stands between this crate and PostgreSQL's C. See README.md.
 
+pub mod btree;
 pub mod buffer;
 pub mod catalog;
 pub mod cluster;

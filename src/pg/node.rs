@@ -67,6 +67,13 @@ impl Node {
         unsafe { Node::of(pg_sys::copyObjectImpl(self.raw().cast()).cast()) }
     }
 
+    /// expression_planner(): ready to be prepared, as expressions that come from no plan are not. They lack the arguments that
+    /// functions have by default.
+    pub fn planned<'a>(&self) -> &'a Node {
+        // SAFETY: an expression, and what is returned is one.
+        unsafe { Node::of(pg_sys::expression_planner(self.raw().cast()).cast()) }
+    }
+
     /// contain_volatile_functions().
     pub fn is_volatile(&self) -> bool {
         // SAFETY: a node.

@@ -14,6 +14,12 @@ pub fn maintenance_work_mem() -> usize {
     unsafe { pg_sys::maintenance_work_mem as usize * 1024 }
 }
 
+/// max_parallel_maintenance_workers.
+pub fn most_build_workers() -> usize {
+    // SAFETY: a setting.
+    unsafe { pg_sys::max_parallel_maintenance_workers as usize }
+}
+
 /// The memory that this process may use for maintenance: autovacuum_work_mem for its workers, if that is set.
 pub fn own_maintenance_work_mem() -> usize {
     // SAFETY: a setting, and what kind of process this is.

@@ -323,6 +323,20 @@ impl EState {
         unsafe { ExprContext::of(pg_sys::CreateExprContext(self.raw())) }
     }
 
+    /// A slot for the values of expressions, which lives as long as the query.
+    pub fn values_slot(&self, expressions: &[&Node]) -> &'static Slot {
+        let all = |list: Nodes<'static>, node: &&Node| list.with(node.copy());
+        let expressions = expressions.iter().fold(Nodes::NONE, all);
+        // SAFETY: a list of expressions; virtual slots are PostgreSQL's.
+        let (desc, ops) = unsafe {
+            (
+                TupleDesc::of(pg_sys::ExecTypeFromExprList(expressions.raw())),
+                &pg_sys::TTSOpsVirtual,
+            )
+        };
+        self.new_slot(desc, ops)
+    }
+
     /// A slot that lives as long as the query.
     pub fn new_slot(&self, desc: &TupleDesc, ops: &'static pg_sys::TupleTableSlotOps) -> &'static Slot {
         // SAFETY: as above.

@@ -4,6 +4,7 @@ mod aggregate;
 mod batch;
 mod expr;
 mod fetch;
+mod indexed;
 mod jit;
 mod join_filter;
 mod paths;
@@ -31,6 +32,7 @@ pub fn init() {
     top::plan::SCAN.register();
     unnest::plan::SCAN.register();
     crate::am::index_feed::FIND_NEEDS.get_or_init(|| expr::needs::of_index);
+    crate::am::index_feed::COMPUTE.get_or_init(|| indexed::of_index);
     batch::register(&scan::plan::OPERATOR);
     batch::register(&unnest::plan::OPERATOR);
 }

@@ -5,7 +5,7 @@ use super::contract::Batches;
 use super::external::Postgres;
 use super::rows::Rows;
 use crate::pg::node::Node;
-use crate::pg::state::Prepared;
+use crate::pg::state::{PlanState, Prepared};
 use crate::query::expr::compile::reads;
 use crate::query::expr::datum::{self, type_of_node};
 use crate::query::expr::entry::over_entries;
@@ -35,17 +35,22 @@ impl Computed {
     pub fn over_columns(input: &mut dyn Batches, wanted: &[&Node]) -> Vec<Computed> {
         let vectors = input.compile(wanted);
         let parent = input.state();
-        wanted
-            .iter()
-            .zip(vectors)
-            .map(|(node, vector)| Computed {
-                vector: vector.expect("the planner chose what has vectors"),
-                state: Prepared::new(node, Some(parent)),
-                reads: reads(node),
-                sql: node.type_oid(),
-                ty: type_of_node(node).expect("the planner chose what has vectors"),
-            })
-            .collect()
+        let computed = |(node, vector): (&&Node, Option<Expr>)| {
+            let vector = vector.expect("the planner chose what has vectors");
+            Computed::new(node, vector, Some(parent))
+        };
+        wanted.iter().zip(vectors).map(computed).collect()
+    }
+
+    /// Of an expression over the columns, with its vectorized form.
+    pub fn new(node: &Node, vector: Expr, parent: Option<&PlanState>) -> Computed {
+        Computed {
+            vector,
+            state: Prepared::new(node, parent),
+            reads: reads(node),
+            sql: node.type_oid(),
+            ty: type_of_node(node).expect("it has a vectorized form"),
+        }
     }
 
     /// As an expression over vectors.

@@ -5,7 +5,7 @@ use super::function::Function;
 use super::input::Input;
 use crate::columnar::{self, Row};
 use crate::pg::node::Node;
-use crate::pg::state::{CustomScanState, ExprContext, Prepared, fetch_row};
+use crate::pg::state::{CustomScanState, EState, ExprContext, Prepared, fetch_row};
 use crate::pg::{Relation, Slot, Snapshot};
 use crate::query::expr::compile::PgExpr;
 use crate::query::expr::datum;
@@ -60,12 +60,29 @@ impl Rows {
         expressions: &[&Node],
         entries: Rc<[Entry]>,
     ) -> Rows {
-        let estate = scan.state();
+        Rows::within(
+            scan.state(),
+            scan.econtext(),
+            scan.scan_slot(),
+            rel,
+            expressions,
+            entries,
+        )
+    }
+
+    /// Of an executor state, which outlives it, with a slot for the entries' values.
+    pub fn within(
+        estate: &'static EState,
+        econtext: &'static ExprContext,
+        scan_slot: &'static Slot,
+        rel: &'static Relation,
+        expressions: &[&Node],
+        entries: Rc<[Entry]>,
+    ) -> Rows {
         let row_slot = estate.new_slot(rel.desc(), slot::ops());
         let row_econtext = estate.new_context();
         row_econtext.set_row(row_slot);
-        let econtext = scan.econtext();
-        econtext.set_row(scan.scan_slot());
+        econtext.set_row(scan_slot);
         let part = |(e, entry): (&&Node, &Entry)| match entry {
             Entry::Part(..) | Entry::Answer(..) => Some(over_json(e)),
             _ => None,
@@ -77,7 +94,7 @@ impl Rows {
             parts: expressions.iter().zip(&*entries).map(part).collect(),
             filled: vec![false; entries.len()],
             entries,
-            scan_slot: scan.scan_slot(),
+            scan_slot,
             econtext,
             row_slot,
             row_econtext,

@@ -35,7 +35,7 @@ pub struct PgExpr {
 pub struct Compiler<'a> {
     pub entries: &'a [Entry],
     /// Expressions' owner, for their subplans and parameters.
-    pub parent: &'a PlanState,
+    pub parent: Option<&'a PlanState>,
     pub pg_exprs: Vec<PgExpr>,
     /// Whether what is compiled is evaluated only for some of the rows: a later argument of AND or OR.
     pub sometimes: bool,
@@ -62,7 +62,7 @@ pub fn all_reads(nodes: Nodes<'_>) -> Vec<usize> {
 }
 
 impl<'a> Compiler<'a> {
-    pub fn new(entries: &'a [Entry], parent: &'a PlanState) -> Compiler<'a> {
+    pub fn new(entries: &'a [Entry], parent: Option<&'a PlanState>) -> Compiler<'a> {
         Compiler {
             entries,
             parent,
@@ -88,7 +88,7 @@ impl<'a> Compiler<'a> {
         let param = node.as_a::<Param>();
         let param = param.filter(|param| param.paramkind() == ParamKind::PARAM_EXEC);
         self.pg_exprs.push(PgExpr {
-            state: Prepared::new(node, Some(self.parent)),
+            state: Prepared::new(node, self.parent),
             ty: node.type_oid(),
             arg,
             reads: reads(node),

@@ -86,12 +86,17 @@ pub fn of_decimal(mantissa: i64, scale: u16) -> pg_sys::Datum {
     }
     PAYLOAD.with_borrow_mut(|payload| {
         payload.clear();
-        match scale {
-            0 => amax_jsonb::numeric::encode_int(mantissa, payload),
-            _ => amax_jsonb::numeric::encode_decimal(mantissa, scale, payload).expect("scales in use are numeric's"),
-        }
+        encode_decimal(mantissa, scale, payload);
         of_bytes(payload)
     })
+}
+
+/// Appends a decimal's bytes as numeric.
+pub fn encode_decimal(mantissa: i64, scale: u16, payload: &mut Vec<u8>) {
+    match scale {
+        0 => amax_jsonb::numeric::encode_int(mantissa, payload),
+        _ => amax_jsonb::numeric::encode_decimal(mantissa, scale, payload).expect("scales in use are numeric's"),
+    }
 }
 
 /// An integer as numeric, in the current memory context.

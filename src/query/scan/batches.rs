@@ -26,7 +26,7 @@ impl Batches for Scan {
 
     fn compile(&mut self, wanted: &[&Node]) -> Vec<Option<Expr>> {
         let entries = self.rows.entries.clone();
-        let mut compiler = Compiler::new(&entries, self.node);
+        let mut compiler = Compiler::new(&entries, Some(self.node));
         compiler.pg_exprs = std::mem::take(&mut self.rows.pg_exprs);
         let compile = |e: &&Node| if is_pure(e) { compiler.compile(e) } else { None };
         let found = wanted.iter().map(compile).collect();

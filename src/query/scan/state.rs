@@ -80,7 +80,7 @@ impl Scan {
         let functions = functions.expect("the planner chose what unnests");
         let entries: Rc<[Entry]> = tlist.iter().map(|e| entry_of(e, &functions)).collect();
         let mut rows = Rows::new(node, rel, &tlist, entries.clone());
-        let mut compiler = Compiler::new(&entries, node);
+        let mut compiler = Compiler::new(&entries, Some(node));
         let mut clauses = clauses.into_iter();
         let mut stage = |matching: usize, others: usize, outer: bool| {
             let mut vectors = true;
