@@ -221,7 +221,7 @@ SELECT * FROM compare($$SELECT id, doc FROM t ORDER BY i, id LIMIT (SELECT 4) OF
 SELECT key, found.* FROM unnest(ARRAY['id', 'id DESC', 'few DESC', '(doc->>''id'')::int DESC', 'c DESC']) key, compare(format('SELECT id, c, doc FROM z ORDER BY %s, doc LIMIT 30 OFFSET 4', key)) AS found;
 EXPLAIN (COSTS OFF) SELECT id, c, doc FROM z ORDER BY id DESC LIMIT 30;
 -- Workers are worth their while where all leaves are read, not where bounds leave one of many.
-SET parallel_setup_cost = 8;
+SET parallel_setup_cost = 2;
 EXPLAIN (COSTS OFF) SELECT id, doc FROM z ORDER BY id DESC LIMIT 10;
 EXPLAIN (COSTS OFF) SELECT id, doc FROM z ORDER BY few DESC, id LIMIT 10;
 EXPLAIN (COSTS OFF) SELECT id, doc FROM z ORDER BY (doc->>'id')::int DESC NULLS LAST LIMIT 10;

@@ -210,6 +210,17 @@ def measure(bench, tuple_, operator):
         bench.run(f"RESET {setting}")
     yield "FETCH_SAVES", 1 - fetched / found, "a path by an index, to the same without fetch"
 
+    # Bounds exclude all leaves: what is left is starting workers, and ending them.
+    none = "SELECT b FROM costs_amax WHERE b < 0"
+    alone = bench.time(none, scan)
+    for setting in ("max_parallel_workers_per_gather = 2", "parallel_setup_cost = 0", "parallel_tuple_cost = 0", "min_parallel_table_scan_size = 0"):
+        bench.run(f"SET {setting}")
+    shared = bench.time(none, "Gather", scan)
+    for setting in ("max_parallel_workers_per_gather = 0", "parallel_setup_cost = DEFAULT", "parallel_tuple_cost = DEFAULT", "min_parallel_table_scan_size = DEFAULT"):
+        bench.run(f"SET {setting}")
+    # PostgreSQL's default is as much as so many rows.
+    yield "WORKERS", (shared - alone) / tuple_ / (1000 / 0.01), "two workers that have nothing to do"
+
     (all_pages,) = bench.run("SELECT relpages FROM pg_class WHERE oid = 'costs_documents_amax'::regclass").fetchone()
     nothing = bench.pages("SELECT count(*) FROM costs_documents_amax")
     paths = ["name", "kind", "at", "f0", "f7"]

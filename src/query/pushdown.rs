@@ -5,6 +5,7 @@
 
 use super::expr::path::{JsonPath, path_of, question_of};
 use super::expr::tree::{has, rewrite, rewrite_all, walk_all};
+use super::plan::workers;
 use super::scan::plan::columnar_share;
 use super::unnest::plan::unnesting;
 use super::unnest::select::move_to_from;
@@ -25,9 +26,11 @@ pub fn relation_info(root: &PlannerInfo, table: pg_sys::Oid, inhparent: bool, re
         || parse.hasWindowFuncs()
         || parse.hasTargetSRFs()
         || parse.groupClause().is_some();
-    let scanned =
-        guc::custom_scan() && !inhparent && rel.reloptkind() == pg_sys::RelOptKind::RELOPT_BASEREL && computes_above;
-    if !scanned || columnar_share(table).is_none() {
+    if !guc::custom_scan() || inhparent || columnar_share(table).is_none() {
+        return;
+    }
+    workers::charge();
+    if rel.reloptkind() != pg_sys::RelOptKind::RELOPT_BASEREL || !computes_above {
         return;
     }
     move_to_from(root, rel.relid());

@@ -125,7 +125,7 @@ impl VectorBuilder {
 
 impl<'a> Vector<'a> {
     /// The values at `places`, which may repeat: strings are shared, and each may stand for many rows.
-    pub(crate) fn gather(mut self, places: &[u32]) -> Vector<'a> {
+    pub fn gather(mut self, places: &[u32]) -> Vector<'a> {
         let strings = self.strings.take();
         let few = |strings: &StringTable<'_>| strings.len() < places.len();
         Vector {

@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use amax_format::{Bound, Tag, Zone};
 
 use crate::best::{Asked, Best};
-use crate::decimal::{Decimal, compare_small};
+use crate::decimal::{Decimal, compare_small, power};
 use crate::expr::Expr;
 use crate::operators::To;
 use crate::order::{Collation, SortKey, Value, large, ordered};
@@ -71,7 +71,12 @@ impl<P: Copy> Top<P> {
         }
     }
 
-    /// Rows that the first key does not exclude.
+    /// Rows that their first key does not exclude, given a vector of it; None as long as it excludes none.
+    pub fn open(&self, first: &Vector<'_>, collation: &dyn Collation) -> Option<Vec<u32>> {
+        (self.asked.count > 0 && self.best.last.is_some()).then(|| self.candidates(first, first.len(), collation))
+    }
+
+    /// Rows that the first key does not exclude; some that it does may be among them.
     fn candidates(&self, vector: &Vector<'_>, rows: usize, collation: &dyn Collation) -> Vec<u32> {
         let Some(last) = &self.best.last else {
             return (0..rows as u32).collect();
@@ -88,6 +93,10 @@ impl<P: Copy> Top<P> {
                 (true, false) => pick(&vector.words, |word| word > last),
                 (true, true) => pick(&vector.words, |word| word >= last),
             };
+        }
+        if let (Type::Numeric, &Value::Small(mantissa, scale)) = (vector.ty, last) {
+            let null = keeps(key.null_and_value());
+            return numerics(vector, mantissa, scale, key.descending, null);
         }
         let few = vector
             .strings
@@ -210,6 +219,48 @@ impl SortKey {
         };
         if self.descending { !rank } else { rank }
     }
+}
+
+/// Rows whose numeric may come before `mantissa` / 10^`scale`, or be equal, or cannot be told; NULLs if `null`. Columns of
+/// numerics have one scale for most of their rows: then comparing words is enough.
+fn numerics(vector: &Vector<'_>, mantissa: i64, scale: u16, descending: bool, null: bool) -> Vec<u32> {
+    /// Scales beyond which rows are not told apart.
+    const MOST: usize = 32;
+    // The last word of each scale that is kept: the least where the order is descending.
+    let bounds: [Option<i64>; MOST] = std::array::from_fn(|of| rescaled(mantissa, scale, of as u16, !descending));
+    let keeps = |word: i64, of: u16| match bounds.get(usize::from(of)) {
+        Some(&Some(bound)) if descending => word >= bound,
+        Some(&Some(bound)) => word <= bound,
+        _ => true,
+    };
+    let words = &*vector.words;
+    let scales = vector.scales.as_deref();
+    let first = scales.and_then(|scales| scales.first()).copied().unwrap_or(0);
+    let of_one_scale = scales.is_none_or(|scales| scales.iter().fold(0, |other, &of| other | of ^ first) == 0);
+    let bound = bounds.get(usize::from(first)).copied().flatten();
+    match (&vector.valid, bound) {
+        (None, Some(bound)) if of_one_scale && descending => pick(words, |word| word >= bound),
+        (None, Some(bound)) if of_one_scale => pick(words, |word| word <= bound),
+        _ => (0..words.len())
+            .filter(|&i| match vector.is_valid(i) {
+                true => keeps(words[i], vector.scale(i)),
+                false => null,
+            })
+            .map(|i| i as u32)
+            .collect(),
+    }
+}
+
+/// `mantissa` / 10^`from` as a mantissa of another scale, rounded up or down; None if it does not fit.
+fn rescaled(mantissa: i64, from: u16, to: u16, up: bool) -> Option<i64> {
+    let power = power(u32::from(from.abs_diff(to)))?;
+    let mantissa = i128::from(mantissa);
+    let found = match (to >= from, up) {
+        (true, _) => mantissa.checked_mul(power)?,
+        (false, false) => mantissa.div_euclid(power),
+        (false, true) => -(-mantissa).div_euclid(power),
+    };
+    i64::try_from(found).ok()
 }
 
 /// Rows whose word is wanted, without a branch.
@@ -418,6 +469,63 @@ pub(crate) mod tests {
         for key in all_keys(Type::Numeric) {
             check(&[key], &[vector(Type::Numeric, &values)]);
         }
+    }
+
+    #[test]
+    fn numerics_of_many_scales() {
+        let decimals = |seed: usize, scales: u16| -> Vec<Scalar<'_>> {
+            let values = numbers(400 + seed, 4_000_000);
+            let mut values: Vec<Scalar<'_>> = values[seed..]
+                .iter()
+                .map(|&n| Scalar::Decimal {
+                    mantissa: (n - 2_000_000) / 10_i64.pow(n as u32 % 6),
+                    scale: if scales == 0 { 2 } else { n as u16 % scales },
+                })
+                .collect();
+            values[7] = Scalar::Decimal {
+                mantissa: i64::MAX,
+                scale: 0,
+            };
+            values[8] = Scalar::Decimal {
+                mantissa: i64::MIN,
+                scale: if scales == 0 { 2 } else { 40 },
+            };
+            values
+        };
+        let mut with_nulls = decimals(3, 0);
+        (0..400).step_by(9).for_each(|i| with_nulls[i] = Scalar::Null);
+        for values in [decimals(0, 0), decimals(1, 5), decimals(2, 40), with_nulls] {
+            let alone: Vec<Scalar<'_>> = (0..values.len() as i64).map(Scalar::Int).collect();
+            for key in all_keys(Type::Numeric) {
+                let int = SortKey { ty: Type::Int, ..key };
+                check(&[key], &[vector(Type::Numeric, &values)]);
+                check(
+                    &[key, int],
+                    &[vector(Type::Numeric, &values), vector(Type::Int, &alone)],
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn numerics_are_rescaled() {
+        for (mantissa, from, to, down, up) in [
+            (12_345, 2, 2, 12_345, 12_345),
+            (12_345, 2, 4, 1_234_500, 1_234_500),
+            (12_345, 2, 1, 1_234, 1_235),
+            (-12_345, 2, 1, -1_235, -1_234),
+            (12_300, 2, 0, 123, 123),
+            (-12_300, 2, 0, -123, -123),
+        ] {
+            assert_eq!(
+                rescaled(mantissa, from, to, false),
+                Some(down),
+                "{mantissa} {from} {to}"
+            );
+            assert_eq!(rescaled(mantissa, from, to, true), Some(up), "{mantissa} {from} {to}");
+        }
+        assert_eq!(rescaled(i64::MAX, 0, 1, true), None);
+        assert_eq!(rescaled(1, 0, u16::MAX, true), None);
     }
 
     /// Bounds of one input.

@@ -2,6 +2,7 @@
 //! another one beats, such as a scan of columns beside an index. A node above that takes its batches makes it cheaper
 //! than either, and finds it here.
 
+use super::workers::Charging;
 use crate::pg::custom::CustomPath;
 use crate::pg::planner::{Path, PlannerInfo, ProjectionPath, RelOptInfo};
 use crate::pg::relids::Relids;
@@ -22,17 +23,23 @@ thread_local! {
 }
 
 /// While one of these lives a query is planned, perhaps within the planning of another; what is kept for it goes with it.
-pub struct Planning(usize);
+pub struct Planning {
+    kept: usize,
+    _charging: Charging,
+}
 
 impl Planning {
     pub fn begin() -> Planning {
-        Planning(KEPT.with_borrow(Vec::len))
+        Planning {
+            kept: KEPT.with_borrow(Vec::len),
+            _charging: Charging::begin(),
+        }
     }
 }
 
 impl Drop for Planning {
     fn drop(&mut self) {
-        KEPT.with_borrow_mut(|kept| kept.truncate(self.0));
+        KEPT.with_borrow_mut(|kept| kept.truncate(self.kept));
     }
 }
 

@@ -8,3 +8,4 @@ pub mod node;
 pub mod private;
 pub mod sorts;
 pub mod wanted;
+pub mod workers;

@@ -147,7 +147,8 @@ fn path<'a>(
     };
     let relid = input.relid();
     let conditions = conditions_of(input.baserestrictinfo());
-    let early = collected(root, wanted.computed().chain(conditions), relid);
+    let of_all = of_all_rows(wanted);
+    let early = collected(root, of_all.iter().copied().chain(conditions), relid);
     let mut late = collected(root, input.reltarget().exprs().iter(), relid);
     late.retain(|node| !has(&early, node));
     let documents = late.iter().filter(|node| is_document(node)).count();
@@ -165,7 +166,7 @@ fn path<'a>(
         scan /= divisor;
         looks /= divisor;
     }
-    let computed = wanted.computed().count();
+    let computed = of_all.len();
     let mut startup_cost = child.startup_cost();
     // Else whatever it costs.
     if guc::materialization() != Materialization::ultra_late {
@@ -183,6 +184,19 @@ fn path<'a>(
         ..NewPath::of(&PATH, output, input.reltarget())
     }
     .make()
+}
+
+/// What is computed of all rows, not of those alone that the first key does not exclude.
+fn of_all_rows<'a>(wanted: &Wanted<'a>) -> Vec<&'a Node> {
+    if !wanted.groups.is_empty() {
+        return wanted.computed().collect();
+    }
+    let further = wanted.computed().skip(1);
+    wanted
+        .computed()
+        .take(1)
+        .chain(further.filter(|node| raises(node)))
+        .collect()
 }
 
 /// The share of leaves that are read: those that bounds exclude are not, unless something might raise an error there.

@@ -10,7 +10,7 @@ use crate::query::batch::raise::raise;
 use crate::query::batch::rows::Rows;
 use crate::query::batch::{Batch, Batches};
 use crate::query::plan::costs::hash_memory;
-use amax_exec::{SortKey, Top, TopOfEach, TopsOfEach, Vector, VectorBuilder};
+use amax_exec::{Expr, SortKey, Top, TopOfEach, TopsOfEach, Vector, VectorBuilder};
 use amax_lsm::Origin;
 use pgrx::pg_sys;
 use std::cell::RefCell;
@@ -18,6 +18,9 @@ use std::rc::Rc;
 
 /// Rows of row pages that are compared together.
 const SINGLE_ROWS: usize = 1024;
+
+/// Rows of which one is left are few.
+const FEW: usize = 8;
 
 /// Where a row is.
 #[derive(Clone, Copy)]
@@ -34,6 +37,11 @@ type Leaf = (Rc<OpenLeaf>, Option<Origin>);
 pub trait Keep {
     /// Adds rows, given a vector for each key, those of groups first.
     fn add(&mut self, keys: &[Vector<'_>], rows: usize, order: &Order, at: &dyn Fn(usize) -> Place);
+    /// Rows that the first key's values do not exclude; None if that is not known.
+    fn open(&self, first: &Vector<'_>, order: &Order) -> Option<Vec<u32>> {
+        let _ = (first, order);
+        None
+    }
     /// How many are kept.
     fn len(&self) -> usize;
     fn places(&self) -> Vec<Place>;
@@ -42,6 +50,10 @@ pub trait Keep {
 impl Keep for Top<Place> {
     fn add(&mut self, keys: &[Vector<'_>], rows: usize, order: &Order, at: &dyn Fn(usize) -> Place) {
         Top::add(self, keys, rows, &order.collations, at);
+    }
+
+    fn open(&self, first: &Vector<'_>, order: &Order) -> Option<Vec<u32>> {
+        Top::open(self, first, &order.collations)
     }
 
     fn len(&self) -> usize {
@@ -177,12 +189,36 @@ impl Order {
 
     /// Adds rows of a leaf.
     fn add(&self, best: &mut impl Keep, input: &mut Rows, columns: &Rc<LeafColumns>, rows: &[u32], leaf: u32) {
-        let keys: Vec<Vector> = self.compared().map(|key| key.values(input, columns, rows)).collect();
+        let mut keys = self.compared();
+        let first = keys.next().expect("rows are compared by something");
+        let first: Vector = first.values(input, columns, rows);
+        // What raises nothing is computed of rows alone that the first key does not exclude.
+        let open = best.open(&first, self).filter(|open| open.len() <= rows.len() / FEW);
+        let few: Option<Vec<u32>> = open
+            .as_ref()
+            .map(|open| open.iter().map(|&i| rows[i as usize]).collect());
+        let mut vectors = vec![match &open {
+            Some(open) => first.gather(open),
+            None => first,
+        }];
+        for key in keys {
+            vectors.push(match (&open, &few) {
+                (Some(_), Some(few)) if is_variable(key) => key.values(input, columns, few),
+                (Some(open), _) => key.values(input, columns, rows).gather(open),
+                _ => key.values(input, columns, rows),
+            });
+        }
         for check in &self.checks {
             check.values(input, columns, rows);
         }
-        best.add(&keys, rows.len(), self, &|i| Place::Leaf(leaf, rows[i]));
+        let rows = few.as_deref().unwrap_or(rows);
+        best.add(&vectors, rows.len(), self, &|i| Place::Leaf(leaf, rows[i]));
     }
+}
+
+/// Whether computing it raises nothing, whatever the row.
+fn is_variable(key: &Computed) -> bool {
+    matches!(key.vector(), Expr::Column(..) | Expr::Text(_))
 }
 
 /// Lets go of leaves none of whose rows is among the best; whether what is left may stay in memory.
