@@ -1,7 +1,8 @@
 """Memory that is refused: every request of 64 kB and more, one after the other, in every kind of work.
 
 The Nth request fails, and in a second round all from the Nth on (`amax.fault_allocation`). Each time the statement does what it does on
-heap, or ends with "out of memory"; a commit that flushes and VACUUM do not even that, and leave undone what they could not do. Afterwards the rows are those of the heap twin.
+heap, or ends with "out of memory"; a commit that flushes and VACUUM do not even that, and leave undone what they could not do (VACUUM: for want
+of 64 kB and more). Afterwards the rows are those of the heap twin.
 
 Then the reserve is empty: who cannot be told no ends the session, and nothing else (`ENDED`).
 
@@ -24,7 +25,9 @@ import psycopg
 from server import Server, own
 
 TRIES = int(os.environ.get("AMAX_MEMORY_TRIES", "6"))
-LEAST = int(os.environ.get("AMAX_MEMORY_LEAST", "65536"))
+# From so many bytes on requests are asked for.
+ASKED = 65536
+LEAST = int(os.environ.get("AMAX_MEMORY_LEAST", str(ASKED)))
 # Of requests that end sessions.
 SMALL = 1024
 ROWS = int(os.environ.get("AMAX_MEMORY_ROWS", "12000"))
@@ -126,6 +129,8 @@ class Test:
         self.server, self.operation = server, operation
         # How many there were after each try.
         self.components = set()
+        # A VACUUM that is refused a small request outside of what it may leave undone fails as heap's does.
+        self.may_fail = operation.statement.startswith("VACUUM") and LEAST < ASKED
         with server.connect() as control:
             control.execute("CREATE DATABASE memory")
         with server.connect("memory") as control:
@@ -171,7 +176,7 @@ class Test:
         shown = amax.run("SHOW amax.fault_allocation")[0][0]
         amax.run("SET amax.fault_allocation = ''")
         if operation.always:
-            if not done:
+            if not done and not self.may_fail:
                 raise Failure(f"{fault}: it failed")
             self.components.add(amax.run("SELECT count(*) FROM amax.components('t')")[0][0])
         if done and not operation.changes and (result or []) != (self.expected or []):
