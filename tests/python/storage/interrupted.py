@@ -357,7 +357,7 @@ class Play:
 
     def quiet(self, workers, control):
         """Waits until nobody does anything; nothing is left then that anyone held."""
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + 600
         others = "backend_type IN ('client backend', 'parallel worker') AND pid <> pg_backend_pid()"
         while not all(worker.idle.is_set() for worker in workers) or \
                 control.execute(f"SELECT count(*) FROM pg_stat_activity WHERE {others} AND state <> 'idle'").fetchone()[0]:
