@@ -101,9 +101,10 @@ SELECT * FROM compare($$SELECT doc->>'k', count(*), count(DISTINCT doc->>'u') FR
 RESET max_parallel_workers;
 -- In a worker as a whole.
 SET max_parallel_workers_per_gather = 0;
-SET force_parallel_mode = on;
+SELECT name AS forced FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query') \gset
+SET :forced = on;
 SELECT * FROM compare($$SELECT doc->>'k', count(*), count(DISTINCT doc->>'u') FROM t GROUP BY 1$$);
-RESET force_parallel_mode;
+RESET :forced;
 SET max_parallel_workers_per_gather = 2;
 
 -- Errors come from workers as they are; what may not run in workers does not.

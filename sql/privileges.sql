@@ -36,7 +36,7 @@ DECLARE
   line text;
   told text := '';
 BEGIN
-  FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS off, TIMING off, SUMMARY off) ' || query LOOP
+  FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS off, TIMING off, SUMMARY off, BUFFERS off) ' || query LOOP
     -- But for the condition itself.
     IF line !~ '^ *Filter: ' THEN told := told || line || chr(10); END IF;
   END LOOP;

@@ -26,12 +26,24 @@ pub unsafe fn per_tuple_context(estate: *mut pg_sys::EState) -> *mut pg_sys::Exp
 pub unsafe fn eval(expression: *mut pg_sys::ExprState, econtext: *mut pg_sys::ExprContext) -> (pg_sys::Datum, bool) {
     let mut isnull = false;
     // SAFETY: as the caller promises.
+    let value = unsafe { eval_to(expression, econtext, &mut isnull) };
+    (value, isnull)
+}
+
+/// # Safety
+/// As for [`eval`]; a place for whether it is NULL, if it has a value.
+unsafe fn eval_to(
+    expression: *mut pg_sys::ExprState,
+    econtext: *mut pg_sys::ExprContext,
+    isnull: *mut bool,
+) -> pg_sys::Datum {
+    // SAFETY: as the caller promises.
     unsafe {
         let evaluate = (*expression).evalfunc.expect("a prepared expression");
         let old = pg_sys::MemoryContextSwitchTo((*econtext).ecxt_per_tuple_memory);
-        let value = guarded!(evaluate(expression, econtext, &mut isnull));
+        let value = guarded!(evaluate(expression, econtext, isnull));
         pg_sys::MemoryContextSwitchTo(old);
-        (value, isnull)
+        value
     }
 }
 
@@ -58,22 +70,19 @@ pub unsafe fn project(node: &pg_sys::PlanState, row: *mut pg_sys::TupleTableSlot
     if projection.is_null() {
         return row;
     }
+    let mut unused = false;
+    let isnull = match cfg!(feature = "pg18") {
+        true => std::ptr::null_mut(),
+        false => &raw mut unused,
+    };
     // SAFETY: as the caller promises.
     unsafe {
         let econtext = (*projection).pi_exprContext;
         let state = &mut (*projection).pi_state;
         let slot = state.resultslot;
         clear_slot(slot);
-        #[cfg(not(feature = "pg18"))]
-        eval(state, econtext);
-        // It has no value (ExecEvalExprNoReturnSwitchContext()).
-        #[cfg(feature = "pg18")]
-        {
-            let evaluate = state.evalfunc.expect("a prepared expression");
-            let old = pg_sys::MemoryContextSwitchTo((*econtext).ecxt_per_tuple_memory);
-            guarded!(evaluate(state, econtext, std::ptr::null_mut()));
-            pg_sys::MemoryContextSwitchTo(old);
-        }
+        // It has no value: 18 asserts that nobody asks (ExecEvalExprNoReturnSwitchContext()).
+        eval_to(state, econtext, isnull);
         (*slot).tts_flags &= !(pg_sys::TTS_FLAG_EMPTY as u16);
         (*slot).tts_nvalid = (*(*slot).tts_tupleDescriptor).natts as i16;
         slot

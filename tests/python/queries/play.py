@@ -1,5 +1,6 @@
 """Makes a world on both sides and runs cases in it."""
 
+import os
 import random
 import time
 
@@ -12,6 +13,8 @@ from worlds import World
 
 PARALLEL = {"parallel_setup_cost": "0", "parallel_tuple_cost": "0", "min_parallel_table_scan_size": "0", "min_parallel_index_scan_size": "0",
             "max_parallel_workers_per_gather": "2"}
+# As the major has it.
+FORCED = "force_parallel_mode" if int(os.environ.get("AMAX_PG_MAJOR", "15")) < 16 else "debug_parallel_query"
 BATCH = 12  # cases between changes of settings
 OTHER = "other session: "  # how statements of the other session are marked
 
@@ -32,7 +35,7 @@ def settings(rng, world, risky):
         if rng.random() < 0.15:
             values |= {"parallel_leader_participation": "off"}
     elif rng.random() < 0.05:
-        values |= {"force_parallel_mode": "on"}
+        values |= {FORCED: "on"}
     for name, choices, share in (
             ("enable_hashagg", ["off"], 0.2), ("enable_sort", ["off"], 0.05), ("enable_hashjoin", ["off"], 0.15), ("enable_nestloop", ["off"], 0.1),
             ("enable_mergejoin", ["off"], 0.1), ("enable_material", ["off"], 0.1), ("work_mem", ["'64kB'"], 0.2), ("enable_partitionwise_aggregate", ["on"], 0.2),
