@@ -73,7 +73,7 @@ run_pg_regress() {
         --inputdir="$work/input" --outputdir="$work/output" --load-extension=amax "$@" \
         </dev/null >"$work/regress.txt" 2>&1 || status=$?
     # 1 is "some tests failed"; 2 is "could not run".
-    [ "$status" -le 1 ] && grep -qE '^[ #] (All )?[0-9]+ (of|tests? passed)' "$work/regress.txt"
+    [ "$status" -le 1 ] && grep -qE '^#? (All )?[0-9]+ (of|tests? passed)' "$work/regress.txt"
 }
 
 # keep_results WORK NAME: what a reader of a failure wants, into build/test/NAME.
