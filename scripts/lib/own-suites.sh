@@ -10,6 +10,17 @@ count_own() {
     check_log "$2/output/log/postmaster.log"
 }
 
+# expect FROM TO: copies what is expected, with what another major than Debian's own shows differently: FROM/pgN/TEST.diff.
+expect() {
+    local from=$1 to=$2 diff
+    mkdir -p "$to"
+    cp "$from"/*.out "$to/" 2>/dev/null || true
+    for diff in "$from/pg$PG_MAJOR"/*.diff; do
+        [ -e "$diff" ] || continue
+        patch -s "$to/$(basename "$diff" .diff).out" "$diff" || failed "$diff does not apply"
+    done
+}
+
 # expect_all DIRECTORY TEST...: an empty expected file where a test has none yet: it fails, instead of stopping the run.
 expect_all() {
     local directory=$1 test
@@ -26,9 +37,8 @@ run_own_sql() {
     tests=("$@")
     if [ ${#tests[@]} -eq 0 ]; then mapfile -t tests < <(cd "$AMAX_ROOT/sql" && printf '%s\n' *.sql | sed 's/\.sql$//'); fi
     mkdir -p "$work/input/data"
-    mkdir -p "$work/input/expected"
     cp -r "$AMAX_ROOT/sql" "$work/input/"
-    cp "$AMAX_ROOT"/expected/*.out "$work/input/expected/" 2>/dev/null || true
+    expect "$AMAX_ROOT/expected" "$work/input/expected"
     expect_all "$work/input/expected" "${tests[@]}"
     local file
     for file in "$AMAX_ROOT"/data/*.jsonl.xz; do
@@ -53,9 +63,8 @@ run_own_isolation() {
         mapfile -t specs < <(cd "$AMAX_ROOT/isolation/specs" && printf '%s\n' *.spec | sed 's/\.spec$//')
     fi
     mkdir -p "$work/input"
-    mkdir -p "$work/input/expected"
     cp -r "$AMAX_ROOT/isolation/specs" "$work/input/"
-    cp "$AMAX_ROOT"/isolation/expected/*.out "$work/input/expected/" 2>/dev/null || true
+    expect "$AMAX_ROOT/isolation/expected" "$work/input/expected"
     expect_all "$work/input/expected" "${specs[@]}"
     settings+=$'\nmax_prepared_transactions = 10'
     run_pg_regress "$(test_programs "$PG_CONFIG")/isolation/pg_isolation_regress" "$PG_BIN" "$work" "$settings" "${specs[@]}" || {

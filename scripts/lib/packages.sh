@@ -1,7 +1,7 @@
 # Debian packages. Only what is missing is installed; nothing present is upgraded on purpose.
 
 BUILD_PACKAGES=(postgresql-$OWN_MAJOR postgresql-server-dev-$OWN_MAJOR libclang-dev clang pkg-config build-essential xz-utils)
-TEST_PACKAGES=(python3 bison flex libicu-dev libreadline-dev zlib1g-dev liblz4-dev libzstd-dev bzip2 diffutils)
+TEST_PACKAGES=(python3 bison flex libicu-dev libreadline-dev zlib1g-dev liblz4-dev libzstd-dev bzip2 diffutils patch)
 
 package_installed() {
     [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null || true)" = installed ]

@@ -105,6 +105,8 @@ ensure_assert_server() {
             { [ ! -e GNUmakefile ] || make -s clean; } &&
             ./configure --prefix="$ASSERT_DIR" "${ASSERT_CONFIGURE[@]}" &&
             make -s -j"$(nproc)" -C src install &&
+            # Debian's own major has these in its packages.
+            { [ "$PG_MAJOR" = "$OWN_MAJOR" ] || make -s -j"$(nproc)" -C contrib install; } &&
             make -s -C src/test/regress all &&
             make -s -C src/test/isolation all
     ) </dev/null >"$log" 2>&1 || {

@@ -324,7 +324,11 @@ fn insert(rel: &Relation, mut stub: Tuple) -> (u32, u16) {
         AsKind::materialized_view(rel)
     };
     // Frozen: every snapshot that sees the row must see that it has not been changed yet.
-    insert_frozen(rel, &mut stub);
+    {
+        #[cfg(feature = "pg18")]
+        let _unread = crate::disguise::unread::Unread::enter(rel);
+        insert_frozen(rel, &mut stub);
+    }
     drop(guard);
     if let Some(page) = made {
         space::announce(rel, page);

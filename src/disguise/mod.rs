@@ -4,3 +4,5 @@ pub mod keys;
 pub mod kind;
 pub mod routine;
 pub mod size;
+#[cfg(feature = "pg18")]
+pub mod unread;
