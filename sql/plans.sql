@@ -115,7 +115,7 @@ DROP TABLE fields;
 EXPLAIN (COSTS OFF) SELECT c.name, o.doc->>'kind' FROM orders o JOIN customers c ON c.id = o.customer WHERE o.id = 77;
 EXPLAIN (COSTS OFF) SELECT o.doc->>'kind' FROM orders o JOIN customers c ON c.id = o.customer WHERE c.id = 5;
 EXPLAIN (COSTS OFF) SELECT o.doc->>'kind', count(*) FROM orders o JOIN customers c ON c.id = o.customer WHERE c.name <> 'c7' GROUP BY 1;
--- Also from some rows, of ten each.
+-- Also from a few rows, of ten each; from some by columns, as the scan leaves out what the hash join would.
 CREATE TABLE probes (k int) USING amax;
 INSERT INTO probes SELECT i * 7 FROM generate_series(1, 2000) i;
 CREATE TABLE probed (k int, a int, b int) USING amax;
@@ -123,6 +123,7 @@ INSERT INTO probed SELECT i / 10, i, i FROM generate_series(1, 20000) i;
 CREATE INDEX ON probed (k);
 VACUUM ANALYZE probes;
 VACUUM ANALYZE probed;
+EXPLAIN (COSTS OFF) SELECT sum(b) FROM probes JOIN probed USING (k) WHERE k <= 7 * 4;
 EXPLAIN (COSTS OFF) SELECT sum(b) FROM probes JOIN probed USING (k) WHERE k <= 7 * 26;
 EXPLAIN (COSTS OFF) SELECT sum(b) FROM probes JOIN probed USING (k) WHERE k <= 7 * 200;
 DROP TABLE probes, probed;

@@ -16,7 +16,6 @@ fields!(Plan {
     lefttree: some(Plan),
     righttree: some(Plan),
     total_cost: value(f64),
-    plan_rows: value(f64),
 });
 
 impl Deref for Plan {

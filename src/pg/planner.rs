@@ -25,11 +25,12 @@ nodes! {
         reloptkind: value(pg_sys::RelOptKind::Type), relids: rels, relid: value(pg_sys::Index),
         rtekind: value(pg_sys::RTEKind::Type), rows: value(f64), tuples: value(f64), pages: value(u32),
         consider_parallel: value(bool), reltarget: of(PathTarget), lateral_relids: rels, baserestrictinfo: list,
-        baserestrict_min_security: value(u32), statlist: list, indexlist: list,
+        baserestrict_min_security: value(u32), statlist: list, indexlist: list, cheapest_total_path: some(Path),
     }
     PathTarget: T_PathTarget { exprs: list }
     RestrictInfo: T_RestrictInfo {
         clause: of(Node), pseudoconstant: value(bool), leakproof: value(bool), security_level: value(u32), clause_relids: rels,
+        can_join: value(bool), hashjoinoperator: value(pg_sys::Oid), left_relids: rels, right_relids: rels,
     }
     AppendRelInfo: T_AppendRelInfo { parent_relid: value(pg_sys::Index), translated_vars: list }
     StatisticExtInfo: T_StatisticExtInfo { exprs: list }
@@ -376,6 +377,22 @@ impl PlannerInfo {
         unsafe { pg_sys::clause_selectivity(self.raw(), condition.raw().cast(), 0, inner, none) }
     }
 
+    /// The part of one relation's rows that have a match in another by a condition between them.
+    pub fn matched(&self, condition: &Node, outer: &RelOptInfo, inner: &RelOptInfo) -> f64 {
+        let (left, right) = (outer.relids().raw(), inner.relids().raw());
+        let mut join = pg_sys::SpecialJoinInfo {
+            type_: pg_sys::NodeTag::T_SpecialJoinInfo,
+            jointype: pg_sys::JoinType::JOIN_SEMI,
+            min_lefthand: left,
+            syn_lefthand: left,
+            min_righthand: right,
+            syn_righthand: right,
+            ..Default::default()
+        };
+        // SAFETY: as above; PostgreSQL would keep what it finds, for either side, if it were told the RestrictInfo.
+        unsafe { pg_sys::clause_selectivity(self.raw(), condition.raw(), 0, join.jointype, &mut join) }
+    }
+
     /// estimate_num_groups().
     pub fn groups(&self, keys: Nodes<'_>, rows: f64) -> f64 {
         let none = std::ptr::null_mut();
@@ -500,6 +517,32 @@ impl PlannerInfo {
                 none,
                 std::ptr::null_mut(),
             ))
+        }
+    }
+
+    /// A hash join as PostgreSQL makes it; None if its table is not expected to fit in memory.
+    pub fn hash_join<'a>(
+        &self,
+        rel: &RelOptInfo,
+        kind: pg_sys::JoinType::Type,
+        extra: &JoinPathExtraData,
+        (outer, inner): (&'a Path, &'a Path),
+        keys: Nodes<'_>,
+        shared: bool,
+    ) -> Option<&'a Path> {
+        let (conditions, none) = (extra.restrictlist().raw(), std::ptr::null_mut());
+        let (root, rel, outer, inner) = (self.raw(), rel.raw(), outer.raw(), inner.raw());
+        let (keys, extra) = (keys.raw(), extra.raw());
+        // SAFETY: as above.
+        unsafe {
+            let mut work = std::mem::zeroed();
+            pg_sys::initial_cost_hashjoin(root, &mut work, kind, keys, outer, inner, extra, shared);
+            (work.numbatches == 1).then(|| {
+                let made = pg_sys::create_hashjoin_path(
+                    root, rel, kind, &mut work, extra, outer, inner, shared, conditions, none, keys,
+                );
+                Path::of(made.cast())
+            })
         }
     }
 }

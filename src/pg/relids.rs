@@ -13,7 +13,6 @@ impl Relids {
         Relids(raw)
     }
 
-    #[cfg(not(feature = "pg15"))]
     pub fn raw(self) -> *mut pg_sys::Bitmapset {
         self.0
     }

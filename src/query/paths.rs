@@ -1,6 +1,7 @@
 //! Paths of a relation that has columns: a scan beside the sequential one, and a fetch above each scan by an index.
 
 use super::fetch::plan as fetch;
+use super::join_filter::plan as join_filter;
 use super::plan::conditions;
 use super::plan::kept::keep;
 use super::scan::plan as scan;
@@ -22,6 +23,7 @@ pub fn add_join_paths(
     if guc::custom_scan() {
         conditions::charge_wrapped_paths(root, extra.restrictlist());
         unnest::add_paths(root, joinrel, outer, inner, kind, extra);
+        join_filter::add_paths(root, joinrel, outer, inner, kind, extra);
     }
 }
 
@@ -37,7 +39,7 @@ pub fn add_paths(root: &PlannerInfo, rel: &RelOptInfo, rte: &RangeTblEntry) {
     if !scannable {
         return;
     }
-    let Some(columnar) = scan::columnar_share(rte.relid()) else {
+    let Some(columnar) = scan::Columnar::of(rte.relid()) else {
         return;
     };
     // What a TID finds needs no scan, whatever that costs.
@@ -46,7 +48,7 @@ pub fn add_paths(root: &PlannerInfo, rel: &RelOptInfo, rte: &RangeTblEntry) {
         return;
     }
     // All before one is added: that may free those below.
-    for fetch in fetch::paths(root, rel, columnar) {
+    for fetch in fetch::paths(root, rel, columnar.share) {
         rel.add_path(fetch);
     }
     let conditions = conditions::of(root, rel);

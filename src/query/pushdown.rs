@@ -6,7 +6,7 @@
 use super::expr::path::{JsonPath, path_of, question_of};
 use super::expr::tree::{has, rewrite, rewrite_all, walk_all};
 use super::plan::workers;
-use super::scan::plan::columnar_share;
+use super::scan::plan::Columnar;
 use super::unnest::plan::unnesting;
 use super::unnest::select::move_to_from;
 use crate::guc;
@@ -26,7 +26,7 @@ pub fn relation_info(root: &PlannerInfo, table: pg_sys::Oid, inhparent: bool, re
         || parse.hasWindowFuncs()
         || parse.hasTargetSRFs()
         || parse.groupClause().is_some();
-    if !guc::custom_scan() || inhparent || columnar_share(table).is_none() {
+    if !guc::custom_scan() || inhparent || Columnar::of(table).is_none() {
         return;
     }
     workers::charge();

@@ -30,8 +30,8 @@ pub struct JoinFilter {
     /// Holds a tuple of the table, for the key.
     pub slot: &'static Slot,
     pub econtext: &'static ExprContext,
-    /// Rows that the planner expects of the scan.
-    pub scanned: f64,
+    /// Rows that the planner expects to pass the scan's conditions.
+    pub passing: f64,
     pub tried: Tried,
 }
 
@@ -125,7 +125,7 @@ impl JoinFilter {
             return;
         };
         // Tuples of later batches are in files, and reading the table must not cost more than it saves.
-        let readable = table.is_whole() && table.rows() <= self.scanned.max(1000.0);
+        let readable = table.is_whole() && table.rows() <= self.passing.max(1000.0);
         let keys = readable.then(|| self.keys(&table)).flatten();
         self.tried.state = keys.map_or(State::Useless, State::Ready);
     }

@@ -2,3 +2,4 @@
 
 pub mod filter;
 pub mod offer;
+pub mod plan;

@@ -12,11 +12,13 @@ use crate::query::expr::datum::{type_of, type_of_node};
 use crate::query::expr::operators::comparison;
 use crate::query::expr::tree::{any, rewrite};
 use crate::query::plan::node::state_of;
+use crate::query::plan::private::Private;
 use crate::query::scan::node::METHODS;
+use crate::query::scan::private::ScanPlan;
 use crate::query::scan::state::Scan;
 use amax_exec::{Comparison, Type};
 use pgrx::pg_sys::NodeTag::*;
-use pgrx::pg_sys::{JoinType, OUTER_VAR, TTSOpsMinimalTuple};
+use pgrx::pg_sys::{JoinType, OUTER_VAR, Oid, TTSOpsMinimalTuple};
 
 /// Of all hash joins of a query that begins.
 pub fn offer_keys(query: &'static QueryDesc) {
@@ -41,13 +43,20 @@ fn offer(join: &'static HashJoinState) {
     };
     for (i, (key, inner)) in plan.hashkeys().iter().zip(hash.hashkeys().iter()).enumerate() {
         let (operator, collation) = plan.operator(i);
-        let found = comparison(operator_function(operator).to_u32(), collation);
-        let Some((Comparison::Equal, ty @ (Type::Int | Type::Text))) = found else {
+        let Some(ty) = key_type(operator_function(operator), collation) else {
             continue;
         };
         if is_pure(inner) && type_of(inner.type_oid(), collation) == Some(ty) {
             push(outer, key, &Offer { join, inner, ty });
         }
+    }
+}
+
+/// What a filter holds of keys that this function compares.
+pub fn key_type(function: Oid, collation: Oid) -> Option<Type> {
+    match comparison(function.to_u32(), collation)? {
+        (Comparison::Equal, ty @ (Type::Int | Type::Text)) => Some(ty),
+        _ => None,
     }
 }
 
@@ -169,6 +178,7 @@ fn attach(node: &'static CustomScanState, key: &Node, offer: &Offer) {
     let Some(compiled) = compiled.filter(|key| scan.is_flat() && !key.calls_out()) else {
         return;
     };
+    let passing = node.plan().as_a().map_or(0, |plan| ScanPlan::of_plan(plan).passing);
     let estate = node.state();
     // SAFETY: a table of functions that is never changed.
     let slot = estate.new_slot(offer.join.inner_desc(), unsafe { &TTSOpsMinimalTuple });
@@ -183,7 +193,7 @@ fn attach(node: &'static CustomScanState, key: &Node, offer: &Offer) {
         inner_type: (offer.inner.type_oid(), offer.ty),
         slot,
         econtext,
-        scanned: node.plan().plan_rows(),
+        passing: passing.into(),
         tried: Tried::default(),
     });
 }

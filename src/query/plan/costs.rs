@@ -4,13 +4,14 @@
 //! comments say is measured is from there, of one process that has decoded its columns before, unless they say more.
 
 use pgrx::pg_sys;
-use pgrx::pg_sys::{cpu_operator_cost, cpu_tuple_cost, seq_page_cost};
+use pgrx::pg_sys::{cpu_operator_cost, cpu_tuple_cost, random_page_cost, seq_page_cost};
 
-/// Pages of one path or variable, as a part of the table's pages, in seq_page_cost each. Measured: 0.08 for a path of
-/// documents with 34 values.
+/// Pages of one path or variable, as a part of those of the table's components, in seq_page_cost each.
 pub const COLUMN_PAGES: f64 = 0.05;
 /// Looking at one row by a vectorized condition, in cpu_operator_cost; walking the rows counts as one more. Measured: 0.28.
 pub const CONDITION: f64 = 0.3;
+/// Looking a row up in the keys of a hash join above, in cpu_operator_cost. Measured: 0.25, of keys that memory near holds.
+pub const JOIN_FILTER: f64 = 0.5;
 /// Handing up one row, in cpu_tuple_cost. Measured: 1.2.
 pub const ROW: f64 = 1.0;
 /// One value of it, in cpu_operator_cost. Measured: 1.0.
@@ -58,8 +59,10 @@ pub const MOST_PASSES: f64 = 4.0;
 
 /// What a scan is expected to do.
 pub struct ScanWork {
-    /// The table's pages and rows, as the planner has them.
+    /// The components' leaves and pages.
+    pub leaves: f64,
     pub pages: f64,
+    /// The table's rows, as the planner has them.
     pub tuples: f64,
     /// Rows that pass.
     pub rows: f64,
@@ -75,14 +78,25 @@ pub struct ScanWork {
 pub fn scan(work: &ScanWork) -> f64 {
     let columns = work.columns as f64;
     // SAFETY: settings, which only this thread reads and writes.
-    let (page, tuple, operator) = unsafe { (seq_page_cost, cpu_tuple_cost, cpu_operator_cost) };
+    let (page, elsewhere, tuple, operator) =
+        unsafe { (seq_page_cost, random_page_cost, cpu_tuple_cost, cpu_operator_cost) };
     let pages = (COLUMN_PAGES * columns).min(1.0) * work.pages;
     let (pages, decode) = match work.documents {
         // Those of rows that pass alone, which are on so many pages at most.
         true => (pages.max(work.rows.min(work.pages)), DOCUMENT * tuple),
         false => (pages, COLUMN_VALUE * operator * columns),
     };
-    page * pages + looks(work.tuples) + work.conditions + (ROW * tuple + decode) * work.rows
+    // A leaf, and each of its columns, begins on a page elsewhere.
+    elsewhere * work.leaves * (columns + 1.0)
+        + page * pages
+        + looks(work.tuples)
+        + work.conditions
+        + (ROW * tuple + decode) * work.rows
+}
+
+/// Looking so many rows up in the keys of a hash join above.
+pub fn looked_up(rows: f64) -> f64 {
+    JOIN_FILTER * operator() * rows
 }
 
 /// What PostgreSQL takes an operator for.

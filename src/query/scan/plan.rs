@@ -17,6 +17,7 @@ use crate::query::plan::node::create;
 use crate::query::plan::private::Private;
 use crate::query::plan::wanted::{conditions_of, output, wanted_of};
 use crate::storage::manifest;
+use amax_lsm::Component;
 use pgrx::pg_sys;
 
 pub static PATH: PathMethods = PathMethods::of::<Scans>(c"AmaxScan");
@@ -35,7 +36,7 @@ pub static OPERATOR: Operator = Operator {
 pub fn paths<'a>(
     root: &'a PlannerInfo,
     rel: &'a RelOptInfo,
-    columnar: f64,
+    columnar: Columnar,
     conditions: &Conditions,
 ) -> (&'a CustomPath, Option<&'a CustomPath>) {
     // PostgreSQL's own is gone where an index beats it.
@@ -45,15 +46,28 @@ pub fn paths<'a>(
     (scan(0), (workers > 0).then(|| scan(workers)))
 }
 
-/// The part of an amax table's rows that are columnar; None for others and if there are none.
-pub fn columnar_share(table: pg_sys::Oid) -> Option<f64> {
-    let rel = Opened::with_lock(table, pg_sys::NoLock);
-    let share = rel.is_ours().then(|| {
-        let columnar = manifest::current(&rel).rows() as f64;
-        let all = f64::from(rel.tuples()).max(columnar);
-        columnar / all.max(1.0)
-    });
-    share.filter(|&share| share > 0.0)
+/// What an amax table has in columns.
+#[derive(Clone, Copy, Default)]
+pub struct Columnar {
+    /// The part of its rows.
+    pub share: f64,
+    pub leaves: f64,
+    pub pages: f64,
+}
+
+impl Columnar {
+    /// None for other tables and if there is nothing.
+    pub fn of(table: pg_sys::Oid) -> Option<Columnar> {
+        let rel = Opened::with_lock(table, pg_sys::NoLock);
+        let manifest = rel.is_ours().then(|| manifest::current(&rel))?;
+        let rows = manifest.rows() as f64;
+        let sum = |of: fn(&Component) -> u64| manifest.components.iter().map(of).sum::<u64>() as f64;
+        (rows > 0.0).then(|| Columnar {
+            share: rows / f64::from(rel.tuples()).max(rows),
+            leaves: sum(|component| component.leaves.into()),
+            pages: sum(|component| component.pages),
+        })
+    }
 }
 
 /// A path with no more than a part of the costs of a sequential scan, which decodes the same rows one by one: reading
@@ -62,7 +76,7 @@ fn path<'a>(
     root: &'a PlannerInfo,
     rel: &'a RelOptInfo,
     sequential: &Path,
-    columnar: f64,
+    columnar: Columnar,
     conditions: &Conditions,
     workers: i32,
 ) -> &'a CustomPath {
@@ -97,9 +111,10 @@ fn path<'a>(
 }
 
 /// What a scan costs once it has begun, that reads these paths and variables.
-fn run_cost(rel: &RelOptInfo, sequential: &Path, columnar: f64, conditions: &Conditions, wanted: &[&Node]) -> f64 {
+fn run_cost(rel: &RelOptInfo, sequential: &Path, columnar: Columnar, conditions: &Conditions, wanted: &[&Node]) -> f64 {
     let work = costs::ScanWork {
-        pages: f64::from(rel.pages()),
+        leaves: columnar.leaves,
+        pages: columnar.pages,
         tuples: rel.tuples(),
         rows: rel.rows(),
         conditions: conditions.run(),
@@ -108,12 +123,12 @@ fn run_cost(rel: &RelOptInfo, sequential: &Path, columnar: f64, conditions: &Con
     };
     let vectors = costs::scan(&work);
     let one_by_one = sequential.run_cost();
-    columnar * vectors.min(costs::AT_MOST * one_by_one) + (1.0 - columnar) * one_by_one
+    columnar.share * vectors.min(costs::AT_MOST * one_by_one) + (1.0 - columnar.share) * one_by_one
 }
 
 /// The same of a table, for a node above that reads less of most rows.
 pub fn cost_of_reading(root: &PlannerInfo, rel: &RelOptInfo, wanted: &[&Node]) -> f64 {
-    let columnar = columnar_share(root.entry(rel.relid()).relid()).unwrap_or(0.0);
+    let columnar = Columnar::of(root.entry(rel.relid()).relid()).unwrap_or_default();
     run_cost(rel, root.sequential(rel), columnar, &conditions::of(root, rel), wanted)
 }
 
@@ -124,6 +139,8 @@ impl Planning for Scans {
         let (conditions, skipping) = conditions_in_order(root, rel, asked.clauses);
         let private = ScanPlan {
             all: ReadToEnd::of(root, root.all_baserels().is_one()),
+            // No more than that, if there are.
+            passing: rel.rows() as i32,
             conditions: conditions.len(),
             skipping,
             table: None,

@@ -35,6 +35,8 @@ pub struct Level {
 /// What a scan's plan is made of, apart from expressions.
 pub struct ScanPlan {
     pub all: ReadToEnd,
+    /// Rows that are expected to pass the conditions. A join above may have been planned to leave out most of them.
+    pub passing: i32,
     /// How many of the conditions are the table's own; those of the levels follow.
     pub conditions: usize,
     /// How many of those, the first, may skip leaves by their bounds.
@@ -45,10 +47,11 @@ pub struct ScanPlan {
 }
 
 impl<'a> Private<'a> for ScanPlan {
-    const KIND: &'static std::ffi::CStr = c"amax scan 3";
+    const KIND: &'static std::ffi::CStr = c"amax scan 4";
 
     fn write(&self, out: &mut Writer<'a>) {
         out.int(self.all as i32);
+        out.int(self.passing);
         out.count(self.conditions);
         out.count(self.skipping);
         out.int(self.table.map_or(-1, |table| table.0));
@@ -64,6 +67,7 @@ impl<'a> Private<'a> for ScanPlan {
     fn read(from: &mut Reader<'a>) -> ScanPlan {
         ScanPlan {
             all: from.one_of(&[ReadToEnd::Perhaps, ReadToEnd::WithQuery, ReadToEnd::Always]),
+            passing: from.int(),
             conditions: from.count(),
             skipping: from.count(),
             table: Some(from.int()).filter(|&table| table >= 0).map(Place),

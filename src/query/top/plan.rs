@@ -21,7 +21,7 @@ use crate::query::plan::kept;
 use crate::query::plan::node::create;
 use crate::query::plan::private::Private;
 use crate::query::plan::wanted::conditions_of;
-use crate::query::scan::plan::{columnar_share, cost_of_reading};
+use crate::query::scan::plan::{Columnar, cost_of_reading};
 use pgrx::pg_sys::RelOptKind;
 use pgrx::pg_sys::UpperRelationKind::{self, UPPERREL_DISTINCT, UPPERREL_ORDERED, UPPERREL_WINDOW};
 
@@ -157,7 +157,7 @@ fn path<'a>(
         documents,
     };
     let reach = reach_of(root, input, wanted);
-    let columnar = columnar_share(root.entry(relid).relid()).unwrap_or(0.0);
+    let columnar = Columnar::of(root.entry(relid).relid()).map_or(0.0, |columnar| columnar.share);
     let read = 1.0 - columnar * (1.0 - reach);
     let mut scan = read * cost_of_reading(root, input, &early);
     let mut looks = read * kept::conditions(root, input.relids());

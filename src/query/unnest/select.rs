@@ -16,7 +16,7 @@ use crate::pg::planner::PlannerInfo;
 use crate::query::expr::path::{call_of, path_of};
 use crate::query::expr::tree::{any, rewrite_all, walk, walk_all};
 use crate::query::expr::unnesting::{Column, Unnesting};
-use crate::query::scan::plan::columnar_share;
+use crate::query::scan::plan::Columnar;
 use pgrx::pg_sys::{CmdType, Index, NodeTag, RTEKind};
 use std::ffi::CStr;
 
@@ -70,7 +70,7 @@ fn move_to_from_early(query: &Query) {
         && rte.tablesample().is_none()
         && !rte.securityQuals().is_some()
         && !(rte.inh() && has_children(rte.relid()));
-    if !is_table || columnar_share(rte.relid()).is_none() {
+    if !is_table || Columnar::of(rte.relid()).is_none() {
         return;
     }
     let Some(moved) = Moved::of(query.targetList(), relid, query.rtable().len()) else {
