@@ -254,10 +254,7 @@ impl<'a> IndexFeed<'a> {
                     true => Value::Null,
                     false => in_order.value(*values, Other::of((*self.econtext).ecxt_per_tuple_memory)),
                 };
-                if in_order.push(value, tid_block(&tid), tid.ip_posid, alive) {
-                    self.hand_on(callback, state);
-                }
-                return;
+                return self.hand(&[value], (tid_block(&tid), tid.ip_posid), alive, callback, state);
             }
             call(callback, self.index, &mut tid, values, isnull, alive, state);
         }

@@ -9,7 +9,7 @@ use crate::guc::{self, Materialization};
 use crate::pg::custom::{Asked, CustomPath, NewPath, NewPlan, PathMethods, Planning, ScanMethods};
 use crate::pg::expr::{Aggref, Const, relabelled};
 use crate::pg::node::{Node, Nodes, is_pure};
-use crate::pg::parse::SortGroupClause;
+use crate::pg::parse::{Query, SortGroupClause};
 use crate::pg::planner::{Path, PathTarget, PlannerInfo, RelOptInfo};
 use crate::query::batch::{path_in, read_to_end};
 use crate::query::expr::datum::type_of_node;
@@ -28,7 +28,7 @@ pub static SCAN: ScanMethods = ScanMethods::new(c"AmaxAggregate", create::<Aggre
 /// Adds paths to those that the planner has for groups.
 pub fn add_paths(root: &PlannerInfo, stage: UpperRelationKind::Type, input: Option<&RelOptInfo>, output: &RelOptInfo) {
     let wanted = guc::custom_scan() && guc::materialization() != Materialization::early;
-    let Some(input) = input.filter(|_| stage == UpperRelationKind::UPPERREL_GROUP_AGG && wanted) else {
+    let Some(input) = input.filter(|_| wanted) else {
         return;
     };
     let parse = root.parse();
@@ -36,7 +36,15 @@ pub fn add_paths(root: &PlannerInfo, stage: UpperRelationKind::Type, input: Opti
     if parse.groupingSets().is_some() || parse.hasTargetSRFs() || root.hasPseudoConstantQuals() {
         return;
     }
-    let Some(wanted) = wanted_of(root, output) else {
+    let wanted = match stage {
+        UpperRelationKind::UPPERREL_GROUP_AGG => wanted_of(root, parse.groupClause(), output.reltarget()),
+        // Groups without aggregates, of all that is selected.
+        UpperRelationKind::UPPERREL_DISTINCT if is_distinct_alone(parse) => {
+            wanted_of(root, parse.distinctClause(), root.target_of(stage))
+        }
+        _ => None,
+    };
+    let Some(wanted) = wanted else {
         return;
     };
     let mut paths = Vec::new();
@@ -52,19 +60,27 @@ pub fn add_paths(root: &PlannerInfo, stage: UpperRelationKind::Type, input: Opti
     paths.into_iter().for_each(|path| output.add_path(path));
 }
 
-/// The grouping keys, then the aggregates, that the query's target list and HAVING are made of.
+/// Whether a query is SELECT DISTINCT of rows as they are scanned.
+fn is_distinct_alone(parse: &Query) -> bool {
+    let grouped = parse.hasAggs() || parse.groupClause().is_some() || parse.havingQual().is_some();
+    !grouped && !parse.hasDistinctOn() && !parse.hasWindowFuncs()
+}
+
+/// The grouping keys, then the aggregates, that a target list and HAVING are made of.
 struct Wanted<'a> {
+    target: &'a PathTarget,
     keys: Vec<&'a Node>,
     aggregates: Vec<&'a Node>,
 }
 
 /// None if some of it is not for us.
-fn wanted_of<'a>(root: &'a PlannerInfo, output: &'a RelOptInfo) -> Option<Wanted<'a>> {
+fn wanted_of<'a>(root: &'a PlannerInfo, clauses: Nodes<'a>, target: &'a PathTarget) -> Option<Wanted<'a>> {
     let mut wanted = Wanted {
+        target,
         keys: Vec::new(),
         aggregates: Vec::new(),
     };
-    for clause in root.parse().groupClause().all::<SortGroupClause>() {
+    for clause in clauses.all::<SortGroupClause>() {
         let key = clause.expression(root.processed_tlist());
         if type_of_node(key).is_none() || !is_pure(key) {
             return None;
@@ -74,7 +90,7 @@ fn wanted_of<'a>(root: &'a PlannerInfo, output: &'a RelOptInfo) -> Option<Wanted
         }
     }
     let mut all = true;
-    for source in output.reltarget().exprs().iter().chain(root.parse().havingQual()) {
+    for source in target.exprs().iter().chain(root.parse().havingQual()) {
         walk(source, &mut |node| {
             if has(&wanted.keys, node) {
                 return false;
@@ -158,7 +174,7 @@ fn path<'a>(
     let path = NewPath {
         startup_cost,
         total_cost: startup_cost + costs::groups(groups, wanted.computed()),
-        ..wanted.node(output, child, Part::Whole, output.reltarget(), groups)
+        ..wanted.node(output, child, Part::Whole, wanted.target, groups)
     };
     costs::groups_fit(groups, wanted.computed()).then(|| path.make())
 }
@@ -193,7 +209,7 @@ fn parallel_path<'a>(
         parallel_workers: 0,
         startup_cost,
         total_cost: startup_cost + costs::groups(all, wanted.computed()),
-        ..wanted.node(output, gather, Part::Upper, output.reltarget(), all)
+        ..wanted.node(output, gather, Part::Upper, wanted.target, all)
     };
     costs::groups_fit(all, wanted.computed()).then(|| upper.make())
 }

@@ -1,6 +1,7 @@
 //! Between PostgreSQL's values and the words of vectors.
 
 pub use crate::pg::datum::{of_bytes, varlena};
+use crate::pg::expr::Var;
 use crate::pg::lookup::is_deterministic;
 use crate::pg::node::Node;
 use amax_exec::{Scalar, Type, VectorBuilder};
@@ -28,8 +29,13 @@ pub fn type_of(ty: pg_sys::Oid, collation: pg_sys::Oid) -> Option<Type> {
     })
 }
 
-/// The same of an expression's values.
+/// The same of an expression's values. Those of a column of type char(n) are all padded to n characters, so that they are
+/// equal if their bytes are; which of two is less only PostgreSQL knows.
 pub fn type_of_node(node: &Node) -> Option<Type> {
+    let is_padded = node.is_a::<Var>() && node.type_oid() == pg_sys::BPCHAROID && node.typmod() >= 0;
+    if is_padded && is_deterministic(node.collation()) {
+        return Some(Type::Text);
+    }
     type_of(node.type_oid(), node.collation())
 }
 
@@ -49,7 +55,7 @@ pub unsafe fn push(out: &mut VectorBuilder, ty: pg_sys::Oid, value: pg_sys::Datu
         // SAFETY: as the caller promises.
         pg_sys::NUMERICOID => out.push_numeric(unsafe { varlena(value) }),
         // SAFETY: as the caller promises.
-        pg_sys::TEXTOID | pg_sys::VARCHAROID => out.push_text(unsafe { varlena(value) }),
+        pg_sys::TEXTOID | pg_sys::VARCHAROID | pg_sys::BPCHAROID => out.push_text(unsafe { varlena(value) }),
         _ => out.push_word(value.value() as i64),
     }
 }

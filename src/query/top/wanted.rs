@@ -6,7 +6,7 @@ use crate::pg::lookup::order;
 use crate::pg::node::{Node, Nodes, is_pure};
 use crate::pg::parse::{Query, SortGroupClause};
 use crate::pg::planner::{PathTarget, PlannerInfo};
-use crate::query::expr::datum::type_of_node;
+use crate::query::expr::datum::type_of;
 use crate::query::expr::tree::has;
 use crate::query::plan::sorts::is_descending;
 use pgrx::pg_sys::*;
@@ -168,9 +168,9 @@ pub(super) fn checks<'a>(groups: &[&Node], keys: &[Key], computed: Nodes<'a>) ->
     checks.iter().all(|node| is_computed(node)).then_some(checks)
 }
 
-/// Whether vectors have the values of an expression for all rows.
+/// Whether vectors have the values of an expression for all rows, and can order them.
 fn is_computed(node: &Node) -> bool {
-    type_of_node(node).is_some() && is_pure(node)
+    type_of(node.type_oid(), node.collation()).is_some() && is_pure(node)
 }
 
 /// Whether PostgreSQL could compare values of it, if they are text.
