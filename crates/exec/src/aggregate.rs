@@ -6,7 +6,7 @@ use crate::distinct::Distinct;
 use crate::error::{Error, Result};
 use crate::range::Range;
 use crate::state::{
-    Accumulated, BoolFold, Count, FloatExtreme, FloatSum, IntExtreme, IntSum, NumericExtreme, Output, State,
+    Accumulated, BoolFold, Count, FloatExtreme, FloatSum, IntExtreme, IntSum, Moments, NumericExtreme, Output, State,
     TextExtreme,
 };
 use crate::sum::NumericSum;
@@ -24,7 +24,7 @@ pub enum Function {
     Sum,
     /// sum of float4, which is not that of float8: each addition is rounded to single precision.
     SumFloat4,
-    /// avg, variance and stddev of floats.
+    /// avg, variance and stddev of floats; variance and stddev of integers.
     Accumulate,
     /// min; of text by its bytes.
     Min,
@@ -92,6 +92,7 @@ macro_rules! states {
 states! {
     Count(Count),
     IntSum(IntSum),
+    Moments(Moments),
     NumericSum(NumericSum),
     Float4Sum(FloatSum<true>),
     Float8Sum(FloatSum<false>),
@@ -241,6 +242,7 @@ impl Aggregate {
             (F::Sum, Some(T::Numeric)) => States::NumericSum(Column::NEW),
             (F::Sum, Some(T::Float)) => States::Float8Sum(Column::NEW),
             (F::SumFloat4, Some(T::Float)) => States::Float4Sum(Column::NEW),
+            (F::Accumulate, Some(T::Int)) => States::Moments(Column::NEW),
             (F::Accumulate, Some(T::Float)) => States::Accumulated(Column::NEW),
             (F::Min, Some(T::Int)) => States::IntMin(Column::NEW),
             (F::Max, Some(T::Int)) => States::IntMax(Column::NEW),

@@ -33,6 +33,15 @@ pub enum Output {
         /// Values that are not NULL, at least one.
         count: i64,
     },
+    /// Of integers: what variance and stddev are made of.
+    Moments {
+        /// Values that are not NULL, at least one.
+        count: i64,
+        /// Exact.
+        sum: i128,
+        /// The sum of their squares, exact: the first times 2^64, and the second.
+        squares: [i128; 2],
+    },
     /// Of numerics: sum, and avg is `sum` / `count`, or `sum` if it is NaN or infinite.
     NumericSum {
         /// Payload.
@@ -121,6 +130,41 @@ impl State for IntSum {
         Ok(match *self {
             Self { count: 0, .. } => Output::Null,
             Self { sum, count } => Output::IntSum { sum, count },
+        })
+    }
+}
+
+/// variance and stddev of integers: 2^63 of them fit.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Moments {
+    sum: IntSum,
+    /// Of the upper and the lower 64 bits.
+    squares: [i128; 2],
+}
+
+impl State for Moments {
+    #[inline]
+    fn add(&mut self, view: &View<'_>, row: usize, heap: &mut usize) -> Result<()> {
+        let value = i128::from(view.words[row]);
+        let square = value * value;
+        self.squares[0] += square >> 64;
+        self.squares[1] += square & i128::from(u64::MAX);
+        self.sum.add(view, row, heap)
+    }
+
+    fn combine(&mut self, other: &Self, heap: &mut usize) -> Result<()> {
+        for (sum, other) in self.squares.iter_mut().zip(other.squares) {
+            let both = sum.checked_add(other);
+            *sum = both.ok_or(Error::Corrupt("serialized sum of squares is damaged"))?;
+        }
+        self.sum.combine(&other.sum, heap)
+    }
+
+    fn output(&self) -> Result<Output> {
+        let (IntSum { sum, count }, squares) = (self.sum.clone(), self.squares);
+        Ok(match count {
+            0 => Output::Null,
+            _ => Output::Moments { count, sum, squares },
         })
     }
 }

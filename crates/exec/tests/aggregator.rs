@@ -182,6 +182,7 @@ fn functions() -> Vec<(Function, Option<Type>)> {
         functions.push((F::Sum, Some(ty)));
     }
     functions.push((F::SumFloat4, Some(T::Float)));
+    functions.push((F::Accumulate, Some(T::Int)));
     functions.push((F::Accumulate, Some(T::Float)));
     functions.push((F::BoolAnd, Some(T::Bool)));
     functions.push((F::BoolOr, Some(T::Bool)));
@@ -338,6 +339,11 @@ fn expected(function: Function, values: &[Val], parallel: bool) -> String {
         Function::BoolAnd => values.iter().all(|value| matches!(value, Val::Bool(true))).to_string(),
         Function::BoolOr => values.iter().any(|value| matches!(value, Val::Bool(true))).to_string(),
         Function::SumFloat4 => show(&Some(Val::Float(floats().sum()))),
+        Function::Accumulate if matches!(values[0], Val::Int(_)) => {
+            let ints = || values.iter().map(int);
+            let squares = ints().map(|value| BigInt::from(value) * value).sum::<BigInt>();
+            format!("{} and {squares} of {}", ints().sum::<i128>(), values.len())
+        }
         Function::Accumulate => {
             let (mut n, mut sum, mut squares) = (0.0, 0.0, 0.0);
             for value in floats() {
@@ -355,13 +361,7 @@ fn expected(function: Function, values: &[Val], parallel: bool) -> String {
         }
         Function::Sum => match values[0] {
             Val::Float(_) => show(&Some(Val::Float(floats().reduce(|a, b| a + b).expect("one")))),
-            Val::Int(_) => {
-                let ints = values.iter().map(|value| match value {
-                    Val::Int(value) => i128::from(*value),
-                    _ => panic!("not an integer"),
-                });
-                format!("{} of {}", ints.sum::<i128>(), values.len())
-            }
+            Val::Int(_) => format!("{} of {}", values.iter().map(int).sum::<i128>(), values.len()),
             _ => {
                 let texts: Vec<&str> = values
                     .iter()
@@ -373,6 +373,13 @@ fn expected(function: Function, values: &[Val], parallel: bool) -> String {
                 sum_of_numerics(&texts)
             }
         },
+    }
+}
+
+fn int(value: &Val) -> i128 {
+    match value {
+        Val::Int(value) => i128::from(*value),
+        _ => panic!("not an integer"),
     }
 }
 
@@ -417,6 +424,10 @@ fn show_output(output: Output, parallel: bool) -> String {
         Output::Numeric(payload) => text(&payload),
         Output::Text(value) => show(&Some(Val::Text(value))),
         Output::IntSum { sum, count } => format!("{sum} of {count}"),
+        Output::Moments { count, sum, squares } => {
+            let squares = (BigInt::from(squares[0]) << 64) + squares[1];
+            format!("{sum} and {squares} of {count}")
+        }
         Output::NumericSum { sum, count } => format!("{} of {count}", text(&sum)),
         Output::Accumulated { count, sum, squares } => accumulated(count, sum, squares, parallel),
     }

@@ -36,6 +36,7 @@ pub fn function_of(aggregate: &Aggref) -> Option<(Function, Option<Type>)> {
         | F_AVG_NUMERIC => Function::Sum,
         F_SUM_FLOAT4 => Function::SumFloat4,
         F_AVG_FLOAT4 | F_AVG_FLOAT8 => Function::Accumulate,
+        function if spread(function).is_some() => Function::Accumulate,
         F_MIN_INT2 | F_MIN_INT4 | F_MIN_INT8 | F_MIN_FLOAT4 | F_MIN_FLOAT8 | F_MIN_NUMERIC | F_MIN_DATE
         | F_MIN_TIME | F_MIN_TIMESTAMP | F_MIN_TIMESTAMPTZ => Function::Min,
         F_MAX_INT2 | F_MAX_INT4 | F_MAX_INT8 | F_MAX_FLOAT4 | F_MAX_FLOAT8 | F_MAX_NUMERIC | F_MAX_DATE
@@ -47,4 +48,28 @@ pub fn function_of(aggregate: &Aggref) -> Option<(Function, Option<Type>)> {
         _ => return None,
     };
     Aggregate::new(function, argument, true).map(|_| (function, argument))
+}
+
+/// What stddev, variance and the like give.
+#[derive(Clone, Copy)]
+pub struct Spread {
+    /// The variance's root.
+    pub root: bool,
+    /// Of a sample: by one less than there are values.
+    pub sample: bool,
+}
+
+pub fn spread(function: u32) -> Option<Spread> {
+    let (root, sample) = match function {
+        F_VARIANCE_INT2 | F_VARIANCE_INT4 | F_VARIANCE_INT8 | F_VARIANCE_FLOAT4 | F_VARIANCE_FLOAT8
+        | F_VAR_SAMP_INT2 | F_VAR_SAMP_INT4 | F_VAR_SAMP_INT8 | F_VAR_SAMP_FLOAT4 | F_VAR_SAMP_FLOAT8 => (false, true),
+        F_VAR_POP_INT2 | F_VAR_POP_INT4 | F_VAR_POP_INT8 | F_VAR_POP_FLOAT4 | F_VAR_POP_FLOAT8 => (false, false),
+        F_STDDEV_INT2 | F_STDDEV_INT4 | F_STDDEV_INT8 | F_STDDEV_FLOAT4 | F_STDDEV_FLOAT8 | F_STDDEV_SAMP_INT2
+        | F_STDDEV_SAMP_INT4 | F_STDDEV_SAMP_INT8 | F_STDDEV_SAMP_FLOAT4 | F_STDDEV_SAMP_FLOAT8 => (true, true),
+        F_STDDEV_POP_INT2 | F_STDDEV_POP_INT4 | F_STDDEV_POP_INT8 | F_STDDEV_POP_FLOAT4 | F_STDDEV_POP_FLOAT8 => {
+            (true, false)
+        }
+        _ => return None,
+    };
+    Some(Spread { root, sample })
 }

@@ -1,5 +1,6 @@
 //! Groups as rows of the node.
 
+use super::functions::{Spread, spread};
 use super::rows::Wanted;
 use super::state::State;
 use crate::pg::Slot;
@@ -7,6 +8,16 @@ use crate::query::batch::raise::raise;
 use crate::query::expr::datum;
 use amax_exec::Output;
 use pgrx::pg_sys;
+
+/// A function of PostgreSQL's, of numbers, which gives one.
+macro_rules! call {
+    ($function:ident($($argument:expr),*)) => {{
+        let arguments = [$(Some($argument)),*];
+        // SAFETY: numbers of the types that the function takes.
+        let value = unsafe { pgrx::direct_function_call_as_datum(pg_sys::$function, &arguments) };
+        value.expect("of numbers a number")
+    }};
+}
 
 impl State {
     /// Puts a group's keys and results in a slot, in the current memory context.
@@ -45,15 +56,64 @@ fn finish(output: Output, aggregate: &Wanted) -> (pg_sys::Datum, bool) {
         Output::IntSum { sum, .. } => pg_sys::Datum::from(sum as i64),
         Output::NumericSum { sum, count } if average && datum::is_finite(&sum) => divide(datum::of_bytes(&sum), count),
         Output::NumericSum { sum, .. } => datum::of_bytes(&sum),
-        Output::Accumulated { count, sum, .. } => pg_sys::Datum::from((sum / count).to_bits()),
+        Output::Accumulated { count, sum, squares } => match spread(aggregate.function) {
+            None => of_float(sum / count),
+            Some(spread) if spread.is_unknown(count) => return (pg_sys::Datum::null(), true),
+            Some(Spread { root, sample }) => {
+                let variance = squares / if sample { count - 1.0 } else { count };
+                of_float(if root { variance.sqrt() } else { variance })
+            }
+        },
+        Output::Moments { count, sum, squares } => match spread(aggregate.function) {
+            Some(spread) if !spread.is_unknown(count as f64) => spread.of_integers(count.into(), sum, squares),
+            _ => return (pg_sys::Datum::null(), true),
+        },
     };
     (value, false)
 }
 
+fn of_float(value: f64) -> pg_sys::Datum {
+    pg_sys::Datum::from(value.to_bits())
+}
+
+impl Spread {
+    /// Of so few values.
+    fn is_unknown(self, count: f64) -> bool {
+        self.sample && count <= 1.0
+    }
+
+    /// numeric_stddev_internal() of numeric.c.
+    fn of_integers(self, count: i128, sum: i128, squares: [i128; 2]) -> pg_sys::Datum {
+        let [n, sum, upper, lower] = [count, sum, squares[0], squares[1]].map(datum::of_integer);
+        let squares = call!(numeric_add(
+            call!(numeric_mul(upper, datum::of_integer(1 << 64))),
+            lower
+        ));
+        let difference = call!(numeric_sub(
+            call!(numeric_mul(n, squares)),
+            call!(numeric_mul(sum, sum))
+        ));
+        let zero = datum::of_integer(0);
+        if call!(numeric_eq(difference, zero)).value() as u8 != 0 {
+            return zero;
+        }
+        let divisor = count * if self.sample { count - 1 } else { count };
+        let variance = call!(numeric_div(difference, datum::of_integer(divisor)));
+        if !self.root {
+            return variance;
+        }
+        // The root has as many digits as the variance; numeric_sqrt() gives as many as it is given, or more. So many
+        // more that rounding twice is rounding once.
+        let scale = call!(numeric_scale(variance));
+        let more = pg_sys::Datum::from(scale.value() as i32 + 40);
+        call!(numeric_round(
+            call!(numeric_sqrt(call!(numeric_round(variance, more)))),
+            scale
+        ))
+    }
+}
+
 /// numeric_div() by a count.
 fn divide(sum: pg_sys::Datum, count: i64) -> pg_sys::Datum {
-    let count = datum::of_integer(i128::from(count));
-    // SAFETY: two numbers.
-    let quotient = unsafe { pgrx::direct_function_call_as_datum(pg_sys::numeric_div, &[Some(sum), Some(count)]) };
-    quotient.expect("a quotient of numbers is a number")
+    call!(numeric_div(sum, datum::of_integer(count.into())))
 }

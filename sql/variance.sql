@@ -1,0 +1,50 @@
+-- stddev, variance and their like, of integers and floats, to the last digit.
+\getenv abs_srcdir PG_ABS_SRCDIR
+\set include :abs_srcdir '/sql/include/twins.sql'
+\i :include
+SET amax.rows_per_leaf = 500;
+SET max_parallel_workers_per_gather = 0;
+
+SELECT twice($$CREATE TABLE t (id int, small smallint, big bigint, f float8, g float4, doc jsonb)$$) \gexec
+SELECT twice($$INSERT INTO t SELECT i, CASE WHEN i % 7 > 0 THEN hashint4(i) % 30000 END, hashint8extended(i, 5), (i % 97 - 40) / 7.0, i / 3.0, jsonb_build_object('k', i % 40, 'n', hashint4(i * 3) % 1000, 'p', i % 9)
+    FROM generate_series(1, 6000) i$$) \gexec
+VACUUM t;
+SELECT twice($$INSERT INTO t VALUES (-1, 5, -9223372036854775808, 'NaN', 1, '{"k": 100}'), (-2, 5, 9223372036854775807, 'Infinity', 'NaN', '{"k": 101, "n": 3}'), (-3, -5, 0, 1e300, 0, '{"k": 101, "n": 4}')$$) \gexec
+SELECT twice($$ANALYZE t$$) \gexec
+
+-- All there are, of one type.
+CREATE FUNCTION all_of(value text) RETURNS text LANGUAGE sql AS
+    $$ SELECT string_agg(format('%s(%s)', name, value), ', ') FROM unnest('{stddev,stddev_pop,stddev_samp,variance,var_pop,var_samp}'::text[]) name $$;
+EXPLAIN (COSTS OFF) SELECT stddev(small), var_pop((doc->>'n')::int) FROM t;
+EXPLAIN (COSTS OFF) SELECT stddev(id::numeric) FROM t;
+SELECT query, c.* FROM (VALUES
+    (format($$SELECT %s FROM t$$, all_of('small'))),
+    (format($$SELECT %s FROM t$$, all_of('id'))),
+    (format($$SELECT %s FROM t$$, all_of('big'))),
+    (format($$SELECT %s FROM t WHERE id > 0$$, all_of('f'))),
+    (format($$SELECT %s FROM t WHERE id > 0$$, all_of('g'))),
+    (format($$SELECT %s FROM t WHERE id < 0$$, all_of('g'))),
+    (format($$SELECT %s FROM t WHERE id IN (-1, -2, 7)$$, all_of('f'))),
+    (format($$SELECT %s FROM t WHERE id = 5$$, all_of('id'))),
+    (format($$SELECT %s FROM t WHERE id = 5$$, all_of('f'))),
+    (format($$SELECT %s FROM t WHERE id = 0$$, all_of('big'))),
+    (format($$SELECT id, %s FROM t GROUP BY 1$$, all_of('big'))),
+    (format($$SELECT id / 2, %s FROM t GROUP BY 1$$, all_of('big'))),
+    (format($$SELECT id / 3, %s FROM t GROUP BY 1$$, all_of('small'))),
+    (format($$SELECT (doc->>'k')::int, %s FROM t GROUP BY 1$$, all_of('(doc->>''n'')::int'))),
+    (format($$SELECT (doc->>'k')::int, %s FROM t GROUP BY 1$$, all_of('(doc->>''p'')::bigint'))),
+    (format($$SELECT (doc->>'k')::int, %s FROM t WHERE id > 0 GROUP BY 1$$, all_of('(doc->>''n'')::float8'))),
+    (format($$SELECT doc->>'p', %s FROM t GROUP BY 1$$, all_of('id % 2'))),
+    (format($$SELECT doc->>'p', %s FROM t GROUP BY 1$$, all_of('7'))),
+    ($$SELECT stddev(id) FILTER (WHERE id % 3 = 0), round(variance(small), 2), stddev(id)::float8 / avg(id)::float8 FROM t HAVING var_pop(id) > 0$$),
+    (format($$SELECT %s FROM t$$, all_of('id::numeric / 3')))
+) AS q (query), compare(query) AS c;
+-- A sum too large for a float.
+SELECT var_pop(f * 1e10) FROM t WHERE f <> 'NaN' AND f < 'Infinity';
+-- By workers.
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+SET max_parallel_workers_per_gather = 2;
+EXPLAIN (COSTS OFF) SELECT stddev(big), doc->>'k' FROM t GROUP BY 2;
+SELECT c.* FROM compare(format($$SELECT doc->>'k', %s FROM t GROUP BY 1$$, all_of('big'))) c;
