@@ -21,7 +21,8 @@ export AMAX_ROOT BUILD_DIR PG_BIN PG_CONFIG
 # Locale and environment are part of every expected result: fix them here, once. (pg_regress drops LC_ALL and heeds LANG.)
 export LANG=C.UTF-8 LC_ALL=C.UTF-8
 unset RUST_BACKTRACE
-for variable in $(compgen -e PG | grep -vxE 'PG_BIN|PG_CONFIG' || true); do unset "$variable"; done
+# (PostgreSQL's image has PG_MAJOR in the environment, among others.)
+for variable in $(compgen -e PG | grep -vxE 'PG_BIN|PG_CONFIG|PG_MAJOR' || true); do unset "$variable"; done
 
 say() { printf '%s\n' "==> $*" >&2; }
 

@@ -1,6 +1,7 @@
 # Debian packages. Only what is missing is installed; nothing present is upgraded on purpose.
 
-BUILD_PACKAGES=(postgresql-$OWN_MAJOR postgresql-server-dev-$OWN_MAJOR libclang-dev clang pkg-config build-essential xz-utils)
+COMPILER_PACKAGES=(libclang-dev clang pkg-config build-essential)
+BUILD_PACKAGES=(postgresql-$OWN_MAJOR postgresql-server-dev-$OWN_MAJOR "${COMPILER_PACKAGES[@]}" xz-utils)
 TEST_PACKAGES=(python3 bison flex libicu-dev libreadline-dev zlib1g-dev liblz4-dev libzstd-dev bzip2 diffutils patch)
 
 package_installed() {
@@ -23,6 +24,16 @@ ensure_packages() {
     "${SUDO[@]}" env DEBIAN_FRONTEND=noninteractive \
         apt-get install -y -qq --no-install-recommends --no-upgrade "${missing[@]}" </dev/null >&2 ||
         die "apt-get could not install: ${missing[*]}"
+}
+
+# ensure_headers: PostgreSQL's headers from a package of this system; false where there is none.
+ensure_headers() {
+    local package=postgresql-server-dev-$PG_MAJOR
+    if package_installed "$package"; then return 0; fi
+    # Images come without lists of packages.
+    [ -n "$(apt-cache madison "$package")" ] || "${SUDO[@]}" apt-get update -qq </dev/null >&2 || true
+    [ -n "$(apt-cache madison "$package")" ] || return 1
+    ensure_packages "$package"
 }
 
 # ensure_rust: puts cargo on PATH, or fails with what to do.

@@ -5,6 +5,7 @@ run_unit() {
     local log=$RUN_DIR/unit.log status=0 ok bad
     run_check "cargo fmt" bash -c 'cd "$AMAX_ROOT" && cargo fmt --all --check'
     run_check "documents name what is there" "$AMAX_ROOT/scripts/check-docs"
+    run_check "META.json" "$AMAX_ROOT/scripts/check-meta"
     run_check "the check of imports" "$AMAX_ROOT/scripts/lib/check-imports-test"
     run_check "imports" "$AMAX_ROOT/scripts/check-imports"
     run_check "unsafe" "$AMAX_ROOT/scripts/check-unsafe"

@@ -337,8 +337,8 @@ fn insert(rel: &Relation, mut stub: Tuple) -> (u32, u16) {
     count_inserts(rel, -1);
     let (block, offset) = (tid_block(stub.tid()), stub.tid().ip_posid);
     fault("stub_placed");
-    map::adopt(rel, block);
     drop(kind);
+    map::adopt_unread(rel, block);
     fault("stub_adopted");
     (block, offset)
 }

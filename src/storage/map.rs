@@ -46,8 +46,18 @@ pub fn logical(rel: &Relation, p: u32) -> Option<u32> {
 /// The logical block of row page `p`; gives it the next one if it has none. Called by whoever put a row there, before
 /// anyone else can know of the row. Pages that hio.c added and nobody used stay without.
 pub fn adopt(rel: &Relation, p: u32) -> u32 {
+    let (v, new) = adopt_unread(rel, p);
+    if new {
+        // heap_insert() has done so, but a reader could not see the row on its page then.
+        check_readers(rel);
+    }
+    v
+}
+
+/// The same for what no reader can have missed, a stub; and whether the page had none.
+pub fn adopt_unread(rel: &Relation, p: u32) -> (u32, bool) {
     if let Some(v) = logical(rel, p) {
-        return v;
+        return (v, false);
     }
     ensure_leaf(rel, Map::Reverse, p);
     loop {
@@ -61,7 +71,7 @@ pub fn adopt(rel: &Relation, p: u32) -> u32 {
         // The metapage's lock serializes all of this.
         let reverse = Entry::open(&mut change, rel, metapage, Map::Reverse, p);
         if let Some(v) = reverse.get(&change).checked_sub(1) {
-            return v;
+            return (v, false);
         }
         if v + 1 == pg_sys::InvalidBlockNumber {
             meta::out_of_blocks(rel);
@@ -72,9 +82,7 @@ pub fn adopt(rel: &Relation, p: u32) -> u32 {
         layout::set_blocks(change.payload_mut(metapage), v + 1);
         change.commit();
         note_growth(rel, v);
-        // heap_insert() has done so, but a reader could not see the row on its page then.
-        check_readers(rel);
-        return v;
+        return (v, true);
     }
 }
 
