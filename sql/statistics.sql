@@ -55,12 +55,17 @@ DROP FUNCTION twins.plan(text);
 -- ANALYZE is given more rows of components than it takes, but not all: the sample is as large, and what it says of the table is so too.
 SET default_statistics_target = 1;
 SELECT twice($$CREATE TABLE sampled (id int, d jsonb)$$) \gexec
-SELECT twice($$INSERT INTO sampled SELECT i, CASE WHEN i % 2 = 0 THEN jsonb_build_object('n', i) END FROM generate_series(1, 20000) i$$) \gexec
+SELECT twice($$INSERT INTO sampled SELECT i, CASE WHEN i % 2 = 0 THEN jsonb_build_object('n', i, 'text', md5(i::text), 'tags', jsonb_build_array(i % 3, i)) END FROM generate_series(1, 20000) i$$) \gexec
 SELECT twice($$VACUUM sampled$$) \gexec
 SELECT twice($$DELETE FROM sampled WHERE id % 4 = 1$$) \gexec
 SELECT twice($$ANALYZE sampled$$) \gexec
 SELECT * FROM compare($$SELECT reltuples FROM pg_class WHERE oid = 'sampled'::regclass$$);
 SELECT * FROM compare($$SELECT attname, n_distinct < 0, null_frac BETWEEN 0.15 AND 0.55 FROM pg_stats WHERE schemaname = current_schema AND tablename = 'sampled' AND attname = 'd'$$);
+-- what it keeps of the documents are documents of the table
+SELECT twice($$ALTER TABLE sampled ALTER d SET STATISTICS 5$$) \gexec
+SELECT twice($$ANALYZE sampled$$) \gexec
+SELECT * FROM compare($$SELECT count(d), count(DISTINCT d), count(id) FROM
+  (SELECT unnest(histogram_bounds::text::jsonb[]) AS d FROM pg_stats WHERE schemaname = current_schema AND tablename = 'sampled' AND attname = 'd') AS bounds LEFT JOIN sampled USING (d)$$);
 -- uniform: the middle of the histogram is the middle of the table
 SELECT twice($$ALTER TABLE sampled ALTER id SET STATISTICS 10$$) \gexec
 SELECT twice($$ANALYZE sampled$$) \gexec

@@ -110,7 +110,8 @@ fn next_row(rel: &Relation, state: &mut State, counts: &mut Counts, slot: &Slot)
                 *counts.live += 1.0;
                 if thinning.takes() {
                     let tid = new_tid(*v, rows.offset(at));
-                    slot::store_columnar(slot, rows.row(at), tid, rel.id());
+                    let row = rows.row(at).sampled(thinning.are_few());
+                    slot::store_columnar(slot, row, tid, rel.id());
                     return true;
                 }
             }

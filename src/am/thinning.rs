@@ -11,6 +11,8 @@ use crate::storage::meta::logical_blocks;
 /// More than are wanted, by so many standard deviations: a sample that comes out smaller than it should be is none to count
 /// on.
 const MARGIN: f64 = 8.0;
+/// A share of a leaf's rows that costs less one by one than decoding the leaf.
+const FEW: f64 = 1.0 / 6.0;
 
 pub struct Thinning {
     /// How likely a row is to be taken, if not all are.
@@ -25,6 +27,11 @@ impl Thinning {
         let mut thinning = Thinning { share, left: 0 };
         thinning.draw();
         thinning
+    }
+
+    /// Whether few of the rows are taken.
+    pub fn are_few(&self) -> bool {
+        self.share.is_some_and(|share| share < FEW)
     }
 
     /// Whether the next row is taken.

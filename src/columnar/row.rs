@@ -18,8 +18,18 @@ pub struct Row {
     pub(super) leaf: Rc<OpenLeaf>,
     pub(super) index: u32,
     pub(super) origin: Option<Origin>,
-    /// Whether it was looked up by itself, not met in a scan.
-    alone: bool,
+    among: Among,
+}
+
+/// How many rows of its leaf are read beside it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Among {
+    /// A scan's.
+    All,
+    /// Most, or few of them, for ANALYZE.
+    Sample { few: bool },
+    /// It was looked up by itself; others may be, again and again.
+    None,
 }
 
 thread_local! {
@@ -45,13 +55,28 @@ impl Row {
             leaf,
             index: index as u32,
             origin,
-            alone: false,
+            among: Among::All,
         }
     }
 
     /// The same, looked up by itself: little more than what it has is decoded.
     pub fn alone(self) -> Row {
-        Row { alone: true, ..self }
+        Row {
+            among: Among::None,
+            ..self
+        }
+    }
+
+    /// The same, one of those that ANALYZE looks at, for their attributes alone, perhaps few of its leaf.
+    pub fn sampled(self, few: bool) -> Row {
+        Row {
+            among: Among::Sample { few },
+            ..self
+        }
+    }
+
+    pub(super) fn is_sampled(&self) -> bool {
+        matches!(self.among, Among::Sample { .. })
     }
 
     /// Whether the snapshot sees that it was inserted, as far as the leaf knows.
@@ -74,13 +99,18 @@ impl Row {
             // Added since the leaf was written: the default that ALTER TABLE kept.
             return desc.missing(at);
         }
-        let _rel = self.alone.then(|| AtHand::open(self.leaf.relid));
+        let by_block = matches!(self.among, Among::None | Among::Sample { few: true });
+        let _rel = by_block.then(|| AtHand::open(self.leaf.relid));
         let get = |scratch: &mut Vec<u8>| {
-            let column = match self.alone {
-                true => self.leaf.lazy_column(at, has_room),
-                false => self.leaf.column(at),
+            let column = match self.among {
+                Among::All | Among::Sample { few: false } => self.leaf.column(at),
+                Among::Sample { few: true } => self.leaf.lazy_column(at, |_| false),
+                Among::None => self.leaf.lazy_column(at, has_room),
             };
-            let value = column.get(self.index as usize, scratch);
+            let value = match self.among {
+                Among::None => column.get(self.index as usize, scratch),
+                Among::All | Among::Sample { .. } => column.get_near(self.index as usize, scratch),
+            };
             value.map(|value| to_datum(value, att))
         };
         with_scratch(|scratch| {

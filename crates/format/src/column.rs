@@ -47,6 +47,19 @@ impl Column {
     /// # Errors
     /// [`Error::Misuse`] if there is no such row, [`Error::Corrupt`] if the structure proves unsound.
     pub fn get<'a>(&'a self, row: usize, buf: &'a mut Vec<u8>) -> Result<Value<'a>> {
+        self.read(row, self.tree.lazy, buf)
+    }
+
+    /// The same of a row near the one before, or of a column that is not lazy: the storage is not told where the values
+    /// are before they are read.
+    ///
+    /// # Errors
+    /// As [`Column::get`].
+    pub fn get_near<'a>(&'a self, row: usize, buf: &'a mut Vec<u8>) -> Result<Value<'a>> {
+        self.read(row, false, buf)
+    }
+
+    fn read<'a>(&'a self, row: usize, expect: bool, buf: &'a mut Vec<u8>) -> Result<Value<'a>> {
         if row >= self.len() {
             return Err(Error::Misuse("row is past the end of the leaf"));
         }
@@ -55,7 +68,7 @@ impl Column {
             return Ok(Value::Null);
         };
         if self.column_type == ColumnType::Json {
-            if self.tree.lazy {
+            if expect {
                 self.tree.expect(node, row, instance);
             }
             direct::assemble(&self.tree, node, row, instance, buf)?;

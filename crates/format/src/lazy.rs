@@ -7,8 +7,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::blob::check;
 use crate::blocks::Blocks;
 use crate::budget::Budget;
+use crate::bytes::Reader;
 use crate::encode::compress::{Codec, decompress_into};
-use crate::encode::value;
+use crate::encode::{ints, value};
 use crate::error::{Result, corrupt};
 use crate::kind::Kind;
 use crate::scalar::{Scalar, of_bytes};
@@ -47,6 +48,41 @@ struct Block {
     /// Of plain strings: where the first begins, and where from there each ends.
     start: Option<usize>,
     ends: Vec<u32>,
+    /// Of integers, or mantissas, that cost as much one by one: all of them.
+    ints: Vec<i64>,
+    /// Their scales.
+    scales: Vec<i64>,
+}
+
+impl Block {
+    /// Number `i` of `n`, which are decoded with the first.
+    fn number(&mut self, bytes: &[u8], kind: Kind, n: usize, i: usize) -> Result<Scalar<'static>> {
+        if self.ints.is_empty() {
+            let mut reader = Reader::new(bytes);
+            if kind == Kind::Decimal {
+                self.scales = ints::decode(&mut reader, n)?;
+            }
+            self.ints = ints::decode(&mut reader, n)?;
+        }
+        Ok(match kind {
+            Kind::Decimal => Scalar::Decimal {
+                mantissa: self.ints[i],
+                scale: value::scale_of(self.scales[i])?,
+            },
+            _ => Scalar::Int(self.ints[i]),
+        })
+    }
+}
+
+/// A value of a block.
+#[derive(Clone, Copy)]
+struct Look {
+    /// Values of the block.
+    n: usize,
+    /// Which one of them.
+    i: usize,
+    /// Whether the one before was of the same block.
+    again: bool,
 }
 
 thread_local! {
@@ -109,24 +145,29 @@ impl Lazy {
 
     /// Float `i`.
     pub(crate) fn float<const N: usize>(&self, i: usize) -> Result<[u8; N]> {
-        self.read(i, |bytes, _, n, i| value::float_at(bytes, n, i))
+        self.read(i, |bytes, _, look| value::float_at(bytes, look.n, look.i))
     }
 
     /// Passes value `i`, of a kind that scalars have, to `f`.
     pub(crate) fn visit<T>(&self, i: usize, f: impl FnOnce(Scalar<'_>) -> Result<T>) -> Result<T> {
         let (kind, limit) = (self.0.kind, self.0.limit);
-        self.read(i, |bytes, block, n, i| {
-            let Some(start) = block.start else {
-                let mut buf = VALUE.take();
-                let result = value::decode_at(bytes, kind, n, i, limit, &mut buf).and_then(f);
-                VALUE.set(buf);
-                return result;
-            };
-            let from = i.checked_sub(1).map_or(0, |before| block.ends[before]);
-            match bytes.get(start + from as usize..start + block.ends[i] as usize) {
-                Some(bytes) => f(of_bytes(kind, bytes)),
-                None => corrupt("string past the end of its block"),
+        self.read(i, |bytes, block, look| {
+            let (n, i) = (look.n, look.i);
+            if let Some(start) = block.start {
+                let from = i.checked_sub(1).map_or(0, |before| block.ends[before]);
+                return match bytes.get(start + from as usize..start + block.ends[i] as usize) {
+                    Some(bytes) => f(of_bytes(kind, bytes)),
+                    None => corrupt("string past the end of its block"),
+                };
             }
+            let numbers = matches!(kind, Kind::Int | Kind::Decimal);
+            if numbers && (!block.ints.is_empty() || ints::is_best_whole(bytes, look.again)) {
+                return f(block.number(bytes, kind, n, i)?);
+            }
+            let mut buf = VALUE.take();
+            let result = value::decode_at(bytes, kind, n, i, limit, &mut buf).and_then(f);
+            VALUE.set(buf);
+            result
         })
     }
 
@@ -152,9 +193,8 @@ impl Lazy {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Passes the block that value `i` is in to `f`: as encoded, what is known of it, its number of values and the
-    /// value's place among them.
-    fn read<T>(&self, i: usize, f: impl FnOnce(&[u8], &Block, usize, usize) -> Result<T>) -> Result<T> {
+    /// Passes the block that value `i` is in to `f`: as encoded, and what is known of it.
+    fn read<T>(&self, i: usize, f: impl FnOnce(&[u8], &mut Block, Look) -> Result<T>) -> Result<T> {
         let this = &*self.0;
         let per = this.blocks.values as usize;
         let (at, within) = (i / per, i % per);
@@ -174,8 +214,16 @@ impl Lazy {
             let spare = SPARE.with_borrow_mut(Vec::pop);
             spare.unwrap_or_default()
         });
+        let look = Look {
+            n,
+            i: within,
+            again: known,
+        };
         if known && !block.raw.is_empty() {
-            return f(&block.raw, block, n, within);
+            let raw = std::mem::take(&mut block.raw);
+            let result = f(&raw, block, look);
+            block.raw = raw;
+            return result;
         }
         // Not known, should anything below fail.
         block.at = usize::MAX;
@@ -186,20 +234,22 @@ impl Lazy {
                 check(stored, blob, this.lenient)?;
                 state.sound[at] = place;
             }
-            let in_place = place != 0 && blob.codec == Codec::Plain;
-            if in_place {
-                block.raw.clear();
-            } else {
+            // Who asks a second time will ask a third.
+            let in_place = place != 0 && blob.codec == Codec::Plain && !known;
+            let mut raw = std::mem::take(&mut block.raw);
+            raw.clear();
+            if !in_place {
                 Budget(this.limit).take(blob.raw_len as usize)?;
-                let raw_len = blob.raw_len as usize;
-                decompress_into(stored, blob.codec, raw_len, &mut block.raw)?;
+                decompress_into(stored, blob.codec, blob.raw_len as usize, &mut raw)?;
             }
-            let bytes = if in_place { stored } else { &block.raw };
+            let bytes = if in_place { stored } else { &raw };
             if !known {
+                block.ints.clear();
                 block.start = value::plain_strings(bytes, this.kind, n, this.limit, &mut block.ends)?;
             }
             block.at = at;
-            result = f.take().map(|f| f(bytes, block, n, within));
+            result = f.take().map(|f| f(bytes, &mut *block, look));
+            block.raw = raw;
             Ok(())
         };
         this.source.visit_at(offset, blob.stored_len as usize, &mut visit)?;

@@ -199,6 +199,8 @@ pub(crate) fn decode(bytes: &[u8], rows: u32, k: usize, budget: usize) -> Result
     while let Some(run) = runs.next()? {
         match run {
             Run::Repeated(level, n) => machine.repeated(level as usize, n)?,
+            // A list and a value for each level at most.
+            Run::Packed(packed, n) if k == 1 && machine.budget / 2 >= n => machine.below_one_array(packed, n, width)?,
             Run::Packed(packed, n) => {
                 let mut result = Ok(());
                 unpack(packed, n, width, |level| {
@@ -286,6 +288,58 @@ impl Machine {
             .budget
             .checked_sub(n)
             .ok_or(Error::Limit("memory for definition levels"))?;
+        Ok(())
+    }
+
+    /// `n` entries of a column below one array, which most arrays are: the same as `entry`, without asking at each what can
+    /// be asked at the end.
+    fn below_one_array(&mut self, packed: &[u8], n: usize, width: u32) -> Result<()> {
+        let (mut row, mut is_open, mut after_value) = (self.row, self.depth == 1, self.after_value);
+        let mut elements = self.elements[1];
+        let mut misplaced = false;
+        let (places, starts) = &mut self.lists[0];
+        let leaf = &mut self.leaf;
+        let before = places.len() + leaf.len();
+        // As many as most need; an array takes two levels at least.
+        let arrays = (n / 2 + 1).min((self.rows - row.min(self.rows)) as usize + 1);
+        places.reserve(arrays);
+        starts.reserve(arrays + 1);
+        leaf.reserve(n);
+        let mut levels = Vec::with_capacity(n);
+        unpack(packed, n, width, |level| levels.push(level as u8))?;
+        for level in levels {
+            match level {
+                0 if after_value => (is_open, after_value) = (false, false),
+                0 => {
+                    misplaced |= is_open;
+                    row += 1;
+                }
+                1 | 2 => {
+                    if !is_open {
+                        places.push(row);
+                        starts.push(elements);
+                        row += 1;
+                        is_open = true;
+                    }
+                    after_value = level == 2;
+                    if after_value {
+                        leaf.push(elements);
+                    }
+                    elements += 1;
+                }
+                _ => misplaced = true,
+            }
+        }
+        if misplaced {
+            return corrupt("definition level out of place");
+        }
+        if row > self.rows {
+            return corrupt("levels of more rows than there are");
+        }
+        let made = places.len() + leaf.len() - before;
+        self.spend(made)?;
+        (self.row, self.depth, self.after_value) = (row, usize::from(is_open), after_value);
+        self.elements[1] = elements;
         Ok(())
     }
 
@@ -421,6 +475,31 @@ mod tests {
             }
             let values = rows.iter().flatten().flatten().filter(|&&p| p).count();
             prop_assert_eq!(shape.leaf.len() as usize, values);
+        }
+
+        /// Whatever the levels say, sound or not.
+        #[test]
+        fn below_one_array(levels in prop::collection::vec(0u8..4, 0..60), rows in 0u32..40, split in 0usize..60) {
+            let machine = || Machine {
+                rows,
+                k: 1,
+                budget: 1000,
+                row: 0,
+                depth: 0,
+                after_value: false,
+                elements: vec![0; 2],
+                lists: vec![(Vec::new(), Vec::new())],
+                leaf: Vec::new(),
+            };
+            let (mut one, mut other) = (machine(), machine());
+            let (first, last) = levels.split_at(split.min(levels.len()));
+            let fast = [first, last].iter().try_for_each(|levels| one.below_one_array(levels, levels.len(), 8));
+            let slow = levels.iter().try_for_each(|&level| other.entry(level as usize));
+            prop_assert_eq!(fast.is_ok(), slow.is_ok());
+            if slow.is_ok() {
+                let state = |m: Machine| (m.row, m.depth, m.after_value, m.elements, m.lists, m.leaf, m.budget);
+                prop_assert_eq!(state(one), state(other));
+            }
         }
 
         #[test]

@@ -38,6 +38,7 @@ mod presence;
 mod scalar;
 mod schema;
 mod select;
+mod shapes;
 mod shred;
 mod sink;
 mod strings;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use amax_jsonb::Value as Json;
 
 use crate::assemble::leaf;
+use crate::direct;
 use crate::error::{Result, corrupt};
 use crate::kind::Kind;
 use crate::load::Wanted;
@@ -239,9 +240,7 @@ impl PathColumn {
                         values => leaf(node.kind, values, instance as usize),
                     }));
                 }
-                build(buf, self.tree.max_values, |sink| {
-                    self.tree.emit(at, place, instance, sink)
-                })?;
+                direct::assemble(&self.tree, at, place, instance, buf)?;
                 return Ok(Some(Scalar::Payload(buf)));
             }
             Found::Stored(payload, depth) => inside(payload, &self.steps[depth..])?,

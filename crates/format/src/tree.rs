@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use crate::kind::Kind;
 use crate::presence::Presence;
+use crate::shapes::Shapes;
 use crate::strings::ByteVec;
 use crate::values::Values;
 
@@ -27,6 +28,8 @@ pub(crate) struct Tree {
     pub(crate) max_values: usize,
     /// Whether values may be [`Values::Lazy`].
     pub(crate) lazy: bool,
+    /// Of the objects assembled so far.
+    pub(crate) shapes: Shapes,
 }
 
 #[derive(Clone, Debug)]

@@ -72,7 +72,9 @@ fn a_row_read_alone_is_the_same() {
         let (mut a, mut b) = (Vec::new(), Vec::new());
         for col in 0..TYPES.len() {
             let (whole, lazy) = (leaf.column(col).unwrap(), leaf.lazy_column(col).unwrap());
-            for i in (0..ROWS).map(|i| (i * 1009 % ROWS) as usize) {
+            // One here, one there; then many of each block, from its beginning, and with gaps.
+            let scattered = (0..ROWS).map(|i| (i * 1009 % ROWS) as usize);
+            for i in scattered.chain(0..ROWS as usize).chain((0..ROWS as usize).step_by(17)) {
                 let (whole, lazy) = (whole.get(i, &mut a).unwrap(), lazy.get(i, &mut b).unwrap());
                 assert_eq!(whole, lazy, "column {col}, row {i}");
             }

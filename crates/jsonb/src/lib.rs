@@ -29,4 +29,4 @@ pub use canonical::is_canonical;
 pub use error::Error;
 pub use reader::{Container, Elements, Pairs, Value, root};
 pub use walk::{Event, Walk, walk};
-pub use writer::{Open, Writer};
+pub use writer::{Keys, Open, Writer};

@@ -23,6 +23,36 @@ pub struct Open {
     children: usize,
 }
 
+/// The beginning of an object: what its keys take, which is the same in all objects that have them.
+#[derive(Clone, Debug)]
+pub struct Keys {
+    /// Header, entries and keys.
+    bytes: Vec<u8>,
+    entries: Entries,
+    children: usize,
+}
+
+impl Keys {
+    /// Of an object with these keys, in order.
+    ///
+    /// # Errors
+    /// As [`Writer::begin_object`].
+    pub fn new<'k>(keys: impl ExactSizeIterator<Item = &'k [u8]>) -> Result<Self, Error> {
+        let mut bytes = Vec::new();
+        let mut writer = Writer::new(&mut bytes);
+        let mut open = writer.begin_object(keys.len())?;
+        for key in keys {
+            writer.string(&mut open, key)?;
+        }
+        let Open { entries, children, .. } = open;
+        Ok(Self {
+            bytes,
+            entries,
+            children,
+        })
+    }
+}
+
 impl<'a> Writer<'a> {
     /// Of the value that starts at the end of `out`.
     pub fn new(out: &'a mut Vec<u8>) -> Self {
@@ -55,6 +85,24 @@ impl<'a> Writer<'a> {
         self.begin(JB_FARRAY, elements, elements)
     }
 
+    /// Begins an object and writes its keys.
+    ///
+    /// # Errors
+    /// As [`Writer::begin_object`].
+    #[inline]
+    pub fn begin_with_keys(&mut self, keys: &Keys) -> Result<Open, Error> {
+        self.room(keys.bytes.len())?;
+        let start = self.out.len();
+        pad(self.out, self.base);
+        let entries = keys.entries.at(self.out.len());
+        self.out.extend_from_slice(&keys.bytes);
+        Ok(Open {
+            start,
+            entries,
+            children: keys.children,
+        })
+    }
+
     fn begin(&mut self, flag: u32, count: usize, children: usize) -> Result<Open, Error> {
         self.room(children.saturating_mul(WORD))?;
         let start = self.out.len();
@@ -79,15 +127,6 @@ impl<'a> Writer<'a> {
             Some(outer) => self.entry(outer, JENTRY_ISCONTAINER, open.start),
             None => Ok(()),
         }
-    }
-
-    /// A key.
-    ///
-    /// # Errors
-    /// As [`Writer::string`].
-    #[inline]
-    pub fn key(&mut self, open: &mut Open, key: &[u8]) -> Result<(), Error> {
-        self.string(open, key)
     }
 
     /// A string.

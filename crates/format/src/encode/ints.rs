@@ -126,17 +126,21 @@ pub(crate) fn decode(reader: &mut Reader<'_>, n: usize) -> Result<Vec<i64>> {
             let entries = (0..count).map(|_| reader.zigzag()).collect::<Result<Vec<_>>>()?;
             let width = u32::from(reader.u8()?);
             let codes = hybrid::decode(reader.sized()?, n, width.min(32))?;
-            codes
-                .into_iter()
-                .map(|code| {
-                    entries
-                        .get(code as usize)
-                        .copied()
-                        .map_or_else(|| corrupt("code outside the dictionary"), Ok)
-                })
-                .collect()
+            if codes.iter().any(|&code| code as usize >= entries.len()) {
+                return corrupt("code outside the dictionary");
+            }
+            Ok(codes.iter().map(|&code| entries[code as usize]).collect())
         }
         tag => corrupt(format!("unknown integer encoding {tag}")),
+    }
+}
+
+/// Whether one value of a stream costs as much as all of them, or, if others are asked for as well, about as much.
+pub(crate) fn is_best_whole(stream: &[u8], others: bool) -> bool {
+    match stream.first() {
+        Some(&DICTIONARY) => true,
+        Some(&DELTA) => others,
+        _ => false,
     }
 }
 

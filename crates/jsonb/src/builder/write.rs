@@ -190,6 +190,15 @@ impl Entries {
         }
     }
 
+    /// Those of a container written at the beginning of some bytes, now that these are put at `at`.
+    #[inline]
+    pub(crate) fn at(&self, at: usize) -> Self {
+        Self {
+            start: self.start + at,
+            ..*self
+        }
+    }
+
     /// Children written.
     #[inline]
     pub(crate) fn count(&self) -> usize {

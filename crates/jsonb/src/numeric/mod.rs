@@ -228,6 +228,11 @@ pub fn encode_decimal(mantissa: i64, scale: u16, out: &mut Vec<u8>) -> Result<()
 /// Appends `magnitude` / 10000^`fraction`.
 #[inline]
 fn encode(negative: bool, magnitude: u128, fraction: usize, dscale: u16, out: &mut Vec<u8>) {
+    if magnitude > 0 && magnitude < u128::from(NBASE) && fits_short(dscale, -(fraction as i32)) {
+        // Most numbers are small.
+        let words = [short_header(negative, dscale, -(fraction as i32)), magnitude as u16];
+        return out.extend_from_slice(words.map(u16::to_le_bytes).as_flattened());
+    }
     // Last digit first; 2^63 * 1000 has 22 decimal digits.
     let mut digits = [0_u16; 6];
     let mut count = 0;
@@ -251,18 +256,28 @@ fn encode(negative: bool, magnitude: u128, fraction: usize, dscale: u16, out: &m
         count as i32 - 1 - fraction as i32
     };
     header(negative, dscale, weight, out);
-    for digit in digits[trailing..].iter().rev() {
-        out.extend_from_slice(&digit.to_le_bytes());
-    }
+    let mut words = [[0; 2]; 6];
+    let digits = digits[trailing..].iter().rev();
+    let written = digits.len();
+    words
+        .iter_mut()
+        .zip(digits)
+        .for_each(|(word, digit)| *word = digit.to_le_bytes());
+    out.extend_from_slice(words[..written].as_flattened());
+}
+
+/// Of what [`fits_short`].
+#[inline]
+fn short_header(negative: bool, dscale: u16, weight: i32) -> u16 {
+    let sign = if negative { SHORT_SIGN } else { 0 };
+    SHORT | sign | dscale << SHORT_DSCALE_SHIFT | (weight as u16 & SHORT_WEIGHT_MASK)
 }
 
 /// Appends the short header if it fits, else the long one (`make_result_opt_error`). `dscale` and
 /// `weight` fit the long form.
 fn header(negative: bool, dscale: u16, weight: i32, out: &mut Vec<u8>) {
     if fits_short(dscale, weight) {
-        let sign = if negative { SHORT_SIGN } else { 0 };
-        let word = SHORT | sign | dscale << SHORT_DSCALE_SHIFT | (weight as u16 & SHORT_WEIGHT_MASK);
-        out.extend_from_slice(&word.to_le_bytes());
+        out.extend_from_slice(&short_header(negative, dscale, weight).to_le_bytes());
     } else {
         let word = if negative { NEG } else { 0 } | dscale;
         out.extend_from_slice(&word.to_le_bytes());
