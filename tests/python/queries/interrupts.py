@@ -2,7 +2,7 @@
 
     interrupts.py DIRECTORY RESULTS [SEED...]
 
-Environment: AMAX_INTERRUPT_QUERIES, AMAX_INTERRUPT_TRIES (see tests/parts/37-interrupts). After each statement the session must be of use, what it
+Environment: AMAX_INTERRUPT_QUERIES, AMAX_INTERRUPT_TRIES, AMAX_INTERRUPT_OTHERS (see tests/parts/37-interrupts). After each statement the session must be of use, what it
 left behind must be as before, and its memory, too. The last line is "N passed, N failed", of statements.
 """
 
@@ -24,6 +24,7 @@ from sides import TIMEOUT, difference  # pylint: disable=wrong-import-position
 SETTINGS = ["fsync = off", "autovacuum = off", "shared_buffers = '128MB'", "jit = off", "log_min_messages = log", "log_error_verbosity = terse"]
 QUERIES = int(os.environ.get("AMAX_INTERRUPT_QUERIES", "40"))
 TRIES = int(os.environ.get("AMAX_INTERRUPT_TRIES", "6"))
+OTHERS = os.environ.get("AMAX_INTERRUPT_OTHERS")
 NEVER = 1 << 30
 # What a session may come to have in kB while a statement of its is repeated: caches, and what malloc() keeps.
 GROWTH = 24 << 10
@@ -73,12 +74,10 @@ def statements(world, file, seed):
     for session, case in cases(world, QUERIES):
         if case.kind == "select" and not any(s.startswith(("other session", "BEGIN")) for s in session):
             yield Statement(f"seed {seed}: {case.node.sql()}", [s for s in session if s.startswith("SET ") and "ROLE" not in s], case.node.sql(), [], case)
-    for name, text in UNDONE.items():
-        yield Statement(name, BEGIN, text.format(file=file), [], None)
-    for name, text in READ.items():
-        yield Statement(name, [], text, [], None)
-    for name, text in KEPT.items():
-        yield Statement(name, [CHANGE], text, ["DROP INDEX IF EXISTS later"], None)
+    others = [Statement(name, BEGIN, text.format(file=file), [], None) for name, text in UNDONE.items()]
+    others += [Statement(name, [], text, [], None) for name, text in READ.items()]
+    others += [Statement(name, [CHANGE], text, ["DROP INDEX IF EXISTS later"], None) for name, text in KEPT.items()]
+    yield from (other for other in others if OTHERS is None or other.name in OTHERS.split(","))
 
 
 class Interrupter:
