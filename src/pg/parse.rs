@@ -51,6 +51,11 @@ impl DefElem {
 }
 
 impl Query {
+    /// Whether what is selected is of groups of rows.
+    pub fn is_grouped(&self) -> bool {
+        self.hasAggs() || self.groupClause().is_some() || self.havingQual().is_some()
+    }
+
     /// A target list in place of its own, which calls no set-returning function.
     pub fn set_targets(&self, targets: Nodes<'_>) {
         // SAFETY: fields of the struct.

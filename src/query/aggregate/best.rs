@@ -38,7 +38,7 @@ impl Best {
     pub fn of_query(root: &PlannerInfo, keys: &[&Node], aggregates: &[&Node]) -> Option<Best> {
         let parse = root.parse();
         if parse.havingQual().is_some()
-            || parse.distinctClause().is_some() && (parse.groupClause().is_some() || parse.hasAggs())
+            || parse.distinctClause().is_some() && parse.is_grouped()
             || parse.hasWindowFuncs()
             || parse.setOperations().is_some()
         {

@@ -62,8 +62,7 @@ pub fn add_paths(root: &PlannerInfo, stage: UpperRelationKind::Type, input: Opti
 
 /// Whether a query is SELECT DISTINCT of rows as they are scanned.
 fn is_distinct_alone(parse: &Query) -> bool {
-    let grouped = parse.hasAggs() || parse.groupClause().is_some() || parse.havingQual().is_some();
-    !grouped && !parse.hasDistinctOn() && !parse.hasWindowFuncs()
+    !parse.is_grouped() && !parse.hasDistinctOn() && !parse.hasWindowFuncs()
 }
 
 /// The grouping keys, then the aggregates, that a target list and HAVING are made of.

@@ -5,7 +5,6 @@ use crate::pg::custom::CustomPath;
 use crate::pg::expr::OpExpr;
 use crate::pg::node::{Nodes, is_pure};
 use crate::pg::planner::{JoinPathExtraData, Path, PlannerInfo, RelOptInfo, RestrictInfo, row_count};
-use crate::query::expr::entry::is_document;
 use crate::query::plan::costs;
 use crate::query::plan::kept::{conditions, path_with};
 use crate::query::scan::plan::{Columnar, PATH};
@@ -41,17 +40,9 @@ pub fn add_paths(
         return;
     };
     let columnar = Columnar::of(root.entry(outer.relid()).relid()).unwrap_or_default();
-    let columns = scan.pathtarget().exprs();
-    let work = costs::ScanWork {
-        leaves: columnar.leaves,
-        pages: columnar.pages,
-        tuples: outer.tuples(),
-        rows: matched * outer.rows(),
-        conditions: conditions(root, outer.relids()),
-        columns: columns.len(),
-        documents: columns.iter().any(is_document),
-    };
-    let (vectors, looked_up) = (costs::scan(&work), costs::looked_up(outer.rows()));
+    let (columns, conditions) = (scan.pathtarget().exprs().to_vec(), conditions(root, outer.relids()));
+    let vectors = columnar.cost(outer, conditions, &columns, matched * outer.rows());
+    let looked_up = costs::looked_up(outer.rows());
     let reduced = |scan: &CustomPath, processes: f64| -> &Path {
         let of = |all: f64, columns: f64| (1.0 - columnar.share) * all + columnar.share * columns;
         let run = of(

@@ -68,6 +68,20 @@ impl Columnar {
             pages: sum(|component| component.pages),
         })
     }
+
+    /// What reading these paths and variables costs, if all rows were columnar, where conditions cost so much and `rows`
+    /// are handed up.
+    pub fn cost(&self, rel: &RelOptInfo, conditions: f64, wanted: &[&Node], rows: f64) -> f64 {
+        costs::scan(&costs::ScanWork {
+            leaves: self.leaves,
+            pages: self.pages,
+            tuples: rel.tuples(),
+            rows,
+            conditions,
+            columns: wanted.len(),
+            documents: wanted.iter().any(|node| is_document(node)),
+        })
+    }
 }
 
 /// A path with no more than a part of the costs of a sequential scan, which decodes the same rows one by one: reading
@@ -112,16 +126,7 @@ fn path<'a>(
 
 /// What a scan costs once it has begun, that reads these paths and variables.
 fn run_cost(rel: &RelOptInfo, sequential: &Path, columnar: Columnar, conditions: &Conditions, wanted: &[&Node]) -> f64 {
-    let work = costs::ScanWork {
-        leaves: columnar.leaves,
-        pages: columnar.pages,
-        tuples: rel.tuples(),
-        rows: rel.rows(),
-        conditions: conditions.run(),
-        columns: wanted.len(),
-        documents: wanted.iter().any(|node| is_document(node)),
-    };
-    let vectors = costs::scan(&work);
+    let vectors = columnar.cost(rel, conditions.run(), wanted, rel.rows());
     let one_by_one = sequential.run_cost();
     columnar.share * vectors.min(costs::AT_MOST * one_by_one) + (1.0 - columnar.share) * one_by_one
 }
