@@ -6,11 +6,12 @@
 use pgrx::pg_sys;
 use pgrx::pg_sys::{cpu_operator_cost, cpu_tuple_cost, random_page_cost, seq_page_cost};
 
-/// Pages of one path or variable, as a part of those of the table's components, in seq_page_cost each.
+/// Pages of one path or variable, as a part of those of the table's components, in seq_page_cost each. Measured: 0.13 for a
+/// path of documents with 34 values, with those that a leaf and a column begin on, which count by themselves.
 pub const COLUMN_PAGES: f64 = 0.05;
 /// Looking at one row by a vectorized condition, in cpu_operator_cost; walking the rows counts as one more. Measured: 0.28.
 pub const CONDITION: f64 = 0.3;
-/// Looking a row up in the keys of a hash join above, in cpu_operator_cost. Measured: 0.25, of keys that memory near holds.
+/// Looking a row up in the keys of a hash join above, in cpu_operator_cost. Measured: 0.3 to 1.2.
 pub const JOIN_FILTER: f64 = 0.5;
 /// Handing up one row, in cpu_tuple_cost. Measured: 1.2.
 pub const ROW: f64 = 1.0;
