@@ -51,6 +51,26 @@ SELECT joined('SELECT id, g FROM facts JOIN dims ON facts.n = dims.g::numeric');
 SELECT joined('SELECT id, g FROM facts JOIN dims ON facts.k + 1 = dims.k + 1 WHERE g = 1');
 SELECT joined('SELECT id, g FROM facts JOIN dims ON upper(facts.t) = upper(dims.t) WHERE g = 1');
 SELECT joined('SELECT id, g FROM facts JOIN dims ON facts.t COLLATE "en-x-icu" = dims.t WHERE g = 1');
+-- A subquery that is run once and looked up is a condition that vectors have, below joins too; one that raises an error does so where heap's does.
+SELECT joined('SELECT id, g FROM facts JOIN dims USING (k) WHERE g = 1 AND facts.big NOT IN (SELECT big FROM dims WHERE small > 100)');
+SET search_path = amax_side, public, twins;
+CREATE FUNCTION on_vectors(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+    line text;
+BEGIN
+    FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query LOOP
+        IF line ~ 'Vectorized Conditions:|Row Pages Read:|dims_1.*loops=' THEN RETURN NEXT regexp_replace(trim(line), '.*dims_1.*loops=(.*)\)', 'The subquery ran: \1'); END IF;
+    END LOOP;
+END $$;
+SELECT on_vectors('SELECT count(*) FROM facts JOIN dims USING (k) WHERE g = 1 AND facts.t NOT IN (SELECT t FROM dims WHERE small > 100)');
+SELECT * FROM compare('SELECT id FROM facts WHERE t NOT IN (SELECT t FROM dims)');
+SELECT * FROM compare('SELECT id FROM facts WHERE t NOT IN (SELECT t FROM dims WHERE t IS NOT NULL) OR k IN (SELECT k FROM dims WHERE g = 2)');
+SELECT * FROM compare('SELECT id FROM facts WHERE (k, t) NOT IN (SELECT k, t FROM dims WHERE k IS NOT NULL)');
+SELECT * FROM compare($$SELECT id FROM facts WHERE doc->>'t' NOT IN (SELECT t FROM dims WHERE t IS NOT NULL)$$);
+SELECT * FROM compare('SELECT d.k, (SELECT count(*) FROM facts WHERE k < 50 AND t NOT IN (SELECT t FROM dims WHERE dims.g = d.g AND t IS NOT NULL)) FROM dims d');
+SELECT twice($$SELECT count(*) FROM facts JOIN dims USING (k) WHERE g = 1 AND facts.big NOT IN (SELECT 1 / (dims.k - 20) FROM dims)$$) \gexec
+SELECT twice($$SELECT count(*) FROM facts JOIN dims USING (k) WHERE g = 1 AND facts.id < 0 AND facts.big NOT IN (SELECT 1 / (dims.k - 20) FROM dims)$$) \gexec
+SET search_path = amax_side, public, twins;
 -- In documents; a value that does not convert is an error only where there is one in heap.
 SELECT joined($$SELECT id, g FROM facts JOIN dims ON facts.doc->>'t' = dims.t WHERE g = 1$$);
 SELECT joined($$SELECT id, g FROM facts JOIN dims ON (facts.doc->>'k')::numeric::int = dims.k WHERE g = 1$$);

@@ -4,7 +4,7 @@ use super::executor;
 use super::guard::guarded;
 use super::handle::handle;
 use super::node::{Kind, Node, Nodes, fields};
-use super::plan::{CustomScan, Plan};
+use super::plan::{CustomScan, Plan, PlannedStmt};
 use super::{Relation, Slot, Snapshot, TupleDesc};
 use pgrx::prelude::*;
 use std::ffi::c_void;
@@ -289,6 +289,12 @@ impl EState {
     pub fn query_context(&self) -> pgrx::PgMemoryContexts {
         // SAFETY: as above.
         pgrx::PgMemoryContexts::For(unsafe { (*self.raw()).es_query_cxt })
+    }
+
+    /// What is run.
+    pub fn statement(&self) -> &PlannedStmt {
+        // SAFETY: as above.
+        unsafe { PlannedStmt::of((*self.raw()).es_plannedstmt) }
     }
 
     /// The query's snapshot, which is registered as long as the query runs.

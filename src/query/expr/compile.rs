@@ -7,6 +7,7 @@ use super::datum::{type_of, type_of_node};
 use super::entry::{Entry, reference_of};
 use super::operators::{arithmetic, comparison, number, pattern_of, step_of};
 use super::path::call_of;
+use super::quiet::is_repeatable;
 use super::tree::{rewrite, walk};
 use crate::pg::datum::elements;
 use crate::pg::expr::{
@@ -76,12 +77,21 @@ impl<'a> Compiler<'a> {
     pub fn compile(&mut self, node: &Node) -> Option<Expr> {
         let ty = type_of_node(node)?;
         if !is_pure(node) {
-            return None;
+            // Whole: a subquery that is run once is run for all that is asked of it.
+            return is_repeatable(node, self.parent).then(|| self.external(node, ty));
         }
         self.depth += 1;
         let native = (self.depth <= DEEPEST).then(|| self.native(node, ty)).flatten();
         self.depth -= 1;
         Some(native.unwrap_or_else(|| self.external(node, ty)))
+    }
+
+    /// The whole expression that this is the form of, if it is left to PostgreSQL.
+    pub fn prepared(&self, expr: &Expr) -> Option<Prepared> {
+        match expr {
+            Expr::External { id, .. } => Some(self.pg_exprs[*id].state),
+            _ => None,
+        }
     }
 
     fn pg_exprs(&mut self, node: &Node, arg: Oid) -> usize {

@@ -11,6 +11,7 @@ pub mod jsonpath;
 pub mod needs;
 pub mod operators;
 pub mod path;
+pub mod quiet;
 pub mod tree;
 pub mod unnesting;
 pub mod value;

@@ -3,13 +3,14 @@
 use super::filter::{JoinFilter, Tried};
 use crate::pg::expr::{TargetEntry, Var};
 use crate::pg::lookup::operator_function;
-use crate::pg::node::{Node, Nodes, is_pure};
-use crate::pg::plan::{CustomScan, Hash, HashJoin, Joins, NestLoop, Plan};
+use crate::pg::node::{Node, is_pure};
+use crate::pg::plan::{Hash, HashJoin, Joins, NestLoop, Plan};
 use crate::pg::state::*;
 use crate::query::batch::Batches;
 use crate::query::expr::compile::reads;
 use crate::query::expr::datum::{type_of, type_of_node};
 use crate::query::expr::operators::comparison;
+use crate::query::expr::quiet::{is_quiet, is_quiet_join};
 use crate::query::expr::tree::{any, rewrite};
 use crate::query::plan::node::state_of;
 use crate::query::plan::private::Private;
@@ -74,10 +75,14 @@ fn drops_unmatched(join: JoinType::Type) -> bool {
 }
 
 /// Whether what a join returns are rows of its outer side, each some number of times, whatever other rows there are.
-fn keeps_outer(join: JoinType::Type) -> bool {
+fn keeps_outer(plan: &Plan) -> bool {
+    let kind = match plan.as_a::<HashJoin>() {
+        Some(join) => Some(join.kind()),
+        None => plan.as_a::<NestLoop>().map(Joins::kind),
+    };
     matches!(
-        join,
-        JoinType::JOIN_INNER | JoinType::JOIN_LEFT | JoinType::JOIN_SEMI | JoinType::JOIN_ANTI
+        kind,
+        Some(JoinType::JOIN_INNER | JoinType::JOIN_LEFT | JoinType::JOIN_SEMI | JoinType::JOIN_ANTI)
     )
 }
 
@@ -105,7 +110,7 @@ fn push(node: &'static PlanState, key: &Node, offer: &Offer) {
     match node.tag() {
         T_CustomScanState => {
             let scan = node.as_a::<CustomScanState>().filter(|node| METHODS.are_of(node));
-            if let Some(scan) = scan.filter(|_| is_quiet(plan)) {
+            if let Some(scan) = scan.filter(|_| is_quiet(node)) {
                 attach(scan, key, offer);
             }
         }
@@ -118,7 +123,8 @@ fn push(node: &'static PlanState, key: &Node, offer: &Offer) {
                 node.as_a::<Var>().is_some_and(|var| var.varno() != OUTER_VAR)
             });
             if !of_inner
-                && is_quiet_join(plan)
+                && keeps_outer(plan)
+                && is_quiet_join(node)
                 && let Some(outer) = node.lefttree()
             {
                 push(outer, key, offer);
@@ -126,46 +132,6 @@ fn push(node: &'static PlanState, key: &Node, offer: &Offer) {
         }
         _ => {}
     }
-}
-
-/// Whether it shows in nothing but its rows how often a node is asked for one.
-fn is_quiet(plan: &Plan) -> bool {
-    let own = plan.as_a::<CustomScan>().map_or(Nodes::NONE, CustomScan::custom_exprs);
-    [plan.targetlist(), plan.qual(), own].into_iter().all(are_pure)
-}
-
-fn are_pure(nodes: Nodes<'_>) -> bool {
-    nodes.as_node().is_none_or(is_pure)
-}
-
-/// The same of a join that keeps the rows of its outer side.
-fn is_quiet_join(plan: &Plan) -> bool {
-    let (kind, conditions) = if let Some(join) = plan.as_a::<HashJoin>() {
-        (join.kind(), join.joinqual())
-    } else if let Some(join) = plan.as_a::<NestLoop>() {
-        (join.kind(), join.joinqual())
-    } else {
-        return false;
-    };
-    keeps_outer(kind) && is_quiet(plan) && are_pure(conditions) && plan.righttree().is_none_or(is_quiet_tree)
-}
-
-/// Of plans that only scan.
-fn is_quiet_tree(plan: &Plan) -> bool {
-    let is_scan = matches!(
-        plan.tag(),
-        T_SeqScan
-            | T_IndexScan
-            | T_IndexOnlyScan
-            | T_BitmapHeapScan
-            | T_BitmapIndexScan
-            | T_CustomScan
-            | T_Material
-            | T_Memoize
-            | T_Hash
-            | T_Sort
-    );
-    is_scan && is_quiet(plan) && plan.lefttree().is_none_or(is_quiet_tree)
 }
 
 fn attach(node: &'static CustomScanState, key: &Node, offer: &Offer) {

@@ -1,7 +1,7 @@
 //! The scan as one that hands up batches.
 
 use super::state::Scan;
-use crate::pg::node::{Node, is_pure};
+use crate::pg::node::Node;
 use crate::pg::state::{CustomScanState, PlanState};
 use crate::query::batch::columns::LeafColumns;
 use crate::query::batch::contract::{Interest, Positions};
@@ -28,8 +28,7 @@ impl Batches for Scan {
         let entries = self.rows.entries.clone();
         let mut compiler = Compiler::new(&entries, Some(self.node));
         compiler.pg_exprs = std::mem::take(&mut self.rows.pg_exprs);
-        let compile = |e: &&Node| if is_pure(e) { compiler.compile(e) } else { None };
-        let found = wanted.iter().map(compile).collect();
+        let found = wanted.iter().map(|wanted| compiler.compile(wanted)).collect();
         self.rows.pg_exprs = compiler.pg_exprs;
         found
     }

@@ -17,6 +17,7 @@ use crate::query::batch::function::Function;
 use crate::query::batch::rows::Rows;
 use crate::query::expr::compile::{Compiler, all_reads, reads};
 use crate::query::expr::entry::{Entry, entry_of, expressions};
+use crate::query::expr::quiet::looks_up;
 use crate::query::expr::unnesting::Unnesting;
 use crate::query::join_filter::filter::{JoinFilter, JoinFilters};
 use crate::query::plan::private::Private;
@@ -86,12 +87,14 @@ impl Scan {
             let mut vectors = true;
             let clause = |clause: &Node| {
                 let vector = vectors.then(|| compiler.compile(clause)).flatten();
-                let vector = vector.filter(|v| private.all != ReadToEnd::Perhaps || !v.calls_out());
+                let calls_out = vector.as_ref().is_some_and(Expr::calls_out) && !looks_up(clause, &entries);
+                let vector = vector.filter(|_| private.all != ReadToEnd::Perhaps || !calls_out);
                 vectors = vector.is_some();
+                let prepared = vector.as_ref().and_then(|vector| compiler.prepared(vector));
                 Clause {
-                    state: Prepared::new(clause, Some(node)),
+                    state: prepared.unwrap_or_else(|| Prepared::new(clause, Some(node))),
                     reads: reads(clause),
-                    calls_out: vector.as_ref().is_some_and(Expr::calls_out),
+                    calls_out,
                     vector,
                 }
             };

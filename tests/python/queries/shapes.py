@@ -1,5 +1,6 @@
 """The shapes of queries. Each function makes a Case from a world."""
 
+import os
 import random
 
 from documents import ARR, OBJ
@@ -7,6 +8,9 @@ from columns import OTHERS
 from expressions import Expressions, Scope, TYPES
 from nodes import List, Literal, Node
 from worlds import Relation
+
+# Names of functions of Shapes: only queries that these make.
+SHAPES = os.environ.get("AMAX_QUERY_SHAPES", "").split(",") if os.environ.get("AMAX_QUERY_SHAPES") else []
 
 
 class Case:
@@ -97,6 +101,8 @@ class Shapes:
             makers |= {self.ties: 2, self.recursive: 2, self.partitions_joined: 2, self.windows: 6, self.joined: 10, self.several_joined: 6, self.grouping_sets: 3, self.with_queries: 5, self.distinct_on: 3, self.per_row: 3, self.single_row: 0}
         else:
             makers[self.single_row] = 12
+        if SHAPES:
+            makers = {maker: share for maker, share in makers.items() if maker.__name__ in SHAPES}
         case = rng.choices(list(makers), list(makers.values()))[0]()
         if case.kind == "select" and not self.risky and rng.random() < 0.06:
             case.kind = "cursor"
