@@ -58,7 +58,8 @@ pub fn add_paths(
     if let Some(path) = join(reduced(scan, 1.0), all, false) {
         joinrel.add_path(path);
     }
-    if !joinrel.consider_parallel() {
+    // As in hash_inner_and_outer() of joinpath.c.
+    if !joinrel.consider_parallel() || !joinrel.lateral_relids().is_empty() {
         return;
     }
     let Some(scan) = path_with(outer, true, is_scan) else {
