@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::distinct::Distinct;
 use crate::error::{Error, Result};
 use crate::range::Range;
+use crate::spread::NumericMoments;
 use crate::state::{
     Accumulated, BoolFold, Count, FloatExtreme, FloatSum, IntExtreme, IntSum, Moments, NumericExtreme, Output, State,
     TextExtreme,
@@ -24,7 +25,7 @@ pub enum Function {
     Sum,
     /// sum of float4, which is not that of float8: each addition is rounded to single precision.
     SumFloat4,
-    /// avg, variance and stddev of floats; variance and stddev of integers.
+    /// avg, variance and stddev of floats; variance and stddev of integers and numerics.
     Accumulate,
     /// min; of text by its bytes.
     Min,
@@ -94,6 +95,7 @@ states! {
     IntSum(IntSum),
     Moments(Moments),
     NumericSum(NumericSum),
+    NumericMoments(NumericMoments),
     Float4Sum(FloatSum<true>),
     Float8Sum(FloatSum<false>),
     Accumulated(Accumulated),
@@ -243,6 +245,7 @@ impl Aggregate {
             (F::Sum, Some(T::Float)) => States::Float8Sum(Column::NEW),
             (F::SumFloat4, Some(T::Float)) => States::Float4Sum(Column::NEW),
             (F::Accumulate, Some(T::Int)) => States::Moments(Column::NEW),
+            (F::Accumulate, Some(T::Numeric)) => States::NumericMoments(Column::NEW),
             (F::Accumulate, Some(T::Float)) => States::Accumulated(Column::NEW),
             (F::Min, Some(T::Int)) => States::IntMin(Column::NEW),
             (F::Max, Some(T::Int)) => States::IntMax(Column::NEW),

@@ -31,6 +31,7 @@ mod order;
 mod range;
 pub mod rows;
 mod skip;
+mod spread;
 mod state;
 mod store;
 mod sum;

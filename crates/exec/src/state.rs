@@ -49,6 +49,17 @@ pub enum Output {
         /// Finite values; there may be none beside NaN and infinities.
         count: i64,
     },
+    /// Of numerics: what variance and stddev are made of.
+    NumericMoments {
+        /// Finite values.
+        count: i64,
+        /// NaN and infinities: with any of them the result is NaN.
+        special: i64,
+        /// Payload of the sum of the finite ones, if all are.
+        sum: Vec<u8>,
+        /// Payload of the sum of their squares.
+        squares: Vec<u8>,
+    },
     /// The transition values of `float8_accum`, of one value or more.
     Accumulated {
         /// Values that are not NULL.
