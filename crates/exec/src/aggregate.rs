@@ -8,7 +8,7 @@ use crate::range::Range;
 use crate::spread::NumericMoments;
 use crate::state::{
     Accumulated, BoolFold, Count, FloatExtreme, FloatSum, IntExtreme, IntSum, Moments, NumericExtreme, Output, State,
-    TextExtreme,
+    TextExtreme, single,
 };
 use crate::sum::NumericSum;
 use crate::table::NONE;
@@ -126,6 +126,9 @@ impl<S: State> Column<S> {
     };
 
     fn update(&mut self, groups: &[u32], view: &View<'_>) -> Result<()> {
+        if S::add_all(&mut self.states, groups, view, &mut self.heap) {
+            return Ok(());
+        }
         let rows = groups.iter().enumerate();
         if let Some(group) = single(groups) {
             // One state can stay in registers.
@@ -179,12 +182,6 @@ impl<S: State> Column<S> {
 }
 
 const DAMAGED: Error = Error::Corrupt("serialized aggregate is damaged");
-
-/// The group of all rows, if they have one.
-fn single(groups: &[u32]) -> Option<u32> {
-    let (&first, rest) = groups.split_first()?;
-    rest.iter().all(|&group| group == first).then_some(first)
-}
 
 /// Adds the rows of each group to its count. One group after another would wait for the same few counters, so
 /// four sets of them take turns.

@@ -5,6 +5,7 @@ use amax_format::{Dense, Strings, Tag};
 
 use crate::evaluated::{Evaluated, both_valid, gather, union};
 use crate::operators::{Arithmetic, To};
+use crate::scaled;
 use crate::vector::{LARGE, Type, Vector};
 
 /// Powers of ten that an `f64` holds exactly.
@@ -345,6 +346,12 @@ pub(crate) fn arithmetic<'a>(operator: Arithmetic, to: To, left: Evaluated<'a>, 
             }
         }
         _ => {
+            if let Some((words, scale)) = scaled::arithmetic(operator, a, b) {
+                let mut vector = Vector::of_words(Type::Numeric, words);
+                vector.scales = Some(vec![scale; rows].into());
+                vector.valid = valid;
+                return Evaluated { vector, unsure };
+            }
             scales.reserve(rows);
             for i in 0..rows {
                 let value = numeric(operator, (a.words[i], a.scale(i)), (b.words[i], b.scale(i)));

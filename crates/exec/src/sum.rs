@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::decimal::{NOT_A_NUMERIC, power, with_digits};
 use crate::error::{Error, Result};
-use crate::state::{Output, State, add_counts};
+use crate::scaled::scale_of;
+use crate::state::{Output, State, add_counts, sums};
 use crate::vector::{LARGE, View};
 
 const NBASE: i64 = 10_000;
@@ -51,6 +52,8 @@ impl NumericSum {
         self.dscale = self.dscale.max(scale);
         match self.sum.checked_add(i128::from(mantissa)) {
             Some(sum) if scale == self.scale => self.sum = sum,
+            // CASE … ELSE 0.
+            _ if mantissa == 0 => {}
             _ => self.add_scaled(mantissa, scale, heap),
         }
     }
@@ -85,6 +88,14 @@ impl NumericSum {
     /// NaN and infinities.
     pub(crate) fn special(&self) -> i64 {
         self.rare.as_deref().map_or(0, Rare::special)
+    }
+
+    /// Adds `count` numbers of one scale, whose mantissas' sum is `sum`.
+    fn add_many(&mut self, sum: i64, count: i64, scale: u16, heap: &mut usize) {
+        if count > 0 {
+            self.add_small(sum, scale, heap);
+            self.count += count - 1;
+        }
     }
 
     #[inline(never)]
@@ -171,6 +182,15 @@ impl State for NumericSum {
                 Ok(())
             }
         }
+    }
+
+    fn add_all(states: &mut [Self], groups: &[u32], view: &View<'_>, heap: &mut usize) -> bool {
+        let Some(scale) = scale_of(view) else {
+            return false;
+        };
+        sums(states.len(), groups, view, |group, sum, count| {
+            states[group].add_many(sum, count, scale, heap);
+        })
     }
 
     /// `numeric_avg_combine`.
