@@ -10,10 +10,12 @@ use std::borrow::Cow;
 
 use crate::arith;
 use crate::builder::VectorBuilder;
+use crate::combinations::Distinct;
 use crate::compare::{self, incomparable, with_constant};
 use crate::evaluated::{Evaluated, both_valid, gather, sure, union};
 use crate::expr::Expr;
 use crate::external::{External, push_row};
+use crate::functions;
 use crate::operators::{Arithmetic, Comparison, From, To};
 use crate::vector::{Type, Vector};
 
@@ -35,12 +37,33 @@ pub struct Batch<'a, 'e> {
     pub external: &'e mut dyn External,
 }
 
+/// So many rows for each combination of values make it worth looking for them.
+const FEW: usize = 4;
+
 const TRUE: i64 = 1;
 const FALSE: i64 = 0;
 
 impl<'a> Batch<'a, '_> {
     /// Evaluates `expr` for `rows` of the leaf.
     pub fn eval(&mut self, expr: &Expr, rows: &[u32]) -> Evaluated<'a> {
+        // Work is done once for each combination of values that there is, if they are few.
+        let share = match expr {
+            Expr::External { .. } => 1,
+            _ if expr.is_work() => FEW,
+            _ => return self.eval_each(expr, rows),
+        };
+        let mut inputs = Vec::new();
+        if rows.len() > share && expr.inputs(&mut inputs) && !inputs.is_empty() {
+            let columns: Vec<&Dense> = inputs.iter().map(|&input| self.columns.dense(input)).collect();
+            if let Some(distinct) = Distinct::new(&columns, rows, rows.len() / share) {
+                let found = self.eval_each(expr, &distinct.rows);
+                return distinct.spread(found);
+            }
+        }
+        self.eval_each(expr, rows)
+    }
+
+    fn eval_each(&mut self, expr: &Expr, rows: &[u32]) -> Evaluated<'a> {
         match expr {
             Expr::Column(input, ty) => self.column(*input, *ty, rows),
             Expr::Text(input) => self.text(*input, rows),
@@ -100,6 +123,19 @@ impl<'a> Batch<'a, '_> {
                 let right = self.eval(right, rows);
                 arith::arithmetic(*operator, *to, left, right)
             }
+            Expr::Function1 { function, arg, to } => {
+                let arg = self.eval(arg, rows);
+                let range = match to {
+                    To::Int { min, max } => (*min, *max),
+                    _ => (i64::MIN, i64::MAX),
+                };
+                functions::apply(*function, arg, range)
+            }
+            Expr::Length { arg, utf8 } => crate::text::lengths(self.eval(arg, rows), *utf8),
+            Expr::Case { arms, default, ty } => self.case(arms, default, *ty, rows),
+            Expr::Coalesce(args, ty) => self.coalesce(args, *ty, rows),
+            Expr::NullIf(left, right) => self.null_if(left, right, rows),
+            Expr::Extreme { greatest, args, ty } => self.extreme(*greatest, args, *ty, rows),
             Expr::ToTimestamp(arg) => {
                 let arg = self.eval(arg, rows);
                 arith::to_timestamp(arg)
@@ -110,9 +146,9 @@ impl<'a> Batch<'a, '_> {
             }
             Expr::Memo { id, arg, step, ty } => {
                 let arg = self.eval(arg, rows);
-                crate::memo::by_word(self.external, *id, arg, *step, *ty)
+                crate::call::by_word(self.external, *id, arg, *step, *ty)
             }
-            Expr::External { id, input, ty } => self.external_values(*id, *input, *ty, rows),
+            Expr::External { id, ty, .. } => self.external_values(*id, *ty, rows),
         }
     }
 
@@ -333,12 +369,7 @@ impl<'a> Batch<'a, '_> {
         found
     }
 
-    fn external_values(&mut self, id: usize, input: Option<usize>, ty: Type, rows: &[u32]) -> Evaluated<'a> {
-        if let Some(dense) = input.map(|input| self.columns.dense(input))
-            && dense.is_dictionary()
-        {
-            return crate::memo::by_code(self.external, id, dense, rows, ty);
-        }
+    fn external_values(&mut self, id: usize, ty: Type, rows: &[u32]) -> Evaluated<'a> {
         let mut out = VectorBuilder::new(ty);
         let mut unsure = Vec::new();
         for (i, &row) in rows.iter().enumerate() {
