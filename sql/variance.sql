@@ -37,7 +37,15 @@ SELECT query, c.* FROM (VALUES
     (format($$SELECT doc->>'p', %s FROM t GROUP BY 1$$, all_of('id % 2'))),
     (format($$SELECT doc->>'p', %s FROM t GROUP BY 1$$, all_of('7'))),
     ($$SELECT stddev(id) FILTER (WHERE id % 3 = 0), round(variance(small), 2), stddev(id)::float8 / avg(id)::float8 FROM t HAVING var_pop(id) > 0$$),
-    (format($$SELECT %s FROM t$$, all_of('id::numeric / 3')))
+    (format($$SELECT %s FROM t$$, all_of('id::numeric / 3'))),
+    (format($$SELECT (doc->>'k')::int, %s FROM t GROUP BY 1$$, all_of('small / 100.0'))),
+    (format($$SELECT (doc->>'k')::int, %s FROM t GROUP BY 1$$, all_of('(doc->>''n'')::numeric'))),
+    (format($$SELECT id %% 5, %s FROM t GROUP BY 1$$, all_of('big * 1e10'))),
+    (format($$SELECT id %% 5, %s FROM t GROUP BY 1$$, all_of('CASE WHEN id % 2 = 0 THEN 1.50 ELSE big / 1000000.0 END'))),
+    (format($$SELECT id / 3, %s FROM t GROUP BY 1$$, all_of('1.50::numeric + 0 * id'))),
+    (format($$SELECT %s FROM t WHERE id = 5$$, all_of('id * 1.25'))),
+    (format($$SELECT id / 3, %s FROM t WHERE id < 100 GROUP BY 1$$, all_of('CASE id % 7 WHEN 1 THEN numeric ''NaN'' WHEN 2 THEN numeric ''Infinity'' ELSE id * 1e-30 END'))),
+    (format($$SELECT id, %s FROM t WHERE id < 4 GROUP BY 1$$, all_of('CASE id % 7 WHEN 1 THEN numeric ''NaN'' WHEN 2 THEN numeric ''Infinity'' ELSE NULL END')))
 ) AS q (query), compare(query) AS c;
 -- A sum too large for a float.
 SELECT var_pop(f * 1e10) FROM t WHERE f <> 'NaN' AND f < 'Infinity';

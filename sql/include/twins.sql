@@ -37,6 +37,27 @@ BEGIN
   SELECT count(*) INTO extra FROM (SELECT unnest(actual) EXCEPT ALL SELECT unnest(expected)) AS d;
 END $$;
 
+-- raised(query): what the query raises on heap and on amax.
+CREATE OR REPLACE FUNCTION twins.raised(query text, OUT heap text, OUT amax text) LANGUAGE plpgsql AS $$
+DECLARE
+  path text := current_setting('search_path');
+  side text;
+  found text;
+BEGIN
+  FOREACH side IN ARRAY '{heap,amax}'::text[] LOOP
+    PERFORM set_config('search_path', side || '_side, public, twins', false);
+    found := 'nothing';
+    BEGIN
+      EXECUTE format('SELECT count(answer::text) FROM (%s) AS answer', query);
+    EXCEPTION WHEN OTHERS THEN
+      found := SQLERRM;
+    END;
+    heap := coalesce(heap, found);
+    amax := found;
+  END LOOP;
+  PERFORM set_config('search_path', path, false);
+END $$;
+
 -- noise(seed, bytes): text that does not compress, for TOAST.
 CREATE OR REPLACE FUNCTION twins.noise(seed int, bytes int) RETURNS text LANGUAGE sql IMMUTABLE AS $$
   SELECT left(string_agg(md5(seed::text || '/' || i::text), '' ORDER BY i), bytes) FROM generate_series(1, bytes / 32 + 1) AS i

@@ -30,9 +30,10 @@ nodes! {
         refexpr: node, refassgnexpr: node, refcontainertype: value(pg_sys::Oid), refupperindexpr: list, reflowerindexpr: list,
     }
     FieldSelect: T_FieldSelect { arg: node, fieldnum: value(i16) }
-    CaseExpr: T_CaseExpr { args: list, defresult: node }
+    CaseExpr: T_CaseExpr { arg: node, args: list, defresult: node }
     CaseWhen: T_CaseWhen { expr: node, result: node }
     CoalesceExpr: T_CoalesceExpr { args: list }
+    MinMaxExpr: T_MinMaxExpr { op: value(pg_sys::MinMaxOp::Type), args: list }
     RowCompareExpr: T_RowCompareExpr { largs: list, rargs: list }
     PlaceHolderVar: T_PlaceHolderVar { phexpr: node, phrels: rels }
     TargetEntry: T_TargetEntry { expr: node, ressortgroupref: value(u32) }
@@ -86,6 +87,16 @@ fn function_of(operator: pg_sys::Oid, function: pg_sys::Oid) -> pg_sys::Oid {
 }
 
 impl FuncExpr {
+    /// A cast of a constant by a function (makeFuncExpr()).
+    pub fn cast(function: pg_sys::Oid, to: pg_sys::Oid, arg: &Node) -> &Node {
+        let (none, form) = (pg_sys::InvalidOid, pg_sys::CoercionForm::COERCE_EXPLICIT_CAST);
+        // SAFETY: an expression in a list; a new node.
+        unsafe {
+            let args = pg_sys::lappend(std::ptr::null_mut(), arg.raw().cast());
+            Node::of(pg_sys::makeFuncExpr(function, to, args, none, none, form).cast())
+        }
+    }
+
     /// Whether it was written as a cast, or put in for one.
     pub fn is_cast(&self) -> bool {
         use pg_sys::CoercionForm::{COERCE_EXPLICIT_CAST, COERCE_IMPLICIT_CAST};

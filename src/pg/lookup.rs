@@ -7,6 +7,11 @@ pub fn function_is_strict(function: pg_sys::Oid) -> bool {
     unsafe { pg_sys::func_strict(function) }
 }
 
+pub fn function_is_immutable(function: pg_sys::Oid) -> bool {
+    // SAFETY: as above.
+    unsafe { pg_sys::func_volatile(function) as u8 == pg_sys::PROVOLATILE_IMMUTABLE }
+}
+
 pub fn function_is_leakproof(function: pg_sys::Oid) -> bool {
     // SAFETY: as above.
     unsafe { pg_sys::get_func_leakproof(function) }
@@ -27,6 +32,12 @@ pub fn is_bytewise(collation: pg_sys::Oid) -> bool {
         #[cfg(feature = "pg18")]
         return (*pg_sys::pg_newlocale_from_collation(collation)).collate_is_c;
     }
+}
+
+/// Which time zone the session has, as a number. Each has one, which stays.
+pub fn time_zone() -> usize {
+    // SAFETY: reads the backend's variable.
+    unsafe { pg_sys::session_timezone.addr() }
 }
 
 /// The type of an array's elements.

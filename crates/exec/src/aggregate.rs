@@ -5,9 +5,10 @@ use serde::{Deserialize, Serialize};
 use crate::distinct::Distinct;
 use crate::error::{Error, Result};
 use crate::range::Range;
+use crate::spread::NumericMoments;
 use crate::state::{
     Accumulated, BoolFold, Count, FloatExtreme, FloatSum, IntExtreme, IntSum, Moments, NumericExtreme, Output, State,
-    TextExtreme,
+    TextExtreme, single,
 };
 use crate::sum::NumericSum;
 use crate::table::NONE;
@@ -24,7 +25,7 @@ pub enum Function {
     Sum,
     /// sum of float4, which is not that of float8: each addition is rounded to single precision.
     SumFloat4,
-    /// avg, variance and stddev of floats; variance and stddev of integers.
+    /// avg, variance and stddev of floats; variance and stddev of integers and numerics.
     Accumulate,
     /// min; of text by its bytes.
     Min,
@@ -94,6 +95,7 @@ states! {
     IntSum(IntSum),
     Moments(Moments),
     NumericSum(NumericSum),
+    NumericMoments(NumericMoments),
     Float4Sum(FloatSum<true>),
     Float8Sum(FloatSum<false>),
     Accumulated(Accumulated),
@@ -124,6 +126,9 @@ impl<S: State> Column<S> {
     };
 
     fn update(&mut self, groups: &[u32], view: &View<'_>) -> Result<()> {
+        if S::add_all(&mut self.states, groups, view, &mut self.heap) {
+            return Ok(());
+        }
         let rows = groups.iter().enumerate();
         if let Some(group) = single(groups) {
             // One state can stay in registers.
@@ -177,12 +182,6 @@ impl<S: State> Column<S> {
 }
 
 const DAMAGED: Error = Error::Corrupt("serialized aggregate is damaged");
-
-/// The group of all rows, if they have one.
-fn single(groups: &[u32]) -> Option<u32> {
-    let (&first, rest) = groups.split_first()?;
-    rest.iter().all(|&group| group == first).then_some(first)
-}
 
 /// Adds the rows of each group to its count. One group after another would wait for the same few counters, so
 /// four sets of them take turns.
@@ -243,6 +242,7 @@ impl Aggregate {
             (F::Sum, Some(T::Float)) => States::Float8Sum(Column::NEW),
             (F::SumFloat4, Some(T::Float)) => States::Float4Sum(Column::NEW),
             (F::Accumulate, Some(T::Int)) => States::Moments(Column::NEW),
+            (F::Accumulate, Some(T::Numeric)) => States::NumericMoments(Column::NEW),
             (F::Accumulate, Some(T::Float)) => States::Accumulated(Column::NEW),
             (F::Min, Some(T::Int)) => States::IntMin(Column::NEW),
             (F::Max, Some(T::Int)) => States::IntMax(Column::NEW),

@@ -3,18 +3,16 @@
 
 use amax_format::{Dense, Strings, Tag};
 
+use crate::decimal::power;
 use crate::evaluated::{Evaluated, both_valid, gather, union};
 use crate::operators::{Arithmetic, To};
+use crate::scaled;
 use crate::vector::{LARGE, Type, Vector};
 
 /// Powers of ten that an `f64` holds exactly.
 const EXACT_POWERS: i32 = 22;
 /// Integers below are exact in an `f64`.
 const EXACT_INTEGERS: u64 = 1 << 53;
-
-fn power(exponent: u32) -> Option<i128> {
-    10i128.checked_pow(exponent)
-}
 
 /// `mantissa` / 10^`scale`, rounded half away from zero to `to` decimals.
 fn rescale(mantissa: i128, scale: u32, to: u32) -> Option<i128> {
@@ -25,7 +23,7 @@ fn rescale(mantissa: i128, scale: u32, to: u32) -> Option<i128> {
 }
 
 /// Quotient rounded half away from zero.
-fn round_div(a: i128, b: i128) -> i128 {
+pub(crate) fn round_div(a: i128, b: i128) -> i128 {
     let (quotient, rest) = (a / b, a % b);
     if rest.unsigned_abs() >= b.unsigned_abs().div_ceil(2) {
         quotient + a.signum() * b.signum()
@@ -206,7 +204,7 @@ pub(crate) fn floats<'a>(dense: &'a Dense, rows: &[u32], is_null: impl Fn(Tag) -
 }
 
 /// Computes each word anew; `None` is unsure. NULLs stay.
-fn map<'a>(arg: Evaluated<'a>, ty: Type, f: impl Fn(usize, i64) -> Option<i64>) -> Evaluated<'a> {
+pub(crate) fn map<'a>(arg: Evaluated<'a>, ty: Type, f: impl Fn(usize, i64) -> Option<i64>) -> Evaluated<'a> {
     let mut unsure = Vec::new();
     let words = arg
         .vector
@@ -224,6 +222,30 @@ fn map<'a>(arg: Evaluated<'a>, ty: Type, f: impl Fn(usize, i64) -> Option<i64>) 
         })
         .collect::<Vec<i64>>();
     let mut vector = Vector::of_words(ty, words);
+    vector.valid = arg.vector.valid;
+    Evaluated {
+        vector,
+        unsure: union(arg.unsure, unsure),
+    }
+}
+
+/// Computes each numeric anew, from its mantissa and scale; `None` is unsure, and so are numerics that have none.
+pub(crate) fn map_numeric<'a>(arg: Evaluated<'a>, f: impl Fn(i64, u16) -> Option<(i64, u16)>) -> Evaluated<'a> {
+    let mut unsure = Vec::new();
+    let mut words = Vec::with_capacity(arg.vector.len());
+    let mut scales = Vec::with_capacity(arg.vector.len());
+    for (i, &word) in arg.vector.words.iter().enumerate() {
+        let scale = arg.vector.scale(i);
+        let value = if scale == LARGE { None } else { f(word, scale) };
+        if value.is_none() && arg.vector.is_valid(i) {
+            unsure.push(i as u32);
+        }
+        let (word, scale) = value.unwrap_or((0, 0));
+        words.push(word);
+        scales.push(scale);
+    }
+    let mut vector = Vector::of_words(Type::Numeric, words);
+    vector.scales = Some(scales.into());
     vector.valid = arg.vector.valid;
     Evaluated {
         vector,
@@ -345,6 +367,12 @@ pub(crate) fn arithmetic<'a>(operator: Arithmetic, to: To, left: Evaluated<'a>, 
             }
         }
         _ => {
+            if let Some((words, scale)) = scaled::arithmetic(operator, a, b) {
+                let mut vector = Vector::of_words(Type::Numeric, words);
+                vector.scales = Some(vec![scale; rows].into());
+                vector.valid = valid;
+                return Evaluated { vector, unsure };
+            }
             scales.reserve(rows);
             for i in 0..rows {
                 let value = numeric(operator, (a.words[i], a.scale(i)), (b.words[i], b.scale(i)));
@@ -415,7 +443,12 @@ fn numeric(operator: Arithmetic, (a, s): (i64, u16), (b, t): (i64, u16)) -> Opti
             let dividend = i128::from(a).checked_mul(power(u32::try_from(shift).ok()?)?)?;
             (scale, round_div(dividend, i128::from(b)))
         }
-        Arithmetic::Modulo => return None,
+        Arithmetic::Modulo => {
+            let scale = s.max(t);
+            let a = rescale(i128::from(a), u32::from(s), u32::from(scale))?;
+            let b = rescale(i128::from(b), u32::from(t), u32::from(scale))?;
+            (scale, a.checked_rem(b)?)
+        }
     };
     // Wider scales and LARGE are numeric's own business.
     Some((i64::try_from(value).ok()?, scale)).filter(|v| v.1 <= 1000)

@@ -10,13 +10,14 @@ use std::borrow::Cow;
 
 use crate::arith;
 use crate::builder::VectorBuilder;
+use crate::combinations::Distinct;
 use crate::compare::{self, incomparable, with_constant};
-use crate::evaluated::{Evaluated, both_valid, gather, select, sure, union};
+use crate::evaluated::{Evaluated, both_valid, gather, sure, union};
 use crate::expr::Expr;
 use crate::external::{External, push_row};
-use crate::like::Pattern;
-use crate::operators::{Arithmetic, Comparison, From, JsonScalar, To};
-use crate::vector::{StringTable, Type, Vector};
+use crate::functions;
+use crate::operators::{Arithmetic, Comparison, From, To};
+use crate::vector::{Type, Vector};
 
 /// Where the columns of a batch come from; a column is decoded when it is first asked for.
 pub trait Columns {
@@ -36,12 +37,33 @@ pub struct Batch<'a, 'e> {
     pub external: &'e mut dyn External,
 }
 
+/// So many rows for each combination of values make it worth looking for them.
+const FEW: usize = 4;
+
 const TRUE: i64 = 1;
 const FALSE: i64 = 0;
 
 impl<'a> Batch<'a, '_> {
     /// Evaluates `expr` for `rows` of the leaf.
     pub fn eval(&mut self, expr: &Expr, rows: &[u32]) -> Evaluated<'a> {
+        // Work is done once for each combination of values that there is, if they are few.
+        let share = match expr {
+            Expr::External { .. } => 1,
+            _ if expr.is_work() => FEW,
+            _ => return self.eval_each(expr, rows),
+        };
+        let mut inputs = Vec::new();
+        if rows.len() > share && expr.inputs(&mut inputs) && !inputs.is_empty() {
+            let columns: Vec<&Dense> = inputs.iter().map(|&input| self.columns.dense(input)).collect();
+            if let Some(distinct) = Distinct::new(&columns, rows, rows.len() / share) {
+                let found = self.eval_each(expr, &distinct.rows);
+                return distinct.spread(found);
+            }
+        }
+        self.eval_each(expr, rows)
+    }
+
+    fn eval_each(&mut self, expr: &Expr, rows: &[u32]) -> Evaluated<'a> {
         match expr {
             Expr::Column(input, ty) => self.column(*input, *ty, rows),
             Expr::Text(input) => self.text(*input, rows),
@@ -101,6 +123,19 @@ impl<'a> Batch<'a, '_> {
                 let right = self.eval(right, rows);
                 arith::arithmetic(*operator, *to, left, right)
             }
+            Expr::Function1 { function, arg, to } => {
+                let arg = self.eval(arg, rows);
+                let range = match to {
+                    To::Int { min, max } => (*min, *max),
+                    _ => (i64::MIN, i64::MAX),
+                };
+                functions::apply(*function, arg, range)
+            }
+            Expr::Length { arg, utf8 } => crate::text::lengths(self.eval(arg, rows), *utf8),
+            Expr::Case { arms, default, ty } => self.case(arms, default, *ty, rows),
+            Expr::Coalesce(args, ty) => self.coalesce(args, *ty, rows),
+            Expr::NullIf(left, right) => self.null_if(left, right, rows),
+            Expr::Extreme { greatest, args, ty } => self.extreme(*greatest, args, *ty, rows),
             Expr::ToTimestamp(arg) => {
                 let arg = self.eval(arg, rows);
                 arith::to_timestamp(arg)
@@ -111,9 +146,9 @@ impl<'a> Batch<'a, '_> {
             }
             Expr::Memo { id, arg, step, ty } => {
                 let arg = self.eval(arg, rows);
-                crate::memo::by_word(self.external, *id, arg, *step, *ty)
+                crate::call::by_word(self.external, *id, arg, *step, *ty)
             }
-            Expr::External { id, input, ty } => self.external_values(*id, *input, *ty, rows),
+            Expr::External { id, ty, .. } => self.external_values(*id, *ty, rows),
         }
     }
 
@@ -138,85 +173,6 @@ impl<'a> Batch<'a, '_> {
         }
         let right = self.eval(right, rows);
         arith::convert(arith::arithmetic(*operator, *to, left, right), To::Float)
-    }
-
-    /// Splits `rows` by a condition: those that pass, and those that are unsure. The others are gone.
-    pub fn filter(&mut self, condition: &Expr, rows: &[u32], unsure: &mut Vec<u32>) -> Vec<u32> {
-        if let Some(passed) = self.filter_by_code(condition, rows) {
-            return passed;
-        }
-        let mut found = self.eval(condition, rows);
-        if found.unsure.is_empty() && found.vector.valid.is_none() {
-            return select(rows, |i, _| found.vector.words[i] == TRUE);
-        }
-        let mut passed = Vec::with_capacity(rows.len());
-        let mut open = std::mem::take(&mut found.unsure).into_iter().peekable();
-        for (i, &row) in rows.iter().enumerate() {
-            if open.next_if_eq(&(i as u32)).is_some() {
-                unsure.push(row);
-            } else if found.vector.is_valid(i) && found.vector.words[i] == TRUE {
-                passed.push(row);
-            }
-        }
-        passed
-    }
-
-    /// [`Self::filter`] by a comparison of strings with constants, decided once per string, where there are few.
-    fn filter_by_code(&mut self, condition: &Expr, rows: &[u32]) -> Option<Vec<u32>> {
-        let (input, as_text) = match condition {
-            Expr::Else(condition, _) => return self.filter_by_code(condition, rows),
-            Expr::Compare(_, arg, _) | Expr::Any(arg, _) | Expr::Like(arg, _) => match **arg {
-                Expr::Text(input) | Expr::Column(input, Type::Text) => (input, true),
-                _ => return None,
-            },
-            Expr::JsonEquals(input, JsonScalar::String(_)) => (*input, false),
-            _ => return None,
-        };
-        let constant = |e: &Expr| matches!(e, Expr::Once { .. });
-        let dense = self.columns.dense(input);
-        let strings = dense.strings();
-        if !dense.is_dictionary() || strings.len() > rows.len() || strings.is_empty() {
-            return None;
-        }
-        // Other values as text may be strings that are not here.
-        let is_text = |tag| matches!(tag, Tag::String | Tag::Missing | Tag::Null);
-        if as_text && !all_are(dense, rows, is_text) {
-            return None;
-        }
-        let codes: Vec<i64> = (0..strings.len() as i64).collect();
-        let table = StringTable::new(strings.ends, strings.data);
-        let codes = sure(Vector::of_codes(codes, table));
-        let found = match condition {
-            Expr::JsonEquals(_, JsonScalar::String(sought)) => Pattern::exactly(sought).filter(codes),
-            Expr::Compare(comparison, _, to) if constant(to) => {
-                self.compare_with_constant(*comparison, codes, to, rows[0])
-            }
-            Expr::Any(_, list) if list.iter().all(constant) => self.any_of(codes, list, rows[0]),
-            Expr::Like(_, pattern) => pattern.filter(codes),
-            _ => return None,
-        };
-        if !found.unsure.is_empty() {
-            return None;
-        }
-        let holds: Vec<bool> = (0..strings.len())
-            .map(|code| found.vector.is_valid(code) && found.vector.words[code] == TRUE)
-            .collect();
-        let words = dense.words();
-        let of_word = |word: i64| holds.get(word as usize).copied().unwrap_or(false);
-        let passed = match words.bytes() {
-            Some((base, codes)) => {
-                let holds: [bool; 256] = std::array::from_fn(|code| of_word(base.wrapping_add(code as i64)));
-                select(rows, |_, row| holds[usize::from(codes[row as usize])])
-            }
-            None => {
-                let words = words.gather(rows);
-                select(rows, |i, _| of_word(words[i]))
-            }
-        };
-        if dense.all(|tag| tag == Tag::String) {
-            return Some(passed);
-        }
-        Some(select(&passed, |_, row| dense.tag(row as usize) == Tag::String))
     }
 
     fn column(&mut self, input: usize, ty: Type, rows: &[u32]) -> Evaluated<'a> {
@@ -278,7 +234,7 @@ impl<'a> Batch<'a, '_> {
     }
 
     /// `arg = ANY (list)`; `row` is any.
-    fn any_of(&mut self, mut arg: Evaluated<'a>, list: &[Expr], row: u32) -> Evaluated<'a> {
+    pub(crate) fn any_of(&mut self, mut arg: Evaluated<'a>, list: &[Expr], row: u32) -> Evaluated<'a> {
         let rows = arg.vector.len();
         let mut result = vec![FALSE; rows];
         let mut null_in_list = false;
@@ -328,7 +284,7 @@ impl<'a> Batch<'a, '_> {
     }
 
     /// `a comparison constant`; `row` is any.
-    fn compare_with_constant(
+    pub(crate) fn compare_with_constant(
         &mut self,
         comparison: Comparison,
         mut a: Evaluated<'a>,
@@ -413,12 +369,7 @@ impl<'a> Batch<'a, '_> {
         found
     }
 
-    fn external_values(&mut self, id: usize, input: Option<usize>, ty: Type, rows: &[u32]) -> Evaluated<'a> {
-        if let Some(dense) = input.map(|input| self.columns.dense(input))
-            && dense.is_dictionary()
-        {
-            return crate::memo::by_code(self.external, id, dense, rows, ty);
-        }
+    fn external_values(&mut self, id: usize, ty: Type, rows: &[u32]) -> Evaluated<'a> {
         let mut out = VectorBuilder::new(ty);
         let mut unsure = Vec::new();
         for (i, &row) in rows.iter().enumerate() {
@@ -434,6 +385,6 @@ impl<'a> Batch<'a, '_> {
 }
 
 /// Whether something is true of what the rows hold.
-fn all_are(dense: &Dense, rows: &[u32], is: impl Fn(Tag) -> bool) -> bool {
+pub(crate) fn all_are(dense: &Dense, rows: &[u32], is: impl Fn(Tag) -> bool) -> bool {
     dense.all(&is) || rows.iter().all(|&row| is(dense.tag(row as usize)))
 }

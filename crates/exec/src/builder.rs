@@ -113,6 +113,17 @@ impl VectorBuilder {
                 })
     }
 
+    /// The values at `places`, which may repeat.
+    pub(crate) fn at(&self, places: &[u32]) -> Vector<'static> {
+        let at = |i: &u32| *i as usize;
+        let mut vector = Vector::of_words(self.ty, places.iter().map(|i| self.words[at(i)]).collect::<Vec<i64>>());
+        vector.scales = (self.ty == Type::Numeric).then(|| places.iter().map(|i| self.scales[at(i)]).collect());
+        vector.valid = self.nulls.then(|| places.iter().map(|i| self.valid[at(i)]).collect());
+        vector.dictionary = self.strings.len() < places.len();
+        vector.strings = Some(self.strings.clone());
+        vector
+    }
+
     /// The vector.
     pub fn finish(self) -> Vector<'static> {
         let mut vector = Vector::of_words(self.ty, self.words);

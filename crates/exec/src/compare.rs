@@ -6,6 +6,7 @@ use amax_format::{Dense, Tag};
 
 use crate::evaluated::Evaluated;
 use crate::operators::{Comparison, JsonScalar};
+use crate::scaled::{Bound, scale_of};
 use crate::vector::{LARGE, Type, Vector};
 
 fn float(a: i64, b: i64) -> Ordering {
@@ -40,6 +41,9 @@ pub(crate) fn incomparable(a: &Vector<'_>, b: &Vector<'_>) -> Vec<u32> {
     if a.ty != Type::Numeric {
         return Vec::new();
     }
+    if scale_of(&a.view()).is_some() && scale_of(&b.view()).is_some() {
+        return Vec::new();
+    }
     let other = |i: usize| if b.len() == 1 { 0 } else { i };
     (0..a.len())
         .filter(|&i| a.scale(i) == LARGE || b.scale(other(i)) == LARGE)
@@ -52,17 +56,16 @@ pub(crate) fn with_constant(comparison: Comparison, vector: &Vector<'_>, constan
     let word = constant.words[0];
     let words = vector.words.iter();
     match vector.ty {
-        Type::Bool | Type::Int => match comparison {
-            Comparison::Equal => words.map(|&w| w == word).collect(),
-            Comparison::NotEqual => words.map(|&w| w != word).collect(),
-            Comparison::Less => words.map(|&w| w < word).collect(),
-            Comparison::LessEqual => words.map(|&w| w <= word).collect(),
-            Comparison::Greater => words.map(|&w| w > word).collect(),
-            Comparison::GreaterEqual => words.map(|&w| w >= word).collect(),
-        },
+        Type::Bool | Type::Int => compare_words(comparison, words, word),
         Type::Float => words.map(|&w| comparison.holds(float(w, word))).collect(),
         Type::Numeric => {
             let constant = number(constant, 0);
+            let scale = scale_of(&vector.view()).filter(|_| constant.1 != LARGE);
+            match scale.and_then(|scale| Bound::new(comparison, scale, constant.0, constant.1)) {
+                Some(Bound::All(all)) => return vec![all; vector.len()],
+                Some(Bound::Word(comparison, word)) => return compare_words(comparison, words, word),
+                None => {}
+            }
             (0..vector.words.len())
                 .map(|i| comparison.holds(decimal(number(vector, i), constant)))
                 .collect()
@@ -94,8 +97,24 @@ pub(crate) fn with_constant(comparison: Comparison, vector: &Vector<'_>, constan
     }
 }
 
+fn compare_words<'w>(comparison: Comparison, words: impl Iterator<Item = &'w i64>, word: i64) -> Vec<bool> {
+    match comparison {
+        Comparison::Equal => words.map(|&w| w == word).collect(),
+        Comparison::NotEqual => words.map(|&w| w != word).collect(),
+        Comparison::Less => words.map(|&w| w < word).collect(),
+        Comparison::LessEqual => words.map(|&w| w <= word).collect(),
+        Comparison::Greater => words.map(|&w| w > word).collect(),
+        Comparison::GreaterEqual => words.map(|&w| w >= word).collect(),
+    }
+}
+
 /// Two vectors compared row by row; where one is NULL, anything.
 pub(crate) fn each(comparison: Comparison, a: &Vector<'_>, b: &Vector<'_>) -> Vec<i64> {
+    let one_scale = || scale_of(&a.view()).is_some_and(|scale| scale_of(&b.view()) == Some(scale));
+    if matches!(a.ty, Type::Bool | Type::Int) || a.ty == Type::Numeric && one_scale() {
+        let pairs = a.words.iter().zip(b.words.iter());
+        return pairs.map(|(a, b)| i64::from(comparison.holds(a.cmp(b)))).collect();
+    }
     let order = |i: usize| match a.ty {
         Type::Bool | Type::Int => a.words[i].cmp(&b.words[i]),
         Type::Float => float(a.words[i], b.words[i]),

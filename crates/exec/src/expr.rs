@@ -1,5 +1,6 @@
 //! Expressions over the columns of a leaf; [`crate::batch`] evaluates them.
 
+use crate::functions::Function1;
 use crate::like::Pattern;
 use crate::operators::{Arithmetic, Comparison, From, JsonScalar, To};
 use crate::vector::Type;
@@ -72,6 +73,44 @@ pub enum Expr {
         /// Right operand.
         right: Box<Expr>,
     },
+    /// How many characters a text has.
+    Length {
+        /// The text.
+        arg: Box<Expr>,
+        /// Whether it is UTF-8; else a character is a byte.
+        utf8: bool,
+    },
+    /// A function of one number.
+    Function1 {
+        /// Which.
+        function: Function1,
+        /// The number.
+        arg: Box<Expr>,
+        /// Its type and the result's.
+        to: To,
+    },
+    /// The result of the first condition that holds, or of the last expression.
+    Case {
+        /// Conditions and results.
+        arms: Vec<(Expr, Expr)>,
+        /// ELSE.
+        default: Box<Expr>,
+        /// Of the results.
+        ty: Type,
+    },
+    /// `COALESCE`, of expressions of one type.
+    Coalesce(Vec<Expr>, Type),
+    /// `NULLIF`, of two of one type.
+    NullIf(Box<Expr>, Box<Expr>),
+    /// `GREATEST` or `LEAST`, of numbers of one type.
+    Extreme {
+        /// Which.
+        greatest: bool,
+        /// The numbers.
+        args: Vec<Expr>,
+        /// Their type.
+        ty: Type,
+    },
     /// `to_timestamp(double precision)`.
     ToTimestamp(Box<Expr>),
     /// `base + interval 'unit microseconds' * factor`.
@@ -95,12 +134,12 @@ pub enum Expr {
         /// Of the result.
         ty: Type,
     },
-    /// Whatever else: PostgreSQL evaluates it, once per distinct string if it depends on nothing but `input`.
+    /// Whatever else: PostgreSQL evaluates it, once per combination of the inputs' values if these are few.
     External {
         /// For [`External::row`].
         id: usize,
-        /// The only input it depends on.
-        input: Option<usize>,
+        /// All inputs it depends on; none if it is not known on what it depends.
+        inputs: Vec<usize>,
         /// Of the result.
         ty: Type,
     },
@@ -120,13 +159,78 @@ impl Expr {
             | Self::Else(arg, _)
             | Self::IsNull(arg)
             | Self::Not(arg)
+            | Self::Function1 { arg, .. }
+            | Self::Length { arg, .. }
             | Self::ToTimestamp(arg) => arg.calls_out(),
+            Self::Case { arms, default, .. } => {
+                let arm = |(condition, result): &(Expr, Expr)| condition.calls_out() || result.calls_out();
+                arms.iter().any(arm) || default.calls_out()
+            }
+            Self::Coalesce(args, _) | Self::Extreme { args, .. } => args.iter().any(Self::calls_out),
+            Self::NullIf(left, right) => left.calls_out() || right.calls_out(),
             Self::AddInterval { factor, .. } => factor.calls_out(),
             Self::Compare(_, left, right) | Self::Arithmetic { left, right, .. } => {
                 left.calls_out() || right.calls_out()
             }
             Self::Any(arg, list) => arg.calls_out() || list.iter().any(Self::calls_out),
             Self::And(args) | Self::Or(args) => args.iter().any(Self::calls_out),
+        }
+    }
+
+    /// Whether a value takes more work than looking up which of a few it is.
+    pub(crate) fn is_work(&self) -> bool {
+        match self {
+            Self::Case { .. } | Self::Coalesce(..) | Self::NullIf(..) | Self::Extreme { .. } => true,
+            Self::Function1 { to, .. } => *to == To::Numeric,
+            Self::Arithmetic { operator, to, .. } => {
+                *to == To::Numeric && matches!(operator, Arithmetic::Divide | Arithmetic::Modulo)
+            }
+            _ => false,
+        }
+    }
+
+    /// Adds the inputs that it depends on to `found`, each once; false if it is not known on which.
+    pub(crate) fn inputs(&self, found: &mut Vec<usize>) -> bool {
+        let mut note = |input: usize| {
+            if !found.contains(&input) {
+                found.push(input);
+            }
+            true
+        };
+        match self {
+            Self::Column(input, _)
+            | Self::Text(input)
+            | Self::Cast { input, .. }
+            | Self::IsMissing { input, .. }
+            | Self::JsonEquals(input, _) => note(*input),
+            Self::External { inputs, .. } => {
+                inputs.iter().for_each(|&input| {
+                    note(input);
+                });
+                !inputs.is_empty()
+            }
+            Self::Once { .. } => true,
+            Self::Convert { arg, .. }
+            | Self::Function1 { arg, .. }
+            | Self::Length { arg, .. }
+            | Self::Memo { arg, .. }
+            | Self::Like(arg, _)
+            | Self::IsNull(arg)
+            | Self::Not(arg)
+            | Self::AddInterval { factor: arg, .. }
+            | Self::ToTimestamp(arg) => arg.inputs(found),
+            Self::Compare(_, left, right)
+            | Self::Arithmetic { left, right, .. }
+            | Self::NullIf(left, right)
+            | Self::Else(left, right) => left.inputs(found) && right.inputs(found),
+            Self::Any(arg, list) => arg.inputs(found) && list.iter().all(|e| e.inputs(found)),
+            Self::And(args) | Self::Or(args) | Self::Coalesce(args, _) | Self::Extreme { args, .. } => {
+                args.iter().all(|e| e.inputs(found))
+            }
+            Self::Case { arms, default, .. } => {
+                let known = arms.iter().all(|(when, then)| when.inputs(found) && then.inputs(found));
+                known && default.inputs(found)
+            }
         }
     }
 

@@ -1,6 +1,7 @@
 //! What PostgreSQL evaluates for expressions.
 
 use crate::builder::VectorBuilder;
+use crate::memo::Memo;
 
 /// What PostgreSQL evaluates for us.
 pub trait External {
@@ -10,6 +11,12 @@ pub trait External {
     fn call(&mut self, id: usize, word: i64, out: &mut VectorBuilder);
     /// Appends the value of expression `id`, which is the same for all rows.
     fn once(&mut self, id: usize, out: &mut VectorBuilder);
+    /// What [`External::remember`] was given of function `id`, if its results are still the same.
+    fn remembered(&mut self, _id: usize) -> Option<Memo> {
+        None
+    }
+    /// Keeps results of function `id` for other batches, if they will be the same there.
+    fn remember(&mut self, _id: usize, _memo: Memo) {}
     /// Whether the value of parameter `id` is there. If not, [`External::once`] runs the subquery it comes from.
     fn is_known(&self, _id: usize) -> bool {
         true

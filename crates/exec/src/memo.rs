@@ -1,125 +1,71 @@
-//! Values that PostgreSQL computes once for many rows.
+//! Results of a function that are remembered.
 
 use std::collections::HashMap;
 
-use amax_format::{Dense, Tag};
-
 use crate::builder::VectorBuilder;
-use crate::evaluated::Evaluated;
-use crate::external::{External, push_row};
 use crate::vector::Type;
 
-const UNKNOWN: u32 = u32::MAX;
+/// No result is known.
+pub(crate) const UNKNOWN: u32 = u32::MAX;
+/// Of steps in which a function is not the same throughout.
+pub(crate) const VARIES: u32 = UNKNOWN - 1;
 
-/// An expression over one column of distinct strings: once per string, per NULL, and per row that holds something else.
-pub(crate) fn by_code(
-    external: &mut dyn External,
-    id: usize,
-    dense: &Dense,
-    rows: &[u32],
-    ty: Type,
-) -> Evaluated<'static> {
-    let strings = dense.strings().len();
-    // Then missing, and JSON null.
-    let mut known = vec![UNKNOWN; strings + 2];
-    let mut values = VectorBuilder::new(ty);
-    let mut made = 0;
-    let mut places = Vec::with_capacity(rows.len());
-    let mut unsure = Vec::new();
-    for (i, &row) in rows.iter().enumerate() {
-        let slot = match dense.tag(row as usize) {
-            Tag::String => Some(dense.word(row as usize) as usize),
-            Tag::Missing => Some(strings),
-            Tag::Null => Some(strings + 1),
-            _ => None,
-        };
-        let mut place = slot.map_or(UNKNOWN, |slot| known[slot]);
-        if place == UNKNOWN {
-            place = made;
-            made += 1;
-            if !push_row(external, id, row, &mut values) {
-                unsure.push(i as u32);
-            } else if let Some(slot) = slot {
-                known[slot] = place;
-            }
-        }
-        places.push(place);
-    }
-    Evaluated {
-        vector: values.finish().gather(&places),
-        unsure,
-    }
+/// Results of a function of one word, by its values or by steps of them; what batches before have had asked is kept for those
+/// that come.
+pub struct Memo {
+    pub(crate) values: VectorBuilder,
+    /// Of NULL.
+    pub(crate) null: u32,
+    /// The first step in `places`.
+    pub(crate) base: i64,
+    /// By step, where these lie together.
+    pub(crate) places: Vec<u32>,
+    /// Where they do not; infinite times are in no step.
+    pub(crate) others: HashMap<i64, u32>,
 }
 
-/// Where the argument of a function lies, and what the function is there.
-enum Step {
-    /// The same in the whole step.
-    Constant(u32),
-    /// Not the same.
-    Varies,
-}
+/// So many steps lie together. They are four megabytes.
+const TOGETHER: usize = 1 << 20;
+/// More results than these are forgotten after a batch, and those whose strings take more bytes.
+const KEPT: usize = 1 << 16;
+const KEPT_BYTES: usize = 1 << 20;
 
-/// A function of one word: once per value, or per step of values in which it is constant.
-pub(crate) fn by_word<'a>(
-    external: &mut dyn External,
-    id: usize,
-    arg: Evaluated<'a>,
-    step: i64,
-    ty: Type,
-) -> Evaluated<'a> {
-    let mut steps: HashMap<i64, Step> = HashMap::new();
-    let mut values = VectorBuilder::new(ty);
-    let mut made = 0u32;
-    let mut places = Vec::with_capacity(arg.vector.words.len());
-    let mut unsure = arg.unsure.iter().peekable();
-    let mut last = None;
-    for (i, &word) in arg.vector.words.iter().enumerate() {
-        if unsure.next_if_eq(&&(i as u32)).is_some() || !arg.vector.is_valid(i) {
-            places.push(UNKNOWN);
-            continue;
-        }
-        // Infinite times are in no step: from its ends there is no way to them.
-        let alone = step == 1 || matches!(word, i64::MIN | i64::MAX);
-        let at = if alone { word } else { word.div_euclid(step) };
-        if let Some((known, place)) = last
-            && known == at
-        {
-            places.push(place);
-            continue;
-        }
-        let mut call = |word: i64, values: &mut VectorBuilder| {
-            external.call(id, word, values);
-            made += 1;
-            made - 1
-        };
-        let found = steps.entry(at).or_insert_with(|| {
-            let first = call(if alone { at } else { at * step }, &mut values);
-            if alone {
-                return Step::Constant(first);
-            }
-            let end = call(at * step + (step - 1), &mut values);
-            if values.same(first, end) {
-                Step::Constant(first)
-            } else {
-                Step::Varies
-            }
-        });
-        match *found {
-            Step::Constant(place) => {
-                last = Some((at, place));
-                places.push(place);
-            }
-            Step::Varies => places.push(call(word, &mut values)),
+impl Memo {
+    pub(crate) fn new(ty: Type) -> Self {
+        Self {
+            values: VectorBuilder::new(ty),
+            null: UNKNOWN,
+            base: 0,
+            places: Vec::new(),
+            others: HashMap::new(),
         }
     }
-    // Functions here are strict: a place for NULL.
-    if places.contains(&UNKNOWN) {
-        values.push_null();
-        let null = made;
-        places.iter_mut().filter(|p| **p == UNKNOWN).for_each(|p| *p = null);
+
+    pub(crate) fn is_small(&self) -> bool {
+        self.values.len() <= KEPT && self.values.string_bytes() <= KEPT_BYTES
     }
-    Evaluated {
-        vector: values.finish().gather(&places),
-        unsure: arg.unsure,
+
+    /// Makes room for the steps from `least` to `greatest`; false if they do not lie together.
+    pub(crate) fn reach(&mut self, least: i64, greatest: i64) -> bool {
+        let length =
+            |first: i64, last: i64| usize::try_from(last.abs_diff(first)).map_or(usize::MAX, |n| n.saturating_add(1));
+        if self.places.is_empty() {
+            self.base = least;
+        }
+        let last = self.base.saturating_add(self.places.len() as i64 - 1).max(greatest);
+        let first = self.base.min(least);
+        if length(first, last) <= TOGETHER {
+            let before = self.base.abs_diff(first) as usize;
+            self.places.splice(0..0, std::iter::repeat_n(UNKNOWN, before));
+            self.base = first;
+            self.places.resize(length(first, last), UNKNOWN);
+            return true;
+        }
+        if length(least, greatest) > TOGETHER {
+            return false;
+        }
+        // They have gone elsewhere.
+        (self.places, self.base) = (vec![UNKNOWN; length(least, greatest)], least);
+        true
     }
 }

@@ -13,7 +13,7 @@ pub enum Arithmetic {
     Multiply,
     /// `/`
     Divide,
-    /// `%`, of integers.
+    /// `%`, of integers and numerics.
     Modulo,
 }
 

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::decimal::{Decimal, NOT_A_NUMERIC, compare_small};
 use crate::error::{Error, Result};
+use crate::scaled::{magnitude, scale_of};
 use crate::vector::{LARGE, View};
 
 /// What an aggregate function gives for a group; the caller makes it a value of the function's type.
@@ -49,6 +50,17 @@ pub enum Output {
         /// Finite values; there may be none beside NaN and infinities.
         count: i64,
     },
+    /// Of numerics: what variance and stddev are made of.
+    NumericMoments {
+        /// Finite values.
+        count: i64,
+        /// NaN and infinities: with any of them the result is NaN.
+        special: i64,
+        /// Payload of the sum of the finite ones, if all are.
+        sum: Vec<u8>,
+        /// Payload of the sum of their squares.
+        squares: Vec<u8>,
+    },
     /// The transition values of `float8_accum`, of one value or more.
     Accumulated {
         /// Values that are not NULL.
@@ -64,6 +76,11 @@ pub enum Output {
 pub(crate) trait State: Clone + Default {
     /// Adds the value of a row, which is not NULL.
     fn add(&mut self, view: &View<'_>, row: usize, heap: &mut usize) -> Result<()>;
+    /// Adds the rows of a batch to the states of their groups, if there is a quicker way than row by row; a group beyond
+    /// all states is none.
+    fn add_all(_states: &mut [Self], _groups: &[u32], _view: &View<'_>, _heap: &mut usize) -> bool {
+        false
+    }
     /// Adds the rows of another state, which come after this one's.
     fn combine(&mut self, other: &Self, heap: &mut usize) -> Result<()>;
     fn output(&self) -> Result<Output>;
@@ -75,6 +92,48 @@ pub(crate) trait State: Clone + Default {
     fn check(&self) -> Result<()> {
         Ok(())
     }
+}
+
+/// Sums the words of each group's rows in 64 bits, and says `add` the group, the sum and how many rows have a value. False, and
+/// nothing is done, if they might not fit, or if the groups are many beside the rows.
+pub(crate) fn sums(len: usize, groups: &[u32], view: &View<'_>, mut add: impl FnMut(usize, i64, i64)) -> bool {
+    const ROWS: usize = 4;
+    let largest = u128::from(magnitude(view.words)) + 1;
+    if len.saturating_mul(ROWS) > groups.len() || largest * groups.len() as u128 > i64::MAX as u128 {
+        return false;
+    }
+    if let (Some(group), None) = (single(groups), view.valid) {
+        if (group as usize) < len {
+            add(group as usize, view.words.iter().sum(), groups.len() as i64);
+        }
+        return true;
+    }
+    // The last is for rows of no group.
+    let mut found = vec![(0i64, 0i64); len + 1];
+    let slot = |group: u32| (group as usize).min(len);
+    match view.valid {
+        None => {
+            for (&group, &word) in groups.iter().zip(view.words) {
+                let sum = &mut found[slot(group)];
+                *sum = (sum.0 + word, sum.1 + 1);
+            }
+        }
+        Some(valid) => {
+            for ((&group, &word), &valid) in groups.iter().zip(view.words).zip(valid) {
+                let sum = &mut found[slot(group)];
+                *sum = (sum.0 + if valid { word } else { 0 }, sum.1 + i64::from(valid));
+            }
+        }
+    }
+    let found = found[..len].iter().enumerate();
+    found.for_each(|(group, &(sum, count))| add(group, sum, count));
+    true
+}
+
+/// The group of all rows, if they have one.
+pub(crate) fn single(groups: &[u32]) -> Option<u32> {
+    let (&first, rest) = groups.split_first()?;
+    rest.iter().all(|&group| group == first).then_some(first)
 }
 
 /// Counts of rows, which only damaged ones exceed.
@@ -117,6 +176,14 @@ impl State for IntSum {
         self.sum += i128::from(view.words[row]);
         self.count += 1;
         Ok(())
+    }
+
+    fn add_all(states: &mut [Self], groups: &[u32], view: &View<'_>, _: &mut usize) -> bool {
+        sums(states.len(), groups, view, |group, sum, count| {
+            let state = &mut states[group];
+            state.sum += i128::from(sum);
+            state.count += count;
+        })
     }
 
     fn combine(&mut self, other: &Self, _: &mut usize) -> Result<()> {
@@ -409,6 +476,18 @@ impl<const GREATEST: bool> State for NumericExtreme<GREATEST> {
         match view.scale(row) {
             LARGE => self.offer_large(view.string(row), heap),
             scale => self.offer_small(view.words[row], scale, heap),
+        }
+    }
+
+    fn add_all(states: &mut [Self], groups: &[u32], view: &View<'_>, heap: &mut usize) -> bool {
+        let (Some(group), None, Some(scale)) = (single(groups), view.valid, scale_of(view)) else {
+            return false;
+        };
+        let words = view.words.iter();
+        let extreme = if GREATEST { words.max() } else { words.min() };
+        match (states.get_mut(group as usize), extreme) {
+            (Some(state), Some(&word)) => state.offer_small(word, scale, heap).is_ok(),
+            _ => true,
         }
     }
 

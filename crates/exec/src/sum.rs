@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::decimal::{NOT_A_NUMERIC, power, with_digits};
 use crate::error::{Error, Result};
-use crate::state::{Output, State, add_counts};
+use crate::scaled::scale_of;
+use crate::state::{Output, State, add_counts, sums};
 use crate::vector::{LARGE, View};
 
 const NBASE: i64 = 10_000;
@@ -46,12 +47,54 @@ struct Wide {
 impl NumericSum {
     /// Adds `mantissa` / 10^`scale`; `heap` counts the bytes states have allocated.
     #[inline]
-    fn add_small(&mut self, mantissa: i64, scale: u16, heap: &mut usize) {
+    pub(crate) fn add_small(&mut self, mantissa: i64, scale: u16, heap: &mut usize) {
         self.count += 1;
         self.dscale = self.dscale.max(scale);
         match self.sum.checked_add(i128::from(mantissa)) {
             Some(sum) if scale == self.scale => self.sum = sum,
+            // CASE … ELSE 0.
+            _ if mantissa == 0 => {}
             _ => self.add_scaled(mantissa, scale, heap),
+        }
+    }
+
+    /// Adds `value` / 10^`scale`.
+    #[inline]
+    pub(crate) fn add_wide_small(&mut self, value: i128, scale: u16, heap: &mut usize) {
+        self.count += 1;
+        self.dscale = self.dscale.max(scale);
+        match self.sum.checked_add(value) {
+            Some(sum) if scale == self.scale => self.sum = sum,
+            _ if self.narrow(value, scale).is_some() => {}
+            _ => self.add_to_wide(heap, |wide| wide.add_scaled(value, scale)),
+        }
+    }
+
+    /// Adds a number by its digits, the least first and of power `low`, which need not have been carried.
+    pub(crate) fn add_digits(&mut self, low: i32, digits: &[i64], dscale: u16, heap: &mut usize) {
+        self.count += 1;
+        self.dscale = self.dscale.max(dscale);
+        self.add_to_wide(heap, |wide| wide.add_digits(low, digits.iter().copied()));
+    }
+
+    fn add_to_wide(&mut self, heap: &mut usize, add: impl FnOnce(&mut Wide)) {
+        let wide = &mut self.rare(heap).wide;
+        let before = wide.digits.capacity();
+        add(wide);
+        wide.carry();
+        *heap += (wide.digits.capacity() - before) * 8;
+    }
+
+    /// NaN and infinities.
+    pub(crate) fn special(&self) -> i64 {
+        self.rare.as_deref().map_or(0, Rare::special)
+    }
+
+    /// Adds `count` numbers of one scale, whose mantissas' sum is `sum`.
+    fn add_many(&mut self, sum: i64, count: i64, scale: u16, heap: &mut usize) {
+        if count > 0 {
+            self.add_small(sum, scale, heap);
+            self.count += count - 1;
         }
     }
 
@@ -92,7 +135,7 @@ impl NumericSum {
     ///
     /// # Errors
     /// [`Error::Corrupt`] if it is not a numeric.
-    fn add_payload(&mut self, payload: &[u8], heap: &mut usize) -> Result<()> {
+    pub(crate) fn add_payload(&mut self, payload: &[u8], heap: &mut usize) -> Result<()> {
         match numeric::read(payload).ok_or(NOT_A_NUMERIC)? {
             numeric::Value::NaN => self.rare(heap).nan += 1,
             numeric::Value::Infinity { negative: false } => self.rare(heap).infinity += 1,
@@ -107,11 +150,7 @@ impl NumericSum {
     }
 
     fn add_wide(&mut self, other: &Wide, heap: &mut usize) {
-        let wide = &mut self.rare(heap).wide;
-        let before = wide.digits.capacity();
-        wide.add_digits(other.low, other.digits.iter().copied());
-        wide.carry();
-        *heap += (wide.digits.capacity() - before) * 8;
+        self.add_to_wide(heap, |wide| wide.add_digits(other.low, other.digits.iter().copied()));
     }
 
     /// The payload of the sum (`numeric_sum`).
@@ -145,6 +184,15 @@ impl State for NumericSum {
         }
     }
 
+    fn add_all(states: &mut [Self], groups: &[u32], view: &View<'_>, heap: &mut usize) -> bool {
+        let Some(scale) = scale_of(view) else {
+            return false;
+        };
+        sums(states.len(), groups, view, |group, sum, count| {
+            states[group].add_many(sum, count, scale, heap);
+        })
+    }
+
     /// `numeric_avg_combine`.
     fn combine(&mut self, other: &Self, heap: &mut usize) -> Result<()> {
         self.count = add_counts(self.count, other.count)?;
@@ -165,8 +213,7 @@ impl State for NumericSum {
     }
 
     fn output(&self) -> Result<Output> {
-        let special = self.rare.as_deref().map_or(0, Rare::special);
-        if self.count == 0 && special == 0 {
+        if self.count == 0 && self.special() == 0 {
             return Ok(Output::Null);
         }
         Ok(Output::NumericSum {

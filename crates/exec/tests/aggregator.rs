@@ -184,6 +184,7 @@ fn functions() -> Vec<(Function, Option<Type>)> {
     functions.push((F::SumFloat4, Some(T::Float)));
     functions.push((F::Accumulate, Some(T::Int)));
     functions.push((F::Accumulate, Some(T::Float)));
+    functions.push((F::Accumulate, Some(T::Numeric)));
     functions.push((F::BoolAnd, Some(T::Bool)));
     functions.push((F::BoolOr, Some(T::Bool)));
     functions
@@ -318,6 +319,15 @@ fn expected(function: Function, values: &[Val], parallel: bool) -> String {
             _ => panic!("not a float"),
         })
     };
+    let numerics = || -> Vec<&str> {
+        fn text(value: &Val) -> &str {
+            match value {
+                Val::Numeric(text) => text.as_str(),
+                _ => panic!("not a numeric"),
+            }
+        }
+        values.iter().map(text).collect()
+    };
     let extreme = |worse: Ordering| {
         let best = values.iter().fold(None, |best: Option<&Val>, value| {
             let stays = best.is_some_and(|best| compare(best, value) == worse);
@@ -344,6 +354,10 @@ fn expected(function: Function, values: &[Val], parallel: bool) -> String {
             let squares = ints().map(|value| BigInt::from(value) * value).sum::<BigInt>();
             format!("{} and {squares} of {}", ints().sum::<i128>(), values.len())
         }
+        Function::Accumulate if matches!(values[0], Val::Numeric(_)) => {
+            let texts = numerics();
+            format!("{} and {}", sum_of_numerics(&texts), squares_of_numerics(&texts))
+        }
         Function::Accumulate => {
             let (mut n, mut sum, mut squares) = (0.0, 0.0, 0.0);
             for value in floats() {
@@ -363,13 +377,7 @@ fn expected(function: Function, values: &[Val], parallel: bool) -> String {
             Val::Float(_) => show(&Some(Val::Float(floats().reduce(|a, b| a + b).expect("one")))),
             Val::Int(_) => format!("{} of {}", values.iter().map(int).sum::<i128>(), values.len()),
             _ => {
-                let texts: Vec<&str> = values
-                    .iter()
-                    .map(|value| match value {
-                        Val::Numeric(text) => text.as_str(),
-                        _ => panic!("not a numeric"),
-                    })
-                    .collect();
+                let texts = numerics();
                 sum_of_numerics(&texts)
             }
         },
@@ -380,6 +388,18 @@ fn int(value: &Val) -> i128 {
     match value {
         Val::Int(value) => i128::from(*value),
         _ => panic!("not an integer"),
+    }
+}
+
+fn squares_of_numerics(texts: &[&str]) -> String {
+    let finite = texts.iter().filter(|text| !text.contains('N') && !text.contains('I'));
+    let squares: Vec<_> = finite
+        .map(|text| exact(text))
+        .map(|(mantissa, scale)| (&mantissa * &mantissa, 2 * scale))
+        .collect();
+    match squares.iter().map(|square| square.1).max() {
+        Some(scale) => show_scaled(&squares.iter().map(|square| scaled(square, scale)).sum(), scale),
+        None => "none".into(),
     }
 }
 
@@ -429,6 +449,16 @@ fn show_output(output: Output, parallel: bool) -> String {
             format!("{sum} and {squares} of {count}")
         }
         Output::NumericSum { sum, count } => format!("{} of {count}", text(&sum)),
+        Output::NumericMoments {
+            count, sum, squares, ..
+        } => {
+            let squares = if squares.is_empty() {
+                "none".into()
+            } else {
+                text(&squares)
+            };
+            format!("{} of {count} and {squares}", text(&sum))
+        }
         Output::Accumulated { count, sum, squares } => accumulated(count, sum, squares, parallel),
     }
 }

@@ -133,10 +133,10 @@ fn strings_of_a_batch_are_not_kept_without_limit() {
         ty: Type::Text,
         simple: true,
     };
-    let filter = |column: Dense, input| {
+    let filter = |column: Dense, inputs: &[usize]| {
         let text = Expr::External {
             id: 1,
-            input,
+            inputs: inputs.to_vec(),
             ty: Type::Text,
         };
         let equal = Expr::Compare(Comparison::Equal, Box::new(text), Box::new(constant.clone()));
@@ -153,9 +153,13 @@ fn strings_of_a_batch_are_not_kept_without_limit() {
     // Eight strings are as many as there are, 200 are too many.
     let few = column((0..200).map(|i| Some(format!("\"t{}\"", i % 8))));
     assert!(few.is_dictionary());
-    assert_eq!(filter(few, Some(0)), (25, Vec::new(), 8));
+    assert_eq!(filter(few.clone(), &[0]), (25, Vec::new(), 8));
+    // So are combinations of two columns, and numbers.
+    assert_eq!(filter(few, &[0, 1]), (25, Vec::new(), 8));
+    let numbers = column((0..200).map(|i| Some((i % 8 * 100).to_string())));
+    assert_eq!(filter(numbers, &[0]), (25, Vec::new(), 8));
     let many = column((0..200).map(|i| Some(i.to_string())));
-    let (passed, unsure, asked) = filter(many, None);
+    let (passed, unsure, asked) = filter(many, &[]);
     assert_eq!((passed, asked), (8, 64));
     assert_eq!(unsure, (64..200).collect::<Vec<u32>>());
 }

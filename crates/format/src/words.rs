@@ -3,7 +3,7 @@
 
 use arrow_buffer::{ArrowNativeType, Buffer, ScalarBuffer};
 use std::borrow::Cow;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 /// One word per row: `base`, and what the row's differs by.
 #[derive(Clone, Debug)]
@@ -144,6 +144,47 @@ impl Words {
         }
     }
 
+    /// Those of `rows`, which are ascending, whose words are in a range, or are not.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    pub fn select(&self, rows: &[u32], within: RangeInclusive<i64>, inside: bool) -> Vec<u32> {
+        /// `passes` is asked for a word's difference from the base.
+        fn of<T: Copy>(offsets: &[T], rows: &[u32], passes: impl Fn(T) -> bool) -> Vec<u32> {
+            let mut found = vec![0; rows.len()];
+            let mut n = 0;
+            let mut note = |row: u32, offset: T| {
+                // Without a branch: what passes is hard to predict.
+                found[n] = row;
+                n += usize::from(passes(offset));
+            };
+            match (rows.first(), rows.last()) {
+                (Some(&first), Some(&last)) if (last - first) as usize + 1 == rows.len() => {
+                    let offsets = &offsets[first as usize..last as usize + 1];
+                    (first..).zip(offsets).for_each(|(row, &offset)| note(row, offset));
+                }
+                _ => rows.iter().for_each(|&row| note(row, offsets[row as usize])),
+            }
+            found.truncate(n);
+            found
+        }
+        let all = |are: bool| if are == inside { rows.to_vec() } else { Vec::new() };
+        let (first, last) = (*within.start(), *within.end());
+        if first > last {
+            return all(false);
+        }
+        // Differences wrap: those of words below the range are greater than its span.
+        let (least, span) = (first.wrapping_sub(self.base) as u64, last.abs_diff(first));
+        let passes = |offset: u64| (offset.wrapping_sub(least) <= span) == inside;
+        match &self.offsets {
+            Offsets::None => all(within.contains(&self.base)),
+            Offsets::One(offsets) => of(offsets, rows, |offset| passes(offset.into())),
+            Offsets::Two(offsets) => of(offsets, rows, |offset| passes(offset.into())),
+            Offsets::Four(offsets) => of(offsets, rows, |offset| passes(offset.into())),
+            Offsets::Eight(words) => of(words, rows, |word| passes(word as u64)),
+        }
+    }
+
     /// Those at these places, in their order; anything beyond the last.
     pub(crate) fn take(&self, places: &[u32]) -> Self {
         fn of<T: ArrowNativeType>(offsets: &[T], places: &[u32]) -> ScalarBuffer<T> {
@@ -191,6 +232,22 @@ mod tests {
             let offsets = Buffer::from_vec(words.offsets().to_vec());
             let moved: Vec<u32> = (0..all.len() as u32).rev().chain([u32::MAX]).collect();
             let taken = words.take(&moved);
+            let held: Vec<u32> = (0..values.len() as u32).map(|i| 2 * i).collect();
+            for (least, greatest) in [
+                (7, 261),
+                (i64::MIN, -1),
+                (0, i64::MAX),
+                (i64::MIN, i64::MAX),
+                (8, 7),
+                (0, 0),
+            ] {
+                for inside in [true, false] {
+                    let found = words.select(&held, least..=greatest, inside);
+                    let within = |row: &&u32| (least..=greatest).contains(&all[**row as usize]) == inside;
+                    let expected: Vec<u32> = held.iter().filter(within).copied().collect();
+                    assert_eq!(found, expected, "{values:?} in {least}..={greatest}");
+                }
+            }
             for (i, &value) in values.iter().enumerate() {
                 let row = 2 * i;
                 let rows = [row as u32; 2];

@@ -62,13 +62,25 @@ pub struct Spread {
 pub fn spread(function: u32) -> Option<Spread> {
     let (root, sample) = match function {
         F_VARIANCE_INT2 | F_VARIANCE_INT4 | F_VARIANCE_INT8 | F_VARIANCE_FLOAT4 | F_VARIANCE_FLOAT8
-        | F_VAR_SAMP_INT2 | F_VAR_SAMP_INT4 | F_VAR_SAMP_INT8 | F_VAR_SAMP_FLOAT4 | F_VAR_SAMP_FLOAT8 => (false, true),
-        F_VAR_POP_INT2 | F_VAR_POP_INT4 | F_VAR_POP_INT8 | F_VAR_POP_FLOAT4 | F_VAR_POP_FLOAT8 => (false, false),
-        F_STDDEV_INT2 | F_STDDEV_INT4 | F_STDDEV_INT8 | F_STDDEV_FLOAT4 | F_STDDEV_FLOAT8 | F_STDDEV_SAMP_INT2
-        | F_STDDEV_SAMP_INT4 | F_STDDEV_SAMP_INT8 | F_STDDEV_SAMP_FLOAT4 | F_STDDEV_SAMP_FLOAT8 => (true, true),
-        F_STDDEV_POP_INT2 | F_STDDEV_POP_INT4 | F_STDDEV_POP_INT8 | F_STDDEV_POP_FLOAT4 | F_STDDEV_POP_FLOAT8 => {
-            (true, false)
+        | F_VARIANCE_NUMERIC | F_VAR_SAMP_INT2 | F_VAR_SAMP_INT4 | F_VAR_SAMP_INT8 | F_VAR_SAMP_FLOAT4
+        | F_VAR_SAMP_FLOAT8 | F_VAR_SAMP_NUMERIC => (false, true),
+        F_VAR_POP_INT2 | F_VAR_POP_INT4 | F_VAR_POP_INT8 | F_VAR_POP_FLOAT4 | F_VAR_POP_FLOAT8 | F_VAR_POP_NUMERIC => {
+            (false, false)
         }
+        F_STDDEV_INT2
+        | F_STDDEV_INT4
+        | F_STDDEV_INT8
+        | F_STDDEV_FLOAT4
+        | F_STDDEV_FLOAT8
+        | F_STDDEV_NUMERIC
+        | F_STDDEV_SAMP_INT2
+        | F_STDDEV_SAMP_INT4
+        | F_STDDEV_SAMP_INT8
+        | F_STDDEV_SAMP_FLOAT4
+        | F_STDDEV_SAMP_FLOAT8
+        | F_STDDEV_SAMP_NUMERIC => (true, true),
+        F_STDDEV_POP_INT2 | F_STDDEV_POP_INT4 | F_STDDEV_POP_INT8 | F_STDDEV_POP_FLOAT4 | F_STDDEV_POP_FLOAT8
+        | F_STDDEV_POP_NUMERIC => (true, false),
         _ => return None,
     };
     Some(Spread { root, sample })

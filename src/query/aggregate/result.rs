@@ -68,6 +68,20 @@ fn finish(output: Output, aggregate: &Wanted) -> (pg_sys::Datum, bool) {
             Some(spread) if !spread.is_unknown(count as f64) => spread.of_integers(count.into(), sum, squares),
             _ => return (pg_sys::Datum::null(), true),
         },
+        Output::NumericMoments {
+            count,
+            special,
+            sum,
+            squares,
+        } => match spread(aggregate.function) {
+            Some(spread) if spread.is_unknown((count + special) as f64) => return (pg_sys::Datum::null(), true),
+            Some(_) if special > 0 => datum::of_bytes(&amax_jsonb::numeric::nan()),
+            Some(spread) => {
+                let [sum, squares] = [sum, squares].map(|payload| datum::of_bytes(&payload));
+                spread.of_sums(count.into(), sum, squares)
+            }
+            None => return (pg_sys::Datum::null(), true),
+        },
     };
     (value, false)
 }
@@ -84,11 +98,17 @@ impl Spread {
 
     /// numeric_stddev_internal() of numeric.c.
     fn of_integers(self, count: i128, sum: i128, squares: [i128; 2]) -> pg_sys::Datum {
-        let [n, sum, upper, lower] = [count, sum, squares[0], squares[1]].map(datum::of_integer);
+        let [sum, upper, lower] = [sum, squares[0], squares[1]].map(datum::of_integer);
         let squares = call!(numeric_add(
             call!(numeric_mul(upper, datum::of_integer(1 << 64))),
             lower
         ));
+        self.of_sums(count, sum, squares)
+    }
+
+    /// The same of numerics.
+    fn of_sums(self, count: i128, sum: pg_sys::Datum, squares: pg_sys::Datum) -> pg_sys::Datum {
+        let n = datum::of_integer(count);
         let difference = call!(numeric_sub(
             call!(numeric_mul(n, squares)),
             call!(numeric_mul(sum, sum))

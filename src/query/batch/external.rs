@@ -5,7 +5,7 @@ use super::rows::Rows;
 use crate::columnar::OpenLeaf;
 use crate::query::expr::datum;
 use crate::query::expr::entry::Entry;
-use amax_exec::{External, VectorBuilder, Zones};
+use amax_exec::{External, Memo, VectorBuilder, Zones};
 use amax_format::Zone;
 use std::rc::Rc;
 
@@ -89,5 +89,15 @@ impl External for Postgres<'_> {
 
     fn once(&mut self, id: usize, out: &mut VectorBuilder) {
         self.rows.eval_pg_expr(id, out)
+    }
+
+    fn remembered(&mut self, id: usize) -> Option<Memo> {
+        self.rows.memo(id).take()
+    }
+
+    fn remember(&mut self, id: usize, memo: Memo) {
+        if self.rows.pg_exprs[id].lasting {
+            *self.rows.memo(id) = Some(memo);
+        }
     }
 }

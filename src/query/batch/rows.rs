@@ -4,6 +4,7 @@ use super::columns::LeafColumns;
 use super::function::Function;
 use super::input::Input;
 use crate::columnar::{self, Row};
+use crate::pg::lookup::time_zone;
 use crate::pg::node::Node;
 use crate::pg::state::{CustomScanState, EState, ExprContext, Prepared, fetch_row};
 use crate::pg::{Relation, Slot, Snapshot};
@@ -15,7 +16,7 @@ use crate::query::expr::value::{answer, datum_of, over_json, part, path_value};
 use crate::storage::rowpage::set_tid;
 use crate::table::block::Block;
 use crate::table::slot;
-use amax_exec::VectorBuilder;
+use amax_exec::{Memo, VectorBuilder};
 use amax_format::Tag;
 use amax_lsm::tid;
 use pgrx::pg_sys;
@@ -46,6 +47,8 @@ pub struct Rows {
     pub row_slot: &'static Slot,
     row_econtext: &'static ExprContext,
     pub pg_exprs: Vec<PgExpr>,
+    /// The time zone (an address) of what they remember.
+    zone: usize,
     /// Those that unnest, for what is not read from columns.
     pub functions: Vec<Function>,
     at: At,
@@ -99,6 +102,7 @@ impl Rows {
             row_slot,
             row_econtext,
             pg_exprs: Vec::new(),
+            zone: 0,
             functions: Vec::new(),
             at: At::None,
         }
@@ -349,10 +353,20 @@ impl Rows {
     }
 
     pub(super) fn eval_pg_expr(&mut self, id: usize, out: &mut VectorBuilder) {
-        let PgExpr { state, ty, .. } = self.pg_exprs[id];
+        let (state, ty) = (self.pg_exprs[id].state, self.pg_exprs[id].ty);
         let (value, null) = state.eval(self.econtext);
         // SAFETY: the value is of that type.
         unsafe { datum::push(out, ty, value, null) };
+    }
+
+    /// What an outside expression remembers.
+    pub(super) fn memo(&mut self, id: usize) -> &mut Option<Memo> {
+        let zone = time_zone();
+        if zone != self.zone {
+            self.zone = zone;
+            self.pg_exprs.iter_mut().for_each(|e| e.memo = None);
+        }
+        &mut self.pg_exprs[id].memo
     }
 
     /// Appends the value of outside expression `id` for the row it is about.

@@ -5,19 +5,21 @@ use super::constant;
 use super::containment;
 use super::datum::{type_of, type_of_node};
 use super::entry::{Entry, reference_of};
-use super::operators::{arithmetic, comparison, number, pattern_of, step_of};
+use super::lasting::is_lasting;
+use super::operators::{arithmetic, comparison, encoding, function1, number, pattern_of, step_of};
 use super::path::call_of;
 use super::quiet::is_repeatable;
-use super::tree::{rewrite, walk};
+use super::times;
+use super::tree::{any, rewrite, walk};
 use crate::pg::datum::elements;
 use crate::pg::expr::{
-    BoolExpr, BooleanTest, CoerceViaIO, Const, FuncExpr, NullTest, OpExpr, Param, RelabelType, ScalarArrayOpExpr,
-    case_value,
+    BoolExpr, BooleanTest, CaseExpr, CaseWhen, CoalesceExpr, CoerceViaIO, Const, FuncExpr, MinMaxExpr, NullTest,
+    OpExpr, Param, RelabelType, ScalarArrayOpExpr, Var, case_value,
 };
 use crate::pg::lookup::{element_type, function_is_strict, held};
 use crate::pg::node::{Node, Nodes, is_pure};
 use crate::pg::state::{PlanState, Prepared};
-use amax_exec::{Comparison, Expr, From, Type};
+use amax_exec::{Arithmetic, Comparison, Expr, From, Memo, To, Type};
 use pgrx::pg_sys::*;
 
 /// An expression that PostgreSQL evaluates.
@@ -29,8 +31,25 @@ pub struct PgExpr {
     pub arg: Oid,
     /// Entries it reads, from 0.
     pub reads: Vec<usize>,
+    /// Of a function that gives the same as long as the time zone is the same: results of batches before.
+    pub lasting: bool,
+    pub memo: Option<Memo>,
     /// The executor's parameter that it is, if it is one: a subquery may have to be run for it.
     pub param: Option<usize>,
+}
+
+/// The only argument of a strict function that is not constant, if it is integer-like.
+fn varying<'a>(function: Oid, args: &[&'a Node]) -> Option<&'a Node> {
+    let mut varying = args.iter().filter(|arg| !reads(arg).is_empty());
+    let (&arg, None) = (varying.next()?, varying.next()) else {
+        return None;
+    };
+    let constants = args
+        .iter()
+        .filter(|&&other| !std::ptr::eq(other, arg))
+        .all(|&other| constant::value(other).is_some());
+    let integer = type_of(arg.type_oid(), InvalidOid) == Some(Type::Int);
+    (constants && integer && function_is_strict(function)).then_some(arg)
 }
 
 pub struct Compiler<'a> {
@@ -102,6 +121,8 @@ impl<'a> Compiler<'a> {
             ty: node.type_oid(),
             arg,
             reads: reads(node),
+            lasting: arg != InvalidOid && is_lasting(node),
+            memo: None,
             param: param.map(|param| param.paramid() as usize),
         });
         self.pg_exprs.len() - 1
@@ -119,12 +140,14 @@ impl<'a> Compiler<'a> {
                     None => matches!(node.tag(), NodeTag::T_Const | NodeTag::T_Param),
                 },
             },
-            [input] if !matches!(self.entries[input], Entry::Expression | Entry::Part(..)) => Expr::External {
-                id,
-                input: Some(input),
-                ty,
-            },
-            _ => Expr::External { id, input: None, ty },
+            ref inputs => {
+                let is_column = |&input: &usize| !matches!(self.entries[input], Entry::Expression | Entry::Part(..));
+                let inputs = match inputs.iter().all(is_column) {
+                    true => inputs.to_vec(),
+                    false => Vec::new(),
+                };
+                Expr::External { id, inputs, ty }
+            }
         }
     }
 
@@ -161,6 +184,27 @@ impl<'a> Compiler<'a> {
             NodeTag::T_BooleanTest => self.truth(node.as_a()?),
             NodeTag::T_ScalarArrayOpExpr => self.any(node.as_a()?),
             NodeTag::T_OpExpr => self.call(node, node.as_a::<OpExpr>()?.inputcollid(), ty),
+            NodeTag::T_CaseExpr => self.case(node.as_a()?, ty),
+            NodeTag::T_CoalesceExpr => {
+                let args = node.as_a::<CoalesceExpr>()?.args();
+                Some(Expr::Coalesce(self.all_typed(args, ty, true)?, ty))
+            }
+            NodeTag::T_NullIfExpr => {
+                let op = OpExpr::like(node)?;
+                let (left, right) = (op.args().get(0)?, op.args().get(1)?);
+                let (comparison, of) = comparison(op.function().to_u32(), op.inputcollid())?;
+                let (left, right) = (self.typed(left, of)?, self.typed(right, of)?);
+                let is_plain = comparison == Comparison::Equal && of == ty;
+                is_plain.then(|| Expr::NullIf(Box::new(left), Box::new(right)))
+            }
+            NodeTag::T_MinMaxExpr if ty != Type::Text => {
+                let extreme = node.as_a::<MinMaxExpr>()?;
+                Some(Expr::Extreme {
+                    greatest: extreme.op() == MinMaxOp::IS_GREATEST,
+                    args: self.all_typed(extreme.args(), ty, false)?,
+                    ty,
+                })
+            }
             NodeTag::T_FuncExpr => self.call(node, node.as_a::<FuncExpr>()?.inputcollid(), ty),
             _ => None,
         }
@@ -253,12 +297,70 @@ impl<'a> Compiler<'a> {
         (type_of_node(node) == Some(ty)).then(|| self.compile(node)).flatten()
     }
 
+    /// Operands of one type; all but the first are evaluated for some rows only, if it is `sometimes`.
+    fn all_typed(&mut self, nodes: Nodes<'_>, ty: Type, sometimes: bool) -> Option<Vec<Expr>> {
+        let before = self.sometimes;
+        let mut args = Vec::new();
+        for node in nodes.iter() {
+            args.push(self.typed(node, ty));
+            self.sometimes |= sometimes;
+        }
+        self.sometimes = before;
+        args.into_iter().collect()
+    }
+
+    fn case(&mut self, case: &CaseExpr, ty: Type) -> Option<Expr> {
+        // What is compared with each WHEN stands in its place there, if it is no work.
+        let operand = case.arg();
+        let plain = |node: &Node| node.is_a::<Var>() || node.is_a::<RelabelType>();
+        if operand.is_some_and(|operand| !plain(operand)) {
+            return None;
+        }
+        let before = self.sometimes;
+        let mut arms = Vec::new();
+        for when in case.args().all::<CaseWhen>() {
+            let (mut condition, result) = (when.expr()?, when.result()?);
+            if let Some(operand) = operand {
+                // Another CASE has an operand of its own.
+                let nested = |node: &Node| matches!(node.tag(), NodeTag::T_CaseExpr | NodeTag::T_ArrayCoerceExpr);
+                if any(condition, nested) {
+                    self.sometimes = before;
+                    return None;
+                }
+                let is_operand = |node: &Node| node.tag() == NodeTag::T_CaseTestExpr;
+                condition = rewrite(condition, &mut |node| is_operand(node).then_some(operand));
+            }
+            let condition = self.compile(condition);
+            self.sometimes = true;
+            arms.push(condition.zip(self.typed(result, ty)));
+        }
+        self.sometimes = true;
+        let default = case.defresult().and_then(|default| self.typed(default, ty));
+        self.sometimes = before;
+        Some(Expr::Case {
+            arms: arms.into_iter().collect::<Option<_>>()?,
+            default: Box::new(default?),
+            ty,
+        })
+    }
+
     /// The call of a function, or an operator's.
     fn call(&mut self, node: &Node, collation: Oid, ty: Type) -> Option<Expr> {
         let (id, args) = call_of(node)?;
         if let (&[left, right], Some((comparison, of))) = (&args[..], comparison(id, collation)) {
             let (left, right) = (self.typed(left, of)?, self.typed(right, of)?);
             return Some(Expr::Compare(comparison, Box::new(left), Box::new(right)));
+        }
+        if let &[left, right] = &args[..]
+            && let Some((comparison, value, constant)) = times::comparison(id, left, right)
+        {
+            let value = self.typed(value, Type::Int)?;
+            let mut constant = self.typed(constant, Type::Int)?;
+            if let Expr::Once { simple, .. } = &mut constant {
+                // A cast of what is in range.
+                *simple = true;
+            }
+            return Some(Expr::Compare(comparison, Box::new(value), Box::new(constant)));
         }
         if let (&[left, right], Some(operator)) = (&args[..], arithmetic(id)) {
             let to = number(node.type_oid())?;
@@ -268,6 +370,13 @@ impl<'a> Compiler<'a> {
                 to,
                 left: Box::new(left),
                 right: Box::new(right),
+            });
+        }
+        if let Some((function, arg)) = function1(id, &args) {
+            return Some(Expr::Function1 {
+                function,
+                arg: Box::new(self.typed(arg, ty)?),
+                to: number(node.type_oid()).unwrap_or(To::Float),
             });
         }
         match (id, &args[..]) {
@@ -305,6 +414,32 @@ impl<'a> Compiler<'a> {
                 arg: Box::new(self.compile(arg)?),
                 to: number(node.type_oid())?,
             }),
+            (F_LENGTH_TEXT | F_CHAR_LENGTH_TEXT | F_CHARACTER_LENGTH_TEXT, &[arg]) => Some(Expr::Length {
+                arg: Box::new(self.typed(arg, Type::Text)?),
+                utf8: encoding()?,
+            }),
+            (F_DATE_MI, &[left, right]) => {
+                let (left, right) = (self.finite_date(left)?, self.finite_date(right)?);
+                Some(Expr::Arithmetic {
+                    operator: Arithmetic::Subtract,
+                    to: number(INT4OID)?,
+                    left: Box::new(left),
+                    right: Box::new(right),
+                })
+            }
+            (F_DATE_PLI | F_DATE_MII, &[date, count]) => {
+                let (min, max) = times::DATES;
+                Some(Expr::Arithmetic {
+                    operator: if id == F_DATE_PLI {
+                        Arithmetic::Add
+                    } else {
+                        Arithmetic::Subtract
+                    },
+                    to: To::Int { min, max },
+                    left: Box::new(self.finite_date(date)?),
+                    right: Box::new(self.typed(count, Type::Int)?),
+                })
+            }
             (F_TO_TIMESTAMP_FLOAT8, &[arg]) => Some(Expr::ToTimestamp(Box::new(self.typed(arg, Type::Float)?))),
             (F_TIMESTAMPTZ_PL_INTERVAL, &[base, interval]) => self.add_interval(base, interval),
             (
@@ -318,6 +453,15 @@ impl<'a> Compiler<'a> {
             ) if reads(field).is_empty() => self.memo(node, arg, step_of(field), ty),
             _ => self.single(node, id.into(), &args, ty),
         }
+    }
+
+    /// A date, unsure where it is infinite.
+    fn finite_date(&mut self, date: &Node) -> Option<Expr> {
+        let (min, max) = times::DATES;
+        Some(Expr::Convert {
+            arg: Box::new(self.typed(date, Type::Int)?),
+            to: To::Int { min, max },
+        })
     }
 
     /// `timestamptz + interval * number`, all but the number constant, with an interval of microseconds only.
@@ -341,22 +485,18 @@ impl<'a> Compiler<'a> {
 
     /// A strict function of one integer-like argument beside constants.
     fn single(&mut self, node: &Node, function: Oid, args: &[&Node], ty: Type) -> Option<Expr> {
-        let mut varying = args.iter().filter(|arg| !reads(arg).is_empty());
-        let (&arg, None) = (varying.next()?, varying.next()) else {
-            return None;
-        };
-        let constants = args
-            .iter()
-            .filter(|&&other| !std::ptr::eq(other, arg))
-            .all(|&other| constant::value(other).is_some());
-        (constants && function_is_strict(function) && type_of(arg.type_oid(), InvalidOid) == Some(Type::Int))
-            .then_some(())?;
-        self.memo(node, arg, 1, ty)
+        self.memo(node, varying(function, args)?, 1, ty)
     }
 
     /// The call `node` as a function of its argument `arg`, remembered by value.
     fn memo(&mut self, node: &Node, arg: &Node, step: i64, ty: Type) -> Option<Expr> {
         let compiled = self.compile(arg)?;
+        // Of a function of a function the inner one's argument is as good.
+        if let (Expr::Memo { step: 1, .. }, Some((function, args))) = (&compiled, call_of(arg))
+            && let Some(inner) = varying(function.into(), &args)
+        {
+            return self.memo(node, inner, 1, ty);
+        }
         // An argument that PostgreSQL evaluates may as well stay in the whole.
         if matches!(compiled, Expr::External { .. } | Expr::Once { .. }) {
             return None;

@@ -1,22 +1,17 @@
 //! PostgreSQL's functions and types as vectorized expressions know them.
 
-use super::constant::bytes;
+use super::constant::{bytes, constant};
 use crate::pg::datum::{of_bytes, varlena};
 use crate::pg::lookup::is_deterministic;
 use crate::pg::node::Node;
-use amax_exec::{Arithmetic, Comparison, Pattern, To, Type};
+use amax_exec::{Arithmetic, Comparison, Function1, Pattern, To, Type};
 use pgrx::pg_sys::*;
 
 /// What LIKE, ILIKE or starts_with() asks, if bytes alone tell; like.c and varlena.c raise errors for other collations.
 pub fn pattern_of(function: u32, collation: Oid, pattern: &Node) -> Option<Pattern> {
     let bytes = bytes(pattern)?;
-    // SAFETY: what the database's encoding is.
-    let (utf8, most) = unsafe {
-        let utf8 = GetDatabaseEncoding() == pg_enc::PG_UTF8 as i32;
-        (utf8, pg_database_encoding_max_length())
-    };
-    let bytewise = utf8 || most == 1;
-    if !bytewise || collation == InvalidOid || !is_deterministic(collation) {
+    let utf8 = encoding()?;
+    if collation == InvalidOid || !is_deterministic(collation) {
         return None;
     }
     match function {
@@ -25,6 +20,16 @@ pub fn pattern_of(function: u32, collation: Oid, pattern: &Node) -> Option<Patte
         F_TEXTICLIKE | F_TEXTICNLIKE if utf8 && lowers_ascii(collation) => Pattern::ilike(bytes),
         _ => None,
     }
+}
+
+/// Whether the database's encoding is UTF-8; None if it is neither that nor one byte for each character.
+pub fn encoding() -> Option<bool> {
+    // SAFETY: what the database's encoding is.
+    let (utf8, most) = unsafe {
+        let utf8 = GetDatabaseEncoding() == pg_enc::PG_UTF8 as i32;
+        (utf8, pg_database_encoding_max_length())
+    };
+    (utf8 || most == 1).then_some(utf8)
 }
 
 /// Whether lower() changes ASCII letters to their counterparts and nothing else of ASCII, unlike Turkish.
@@ -132,7 +137,28 @@ pub fn arithmetic(function: u32) -> Option<Arithmetic> {
         | F_INT84MUL | F_FLOAT8MUL | F_NUMERIC_MUL => Arithmetic::Multiply,
         F_INT2DIV | F_INT4DIV | F_INT8DIV | F_INT24DIV | F_INT42DIV | F_INT28DIV | F_INT82DIV | F_INT48DIV
         | F_INT84DIV | F_FLOAT8DIV | F_NUMERIC_DIV => Arithmetic::Divide,
-        F_INT2MOD | F_INT4MOD | F_INT8MOD => Arithmetic::Modulo,
+        F_INT2MOD | F_INT4MOD | F_INT8MOD | F_NUMERIC_MOD => Arithmetic::Modulo,
         _ => return None,
     })
+}
+
+/// A function of one number, and that; decimals are constant.
+pub fn function1<'a>(function: u32, args: &[&'a Node]) -> Option<(Function1, &'a Node)> {
+    let (&arg, decimals) = match args {
+        [arg] => (arg, 0),
+        [arg, decimals] => (arg, constant(decimals, INT4OID)?.value() as i32),
+        _ => return None,
+    };
+    let found = match function {
+        F_ABS_INT2 | F_ABS_INT4 | F_ABS_INT8 | F_INT2ABS | F_INT4ABS | F_INT8ABS | F_ABS_FLOAT4 | F_ABS_FLOAT8
+        | F_FLOAT4ABS | F_FLOAT8ABS | F_ABS_NUMERIC | F_NUMERIC_ABS => Function1::Abs,
+        F_INT2UM | F_INT4UM | F_INT8UM | F_FLOAT4UM | F_FLOAT8UM | F_NUMERIC_UMINUS => Function1::Negate,
+        F_SIGN_FLOAT8 | F_SIGN_NUMERIC => Function1::Sign,
+        F_FLOOR_FLOAT8 | F_FLOOR_NUMERIC => Function1::Floor,
+        F_CEIL_FLOAT8 | F_CEILING_FLOAT8 | F_CEIL_NUMERIC | F_CEILING_NUMERIC => Function1::Ceil,
+        F_ROUND_FLOAT8 | F_DROUND | F_ROUND_NUMERIC_INT4 | F_ROUND_NUMERIC => Function1::Round(decimals),
+        F_TRUNC_FLOAT8 | F_DTRUNC | F_TRUNC_NUMERIC_INT4 | F_TRUNC_NUMERIC => Function1::Truncate(decimals),
+        _ => return None,
+    };
+    Some((found, arg))
 }

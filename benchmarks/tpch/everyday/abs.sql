@@ -1,0 +1,1 @@
+SELECT sum(abs(l_discount - l_tax)) FROM lineitem

@@ -1,0 +1,1 @@
+SELECT avg(l_quantity) FROM lineitem

@@ -1,0 +1,1 @@
+SELECT sum(coalesce(nullif(l_discount, 0), 0.01)) FROM lineitem

@@ -1,0 +1,1 @@
+SELECT sum(l_receiptdate - l_shipdate) FROM lineitem

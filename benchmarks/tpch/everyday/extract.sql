@@ -1,0 +1,1 @@
+SELECT sum(extract(month from l_shipdate)) FROM lineitem

@@ -1,0 +1,1 @@
+SELECT sum(floor(l_extendedprice)), sum(ceil(l_extendedprice)) FROM lineitem

@@ -1,0 +1,1 @@
+SELECT sum(length(l_comment)) FROM lineitem

@@ -1,0 +1,1 @@
+SELECT min(l_extendedprice), max(l_extendedprice) FROM lineitem

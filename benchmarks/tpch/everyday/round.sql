@@ -1,0 +1,1 @@
+SELECT sum(round(l_extendedprice * l_discount, 1)) FROM lineitem

@@ -1,0 +1,1 @@
+SELECT stddev(l_extendedprice) FROM lineitem
