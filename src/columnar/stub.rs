@@ -221,34 +221,30 @@ fn is_pruned(rel: &Relation, row: (u32, u16), place: (u32, u16)) -> bool {
 /// The same of entries of one page of the directory. While we hold a stub's page none is taken off it; otherwise one
 /// might have been, and made anew at the same place, between our two looks.
 fn pruned(rel: &Relation, entries: &[(Key, State)]) -> Vec<bool> {
-    let page_of = |state| match state {
-        State::At { block, .. } => block,
-        _ => 0,
+    // Each page of stubs is looked at once, however marks and stubs on other pages come between its own.
+    let stub = |(i, &(row, state)): (usize, &(Key, State))| match state {
+        State::At { block, offset } => Some((block, i, row, offset)),
+        _ => None,
     };
-    let mut pruned = Vec::with_capacity(entries.len());
-    for of_page in entries.chunk_by(|a, b| page_of(a.1) == page_of(b.1)) {
-        let (row, state) = of_page[0];
-        let State::At { block, .. } = state else {
-            pruned.resize(pruned.len() + of_page.len(), false);
-            continue;
-        };
+    let mut stubs: Vec<(u32, usize, Key, u16)> = entries.iter().enumerate().filter_map(stub).collect();
+    stubs.sort_unstable();
+    let mut pruned = vec![false; entries.len()];
+    for of_page in stubs.chunk_by(|a, b| a.0 == b.0) {
+        let (block, _, row, _) = of_page[0];
         fault("stub_missed");
         let pin = Pin::hold(rel, block);
         let now = |payload: &[u8]| -> Vec<State> {
             let at = of_page
                 .iter()
-                .map(|entry| position(tid::block(entry.0), tid::offset(entry.0)));
+                .map(|stub| position(tid::block(stub.2), tid::offset(stub.2)));
             at.map(|at| parse(&payload[at..at + ENTRY])).collect()
         };
         let now = read_entries(rel, tid::block(row), now).unwrap_or_default();
         let _lock = pin.share();
-        pruned.extend(of_page.iter().enumerate().map(|(i, &(row, state))| {
-            let State::At { offset, .. } = state else {
-                return false;
-            };
+        for (now, &(block, i, row, offset)) in now.into_iter().zip(of_page) {
             let stub = heap_tuple(rel, &pin, offset).and_then(|tuple| key_of(&tuple));
-            now.get(i) == Some(&state) && stub != Some(row)
-        }));
+            pruned[i] = now == State::At { block, offset } && stub != Some(row);
+        }
     }
     pruned
 }
