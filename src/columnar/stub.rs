@@ -28,6 +28,7 @@ use amax_lsm::meta::Map;
 use amax_lsm::tid::{self, Key, MAX_OFFSET, key};
 use amax_lsm::{Component, Extent};
 use pgrx::pg_sys;
+use std::cell::Cell;
 use std::ops::Range;
 
 const ENTRY: usize = 6;
@@ -254,12 +255,20 @@ pub enum Found {
         block: u32,
         offset: u16,
     },
-    /// Just made: with this pin it stays where it is.
-    Made(Pin, u16),
+    Made(Made),
     /// Dead to everyone.
     Dead,
     /// Loaded by a later command of our own transaction.
     Invisible,
+}
+
+/// A stub that was just made.
+pub struct Made {
+    /// With it the stub stays where it is.
+    pub pin: Pin,
+    pub offset: u16,
+    /// Whether it has all keys.
+    pub whole: bool,
 }
 
 /// The row's stub, made if there is none.
@@ -278,8 +287,8 @@ pub fn get_or_create(rel: &Relation, component: &Component, at: &pg_sys::ItemPoi
             State::At { block, offset } => return Found::Stub { block, offset },
             State::None => match super::lookup::row(rel, component, at) {
                 Some(row) => {
-                    if let Some((pin, offset)) = create(rel, row, at) {
-                        return Found::Made(pin, offset);
+                    if let Some(made) = create(rel, row, at) {
+                        return Found::Made(made);
                     }
                 }
                 None => return Found::Dead,
@@ -288,11 +297,22 @@ pub fn get_or_create(rel: &Relation, component: &Component, at: &pg_sys::ItemPoi
     }
 }
 
-/// Inserts a stub and enters it; returns its page and place. Losing against another backend leaves an inert tuple that
+thread_local! {
+    /// What a stub is formed in.
+    static CONTEXT: Cell<Option<Context>> = const { Cell::new(None) };
+}
+
+/// Inserts a stub and enters it. Losing against another backend leaves an inert tuple that
 /// the next flush drops, as a crash does.
-fn create(rel: &Relation, row: Row, at: &pg_sys::ItemPointerData) -> Option<(Pin, u16)> {
-    let context = Context::new("amax stub");
-    let (block, offset) = context.within(|| insert(rel, form::stub(rel, row, key(tid_block(at), at.ip_posid))));
+fn create(rel: &Relation, row: Row, at: &pg_sys::ItemPointerData) -> Option<Made> {
+    // One for all stubs: to make one takes as long as to form a stub. After an error it is somebody's to make anew.
+    let mut context = CONTEXT.take().unwrap_or_else(|| Context::lasting("amax stub"));
+    let ((block, offset), whole) = context.within(|| {
+        let (stub, whole) = form::stub(rel, row, key(tid_block(at), at.ip_posid));
+        (insert(rel, stub), whole)
+    });
+    context.reset();
+    CONTEXT.set(Some(context));
     // From here on our pin keeps the page from being flushed. If it was before, the stub may be gone: the caller tries
     // again.
     let pin = Pin::read(rel, block);
@@ -304,7 +324,7 @@ fn create(rel: &Relation, row: Row, at: &pg_sys::ItemPointerData) -> Option<(Pin
     let (v, o) = (tid_block(at), at.ip_posid);
     let entered = there && replace(rel, v, o, State::None, State::At { block, offset });
     fault("stub_entered");
-    entered.then_some((pin, offset))
+    entered.then_some(Made { pin, offset, whole })
 }
 
 /// Puts a stub on a row page; returns its place.
