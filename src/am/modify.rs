@@ -75,6 +75,9 @@ fn into_row_page(rel: &Relation, slot: &Slot, how: Insertion, token: Option<u32>
         heap::insert(rel, tuple, how);
         maintenance::fault("insert_placed");
         slot.set_tid(logical_tid(rel, tuple.tid()));
+        if token.is_none() {
+            keep(rel, &slot.tid(), tuple.tid());
+        }
         // The slot may own this tuple.
         tuple.set_tid(slot.tid());
     });
@@ -83,6 +86,11 @@ fn into_row_page(rel: &Relation, slot: &Slot, how: Insertion, token: Option<u32>
 /// The logical TID of a row just put at a physical one.
 fn logical_tid(rel: &Relation, physical: &pg_sys::ItemPointerData) -> pg_sys::ItemPointerData {
     new_tid(map::adopt(rel, tid_block(physical)), physical.ip_posid)
+}
+
+/// The page of a row just put there, and not speculatively: that may be taken back while our transaction goes on.
+fn keep(rel: &Relation, logical: &pg_sys::ItemPointerData, physical: &pg_sys::ItemPointerData) {
+    map::keep(rel, tid_block(logical), tid_block(physical));
 }
 
 /// # Safety
@@ -98,12 +106,14 @@ pub unsafe extern "C-unwind" fn complete_speculative(
     let (rel, slot) = unsafe { (Relation::of(rel), Slot::of(slot)) };
     let tid = slot.tid();
     // Our own speculative row is not settled: its page cannot have been flushed.
-    let Some(p) = map::physical(rel, tid_block(&tid)) else {
+    let v = tid_block(&tid);
+    let Some(p) = map::kept_physical(rel, v).or_else(|| map::physical(rel, v)) else {
         pgrx::error!("speculatively inserted row vanished from relation \"{}\"", rel.name());
     };
     let physical = new_tid(p, tid.ip_posid);
     if succeeded {
         heap::finish_speculative(rel, physical);
+        keep(rel, &tid, &physical);
     } else {
         heap::abort_speculative(rel, physical);
     }
@@ -155,6 +165,8 @@ pub struct Target {
     /// Physical TID of the row, or of its stub.
     pub physical: pg_sys::ItemPointerData,
     pub stub: bool,
+    /// It has all keys of the row, as far as we know: another's stub may be older than a key.
+    whole: bool,
 }
 
 /// Why a row cannot be changed.
@@ -181,12 +193,13 @@ fn target(rel: &Relation, tid: &pg_sys::ItemPointerData, cid: u32, purpose: Purp
             Place::Columnar(manifest, component) => {
                 match stub::get_or_create(rel, &manifest.components[component], tid, cid) {
                     stub::Found::Stub { block, offset } => (block, offset, true),
-                    stub::Found::Made(pin, offset) => {
-                        let physical = new_tid(pin.block(), offset);
+                    stub::Found::Made(made) => {
+                        let physical = new_tid(made.pin.block(), made.offset);
                         return Ok(Target {
-                            pin,
+                            pin: made.pin,
                             physical,
                             stub: true,
+                            whole: made.whole,
                         });
                     }
                     stub::Found::Dead => return Err(NoTarget::Gone),
@@ -222,7 +235,12 @@ fn target(rel: &Relation, tid: &pg_sys::ItemPointerData, cid: u32, purpose: Purp
         {
             continue;
         }
-        return Ok(Target { pin, physical, stub });
+        return Ok(Target {
+            pin,
+            physical,
+            stub,
+            whole: !stub,
+        });
     }
 }
 
@@ -369,8 +387,7 @@ fn update_row(
         return report_updated(&logical, failure);
     }
     let row = || row_of(rel, &logical);
-    let keys = target
-        .stub
+    let keys = (!target.whole)
         .then(|| stub_keys::pose(rel, &logical, &target.physical, slot, row))
         .flatten();
     // Index entries lead to the columnar row, not to its stub: the new version must have its own.
@@ -399,6 +416,7 @@ fn update_row(
             set_update_indexes(indexes, true);
         }
         slot.set_tid(logical_tid(rel, &physical));
+        keep(rel, &slot.tid(), &physical);
         tuple.set_tid(slot.tid());
         result
     })

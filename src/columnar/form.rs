@@ -16,8 +16,9 @@ pub const WIDE: usize = 2032;
 
 /// A heap tuple, in the current memory context, with the row's key columns (those heap's locks and replica identities
 /// look at), all others NULL, and the row's own key in front of the attributes. What is wide is compressed: heap then
-/// takes the key for changed by every UPDATE, which may make it wait for a lock of the key in vain.
-pub fn stub<'a>(rel: &Relation, row: Row, key: Key) -> Tuple<'a> {
+/// takes the key for changed by every UPDATE, which may make it wait for a lock of the key in vain. And whether no key was
+/// left out.
+pub fn stub<'a>(rel: &Relation, row: Row, key: Key) -> (Tuple<'a>, bool) {
     let desc = rel.desc();
     let natts = desc.natts();
     let [keys, identity] =
@@ -29,11 +30,12 @@ pub fn stub<'a>(rel: &Relation, row: Row, key: Key) -> Tuple<'a> {
         values.set(at, row.attribute(desc, at));
     }
     let mut plain = form(&mut values, rel);
-    if plain.len() + KEY_BYTES > WIDE {
+    let whole = plain.len() + KEY_BYTES <= WIDE;
+    if !whole {
         let logged = |at: usize| rel.is_logically_logged() && (all || identity.has(at));
         plain = shorten(values, rel, logged);
     }
-    plain.with_gap(&key.to_ne_bytes(), STUB)
+    (plain.with_gap(&key.to_ne_bytes(), STUB), whole)
 }
 
 /// The tuple with what can be compressed compressed. Keys that do not fit a page together are left out, the widest

@@ -28,6 +28,7 @@ use amax_lsm::meta::Map;
 use amax_lsm::tid::{self, Key, MAX_OFFSET, key};
 use amax_lsm::{Component, Extent};
 use pgrx::pg_sys;
+use std::cell::Cell;
 use std::ops::Range;
 
 const ENTRY: usize = 6;
@@ -221,34 +222,30 @@ fn is_pruned(rel: &Relation, row: (u32, u16), place: (u32, u16)) -> bool {
 /// The same of entries of one page of the directory. While we hold a stub's page none is taken off it; otherwise one
 /// might have been, and made anew at the same place, between our two looks.
 fn pruned(rel: &Relation, entries: &[(Key, State)]) -> Vec<bool> {
-    let page_of = |state| match state {
-        State::At { block, .. } => block,
-        _ => 0,
+    // Each page of stubs is looked at once, however marks and stubs on other pages come between its own.
+    let stub = |(i, &(row, state)): (usize, &(Key, State))| match state {
+        State::At { block, offset } => Some((block, i, row, offset)),
+        _ => None,
     };
-    let mut pruned = Vec::with_capacity(entries.len());
-    for of_page in entries.chunk_by(|a, b| page_of(a.1) == page_of(b.1)) {
-        let (row, state) = of_page[0];
-        let State::At { block, .. } = state else {
-            pruned.resize(pruned.len() + of_page.len(), false);
-            continue;
-        };
+    let mut stubs: Vec<(u32, usize, Key, u16)> = entries.iter().enumerate().filter_map(stub).collect();
+    stubs.sort_unstable();
+    let mut pruned = vec![false; entries.len()];
+    for of_page in stubs.chunk_by(|a, b| a.0 == b.0) {
+        let (block, _, row, _) = of_page[0];
         fault("stub_missed");
         let pin = Pin::hold(rel, block);
         let now = |payload: &[u8]| -> Vec<State> {
             let at = of_page
                 .iter()
-                .map(|entry| position(tid::block(entry.0), tid::offset(entry.0)));
+                .map(|stub| position(tid::block(stub.2), tid::offset(stub.2)));
             at.map(|at| parse(&payload[at..at + ENTRY])).collect()
         };
         let now = read_entries(rel, tid::block(row), now).unwrap_or_default();
         let _lock = pin.share();
-        pruned.extend(of_page.iter().enumerate().map(|(i, &(row, state))| {
-            let State::At { offset, .. } = state else {
-                return false;
-            };
+        for (now, &(block, i, row, offset)) in now.into_iter().zip(of_page) {
             let stub = heap_tuple(rel, &pin, offset).and_then(|tuple| key_of(&tuple));
-            now.get(i) == Some(&state) && stub != Some(row)
-        }));
+            pruned[i] = now == State::At { block, offset } && stub != Some(row);
+        }
     }
     pruned
 }
@@ -258,12 +255,20 @@ pub enum Found {
         block: u32,
         offset: u16,
     },
-    /// Just made: with this pin it stays where it is.
-    Made(Pin, u16),
+    Made(Made),
     /// Dead to everyone.
     Dead,
     /// Loaded by a later command of our own transaction.
     Invisible,
+}
+
+/// A stub that was just made.
+pub struct Made {
+    /// With it the stub stays where it is.
+    pub pin: Pin,
+    pub offset: u16,
+    /// Whether it has all keys.
+    pub whole: bool,
 }
 
 /// The row's stub, made if there is none.
@@ -282,8 +287,8 @@ pub fn get_or_create(rel: &Relation, component: &Component, at: &pg_sys::ItemPoi
             State::At { block, offset } => return Found::Stub { block, offset },
             State::None => match super::lookup::row(rel, component, at) {
                 Some(row) => {
-                    if let Some((pin, offset)) = create(rel, row, at) {
-                        return Found::Made(pin, offset);
+                    if let Some(made) = create(rel, row, at) {
+                        return Found::Made(made);
                     }
                 }
                 None => return Found::Dead,
@@ -292,11 +297,22 @@ pub fn get_or_create(rel: &Relation, component: &Component, at: &pg_sys::ItemPoi
     }
 }
 
-/// Inserts a stub and enters it; returns its page and place. Losing against another backend leaves an inert tuple that
+thread_local! {
+    /// What a stub is formed in.
+    static CONTEXT: Cell<Option<Context>> = const { Cell::new(None) };
+}
+
+/// Inserts a stub and enters it. Losing against another backend leaves an inert tuple that
 /// the next flush drops, as a crash does.
-fn create(rel: &Relation, row: Row, at: &pg_sys::ItemPointerData) -> Option<(Pin, u16)> {
-    let context = Context::new("amax stub");
-    let (block, offset) = context.within(|| insert(rel, form::stub(rel, row, key(tid_block(at), at.ip_posid))));
+fn create(rel: &Relation, row: Row, at: &pg_sys::ItemPointerData) -> Option<Made> {
+    // One for all stubs: to make one takes as long as to form a stub. After an error it is somebody's to make anew.
+    let mut context = CONTEXT.take().unwrap_or_else(|| Context::lasting("amax stub"));
+    let ((block, offset), whole) = context.within(|| {
+        let (stub, whole) = form::stub(rel, row, key(tid_block(at), at.ip_posid));
+        (insert(rel, stub), whole)
+    });
+    context.reset();
+    CONTEXT.set(Some(context));
     // From here on our pin keeps the page from being flushed. If it was before, the stub may be gone: the caller tries
     // again.
     let pin = Pin::read(rel, block);
@@ -308,7 +324,7 @@ fn create(rel: &Relation, row: Row, at: &pg_sys::ItemPointerData) -> Option<(Pin
     let (v, o) = (tid_block(at), at.ip_posid);
     let entered = there && replace(rel, v, o, State::None, State::At { block, offset });
     fault("stub_entered");
-    entered.then_some((pin, offset))
+    entered.then_some(Made { pin, offset, whole })
 }
 
 /// Puts a stub on a row page; returns its place.

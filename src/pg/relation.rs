@@ -133,8 +133,16 @@ impl Relation {
 
     /// The storage manager's handle; forks are looked at through it.
     pub fn smgr(&self) -> pg_sys::SMgrRelation {
-        // SAFETY: an open relation; smgropen() looks the file up, it opens nothing.
-        unsafe { pg_sys::smgropen(self.locator(), (*self.get()).rd_backend) }
+        // SAFETY: an open relation, which forgets the handle when that is closed; smgropen() looks the file up, it opens
+        // nothing.
+        unsafe {
+            let known = (*self.get()).rd_smgr;
+            if known.is_null() {
+                pg_sys::smgropen(self.locator(), (*self.get()).rd_backend)
+            } else {
+                known
+            }
+        }
     }
 
     /// Blocks in the main fork, as the storage manager counts them.

@@ -5,10 +5,16 @@ use super::buffer::Lock;
 use super::page::{Page, PageMut};
 use super::relation::Relation;
 use amax_lsm::delta;
+use amax_lsm::page::{self, PAYLOAD_START};
 use pgrx::pg_sys;
+use std::cell::RefCell;
 use std::ops::Range;
 
 const PAGE: usize = pg_sys::BLCKSZ as usize;
+
+thread_local! {
+    static SPARE: RefCell<Vec<Box<Image>>> = const { RefCell::new(Vec::new()) };
+}
 
 /// What a page is to become.
 #[repr(C, align(8))]
@@ -17,12 +23,26 @@ pub struct Image(pub [u8; PAGE]);
 impl Image {
     /// A copy of a page, which the caller has locked.
     pub fn of(page: Page) -> Box<Image> {
+        if let Some(mut image) = SPARE.with_borrow_mut(Vec::pop) {
+            // SAFETY: nobody changes the page.
+            image.0.copy_from_slice(unsafe { page.bytes() });
+            return image;
+        }
         // SAFETY: every byte of the box is written.
         unsafe {
             let mut image = Box::<Image>::new_uninit();
             std::ptr::copy_nonoverlapping(page.raw() as *const Image, image.as_mut_ptr(), 1);
             image.assume_init()
         }
+    }
+
+    /// No longer needed: the next is copied to the same place.
+    pub fn give_back(self: Box<Image>) {
+        SPARE.with_borrow_mut(|spare| {
+            if spare.len() < pg_sys::MAX_GENERIC_XLOG_PAGES as usize {
+                spare.push(self);
+            }
+        });
     }
 
     /// Of [`PageInit`](pg_sys::PageInit).
@@ -55,6 +75,24 @@ pub struct Changed {
 impl Changed {
     pub fn block(&self) -> u32 {
         super::buffer::block_of(self.buffer)
+    }
+
+    /// Notes the checksum of a page of ours.
+    pub fn seal(&mut self) {
+        let block = self.block();
+        let mut payload = self
+            .touched
+            .iter()
+            .flatten()
+            .filter(|range| range.start >= PAYLOAD_START);
+        match (payload.next(), payload.next()) {
+            (Some(changed), None) => {
+                // SAFETY: the page is locked exclusively.
+                let old = unsafe { &*(pg_sys::BufferGetPage(self.buffer) as *const Image) };
+                page::reseal(&old.0, &mut self.image.0, changed.clone());
+            }
+            _ => page::seal(&mut self.image.0, block),
+        }
     }
 
     /// The page in its buffer.

@@ -20,6 +20,13 @@ pub fn is_current(xid: pg_sys::TransactionId) -> bool {
     unsafe { pg_sys::TransactionIdIsCurrentTransactionId(xid) }
 }
 
+/// The full id of our transaction, or of the part of it that a savepoint has begun, if it has one: what it inserts has.
+pub fn current() -> Option<u64> {
+    // SAFETY: looks at the state of our transaction.
+    let current = unsafe { pg_sys::GetCurrentFullTransactionIdIfAny() }.value;
+    (current as u32 != pg_sys::InvalidTransactionId.into_inner()).then_some(current)
+}
+
 /// TransactionIdPrecedes().
 pub fn precedes(a: pg_sys::TransactionId, b: pg_sys::TransactionId) -> bool {
     // SAFETY: it compares two numbers.

@@ -230,13 +230,18 @@ impl<'a> Change<'a> {
     /// Applies and logs the change, then releases its pages. A change that is not committed leaves no trace.
     pub fn commit(mut self) {
         for changed in self.pages.iter_mut().filter(|page| page.ours) {
-            let block = changed.block();
-            page::seal(&mut changed.image.0, block);
+            changed.seal();
         }
         // SAFETY: all pages are pinned and locked: those held, and those of locks that outlive us.
         unsafe { wal::apply(self.rel, &self.pages) };
         for changed in self.pages.iter().filter(|page| page.ours) {
             checked::note(self.rel, changed.buffer, changed.now().lsn());
         }
+    }
+}
+
+impl Drop for Change<'_> {
+    fn drop(&mut self) {
+        self.pages.drain(..).for_each(|page| page.image.give_back());
     }
 }

@@ -19,6 +19,17 @@ pub struct FileCache {
     /// (sequence number, manifest).
     pub manifest: Option<(u64, Rc<Manifest>)>,
     pub directories: QuickMap<u64, Rc<Directory>>,
+    /// A row page that a row of a transaction of ours, which is still under way, keeps mapped (`map::keep`).
+    pub kept: Option<Kept>,
+}
+
+#[derive(Clone, Copy)]
+pub struct Kept {
+    /// Of the subtransaction, if it is one.
+    pub xid: u64,
+    /// Logical block and row page.
+    pub v: u32,
+    pub p: u32,
 }
 
 /// Relations a backend remembers before it starts afresh.

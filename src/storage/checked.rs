@@ -2,8 +2,8 @@
 //! it has come into another buffer, not at each look.
 
 use super::damage::corrupt;
-use crate::pg::Relation;
 use crate::pg::buffer::block_of;
+use crate::pg::{Pin, Relation};
 use pgrx::pg_sys;
 use std::cell::Cell;
 
@@ -37,6 +37,11 @@ pub fn check(rel: &Relation, buffer: pg_sys::Buffer, lsn: u64, bytes: &[u8]) {
         corrupt(rel, seen.1, &damage.to_string());
     }
     place(buffer, |place| place.set(seen));
+}
+
+/// Whether the page, which need not be locked, was found sound and has not changed since.
+pub fn is_known(rel: &Relation, pin: &Pin) -> bool {
+    place(pin.buffer(), Cell::get) == as_it_is(rel, pin.buffer(), pin.page().lsn())
 }
 
 /// The page, which is ours, has just been written.

@@ -1,6 +1,6 @@
 //! Reading the manifest, and replacing it by one change of the metapage (invariant S5).
 
-use super::buffer::{Change, Kind};
+use super::buffer::{Change, Kind, word};
 use super::damage::corrupt;
 use super::meta::BLOCK as META;
 use super::{blob, cache, hand, meta};
@@ -19,6 +19,16 @@ pub fn current_and<R>(rel: &Relation, also: impl FnOnce(&[u8]) -> R) -> (Rc<Mani
     // The metapage's lock keeps the manifest from being replaced while it is read: VACUUM has no snapshot that would
     // hold its pages.
     meta::read(rel, |page| (of_metapage(rel, page), Some(also(page)))).unwrap_or_default()
+}
+
+/// The same if it is what this backend remembers, by a look at the metapage that needs no lock.
+pub fn known(rel: &Relation, metapage: &Pin) -> Option<Rc<Manifest>> {
+    // The lower half of the number: it does not come round while a backend remembers a manifest.
+    let sequence = word(metapage, layout::SEQUENCE);
+    cache::with(rel, |c| match &c.manifest {
+        Some((s, manifest)) if *s as u32 == sequence => Some(manifest.clone()),
+        _ => None,
+    })
 }
 
 /// The same, given the metapage.

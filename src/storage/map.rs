@@ -1,13 +1,14 @@
 //! The page maps (crates/lsm `meta::Map`): logical block to row page, row page to logical block, stub directory.
 
 use super::buffer::{Change, Kind, word_unlocked};
+use super::cache::{self, Kept};
 use super::meta::BLOCK as META;
-use super::{cache, meta, rowpage, space};
+use super::{meta, rowpage, space};
 use crate::disguise::size::Physical;
 use crate::memory;
 use crate::pg::buffer::Locked;
 use crate::pg::snapshot::check_readers;
-use crate::pg::{Pin, Relation, free_space, relation::FileId};
+use crate::pg::{Pin, Relation, free_space, relation::FileId, xid};
 use amax_lsm::meta::{self as layout, Map, Slot, get_u32, put_u32};
 use pgrx::pg_sys;
 use std::cell::RefCell;
@@ -54,8 +55,29 @@ pub fn adopt(rel: &Relation, p: u32) -> u32 {
     v
 }
 
+/// A row that our transaction has just put on a row page, and that nothing but its end takes away, keeps the page mapped
+/// until then: only pages whose rows are settled, or that have none, are given to others. What comes next mostly goes to
+/// the same page.
+pub fn keep(rel: &Relation, v: u32, p: u32) {
+    let kept = xid::current().map(|xid| Kept { xid, v, p });
+    cache::with(rel, |c| c.kept = kept);
+}
+
+fn kept(rel: &Relation) -> Option<Kept> {
+    let kept = cache::with(rel, |c| c.kept)?;
+    (xid::current() == Some(kept.xid)).then_some(kept)
+}
+
+/// [`physical`], if we keep it so.
+pub fn kept_physical(rel: &Relation, v: u32) -> Option<u32> {
+    kept(rel).filter(|kept| kept.v == v).map(|kept| kept.p)
+}
+
 /// The same for what no reader can have missed, a stub; and whether the page had none.
 pub fn adopt_unread(rel: &Relation, p: u32) -> (u32, bool) {
+    if let Some(kept) = kept(rel).filter(|kept| kept.p == p) {
+        return (kept.v, false);
+    }
     if let Some(v) = logical(rel, p) {
         return (v, false);
     }

@@ -2,11 +2,11 @@
 //! What they say held a moment ago, as what was read under a lock does once that is given back.
 
 use super::buffer::word;
-use super::{cache, manifest, map, meta};
+use super::{manifest, map, meta};
 use crate::pg::buffer::buffers;
 use crate::pg::{Pin, Relation};
 use amax_lsm::Manifest;
-use amax_lsm::meta::{self as layout, Map, Slot};
+use amax_lsm::meta::{Map, Slot};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
@@ -46,13 +46,7 @@ impl Watch {
 
     /// The current manifest.
     pub fn manifest(&self, rel: &Relation) -> Rc<Manifest> {
-        // The lower half of the number: it does not come round while a backend remembers a manifest.
-        let sequence = word(&self.metapage, layout::SEQUENCE);
-        let known = cache::with(rel, |c| match &c.manifest {
-            Some((s, manifest)) if *s as u32 == sequence => Some(manifest.clone()),
-            _ => None,
-        });
-        known.unwrap_or_else(|| manifest::of_pinned(rel, &self.metapage))
+        manifest::known(rel, &self.metapage).unwrap_or_else(|| manifest::of_pinned(rel, &self.metapage))
     }
 
     /// [`map::physical`].

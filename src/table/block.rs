@@ -11,9 +11,9 @@ use crate::heap::prune;
 use crate::pg::snapshot::{is_serializable, predicate_lock};
 use crate::pg::{Lock, Page, Pin, Relation, Slot, Snapshot};
 use crate::storage::manifest::{self, Replaced};
-use crate::storage::map;
 use crate::storage::rowpage::{self, heap_tuple, heap_tuple_of, is_stub, new_tid};
 use crate::storage::watch::Watch;
+use crate::storage::{checked, map, meta};
 use pgrx::pg_sys;
 
 /// Where a logical block's rows are.
@@ -27,6 +27,10 @@ pub enum Place {
 }
 
 pub fn locate(rel: &Relation, v: u32) -> Place {
+    // Most rows are looked for where they were found a moment ago.
+    if let Some(component) = in_known_component(rel, v) {
+        return component;
+    }
     for _ in 0..2 {
         let (manifest, inline) = manifest::current_and(rel, |metapage| map::physical_inline(metapage, v));
         if let Some(component) = manifest.component_of(v) {
@@ -42,6 +46,15 @@ pub fn locate(rel: &Relation, v: u32) -> Place {
         // Neither: or published and reclaimed between the two looks. Then the manifest is newer by now.
     }
     Place::Nowhere
+}
+
+/// The component of the block by the manifest that we know, if that is the current one and the metapage is as it was
+/// when it was last found sound.
+fn in_known_component(rel: &Relation, v: u32) -> Option<Place> {
+    let metapage = meta::pinned(rel)?;
+    let manifest = checked::is_known(rel, &metapage).then(|| manifest::known(rel, &metapage))??;
+    let component = manifest.component_of(v)?;
+    Some(Place::Columnar(manifest, component))
 }
 
 /// The same by what the caller watches, if anything.

@@ -45,8 +45,10 @@ fn push_range(ranges: &mut Vec<Range<u32>>, more: Range<u32>) {
 
 impl Kept {
     fn of(presence: &Presence, runs: &[Run]) -> Self {
+        // Room for as many as there may be: growing moves them again and again.
+        let most = runs.iter().map(|run| run.len).sum::<u32>().min(presence.len());
         let mut kept = Self {
-            places: Vec::new(),
+            places: Vec::with_capacity(most as usize),
             instances: Vec::new(),
         };
         for run in runs {

@@ -50,7 +50,8 @@ fn hole(page: &[u8]) -> Range<usize> {
 
 /// What a replay reads: offset, length and bytes of each range.
 pub fn encode(new: &[u8], ranges: &[Range<usize>]) -> Vec<u8> {
-    let mut out = Vec::new();
+    let bytes = ranges.iter().map(|range| 4 + range.len()).sum();
+    let mut out = Vec::with_capacity(bytes);
     for range in ranges {
         out.extend_from_slice(&(range.start as u16).to_ne_bytes());
         out.extend_from_slice(&(range.len() as u16).to_ne_bytes());
