@@ -17,6 +17,7 @@ CREATE FUNCTION all_of(value text) RETURNS text LANGUAGE sql AS
     $$ SELECT string_agg(format('%s(%s)', name, value), ', ') FROM unnest('{stddev,stddev_pop,stddev_samp,variance,var_pop,var_samp}'::text[]) name $$;
 EXPLAIN (COSTS OFF) SELECT stddev(small), var_pop((doc->>'n')::int) FROM t;
 EXPLAIN (COSTS OFF) SELECT stddev(id::numeric) FROM t;
+EXPLAIN (COSTS OFF) SELECT stddev(id::numeric(30, 5)) FROM t;
 SELECT query, c.* FROM (VALUES
     (format($$SELECT %s FROM t$$, all_of('small'))),
     (format($$SELECT %s FROM t$$, all_of('id'))),
@@ -37,14 +38,18 @@ SELECT query, c.* FROM (VALUES
     (format($$SELECT doc->>'p', %s FROM t GROUP BY 1$$, all_of('id % 2'))),
     (format($$SELECT doc->>'p', %s FROM t GROUP BY 1$$, all_of('7'))),
     ($$SELECT stddev(id) FILTER (WHERE id % 3 = 0), round(variance(small), 2), stddev(id)::float8 / avg(id)::float8 FROM t HAVING var_pop(id) > 0$$),
+    (format($$SELECT %s FROM t$$, all_of('(id::numeric / 3)::numeric(40, 20)'))),
+    (format($$SELECT (doc->>'k')::int, %s FROM t GROUP BY 1$$, all_of('(small / 100.0)::numeric(10, 3)'))),
+    (format($$SELECT (doc->>'k')::int, %s FROM t GROUP BY 1$$, all_of('(doc->>''n'')::numeric(10)'))),
+    (format($$SELECT id %% 5, %s FROM t GROUP BY 1$$, all_of('(big * 1e10)::numeric(60, 3)'))),
+    (format($$SELECT id %% 5, %s FROM t GROUP BY 1$$, all_of('(CASE WHEN id % 2 = 0 THEN 1.50 ELSE big / 1000000.0 END)::numeric(1000, 900)'))),
+    (format($$SELECT id / 3, %s FROM t GROUP BY 1$$, all_of('1.50::numeric(3, 2)'))),
+    (format($$SELECT %s FROM t WHERE id = 5$$, all_of('(id * 1.25)::numeric(5, 2)'))),
+    (format($$SELECT id / 3, %s FROM t WHERE id < 100 GROUP BY 1$$, all_of('(CASE id % 7 WHEN 1 THEN numeric ''NaN'' ELSE id * 1e-30 END)::numeric(100, 50)'))),
+    -- Without a precision: PostgreSQL's.
     (format($$SELECT %s FROM t$$, all_of('id::numeric / 3'))),
-    (format($$SELECT (doc->>'k')::int, %s FROM t GROUP BY 1$$, all_of('small / 100.0'))),
-    (format($$SELECT (doc->>'k')::int, %s FROM t GROUP BY 1$$, all_of('(doc->>''n'')::numeric'))),
-    (format($$SELECT id %% 5, %s FROM t GROUP BY 1$$, all_of('big * 1e10'))),
-    (format($$SELECT id %% 5, %s FROM t GROUP BY 1$$, all_of('CASE WHEN id % 2 = 0 THEN 1.50 ELSE big / 1000000.0 END'))),
-    (format($$SELECT id / 3, %s FROM t GROUP BY 1$$, all_of('1.50::numeric + 0 * id'))),
-    (format($$SELECT %s FROM t WHERE id = 5$$, all_of('id * 1.25'))),
-    (format($$SELECT id / 3, %s FROM t WHERE id < 100 GROUP BY 1$$, all_of('CASE id % 7 WHEN 1 THEN numeric ''NaN'' WHEN 2 THEN numeric ''Infinity'' ELSE id * 1e-30 END'))),
+    (format($$SELECT id %% 5, %s FROM t GROUP BY 1$$, all_of('(id % 5 - 2) * 3e-500'))),
+    (format($$SELECT %s FROM t$$, all_of('9e131071 + id'))),
     (format($$SELECT id, %s FROM t WHERE id < 4 GROUP BY 1$$, all_of('CASE id % 7 WHEN 1 THEN numeric ''NaN'' WHEN 2 THEN numeric ''Infinity'' ELSE NULL END')))
 ) AS q (query), compare(query) AS c;
 -- A sum too large for a float.

@@ -22,7 +22,10 @@ pub fn function_of(aggregate: &Aggref) -> Option<(Function, Option<Type>)> {
     if !plain {
         return None;
     }
-    let argument = match argument(aggregate) {
+    let argument = argument(aggregate);
+    // Numerics without a precision may have squares that are no numerics.
+    let bounded = argument.is_none_or(|argument| argument.typmod() >= 0);
+    let argument = match argument {
         None => None,
         Some(argument) if is_pure(argument) => Some(type_of_node(argument)?),
         Some(_) => return None,
@@ -36,7 +39,7 @@ pub fn function_of(aggregate: &Aggref) -> Option<(Function, Option<Type>)> {
         | F_AVG_NUMERIC => Function::Sum,
         F_SUM_FLOAT4 => Function::SumFloat4,
         F_AVG_FLOAT4 | F_AVG_FLOAT8 => Function::Accumulate,
-        function if spread(function).is_some() => Function::Accumulate,
+        function if spread(function).is_some() && (bounded || argument != Some(Type::Numeric)) => Function::Accumulate,
         F_MIN_INT2 | F_MIN_INT4 | F_MIN_INT8 | F_MIN_FLOAT4 | F_MIN_FLOAT8 | F_MIN_NUMERIC | F_MIN_DATE
         | F_MIN_TIME | F_MIN_TIMESTAMP | F_MIN_TIMESTAMPTZ => Function::Min,
         F_MAX_INT2 | F_MAX_INT4 | F_MAX_INT8 | F_MAX_FLOAT4 | F_MAX_FLOAT8 | F_MAX_NUMERIC | F_MAX_DATE
