@@ -42,6 +42,14 @@ impl Plan {
         }
     }
 
+    /// As a join, of the kinds that we look into.
+    pub fn as_join(&self) -> Option<&dyn Joins> {
+        match self.as_a::<HashJoin>() {
+            Some(join) => Some(join),
+            None => self.as_a::<NestLoop>().map(|join| join as &dyn Joins),
+        }
+    }
+
     pub fn is_backward(&self) -> bool {
         // SAFETY: a plan.
         unsafe { pg_sys::ExecSupportsBackwardScan(self.raw()) }

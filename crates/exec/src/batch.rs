@@ -40,7 +40,7 @@ pub struct Batch<'a, 'e> {
 /// So many rows for each combination of values make it worth looking for them.
 const FEW: usize = 4;
 
-const TRUE: i64 = 1;
+pub(crate) const TRUE: i64 = 1;
 const FALSE: i64 = 0;
 
 impl<'a> Batch<'a, '_> {

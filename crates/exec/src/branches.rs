@@ -1,13 +1,11 @@
 //! CASE, COALESCE, NULLIF, GREATEST and LEAST: each part is evaluated for the rows that need it, and no part for none.
 
-use crate::batch::Batch;
+use crate::batch::{Batch, TRUE};
 use crate::compare;
 use crate::evaluated::{Evaluated, union};
 use crate::expr::Expr;
 use crate::operators::Comparison;
 use crate::vector::{LARGE, StringTable, Type, Vector};
-
-const TRUE: i64 = 1;
 
 /// Values of rows that are found in parts.
 struct Merged {
@@ -117,13 +115,6 @@ impl Open {
         self.rows.truncate(left);
         taken
     }
-
-    /// Leaves out the places given, ascending.
-    fn leave_out(&mut self, places: &[u32]) {
-        if !places.is_empty() {
-            self.take(|i| places.binary_search(&(i as u32)).is_ok());
-        }
-    }
 }
 
 impl<'a> Batch<'a, '_> {
@@ -136,14 +127,12 @@ impl<'a> Batch<'a, '_> {
                 break;
             }
             let found = self.eval(condition, &open.rows);
-            let unsure = found.unsure.iter().map(|&i| open.positions[i as usize]);
-            merged.unsure.extend(unsure);
             let mut is_unsure = vec![false; open.rows.len()];
             found.unsure.iter().for_each(|&i| is_unsure[i as usize] = true);
             let holds = |i: usize| found.vector.words[i] == TRUE && found.vector.is_valid(i) && !is_unsure[i];
             // Places move when rows are taken out, so those that are unsure go first.
             let kept: Vec<bool> = (0..open.rows.len()).filter(|&i| !is_unsure[i]).map(holds).collect();
-            open.leave_out(&found.unsure);
+            merged.unsure.extend(open.take(|i| is_unsure[i]).positions);
             let taken = open.take(|i| kept[i]);
             if !taken.rows.is_empty() {
                 merged.put(&taken.positions, &self.eval(result, &taken.rows));

@@ -1,6 +1,7 @@
 //! Vectors whose values are few: each has a small code, so that work can be done once per code of a batch.
 
-use crate::vector::{LARGE, Type, View};
+use crate::scaled::scale_of;
+use crate::vector::{Type, View};
 
 /// Codes are worth it below so many per row of the batch: the memory of what is known of each is cleared per batch.
 const CODES_PER_ROW: usize = 16;
@@ -23,7 +24,7 @@ impl Codes {
             Type::Text if view.dictionary => (0, view.strings()),
             Type::Bool => (0, 2),
             Type::Int => span(view)?,
-            Type::Numeric if one_scale(view) => span(view)?,
+            Type::Numeric if scale_of(view).is_some() => span(view)?,
             _ => return None,
         };
         let codes = Self {
@@ -76,14 +77,6 @@ impl Codes {
 /// The most codes, single or combined, that are worth it for a batch of so many rows.
 pub(crate) fn limit(rows: usize) -> usize {
     rows.saturating_mul(CODES_PER_ROW).min(CODES)
-}
-
-fn one_scale(view: &View<'_>) -> bool {
-    view.scales.is_none_or(|scales| {
-        scales
-            .first()
-            .is_some_and(|&first| first != LARGE && scales.iter().all(|&scale| scale == first))
-    })
 }
 
 /// The least word of a value, and how many there are up to the greatest.

@@ -4,6 +4,7 @@ use amax_format::{Dense, Tag};
 
 use crate::codes;
 use crate::evaluated::Evaluated;
+use crate::scaled::single;
 
 const UNKNOWN: u32 = u32::MAX;
 
@@ -34,10 +35,8 @@ impl<'a> Column<'a> {
             let others = |tag| tag == kind || tag == Tag::Missing || tag == Tag::Null;
             dense.all(others)
         })?;
-        if let (Tag::Decimal, Some((first, rest))) = (kind, dense.scales().split_first())
-            && rest.iter().any(|scale| scale != first)
-        {
-            return None;
+        if kind == Tag::Decimal && !dense.scales().is_empty() {
+            single(dense.scales())?;
         }
         let (mut least, mut greatest) = (i64::MAX, i64::MIN);
         for &row in rows {

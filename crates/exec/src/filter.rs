@@ -2,16 +2,14 @@
 
 use amax_format::{Dense, Tag};
 
-use crate::batch::{Batch, all_are};
+use crate::batch::{Batch, TRUE, all_are};
 use crate::builder::VectorBuilder;
 use crate::evaluated::{select, sure};
 use crate::expr::Expr;
 use crate::like::Pattern;
 use crate::operators::{Comparison, JsonScalar};
-use crate::scaled::Bound;
+use crate::scaled::{Bound, single};
 use crate::vector::{LARGE, StringTable, Type, Vector};
-
-const TRUE: i64 = 1;
 
 impl<'a> Batch<'a, '_> {
     /// Splits `rows` by a condition: those that pass, and those that are unsure. The others are gone.
@@ -146,11 +144,7 @@ impl<'a> Batch<'a, '_> {
 fn scale_of(dense: &Dense, ty: Type) -> Option<u16> {
     match (dense.uniform()?, ty) {
         (Tag::Int, _) => Some(0),
-        (Tag::Decimal, Type::Numeric) => {
-            let (&first, rest) = dense.scales().split_first()?;
-            let differ = rest.iter().fold(0, |differ, &scale| differ | (scale ^ first));
-            (differ == 0).then_some(first)
-        }
+        (Tag::Decimal, Type::Numeric) => single(dense.scales()),
         _ => None,
     }
 }

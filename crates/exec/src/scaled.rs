@@ -4,15 +4,20 @@ use crate::decimal::power;
 use crate::operators::{Arithmetic, Comparison};
 use crate::vector::{LARGE, Vector, View};
 
-/// The scale of all rows; None if they have different ones, or if some are no mantissas.
-pub(crate) fn scale_of(view: &View<'_>) -> Option<u16> {
-    let Some(scales) = view.scales else {
-        return Some(0);
-    };
+/// The one scale that there is; None if there are several, or none.
+pub(crate) fn single(scales: &[u16]) -> Option<u16> {
     let &first = scales.first()?;
     // Without an end before the last: that is many at a time.
     let differ = scales.iter().fold(0, |differ, &scale| differ | (scale ^ first));
-    (differ == 0 && first != LARGE).then_some(first)
+    (differ == 0).then_some(first)
+}
+
+/// The scale of all rows; None if they have different ones, or if some are no mantissas.
+pub(crate) fn scale_of(view: &View<'_>) -> Option<u16> {
+    match view.scales {
+        None => Some(0),
+        Some(scales) => single(scales).filter(|&scale| scale != LARGE),
+    }
 }
 
 /// A power of two above the magnitudes of all words, less one.

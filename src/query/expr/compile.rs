@@ -212,13 +212,7 @@ impl<'a> Compiler<'a> {
 
     /// AND, OR and NOT.
     fn connection(&mut self, op: &BoolExpr) -> Option<Expr> {
-        let (mut args, sometimes) = (Vec::new(), self.sometimes);
-        for arg in op.args().iter() {
-            args.push(self.compile(arg));
-            self.sometimes = true;
-        }
-        self.sometimes = sometimes;
-        let mut args: Vec<Expr> = args.into_iter().collect::<Option<_>>()?;
+        let mut args = self.all_typed(op.args(), Type::Bool, true)?;
         Some(match op.boolop() {
             BoolExprType::AND_EXPR => Expr::And(args),
             BoolExprType::OR_EXPR => Expr::Or(args),

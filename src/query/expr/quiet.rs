@@ -5,7 +5,7 @@ use super::operators::comparison;
 use super::tree::walk;
 use crate::pg::expr::{BoolExpr, OpExpr, SubPlan};
 use crate::pg::node::{Node, Nodes, is_pure};
-use crate::pg::plan::{CustomScan, HashJoin, Joins, NestLoop, Plan};
+use crate::pg::plan::{CustomScan, Joins, Plan};
 use crate::pg::state::PlanState;
 use amax_exec::Comparison;
 use pgrx::pg_sys::BoolExprType;
@@ -96,9 +96,5 @@ fn expressions(plan: &Plan) -> [Nodes<'_>; 3] {
 
 /// A join's conditions, but those that a hash join compares its keys by.
 fn joinqual(plan: &Plan) -> Nodes<'_> {
-    if let Some(join) = plan.as_a::<HashJoin>() {
-        join.joinqual()
-    } else {
-        plan.as_a::<NestLoop>().map_or(Nodes::NONE, Joins::joinqual)
-    }
+    plan.as_join().map_or(Nodes::NONE, Joins::joinqual)
 }

@@ -4,7 +4,7 @@ use super::filter::{JoinFilter, Tried};
 use crate::pg::expr::{TargetEntry, Var};
 use crate::pg::lookup::operator_function;
 use crate::pg::node::{Node, is_pure};
-use crate::pg::plan::{Hash, HashJoin, Joins, NestLoop, Plan};
+use crate::pg::plan::{Hash, HashJoin, Joins, Plan};
 use crate::pg::state::*;
 use crate::query::batch::Batches;
 use crate::query::expr::compile::reads;
@@ -76,12 +76,8 @@ fn drops_unmatched(join: JoinType::Type) -> bool {
 
 /// Whether what a join returns are rows of its outer side, each some number of times, whatever other rows there are.
 fn keeps_outer(plan: &Plan) -> bool {
-    let kind = match plan.as_a::<HashJoin>() {
-        Some(join) => Some(join.kind()),
-        None => plan.as_a::<NestLoop>().map(Joins::kind),
-    };
     matches!(
-        kind,
+        plan.as_join().map(Joins::kind),
         Some(JoinType::JOIN_INNER | JoinType::JOIN_LEFT | JoinType::JOIN_SEMI | JoinType::JOIN_ANTI)
     )
 }

@@ -10,7 +10,7 @@ from nodes import List, Literal, Node
 from worlds import Relation
 
 # Names of functions of Shapes: only queries that these make.
-SHAPES = os.environ.get("AMAX_QUERY_SHAPES", "").split(",") if os.environ.get("AMAX_QUERY_SHAPES") else []
+SHAPES = set(filter(None, os.environ.get("AMAX_QUERY_SHAPES", "").split(",")))
 
 
 class Case:
