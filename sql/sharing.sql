@@ -21,6 +21,7 @@ SELECT count(*), sum((doc->>'n')::int), count(DISTINCT doc->>'s'), count(jsonb_t
 -- What is of no simple form is in the column it comes from.
 SELECT doc->'o' FROM shared WHERE id < 5;
 -- Answers to questions that are asked once each would take the place of all else.
+SELECT count(*) FROM shared WHERE doc->'o' ? 'x' OR doc->'o' @> '1';
 SELECT columns FROM amax.shared_cache() \gset
 DO $$ BEGIN
   FOR i IN 1..20 LOOP

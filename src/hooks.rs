@@ -8,6 +8,7 @@ use crate::pg::parse::{Query, RangeTblEntry};
 use crate::pg::plan::PlannedStmt;
 use crate::pg::planner::{JoinPathExtraData, PlannerInfo, RelOptInfo};
 use crate::pg::state::QueryDesc;
+use crate::pg::statistics::VariableStatData;
 use crate::storage::map;
 use crate::storage::watch::Watch;
 use crate::table::load;
@@ -39,6 +40,8 @@ macro_rules! hooks {
 hooks! {
     planner_hook: planner_hook_type = planner,
     get_relation_info_hook: get_relation_info_hook_type = relation_info,
+    get_index_stats_hook: get_index_stats_hook_type = index_stats,
+    get_relation_stats_hook: get_relation_stats_hook_type = relation_stats,
     set_rel_pathlist_hook: set_rel_pathlist_hook_type = rel_paths,
     set_join_pathlist_hook: set_join_pathlist_hook_type = join_paths,
     create_upper_paths_hook: create_upper_paths_hook_type = upper_paths,
@@ -118,6 +121,51 @@ unsafe extern "C-unwind" fn relation_info(
     unsafe {
         go_on!(get_relation_info_hook(root, table, inhparent, rel));
         query::relation_info(PlannerInfo::of(root), table, inhparent, RelOptInfo::of(rel));
+    }
+}
+
+/// Statistics of an expression that an index has, or that looks as if.
+///
+/// # Safety
+/// As examine_variable() calls it.
+#[pg_guard]
+unsafe extern "C-unwind" fn index_stats(
+    root: *mut pg_sys::PlannerInfo,
+    index: pg_sys::Oid,
+    column: pg_sys::AttrNumber,
+    data: *mut pg_sys::VariableStatData,
+) -> bool {
+    // SAFETY: as the caller promises.
+    unsafe {
+        if let Some(next) = next().get_index_stats_hook
+            && guarded!(next(root, index, column, data))
+        {
+            return true;
+        }
+        query::index_statistics(PlannerInfo::of(root), index, column, VariableStatData::of(data))
+    }
+}
+
+/// Statistics of a column, of a subquery's too.
+///
+/// # Safety
+/// As examine_variable() calls it.
+#[pg_guard]
+unsafe extern "C-unwind" fn relation_stats(
+    root: *mut pg_sys::PlannerInfo,
+    rte: *mut pg_sys::RangeTblEntry,
+    column: pg_sys::AttrNumber,
+    data: *mut pg_sys::VariableStatData,
+) -> bool {
+    // SAFETY: as the caller promises.
+    unsafe {
+        if let Some(next) = next().get_relation_stats_hook
+            && guarded!(next(root, rte, column, data))
+        {
+            return true;
+        }
+        let (root, rte) = (PlannerInfo::of(root), RangeTblEntry::of(rte));
+        query::column_statistics(root, rte, column, VariableStatData::of(data))
     }
 }
 
@@ -354,5 +402,6 @@ unsafe extern "C-unwind" fn subtransaction(
 unsafe extern "C-unwind" fn invalidate(_arg: pg_sys::Datum, relid: pg_sys::Oid) {
     if !memory::is_ending() {
         columnar::invalidate(relid);
+        query::forget_statistics(relid);
     }
 }

@@ -33,6 +33,7 @@ pub mod shm;
 pub mod slot;
 pub mod snapshot;
 pub mod state;
+pub mod statistics;
 pub mod stats;
 pub mod table_function;
 pub mod tupdesc;

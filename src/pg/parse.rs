@@ -19,7 +19,7 @@ nodes! {
     RangeTblEntry: T_RangeTblEntry {
         rtekind: value(pg_sys::RTEKind::Type), relid: value(pg_sys::Oid), relkind: value(u8), inh: value(bool),
         lateral: value(bool), security_barrier: value(bool), tablesample: node, subquery: some(Query), functions: list,
-        securityQuals: list,
+        securityQuals: list, ctelevelsup: value(u32), self_reference: value(bool),
     }
     RangeTblFunction: T_RangeTblFunction { funcexpr: node }
     RangeTblRef: T_RangeTblRef { rtindex: value(pg_sys::Index) }
@@ -105,7 +105,23 @@ impl Query {
     }
 }
 
+impl CommonTableExpr {
+    pub fn name(&self) -> &CStr {
+        // SAFETY: every one has a name.
+        unsafe { CStr::from_ptr((*self.raw()).ctename) }
+    }
+}
+
 impl RangeTblEntry {
+    /// The name of the CTE that it is.
+    pub fn cte(&self) -> Option<&CStr> {
+        // SAFETY: a string, or null.
+        unsafe {
+            let name = (*self.raw()).ctename;
+            (!name.is_null()).then(|| CStr::from_ptr(name))
+        }
+    }
+
     pub fn set_functions(&self, functions: Nodes<'_>) {
         // SAFETY: a field of the struct.
         unsafe { (*self.raw()).functions = functions.raw() }

@@ -7,7 +7,7 @@ use super::expr::TargetEntry;
 use super::expr::Var;
 use super::handle::handle;
 use super::node::{Node, Nodes, fields, nodes};
-use super::parse::{Query, RangeTblEntry, WindowClause};
+use super::parse::{CommonTableExpr, Query, RangeTblEntry, WindowClause};
 use super::relids::Relids;
 use pgrx::pg_sys;
 use std::ops::Deref;
@@ -18,14 +18,17 @@ nodes! {
         parse: of(Query), processed_tlist: list, rowMarks: list, hasHavingQual: value(bool), hasPseudoConstantQuals: value(bool),
         sort_pathkeys: list, window_pathkeys: list, distinct_pathkeys: list, query_pathkeys: list, limit_tuples: value(f64), tuple_fraction: value(f64),
         all_baserels: rels, append_rel_list: list, placeholder_list: list, qual_security_level: value(u32),
-        parent_root: some(PlannerInfo),
+        parent_root: some(PlannerInfo), glob: of(PlannerGlobal),
     }
+    /// What all queries of a statement have in common.
+    PlannerGlobal: T_PlannerGlobal { subroots: list }
     /// What it knows of a relation, or of a step of the query.
     RelOptInfo: T_RelOptInfo {
         reloptkind: value(pg_sys::RelOptKind::Type), relids: rels, relid: value(pg_sys::Index),
         rtekind: value(pg_sys::RTEKind::Type), rows: value(f64), tuples: value(f64), pages: value(u32),
         consider_parallel: value(bool), reltarget: of(PathTarget), lateral_relids: rels, baserestrictinfo: list,
         baserestrict_min_security: value(u32), statlist: list, indexlist: list, cheapest_total_path: some(Path),
+        subroot: some(PlannerInfo),
     }
     PathTarget: T_PathTarget { exprs: list }
     RestrictInfo: T_RestrictInfo {
@@ -34,7 +37,10 @@ nodes! {
     }
     AppendRelInfo: T_AppendRelInfo { parent_relid: value(pg_sys::Index), translated_vars: list }
     StatisticExtInfo: T_StatisticExtInfo { exprs: list }
-    IndexOptInfo: T_IndexOptInfo { relam: value(pg_sys::Oid), indexprs: list, indpred: list }
+    IndexOptInfo: T_IndexOptInfo {
+        relam: value(pg_sys::Oid), indexoid: value(pg_sys::Oid), nkeycolumns: value(i32), hypothetical: value(bool),
+        indexprs: list, indpred: list,
+    }
     IndexClause: T_IndexClause { rinfo: of(RestrictInfo), lossy: value(bool) }
     ParamPathInfo: T_ParamPathInfo { ppi_clauses: list }
     IndexPath: T_IndexPath {
@@ -230,6 +236,34 @@ impl RelOptInfo {
         }
     }
 
+    pub fn set_tuples(&self, tuples: f64) {
+        // SAFETY: a field of the struct.
+        unsafe { (*self.raw()).tuples = tuples }
+    }
+
+    /// It has other rows than the planner has taken it to have, and so have its paths, which cost as much more or less. They may be
+    /// less than one, where there are none for most rows of another relation.
+    pub fn set_rows(&self, rows: f64) {
+        let factor = rows / self.rows();
+        // SAFETY: fields of the structs.
+        unsafe {
+            (*self.raw()).rows = rows;
+            for path in self.paths().into_iter().chain(self.partial_paths()) {
+                if let Some(parameters) = (*path.raw()).param_info.as_mut() {
+                    parameters.ppi_rows = rows;
+                }
+                (*path.raw()).rows = rows;
+                (*path.raw()).total_cost = path.startup_cost() + path.run_cost() * factor;
+            }
+        }
+    }
+
+    /// The same, once its paths are made.
+    pub fn expect_rows(&self, rows: f64) {
+        // SAFETY: a field of the struct.
+        unsafe { (*self.raw()).rows = rows }
+    }
+
     /// Workers for a scan of all its pages (compute_parallel_worker()).
     pub fn workers(&self) -> i32 {
         // SAFETY: a table; a setting.
@@ -266,6 +300,69 @@ impl PlannerInfo {
     pub fn has(&self, number: pg_sys::Index, rel: &RelOptInfo) -> bool {
         // SAFETY: as above.
         unsafe { *(*self.raw()).simple_rel_array.add(number as usize) == rel.raw() }
+    }
+
+    /// The planned query that an entry of FROM stands for, if it is a subquery or a CTE, and not a security barrier.
+    pub fn subquery(&self, rte: &RangeTblEntry) -> Option<&PlannerInfo> {
+        match rte.rtekind() {
+            _ if rte.security_barrier() => None,
+            pg_sys::RTEKind::RTE_SUBQUERY => {
+                let mut all = self.relations();
+                all.find(|rel| std::ptr::eq(self.entry(rel.relid()), rte))?.subroot()
+            }
+            pg_sys::RTEKind::RTE_CTE if !rte.self_reference() => {
+                let root = (0..rte.ctelevelsup()).try_fold(self, |root, _| root.parent_root())?;
+                let mut all = root.parse().cteList().all::<CommonTableExpr>();
+                let at = all.position(|cte| Some(cte.name()) == rte.cte())?;
+                // SAFETY: a list of numbers, of those that have been planned so far.
+                let plan = unsafe {
+                    (*root.raw())
+                        .cte_plan_ids
+                        .as_ref()
+                        .filter(|ids| at < ids.length as usize)?
+                        .elements
+                        .add(at)
+                };
+                // SAFETY: a number, of a plan from 1, or -1.
+                let plan = unsafe { (*plan).int_value };
+                root.glob().subroots().get((plan - 1) as usize)?.as_a()
+            }
+            _ => None,
+        }
+    }
+
+    /// All relations that have been looked at.
+    pub fn relations(&self) -> impl Iterator<Item = &RelOptInfo> {
+        // SAFETY: a field of the struct.
+        let size = unsafe { (*self.raw()).simple_rel_array_size };
+        (1..size.max(1) as pg_sys::Index).filter_map(|number| self.relation(number))
+    }
+
+    /// A relation of FROM that has been looked at.
+    pub fn relation(&self, number: pg_sys::Index) -> Option<&RelOptInfo> {
+        // SAFETY: an array of all relations.
+        unsafe {
+            let rel = *(*self.raw()).simple_rel_array.add(number as usize);
+            (!rel.is_null()).then(|| RelOptInfo::of(rel))
+        }
+    }
+
+    /// Whether the user that the query reads a table as may read all of it.
+    pub fn may_select(&self, relation: pg_sys::Index) -> bool {
+        // SAFETY: as above; rights are looked up.
+        unsafe {
+            #[cfg(feature = "pg15")]
+            let user = (*self.entry(relation).raw()).checkAsUser;
+            #[cfg(not(feature = "pg15"))]
+            let user = (**(*self.raw()).simple_rel_array.add(relation as usize)).userid;
+            let user = if user == pg_sys::InvalidOid {
+                pg_sys::GetUserId()
+            } else {
+                user
+            };
+            let (table, right) = (self.entry(relation).relid(), pg_sys::ACL_SELECT);
+            pg_sys::pg_class_aclcheck(table, user, right) == pg_sys::AclResult::ACLCHECK_OK
+        }
     }
 
     /// How a relation comes from its parent in an inheritance tree, or in UNION ALL.
@@ -377,6 +474,17 @@ impl PlannerInfo {
         unsafe { pg_sys::clause_selectivity(self.raw(), condition.raw().cast(), 0, inner, none) }
     }
 
+    /// The part of its rows of which all of these conditions of a relation are true, estimated anew.
+    pub fn selectivity_of_all(&self, conditions: Nodes<'_>) -> f64 {
+        for condition in conditions.all::<RestrictInfo>() {
+            // SAFETY: a field of the struct: nothing is kept.
+            unsafe { (*condition.raw()).norm_selec = -1.0 };
+        }
+        let (inner, none) = (pg_sys::JoinType::JOIN_INNER, std::ptr::null_mut());
+        // SAFETY: conditions of this query.
+        unsafe { pg_sys::clauselist_selectivity(self.raw(), conditions.raw(), 0, inner, none) }
+    }
+
     /// The part of one relation's rows that have a match in another by a condition between them.
     pub fn matched(&self, condition: &Node, outer: &RelOptInfo, inner: &RelOptInfo) -> f64 {
         let (left, right) = (outer.relids().raw(), inner.relids().raw());
@@ -394,8 +502,8 @@ impl PlannerInfo {
     }
 
     /// estimate_num_groups().
-    pub fn groups(&self, keys: Nodes<'_>, rows: f64) -> f64 {
-        let none = std::ptr::null_mut();
+    pub fn groups(&self, keys: &[&Node], rows: f64) -> f64 {
+        let (keys, none) = (keys.iter().copied().collect::<Nodes>(), std::ptr::null_mut());
         // SAFETY: as above.
         unsafe { pg_sys::estimate_num_groups(self.raw(), keys.raw(), rows, none, std::ptr::null_mut()).max(1.0) }
     }

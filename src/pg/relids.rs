@@ -7,6 +7,10 @@ use pgrx::pg_sys;
 pub struct Relids(*mut pg_sys::Bitmapset);
 
 impl Relids {
+    /// None.
+    #[cfg(not(feature = "pg15"))]
+    pub const NONE: Relids = Relids(std::ptr::null_mut());
+
     /// # Safety
     /// A set, or null, which stays as it is for as long as this is used.
     pub unsafe fn of(raw: *mut pg_sys::Bitmapset) -> Relids {

@@ -280,6 +280,24 @@ impl AppendState {
 }
 
 impl EState {
+    /// Runs `f` with an executor state of its own and a table that is locked, which are gone afterwards with all that was made
+    /// there. After an error PostgreSQL's abort frees them.
+    pub fn with_new<R>(table: pg_sys::Oid, f: impl FnOnce(&'static EState, &'static Relation) -> R) -> R {
+        // SAFETY: a new state, whose slots hold no row any more when it ends, and an open table.
+        unsafe {
+            let (raw, rel) = (
+                pg_sys::CreateExecutorState(),
+                pg_sys::table_open(table, pg_sys::NoLock as i32),
+            );
+            let estate = EState::of(raw);
+            let result = estate.within(|| f(estate, Relation::of(rel)));
+            pg_sys::ExecResetTupleTable((*raw).es_tupleTable, false);
+            pg_sys::FreeExecutorState(raw);
+            pg_sys::table_close(rel, pg_sys::NoLock as i32);
+            result
+        }
+    }
+
     /// Runs `f` in the memory context that lives as long as the query.
     pub fn within<R>(&self, f: impl FnOnce() -> R) -> R {
         // SAFETY: a field of the struct.

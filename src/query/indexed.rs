@@ -6,9 +6,7 @@ use super::batch::computed::Computed;
 use super::batch::rows::Rows;
 use super::expr::compile::Compiler;
 use super::expr::datum::{encode_decimal, of_word};
-use super::expr::entry::{Entry, entry_of, over_entries};
-use super::expr::path::path_of;
-use super::expr::tree::{has, walk};
+use super::expr::entry::{Entry, entry_of, over_entries, read_by};
 use crate::am::index_feed::{Compute, Value};
 use crate::columnar::OpenLeaf;
 use crate::pg::Relation;
@@ -69,15 +67,9 @@ impl Indexed {
         attributes: &[&Node],
         predicate: &[&Node],
     ) -> Option<Indexed> {
-        let mut found: Vec<&Node> = Vec::new();
+        let mut found = Vec::new();
         for node in attributes.iter().chain(predicate) {
-            walk(node, &mut |node| {
-                let is_path = path_of(node, &|_| true).is_some();
-                if (is_path || node.is_a::<Var>()) && !has(&found, node) {
-                    found.push(node);
-                }
-                !is_path
-            });
+            read_by(node, &|_| false, &mut found);
         }
         let entries: Rc<[Entry]> = found.iter().map(|e| entry_of(e, &[])).collect();
         let slot = estate.values_slot(&found);

@@ -5,6 +5,7 @@ use super::join_filter::plan as join_filter;
 use super::plan::conditions;
 use super::plan::kept::keep;
 use super::scan::plan as scan;
+use super::statistics::{expect_all, expect_elements};
 use super::unnest::plan as unnest;
 use crate::guc;
 use crate::pg::parse::RangeTblEntry;
@@ -21,6 +22,9 @@ pub fn add_join_paths(
     extra: &JoinPathExtraData,
 ) {
     if guc::custom_scan() {
+        if root.all_baserels().are_in(joinrel.relids()) && !root.is_searched() {
+            expect_all(root);
+        }
         conditions::charge_wrapped_paths(root, extra.restrictlist());
         unnest::add_paths(root, joinrel, outer, inner, kind, extra);
         join_filter::add_paths(root, joinrel, outer, inner, kind, extra);
@@ -29,6 +33,9 @@ pub fn add_join_paths(
 
 /// Adds paths to those that the planner has for a relation.
 pub fn add_paths(root: &PlannerInfo, rel: &RelOptInfo, rte: &RangeTblEntry) {
+    if guc::custom_scan() && rte.rtekind() == pg_sys::RTEKind::RTE_FUNCTION {
+        expect_elements(root, rel, rte);
+    }
     let scannable = guc::custom_scan()
         && rte.rtekind() == pg_sys::RTEKind::RTE_RELATION
         && matches!(rte.relkind(), pg_sys::RELKIND_RELATION | pg_sys::RELKIND_MATVIEW)

@@ -7,6 +7,7 @@ use super::expr::path::{JsonPath, path_of, question_of};
 use super::expr::tree::{has, rewrite, rewrite_all, walk_all};
 use super::plan::workers;
 use super::scan::plan::Columnar;
+use super::statistics;
 use super::unnest::plan::unnesting;
 use super::unnest::select::move_to_from;
 use crate::guc;
@@ -30,9 +31,13 @@ pub fn relation_info(root: &PlannerInfo, table: pg_sys::Oid, inhparent: bool, re
         return;
     }
     workers::charge();
-    if rel.reloptkind() != pg_sys::RelOptKind::RELOPT_BASEREL || !computes_above {
-        return;
+    if rel.reloptkind() == pg_sys::RelOptKind::RELOPT_BASEREL && computes_above {
+        push_down(root, rel);
     }
+    statistics::offer(root, rel, table);
+}
+
+fn push_down(root: &PlannerInfo, rel: &RelOptInfo) {
     move_to_from(root, rel.relid());
     // The elements of its documents' arrays are read by the scan as well.
     let elements = unnesting(root, rel.relid());

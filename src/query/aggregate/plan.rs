@@ -15,7 +15,6 @@ use crate::query::batch::{path_in, read_to_end};
 use crate::query::expr::datum::type_of_node;
 use crate::query::expr::tree::{has, walk};
 use crate::query::plan::costs;
-use crate::query::plan::estimate::groups;
 use crate::query::plan::kept;
 use crate::query::plan::node::create;
 use crate::query::plan::private::Private;
@@ -168,7 +167,7 @@ fn path<'a>(
     child: &'a Path,
     wanted: &Wanted<'a>,
 ) -> Option<&'a CustomPath> {
-    let groups = groups(root, child.parent(), child.rows(), &wanted.keys);
+    let groups = root.groups(&wanted.keys, child.rows());
     let startup_cost = wanted.cost_of_rows(root, child);
     let path = NewPath {
         startup_cost,
@@ -186,7 +185,7 @@ fn parallel_path<'a>(
     wanted: &Wanted<'a>,
 ) -> Option<&'a CustomPath> {
     let rel = child.parent();
-    let sent = groups(root, rel, child.rows(), &wanted.keys);
+    let sent = root.groups(&wanted.keys, child.rows());
     let pieces = (sent * costs::group_width(wanted.computed()) / PIECE as f64)
         .ceil()
         .max(1.0);
@@ -202,7 +201,7 @@ fn parallel_path<'a>(
     };
     let workers = f64::from(child.parallel_workers());
     let gather = root.gather(output, lower.make(), pieces * workers);
-    let all = groups(root, rel, rel.rows(), &wanted.keys);
+    let all = root.groups(&wanted.keys, rel.rows());
     let startup_cost = gather.total_cost() + costs::groups_sent(sent * workers);
     let upper = NewPath {
         parallel_workers: 0,

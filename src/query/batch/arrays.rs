@@ -2,7 +2,8 @@
 
 use super::function::Function;
 use crate::query::expr::entry::Entry;
-use amax_format::{PathStep, Unnest};
+use crate::query::expr::path::JsonPath;
+use amax_format::{Parts, PathStep, Unnest};
 
 /// The arrays that a scan unnests, each one in the elements of the one before; or objects, of whose fields the same is
 /// said.
@@ -40,6 +41,21 @@ impl Arrays {
             attribute: attribute as usize - 1,
             levels,
         })
+    }
+}
+
+impl Arrays {
+    /// Of arrays of documents, given the entries that are read of their elements.
+    pub fn of_elements(array: &JsonPath, entries: &[Entry]) -> Arrays {
+        let level = Unnest {
+            parts: Parts::Elements,
+            array: array.steps.iter().cloned().map(key).collect(),
+            wanted: wanted(entries, 1, None),
+        };
+        Arrays {
+            attribute: array.attribute as usize - 1,
+            levels: vec![level],
+        }
     }
 }
 

@@ -99,6 +99,18 @@ pub fn collect_elements<'a>(node: &'a Node, relid: pg_sys::Index, found: &mut Ve
     collect_of(node, relid, &|_| false, found);
 }
 
+/// The longest paths, what `asks` about paths, and the variables of an expression over one table's row are added to `found`,
+/// each once.
+pub fn read_by<'a>(node: &'a Node, asks: &dyn Fn(&Node) -> bool, found: &mut Vec<&'a Node>) {
+    walk(node, &mut |node| {
+        let is_path = path_of(node, &|_| true).is_some() || asks(node);
+        if (is_path || node.is_a::<Var>()) && !has(found, node) {
+            found.push(node);
+        }
+        !is_path
+    });
+}
+
 /// What several expressions read of a relation; see [`collect`].
 pub fn collected<'a>(
     root: &PlannerInfo,

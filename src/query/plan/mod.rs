@@ -2,7 +2,6 @@
 
 pub mod conditions;
 pub mod costs;
-pub mod estimate;
 pub mod kept;
 pub mod node;
 pub mod private;

@@ -16,7 +16,6 @@ use crate::query::batch::{path_in, read_to_end};
 use crate::query::expr::entry::{collected, expressions, is_document};
 use crate::query::expr::tree::has;
 use crate::query::plan::costs;
-use crate::query::plan::estimate::groups;
 use crate::query::plan::kept;
 use crate::query::plan::node::create;
 use crate::query::plan::private::Private;
@@ -72,7 +71,7 @@ fn add_distinct(root: &PlannerInfo, input: &RelOptInfo, output: &RelOptInfo) -> 
         true => root.sort_pathkeys(),
         false => distinct,
     };
-    let groups = groups(root, input, input.rows(), &wanted.groups);
+    let groups = root.groups(&wanted.groups, input.rows());
     if !sorts_as(distinct, keys) || !costs::groups_fit(groups, wanted.computed().count()) {
         return None;
     }
@@ -90,7 +89,7 @@ fn add_windows(root: &PlannerInfo, input: &RelOptInfo, output: &RelOptInfo) -> O
         return None;
     }
     if !wanted.groups.is_empty() {
-        let groups = groups(root, input, input.rows(), &wanted.groups);
+        let groups = root.groups(&wanted.groups, input.rows());
         let rows = groups * wanted.expected(input.rows() / groups);
         if !costs::groups_fit(rows, wanted.computed().count()) {
             return None;
@@ -141,7 +140,7 @@ fn path<'a>(
     let best = match wanted.groups.is_empty() {
         true => wanted.expected(child.rows()),
         false => {
-            let groups = groups(root, input, child.rows(), &wanted.groups);
+            let groups = root.groups(&wanted.groups, child.rows());
             groups * wanted.expected(child.rows() / groups)
         }
     };

@@ -4,16 +4,15 @@
 //! PostgreSQL's own nested loop of the two is planned as well, and its pieces are taken: its conditions, in its order.
 
 use crate::pg::custom::{Asked, CustomPath, NewPath, NewPlan, PathMethods, Planning, ScanMethods};
-use crate::pg::expr::{Param, PlaceHolderVar, Var};
+use crate::pg::expr::{Param, PlaceHolderVar};
 use crate::pg::node::{Node, Nodes};
 use crate::pg::parse::{RangeTblEntry, RangeTblFunction};
 use crate::pg::plan::{CustomScan, FunctionScan, Joins, NestLoop, NestLoopParam};
 use crate::pg::planner::*;
 use crate::query::batch::Operator;
 use crate::query::expr::entry::{Entry, collect, collect_elements, entry_of, is_variable, variables};
-use crate::query::expr::path::{call_of, path_of};
 use crate::query::expr::tree::{any, rewrite};
-use crate::query::expr::unnesting::Unnesting;
+use crate::query::expr::unnesting::{Unnesting, bare, unnests};
 use crate::query::plan::conditions::charge_wrapped_paths;
 use crate::query::plan::costs;
 use crate::query::plan::kept::{keep, path_with};
@@ -24,8 +23,7 @@ use crate::query::scan::batches::view;
 use crate::query::scan::node::METHODS;
 use crate::query::scan::private::{Level, Place, ReadToEnd, ScanPlan, read_to_end};
 use crate::query::scan::state::Scan;
-use amax_format::PathStep;
-use pgrx::pg_sys::{Index, JSONBOID, JoinType, NodeTag, ParamKind, RTEKind, RelOptKind};
+use pgrx::pg_sys::{Index, JoinType, NodeTag, ParamKind, RTEKind, RelOptKind};
 
 static PATH: PathMethods = PathMethods::of::<Unnests>(c"AmaxUnnest");
 
@@ -38,39 +36,6 @@ pub static OPERATOR: Operator = Operator {
     read_to_end,
     view,
 };
-
-/// The expression without the PlaceHolderVars in it.
-fn bare(node: &Node) -> &Node {
-    rewrite(node, &mut |node| Some(bare(node.as_a::<PlaceHolderVar>()?.phexpr()?)))
-}
-
-/// The relation of the documents that relation `function` takes apart, if it does no more.
-fn unnests(function: Index, rte: &RangeTblEntry) -> Option<(Index, Unnesting)> {
-    let calls = rte.functions();
-    if rte.rtekind() != RTEKind::RTE_FUNCTION || calls.len() != 1 {
-        return None;
-    }
-    unnested_by(calls.get(0)?.as_a::<RangeTblFunction>()?.funcexpr()?, function)
-}
-
-/// The relation of the documents that a call takes apart: jsonb_array_elements[_text], jsonb_each[_text] or
-/// jsonb_object_keys of a path by keys, or of a whole document or element.
-pub fn unnested_by(call: &Node, relation: Index) -> Option<(Index, Unnesting)> {
-    let (function, args) = call_of(call)?;
-    let by = Unnesting::by(relation, function)?;
-    let array = bare(args[0]);
-    let base = std::cell::Cell::new(0);
-    let path = path_of(array, &|var| {
-        base.set(var.relation());
-        true
-    });
-    if let Some(path) = path {
-        let keys = path.steps.iter().all(|s| matches!(s, PathStep::Key(_)));
-        return (keys && !path.text).then(|| (base.get(), by));
-    }
-    let var = array.as_a::<Var>()?;
-    (var.varattno() > 0 && var.varlevelsup() == 0 && var.vartype() == JSONBOID).then(|| (var.relation(), by))
-}
 
 /// The relations whose functions take arrays of relation `table` apart, and those that take apart arrays in their
 /// elements.

@@ -6,7 +6,6 @@
 //! down, so that the function stays as much of a barrier to them as it was; but before, in a subquery that computes
 //! nothing else: then nobody can tell, and it is pulled up.
 
-use super::plan::unnested_by;
 use crate::guc;
 use crate::pg::expr::{FieldSelect, FuncExpr, OpExpr, TargetEntry, Var, returns_set};
 use crate::pg::lookup::{function_is_leakproof, has_children};
@@ -15,7 +14,7 @@ use crate::pg::parse::{CommonTableExpr, FromExpr, Query, RangeTblEntry, RangeTbl
 use crate::pg::planner::PlannerInfo;
 use crate::query::expr::path::{call_of, path_of};
 use crate::query::expr::tree::{any, rewrite_all, walk, walk_all};
-use crate::query::expr::unnesting::{Column, Unnesting};
+use crate::query::expr::unnesting::{Column, Unnesting, unnested_by};
 use crate::query::scan::plan::Columnar;
 use pgrx::pg_sys::{CmdType, Index, NodeTag, RTEKind};
 use std::ffi::CStr;

@@ -1,0 +1,136 @@
+-- What the planner expects of paths, after a load and nothing else: rows, groups and joins, within a factor of what there is.
+\getenv abs_srcdir PG_ABS_SRCDIR
+\set include :abs_srcdir '/sql/include/twins.sql'
+\i :include
+SET search_path = amax_side, public, twins;
+SET max_parallel_workers_per_gather = 0;
+SET amax.rows_per_leaf = 2000;
+
+CREATE TABLE t (id int, doc jsonb) USING amax;
+INSERT INTO t SELECT i, jsonb_build_object(
+    'n', i, 'few', 'value ' || i % 7, 'skewed', CASE WHEN i % 100 < 60 THEN 'often' ELSE 'rare ' || i % 1000 END,
+    'float', i / 7.0, 'flag', i % 10 = 0, 'at', to_char(timestamp '2024-01-01' + i * interval '1 hour', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
+    'odd', CASE i % 3 WHEN 0 THEN to_jsonb(i) WHEN 1 THEN '"no number"' ELSE '[1, 2]' END,
+    'tags', (SELECT coalesce(jsonb_agg('tag ' || k), '[]') FROM generate_series(1, i % 5) k))
+    || CASE WHEN i % 4 = 0 THEN jsonb_build_object('some', i % 50) ELSE '{}' END
+  FROM generate_series(1, 40000) i;
+CREATE TABLE kinds (doc jsonb) USING amax;
+INSERT INTO kinds SELECT jsonb_build_object('name', 'value ' || i, 'size', i % 3) FROM generate_series(0, 1999) i;
+VACUUM t, kinds;
+
+-- Rows that a plan expects over those that there are, or the other way round: at most so many times.
+CREATE FUNCTION expected(query text) RETURNS numeric LANGUAGE plpgsql AS $$
+DECLARE
+  plan jsonb;
+BEGIN
+  EXECUTE 'EXPLAIN (FORMAT json) ' || query INTO plan;
+  RETURN (plan->0->'Plan'->>'Plan Rows')::numeric;
+END $$;
+CREATE FUNCTION is_known(query text, most numeric) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+  rows numeric;
+  factor numeric;
+BEGIN
+  EXECUTE 'SELECT count(*) FROM (' || query || ') q' INTO rows;
+  factor := greatest(expected(query), 1) / greatest(rows, 1);
+  RETURN CASE WHEN greatest(factor, 1 / factor) <= most THEN 'known' ELSE format('%s expected, %s rows', expected(query), rows) END;
+END $$;
+
+SELECT query, is_known(query, 1.5) FROM unnest(ARRAY[
+  $$SELECT * FROM t WHERE (doc->>'n')::int < 4000$$,
+  $$SELECT * FROM t WHERE (doc->>'n')::int BETWEEN 10000 AND 30000$$,
+  $$SELECT * FROM t WHERE doc->>'few' = 'value 3'$$,
+  $$SELECT * FROM t WHERE doc->>'few' IN ('value 3', 'value 5')$$,
+  $$SELECT * FROM t WHERE doc->>'few' LIKE 'value%'$$,
+  $$SELECT * FROM t WHERE doc->>'skewed' = 'often'$$,
+  $$SELECT * FROM t WHERE upper(doc->>'few') = 'VALUE 3'$$,
+  $$SELECT * FROM t WHERE (doc->>'flag')::bool$$,
+  $$SELECT * FROM t WHERE NOT (doc->>'flag')::bool$$,
+  $$SELECT * FROM t WHERE (doc->'float')::numeric > 5000$$,
+  $$SELECT * FROM t WHERE doc->>'some' IS NULL$$,
+  $$SELECT * FROM t WHERE doc->>'some' IS NOT NULL$$,
+  $$SELECT * FROM t WHERE doc->>'odd' IS NOT NULL$$,
+  $$SELECT * FROM t WHERE jsonb_typeof(doc->'odd') = 'number'$$,
+  $$SELECT * FROM t WHERE (doc->>'at')::timestamptz < '2024-06-01'$$,
+  $$SELECT * FROM t WHERE (doc->>'at')::date >= '2026-01-01'$$,
+  $$SELECT doc->>'few', count(*) FROM t GROUP BY 1$$,
+  $$SELECT DISTINCT doc->'few' FROM t$$,
+  $$SELECT doc->>'few', (doc->>'flag')::bool, count(*) FROM t GROUP BY 1, 2$$,
+  $$SELECT (doc->>'at')::date, count(*) FROM t GROUP BY 1$$,
+  $$SELECT date_trunc('month', (doc->>'at')::timestamptz), count(*) FROM t GROUP BY 1$$,
+  $$SELECT * FROM t a JOIN kinds k ON a.doc->>'few' = k.doc->>'name'$$,
+  $$SELECT * FROM t a LEFT JOIN kinds k ON a.doc->>'few' = k.doc->>'name' AND (k.doc->>'size')::int = 1$$,
+  $$SELECT * FROM (SELECT doc->>'few' AS few, doc FROM t OFFSET 0) s WHERE few = 'value 3'$$,
+  $$WITH c AS MATERIALIZED (SELECT doc->>'few' AS few FROM t) SELECT * FROM c WHERE few = 'value 3'$$,
+  $$WITH c AS MATERIALIZED (SELECT doc->>'few' AS few FROM t), d AS MATERIALIZED (SELECT few AS f FROM c WHERE few > '') SELECT * FROM d WHERE f = 'x'$$,
+  $$SELECT * FROM t, jsonb_array_elements(doc->'tags') tag$$,
+  $$SELECT * FROM t, jsonb_array_elements_text(doc->'tags') tag WHERE tag = 'tag 4'$$,
+  $$SELECT tag, count(*) FROM t, jsonb_array_elements_text(doc->'tags') tag GROUP BY 1$$
+]) query;
+
+-- What somebody has declared, or indexed, is known by that. (A sample would find the values.)
+ALTER TABLE t ALTER doc SET STATISTICS 0;
+SELECT expected($$SELECT * FROM t WHERE doc->>'few' = 'value 3'$$);
+ALTER TABLE t ALTER doc SET STATISTICS -1;
+CREATE INDEX ON kinds ((doc->>'name'));
+ANALYZE kinds;
+INSERT INTO kinds SELECT jsonb_build_object('name', 'value 1') FROM generate_series(1, 2000);
+VACUUM kinds;
+SELECT expected($$SELECT * FROM kinds WHERE doc->>'name' = 'value 1'$$) < 10 AS by_index;
+ANALYZE kinds;
+SELECT is_known($$SELECT * FROM kinds WHERE doc->>'name' = 'value 1'$$, 1.5);
+
+-- Another content, the same table: after ANALYZE, and when it has grown by a tenth.
+UPDATE t SET doc = doc || '{"few": "value 0"}';
+VACUUM FULL t;
+SELECT is_known($$SELECT * FROM t WHERE doc->>'few' = 'value 0'$$, 1.5);
+INSERT INTO t SELECT i, jsonb_build_object('few', 'new') FROM generate_series(1, 20000) i;
+SELECT is_known($$SELECT * FROM t WHERE doc->>'few' = 'new'$$, 1.5);
+
+-- Values of hidden rows are in no estimate; how many different ones there are is.
+CREATE ROLE estimates_reader;
+GRANT USAGE ON SCHEMA amax_side TO estimates_reader;
+GRANT SELECT ON t TO estimates_reader;
+SET ROLE estimates_reader;
+SELECT is_known($$SELECT * FROM t WHERE doc->>'few' = 'new'$$, 1.5);
+RESET ROLE;
+ALTER TABLE t ENABLE ROW LEVEL SECURITY;
+CREATE POLICY visible ON t USING (id < 10);
+SET ROLE estimates_reader;
+SELECT expected($$SELECT * FROM t WHERE doc->>'few' = 'new'$$) = expected($$SELECT * FROM t WHERE doc->>'few' = 'none'$$) AS same;
+RESET ROLE;
+ALTER TABLE t DISABLE ROW LEVEL SECURITY;
+-- Who may read a column only: by operators that are leakproof.
+REVOKE SELECT ON t FROM estimates_reader;
+GRANT SELECT (doc) ON t TO estimates_reader;
+SET ROLE estimates_reader;
+SELECT is_known($$SELECT doc FROM t WHERE doc->>'few' = 'new'$$, 1.5);
+SELECT expected($$SELECT doc FROM t WHERE doc->>'few' LIKE '%new%'$$) = expected($$SELECT doc FROM t WHERE doc->>'few' LIKE '%xxx%'$$) AS same;
+RESET ROLE;
+DROP OWNED BY estimates_reader;
+DROP ROLE estimates_reader;
+
+-- Nobody's function is called, and nothing raised, when a query is planned.
+CREATE FUNCTION raises(text) RETURNS text IMMUTABLE LANGUAGE plpgsql AS $$BEGIN RAISE 'called'; END$$;
+EXPLAIN (COSTS off) SELECT * FROM t WHERE raises(doc->>'few') = 'x';
+SELECT expected($$SELECT * FROM t WHERE (doc->>'few')::int = 1$$) > 0 AS plans;
+SELECT expected($$SELECT * FROM t WHERE (doc->>'few')::date = '2024-01-01'$$) > 0 AS plans;
+
+-- Partitions, by what each has.
+CREATE TABLE parts (id int, doc jsonb) PARTITION BY RANGE (id);
+CREATE TABLE part1 PARTITION OF parts FOR VALUES FROM (0) TO (10000) USING amax;
+CREATE TABLE part2 PARTITION OF parts FOR VALUES FROM (10000) TO (20000) USING amax;
+INSERT INTO parts SELECT i, jsonb_build_object('few', CASE WHEN i < 10000 THEN i % 2 ELSE 7 END) FROM generate_series(0, 19999) i;
+VACUUM parts;
+SELECT is_known($$SELECT * FROM parts WHERE (doc->>'few')::int = 1$$, 1.5), is_known($$SELECT * FROM parts WHERE (doc->>'few')::int = 7$$, 1.5);
+
+-- Nested loops are not taken for want of statistics.
+CREATE FUNCTION loops(query text) RETURNS bool LANGUAGE plpgsql AS $$
+DECLARE
+  plan text;
+BEGIN
+  EXECUTE 'EXPLAIN (FORMAT json) ' || query INTO plan;
+  RETURN plan LIKE '%Nested Loop%';
+END $$;
+SELECT loops(format($$WITH a AS MATERIALIZED (%1$s), b AS MATERIALIZED (%1$s), c AS MATERIALIZED (%1$s) SELECT count(*) FROM a JOIN b USING (n) JOIN c USING (n)$$,
+  $$SELECT (doc->>'n')::int AS n FROM t WHERE doc->>'few' = 'value 0' AND doc->>'flag' = 'false' AND doc->>'skewed' = 'often'$$));

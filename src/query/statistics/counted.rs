@@ -1,0 +1,64 @@
+//! How many different values there are in a table, by those in a sample.
+
+use crate::query::batch::columns::LeafColumns;
+use amax_exec::Columns;
+use amax_format::Tag;
+use std::collections::HashMap;
+
+/// What was met of an expression.
+#[derive(Default)]
+pub struct Counted {
+    rows: f64,
+    nulls: f64,
+    /// How often each value was.
+    values: HashMap<(u8, i64, Vec<u8>), u32>,
+}
+
+impl Counted {
+    /// Counts values of an entry; false if some of them have no words to be told apart by.
+    pub fn add_column(&mut self, columns: &LeafColumns, entry: usize, rows: &[u32]) -> bool {
+        if !columns.knows(entry) {
+            return true;
+        }
+        let dense = columns.dense(entry);
+        for &row in rows {
+            let (tag, word) = (dense.tag(row as usize), dense.word(row as usize));
+            match tag {
+                Tag::Missing | Tag::Null => self.add_null(),
+                Tag::String => self.add(tag, 0, dense.strings().get(word as usize).unwrap_or_default()),
+                _ => self.add(tag, word, &[]),
+            }
+        }
+        rows.iter().all(|&row| dense.tag(row as usize) != Tag::Other)
+    }
+
+    fn add(&mut self, tag: Tag, word: i64, text: &[u8]) {
+        self.rows += 1.0;
+        *self.values.entry((tag as u8, word, text.to_vec())).or_default() += 1;
+    }
+
+    fn add_null(&mut self) {
+        self.rows += 1.0;
+        self.nulls += 1.0;
+    }
+
+    /// The part of the rows in which it is NULL.
+    pub fn null_fraction(&self) -> f64 {
+        self.nulls / self.rows.max(1.0)
+    }
+
+    /// Different values in a table of so many rows (Haas and Stokes's estimator, as ANALYZE uses it).
+    pub fn distinct(&self, tuples: f64) -> f64 {
+        let seen = self.values.len() as f64;
+        let once = self.values.values().filter(|&&n| n == 1).count() as f64;
+        let (values, all) = (self.rows - self.nulls, tuples * (1.0 - self.null_fraction()));
+        if once == 0.0 || values >= all {
+            return seen;
+        }
+        if once == values {
+            // As ANALYZE has it: it is unique.
+            return all;
+        }
+        (values * seen / (values - once + once * values / all)).clamp(seen, all)
+    }
+}

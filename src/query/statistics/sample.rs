@@ -1,0 +1,428 @@
+//! Statistics of an expression from a sample of a table's columnar rows.
+//!
+//! Vectors compute it, and nothing that may raise an error: rows that they are unsure of are left out. Of what they do not
+//! know only the paths in it are looked at, for how many values there may be.
+
+use super::counted::Counted;
+use super::iso::is_iso;
+use crate::columnar::{self, OpenLeaf};
+use crate::pg::Relation;
+use crate::pg::expr::{CoerceViaIO, Const, FuncExpr, Var};
+use crate::pg::lookup::function_is_strict;
+use crate::pg::node::Node;
+use crate::pg::state::EState;
+use crate::pg::statistics::{Statistics, Typed, Values, of_counts, of_values, target};
+use crate::query::batch::arrays::Arrays;
+use crate::query::batch::columns::LeafColumns;
+use crate::query::batch::external::Postgres;
+use crate::query::batch::input::Input;
+use crate::query::batch::rows::Rows;
+use crate::query::expr::compile::Compiler;
+use crate::query::expr::constant::bytes;
+use crate::query::expr::datum::{of_bytes, of_scalar, varlena};
+use crate::query::expr::entry::{Entry, entry_of, over_entries, read_by, reference_of};
+use crate::query::expr::path::{JsonPath, call_of, question_of};
+use crate::query::expr::tree::{any, walk};
+use crate::query::expr::unnesting::Unnesting;
+use crate::query::expr::value::path_value;
+use crate::storage::manifest;
+use amax_exec::{Batch, Columns, Evaluated};
+use amax_format::Tag;
+use amax_lsm::Origin;
+use pgrx::pg_sys::*;
+use std::hash::{DefaultHasher, Hasher};
+use std::rc::Rc;
+
+/// Rows that are looked at, and the leaves that they are of, at most.
+const ROWS: u64 = 8192;
+const LEAVES: u64 = 16;
+/// Of values that are slow to make or to compare: times of text, jsonb.
+const SLOW: usize = 4096;
+
+/// Rows of one leaf.
+pub struct Part {
+    pub leaf: Rc<OpenLeaf>,
+    origin: Option<Origin>,
+    pub rows: Vec<u32>,
+}
+
+/// What expressions are over.
+#[derive(Clone, PartialEq)]
+pub enum Of {
+    Rows,
+    /// The elements of arrays in them.
+    Elements(JsonPath),
+}
+
+impl Of {
+    /// The number of the relation that their variables are of.
+    pub fn relation(&self) -> Index {
+        match self {
+            Of::Rows => 1,
+            Of::Elements(_) => 2,
+        }
+    }
+}
+
+/// Of an expression over about `tuples` rows of a table, or elements; with values if `values` and vectors know them. None if
+/// there is nothing to be known.
+pub fn statistics(table: &Relation, of: &Of, expression: &Node, tuples: f64, values: bool) -> Option<Statistics> {
+    let mut targets = Vec::new();
+    walk(expression, &mut |node| {
+        let attribute = |var: &Var| match of {
+            Of::Rows => var.varattno(),
+            Of::Elements(array) => array.attribute,
+        };
+        targets.extend(node.as_a::<Var>().map(|var| target(table, attribute(var))));
+        true
+    });
+    let target = targets.into_iter().max().filter(|&target| target > 0)?;
+    let mut parts = parts(table);
+    if *of != Of::Rows {
+        // All elements of a leaf are decoded, which may be many.
+        parts = parts.into_iter().step_by(4).collect();
+    }
+    let rows = parts.iter().map(|part| part.rows.len()).sum::<usize>();
+    if rows == 0 {
+        return None;
+    }
+    let tuples = tuples.max(rows as f64);
+    EState::with_new(table.id(), |estate, rel| {
+        let mut read = Vec::new();
+        // About elements nothing can be asked.
+        let asks = |node: &Node| *of == Of::Rows && question_of(node, &|_| true).is_some();
+        read_by(expression, &asks, &mut read);
+        // Elements have one column, whichever function it is.
+        let elements = Unnesting::by(of.relation(), F_JSONB_ARRAY_ELEMENTS).filter(|_| *of != Of::Rows);
+        let functions: Vec<Unnesting> = elements.into_iter().collect();
+        let entries: Rc<[Entry]> = read.iter().map(|e| entry_of(e, &functions)).collect();
+        let arrays = match of {
+            Of::Rows => None,
+            Of::Elements(array) => Some(Rc::new(Arrays::of_elements(array, &entries))),
+        };
+        let slot = estate.values_slot(&read);
+        let input = Rows::within(estate, estate.new_context(), slot, rel, &read, entries.clone());
+        let mut sample = Sample {
+            input,
+            entries,
+            parts,
+            arrays,
+            tuples,
+        };
+        let found = values.then(|| sample.values(over_entries(expression, &read))).flatten();
+        match found {
+            Some(mut found) => of_values(Typed::of(expression), target, &mut found, tuples),
+            None => sample.counts(expression),
+        }
+    })
+}
+
+/// Rows from all over the table, in leaves that are as far from one another as may be.
+pub fn parts(table: &Relation) -> Vec<Part> {
+    let manifest = manifest::current(table);
+    let all = manifest.rows().max(1);
+    let (mut parts, mut before, mut next) = (Vec::new(), 0, all / LEAVES / 2);
+    for component in &manifest.components {
+        let Ok(directory) = manifest::read_directory(table, component) else {
+            continue;
+        };
+        for (at, entry) in directory.leaves.iter().enumerate() {
+            let rows = u64::from(entry.rows);
+            before += rows;
+            if before <= next || rows == 0 {
+                continue;
+            }
+            // As many as are nearer to this leaf than to others.
+            let steps = (before - next).div_ceil((all / LEAVES).max(1));
+            next += steps * (all / LEAVES).max(1);
+            let Ok(leaf) = columnar::open_leaf(table, component, at) else {
+                continue;
+            };
+            let wanted = (steps * ROWS / LEAVES).min(rows);
+            parts.push(Part {
+                leaf,
+                origin: component.origin,
+                rows: (0..wanted)
+                    .map(|n| any_of(n * rows / wanted, (n + 1) * rows / wanted))
+                    .collect(),
+            });
+        }
+    }
+    parts
+}
+
+/// A row of these, the same each time: what comes round every so many rows is not to be met always, or never.
+fn any_of(first: u64, end: u64) -> u32 {
+    let mut hasher = DefaultHasher::new();
+    hasher.write_u64(first);
+    (first + hasher.finish() % (end - first)) as u32
+}
+
+/// An expression's sample.
+struct Sample {
+    input: Rows,
+    entries: Rc<[Entry]>,
+    parts: Vec<Part>,
+    /// Of whose elements it is.
+    arrays: Option<Rc<Arrays>>,
+    /// As many as there are of what it is of.
+    tuples: f64,
+}
+
+impl Sample {
+    /// The rows of a part, or the elements in them.
+    fn batch(&self, part: &Part) -> (Rc<LeafColumns>, Vec<u32>) {
+        let columns = Rc::new(LeafColumns::new(part.leaf.clone(), part.origin, &self.entries));
+        match &self.arrays {
+            None => (columns, part.rows.clone()),
+            Some(arrays) if arrays.attribute >= part.leaf.width() => (columns, Vec::new()),
+            Some(arrays) => {
+                let elements = Rc::new(columns.unnest(arrays, &part.rows, false));
+                let step = elements.len().div_ceil(ROWS as usize / self.parts.len()).max(1);
+                let rows = (0..elements.len() as u32).step_by(step).collect();
+                (elements, rows)
+            }
+        }
+    }
+
+    /// The values of an expression over the entries; None if vectors do not know them.
+    fn values(&mut self, expression: &Node) -> Option<Values> {
+        if let [Entry::Path(path)] = &*self.entries
+            && expression.is_a::<Var>()
+        {
+            return Some(self.at_path(path));
+        }
+        let entries = self.entries.clone();
+        let mut compiler = Compiler::new(&entries, None);
+        let vector = compiler.compile(expression)?;
+        let times = times_in(expression);
+        if vector.calls_out() && !calls_quietly(expression, !times.is_empty()) {
+            return None;
+        }
+        self.input.pg_exprs = compiler.pg_exprs;
+        let step = if times.is_empty() { 1 } else { self.step() };
+        let number = number_of(expression, &entries);
+        let mut found = Values::default();
+        for part in &self.parts {
+            let (columns, rows) = self.batch(part);
+            let is_time = |row: &u32| times.iter().all(|&entry| has_time(&columns, entry, *row));
+            let rows: Vec<u32> = rows.into_iter().step_by(step).filter(is_time).collect();
+            let mut external = Postgres {
+                rows: &mut self.input,
+                columns: columns.clone(),
+            };
+            let mut batch = Batch {
+                columns: &*columns,
+                external: &mut external,
+            };
+            let Evaluated { vector, unsure } = batch.eval(&vector, &rows);
+            let mut unsure = unsure.into_iter().peekable();
+            for (at, &row) in rows.iter().enumerate() {
+                match unsure.next_if_eq(&(at as u32)) {
+                    None => found.push(of_scalar(vector.get(at), expression.type_oid())),
+                    Some(_) => found.extend(number.as_ref().and_then(|path| number_at(&columns, row, path))),
+                }
+            }
+        }
+        self.input.clear();
+        Some(found)
+    }
+
+    /// The values at a path.
+    fn at_path(&self, path: &JsonPath) -> Values {
+        let step = if path.text { 1 } else { self.step() };
+        let (mut found, mut counted, mut is_counted) = (Values::default(), Counted::default(), true);
+        for part in &self.parts {
+            let (columns, rows) = self.batch(part);
+            is_counted &= counted.add_column(&columns, 0, &rows);
+            for row in rows.into_iter().step_by(step) {
+                found.extend(value_at(&columns, row, path));
+            }
+        }
+        found.distinct = is_counted.then(|| counted.distinct(self.tuples));
+        found
+    }
+
+    /// Which rows are taken of what is slow to compare: every so many.
+    fn step(&self) -> usize {
+        let rows: usize = self.parts.iter().map(|part| part.rows.len()).sum();
+        rows.div_ceil(SLOW)
+    }
+
+    /// How many NULLs and different values there are of an expression that is not evaluated, by the paths in it.
+    fn counts(&self, expression: &Node) -> Option<Statistics> {
+        let (mut nulls, mut distinct) = (0.0_f64, 1.0);
+        for (at, entry) in self.entries.iter().enumerate() {
+            let Entry::Path(_) = entry else {
+                return None;
+            };
+            let mut counted = Counted::default();
+            for part in &self.parts {
+                let (columns, rows) = self.batch(part);
+                counted.add_column(&columns, at, &rows);
+            }
+            nulls = nulls.max(counted.null_fraction());
+            distinct *= counted.distinct(self.tuples).max(1.0);
+        }
+        let distinct = distinct.min(domain(expression)).min(self.tuples);
+        let nulls = if is_strict(expression) { nulls } else { 0.0 };
+        Some(of_counts(nulls, WIDTH, distinct, self.tuples))
+    }
+}
+
+/// The value of a batch's only column, a path.
+fn value_at(columns: &LeafColumns, row: u32, path: &JsonPath) -> Option<(Datum, bool)> {
+    let at = row as usize;
+    match columns.input(0) {
+        Input::Path(known) => {
+            let column = || &**known.column(&columns.leaf, path.attribute as usize - 1, &path.steps);
+            Some(path_value(&known.dense, at, column, at, path.text))
+        }
+        Input::Element(levels, which, dense) => {
+            let column = &levels[columns.level() - 1].elements.paths[*which];
+            let place = columns.place(row).unwrap_or(0) as usize;
+            Some(path_value(dense, at, || column, place, path.text))
+        }
+        _ => None,
+    }
+}
+
+/// Bytes of a value that nobody has seen (get_typavgwidth() of lsyscache.c).
+const WIDTH: i32 = 32;
+
+/// The path, as text, that an expression is the cast of to numeric.
+fn number_of(expression: &Node, entries: &[Entry]) -> Option<JsonPath> {
+    let is_cast = expression.is_a::<CoerceViaIO>() || call_of(expression).is_some_and(|call| call.0 == F_NUMERIC_JSONB);
+    match entries {
+        [Entry::Path(path)] if is_cast && expression.type_oid() == NUMERICOID => Some(JsonPath {
+            text: true,
+            ..path.clone()
+        }),
+        _ => None,
+    }
+}
+
+/// The number that a batch's only column has, one of many digits.
+fn number_at(columns: &LeafColumns, row: u32, path: &JsonPath) -> Option<(Datum, bool)> {
+    let (text, null) = value_at(columns, row, path)?;
+    // SAFETY: a value of type text, unless it is NULL.
+    let text = (!null).then(|| unsafe { varlena(text) })?;
+    let number = amax_jsonb::numeric::from_text(std::str::from_utf8(text).ok()?).ok()?;
+    Some((of_bytes(&number), false))
+}
+
+/// Entries that are cast to times.
+fn times_in(expression: &Node) -> Vec<usize> {
+    let mut found = Vec::new();
+    walk(expression, &mut |node| {
+        found.extend(time_of(node));
+        true
+    });
+    found
+}
+
+/// The entry that a node casts to a time.
+fn time_of(node: &Node) -> Option<usize> {
+    let cast = node.as_a::<CoerceViaIO>()?;
+    let is_time = matches!(cast.resulttype(), DATEOID | TIMESTAMPOID | TIMESTAMPTZOID);
+    reference_of(cast.arg()?).filter(|_| is_time)
+}
+
+/// Whether such a cast of an entry's value in a row raises no error.
+fn has_time(columns: &LeafColumns, entry: usize, row: u32) -> bool {
+    let dense = columns.dense(entry);
+    match dense.tag(row as usize) {
+        Tag::Missing | Tag::Null => true,
+        Tag::String => dense
+            .strings()
+            .get(dense.word(row as usize) as usize)
+            .is_some_and(is_iso),
+        _ => false,
+    }
+}
+
+/// Whether it calls only functions that raise no error and give the same for the same values; `times`: and casts of times.
+fn calls_quietly(expression: &Node, times: bool) -> bool {
+    !any(expression, |node| match node.tag() {
+        NodeTag::T_Var | NodeTag::T_Const | NodeTag::T_RelabelType | NodeTag::T_List => false,
+        NodeTag::T_CoerceViaIO => !times || time_of(node).is_none(),
+        _ => !call_of(node).is_some_and(|(function, args)| {
+            is_quiet(function)
+                || times && takes_field(function) && args.first().is_some_and(|field| field.is_a::<Const>())
+        }),
+    })
+}
+
+/// Functions of a time and a field of it, whose name is checked when the query is evaluated.
+fn takes_field(function: u32) -> bool {
+    matches!(
+        function,
+        F_DATE_TRUNC_TEXT_TIMESTAMP
+            | F_DATE_TRUNC_TEXT_TIMESTAMPTZ
+            | F_EXTRACT_TEXT_DATE
+            | F_EXTRACT_TEXT_TIMESTAMP
+            | F_EXTRACT_TEXT_TIMESTAMPTZ
+            | F_DATE_PART_TEXT_DATE
+            | F_DATE_PART_TEXT_TIMESTAMP
+            | F_DATE_PART_TEXT_TIMESTAMPTZ
+    )
+}
+
+fn is_quiet(function: u32) -> bool {
+    matches!(
+        function,
+        F_LOWER_TEXT
+            | F_UPPER_TEXT
+            | F_BTRIM_TEXT
+            | F_LTRIM_TEXT
+            | F_RTRIM_TEXT
+            | F_LEFT
+            | F_RIGHT
+            | F_REVERSE
+            | F_TEXTCAT
+            | F_MD5_TEXT
+            | F_DATE_TIMESTAMP
+            | F_DATE_TIMESTAMPTZ
+            | F_TIMESTAMP_TIMESTAMPTZ
+            | F_TIMESTAMPTZ_TIMESTAMP
+    )
+}
+
+/// Whether it is NULL where what it reads is.
+fn is_strict(expression: &Node) -> bool {
+    !any(expression, |node| {
+        use NodeTag::*;
+        match node.tag() {
+            T_Var | T_Const | T_RelabelType | T_List | T_CoerceViaIO | T_SubscriptingRef => false,
+            _ => !call_of(node).is_some_and(|(function, _)| function_is_strict(function.into())),
+        }
+    })
+}
+
+/// How many values an expression can have at most, as far as its function tells.
+fn domain(expression: &Node) -> f64 {
+    let field = expression.as_a::<FuncExpr>().and_then(|call| {
+        let is_extract = matches!(
+            call.funcid().to_u32(),
+            F_EXTRACT_TEXT_DATE
+                | F_EXTRACT_TEXT_TIME
+                | F_EXTRACT_TEXT_TIMESTAMP
+                | F_EXTRACT_TEXT_TIMESTAMPTZ
+                | F_DATE_PART_TEXT_DATE
+                | F_DATE_PART_TEXT_TIMESTAMP
+                | F_DATE_PART_TEXT_TIMESTAMPTZ
+        );
+        bytes(call.args().get(0).filter(|_| is_extract)?)
+    });
+    match field {
+        Some(b"quarter") => 4.0,
+        Some(b"dow" | b"isodow") => 7.0,
+        Some(b"month") => 12.0,
+        Some(b"hour") => 24.0,
+        Some(b"day") => 31.0,
+        Some(b"week") => 53.0,
+        Some(b"minute") => 60.0,
+        Some(b"doy") => 366.0,
+        _ => f64::INFINITY,
+    }
+}
