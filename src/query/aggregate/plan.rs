@@ -8,7 +8,7 @@ use super::private::{AggregatePath, AggregatePlan, Part};
 use super::sets::Sets;
 use crate::guc::{self, Materialization};
 use crate::pg::custom::{Asked, CustomPath, NewPath, NewPlan, PathMethods, Planning, ScanMethods};
-use crate::pg::expr::{Aggref, Const, GroupingFunc, relabelled};
+use crate::pg::expr::{Aggref, Const, GroupingFunc, Var, relabelled};
 use crate::pg::node::{Node, Nodes, is_pure};
 use crate::pg::parse::{Query, SortGroupClause};
 use crate::pg::planner::{Path, PathTarget, PlannerInfo, RelOptInfo};
@@ -92,7 +92,7 @@ fn wanted_of<'a>(root: &'a PlannerInfo, clauses: Nodes<'a>, target: &'a PathTarg
         }
         let known = has(&wanted.keys, key);
         // In a set that lacks the key PostgreSQL shows a constant nonetheless, and one of two equal keys may be in it.
-        if of_sets && (known || !any(key, is_variable)) {
+        if of_sets && (known || !any(key, Node::is_a::<Var>)) {
             return None;
         }
         if !known {
@@ -133,11 +133,6 @@ fn wanted_of<'a>(root: &'a PlannerInfo, clauses: Nodes<'a>, target: &'a PathTarg
         wanted.sets = Sets::of_query(root.parse(), &wanted.groupings);
     }
     all.then_some(wanted)
-}
-
-/// Whether a node stands for a value of rows.
-fn is_variable(node: &Node) -> bool {
-    matches!(node.tag(), NodeTag::T_Var | NodeTag::T_PlaceHolderVar)
 }
 
 impl<'a> Wanted<'a> {

@@ -87,7 +87,7 @@ pub fn keys_of_rows<'a>(keys: &[&'a Node], columns: &[&'a Node]) -> Vec<&'a Node
     let mut of_rows = |node: &'a Node| {
         let var = node.as_a::<Var>()?;
         let mut found = None;
-        columns.iter().for_each(|column| {
+        columns.iter().for_each(|&column| {
             walk(column, &mut |node| {
                 found = found.or_else(|| node.as_a::<Var>().filter(|below| same(below, var)).map(|_| node));
                 found.is_none()
@@ -95,7 +95,7 @@ pub fn keys_of_rows<'a>(keys: &[&'a Node], columns: &[&'a Node]) -> Vec<&'a Node
         });
         found
     };
-    keys.iter().map(|key| rewrite(key, &mut of_rows)).collect()
+    keys.iter().map(|&key| rewrite(key, &mut of_rows)).collect()
 }
 
 /// So many rows for each of a batch's groups make it worth to add the groups, not the rows, to those of each set.
