@@ -54,7 +54,7 @@ def measure(session, name, options):
     times, answers, others = {system: [] for system in SYSTEMS}, [], {}
     for system in SYSTEMS:
         session.execute(f"SET search_path = tpch_{system}")
-        answers.append(sorted(session.execute(query).fetchall()))
+        answers.append(sorted(session.execute(query).fetchall(), key=str))
     if answers[0] != answers[1]:
         sys.exit(f"{name}: the answers differ")
     for _ in range(options.repeat):

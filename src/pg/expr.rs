@@ -42,6 +42,7 @@ nodes! {
         aggdirectargs: list, aggdistinct: list, aggsplit: value(pg_sys::AggSplit::Type), agglevelsup: value(u32),
         aggfilter: node, args: list,
     }
+    GroupingFunc: T_GroupingFunc { refs: node, agglevelsup: value(u32) }
     SubPlan: T_SubPlan { testexpr: node, plan_id: value(i32), useHashTable: value(bool), args: list }
     WindowFunc: T_WindowFunc { winfnoid: value(pg_sys::Oid), args: list, aggfilter: node }
 }

@@ -55,6 +55,19 @@ impl Node {
         (self.tag() == pg_sys::NodeTag::T_String).then(text)
     }
 
+    /// The numbers of a list of integers; of anything else none.
+    pub fn integers(&self) -> Vec<i32> {
+        if self.tag() != pg_sys::NodeTag::T_IntList {
+            return Vec::new();
+        }
+        // SAFETY: the tag says that it is such a list, which has so many.
+        unsafe {
+            let list = &*self.raw().cast::<pg_sys::List>();
+            let number = |at| (*list.elements.add(at)).int_value;
+            (0..list.length as usize).map(number).collect()
+        }
+    }
+
     /// equal().
     pub fn equals(&self, other: &Node) -> bool {
         // SAFETY: two nodes.

@@ -249,12 +249,19 @@ impl Aggregator {
         if self.keys != other.keys || self.aggregates.len() != other.aggregates.len() {
             return Err(Error::Corrupt("aggregates to merge differ"));
         }
-        self.room(other.bytes_used())?;
         let keys: Vec<Vector<'_>> = (0..other.keys.len())
             .map(|column| other.grouping.keys(column))
             .collect();
+        self.add_groups(other, &keys)?;
+        self.counted |= other.counted;
+        Ok(())
+    }
+
+    /// Adds the groups of another with the same aggregates to those with these keys, one for each.
+    pub(crate) fn add_groups(&mut self, other: &Self, keys: &[Vector<'_>]) -> Result<()> {
+        self.room(other.bytes_used())?;
         let mut groups = std::mem::take(&mut self.groups);
-        self.grouping.assign(&keys, other.grouping.len(), &mut groups)?;
+        self.grouping.assign(keys, other.grouping.len(), &mut groups)?;
         self.resize();
         for (aggregate, other) in self.aggregates.iter_mut().zip(&other.aggregates) {
             if !self.again || aggregate.distinct().is_some() {
@@ -262,7 +269,13 @@ impl Aggregator {
             }
         }
         self.groups = groups;
-        self.counted |= other.counted;
+        self.shrink()
+    }
+
+    /// Makes a group of which there need be no row, unless it is there or of another pass.
+    pub(crate) fn add_group(&mut self, keys: &[Vector<'_>]) -> Result<()> {
+        self.grouping.assign(keys, 1, &mut Vec::new())?;
+        self.resize();
         self.shrink()
     }
 

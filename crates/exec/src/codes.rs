@@ -25,6 +25,8 @@ impl Codes {
             Type::Bool => (0, 2),
             Type::Int => span(view)?,
             Type::Numeric if scale_of(view).is_some() => span(view)?,
+            // Every row is NULL, as of a key that a grouping set lacks.
+            _ if view.valid.is_some_and(|valid| !valid.contains(&true)) => (0, 0),
             _ => return None,
         };
         let codes = Self {

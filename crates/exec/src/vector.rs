@@ -102,6 +102,29 @@ impl<'a> Vector<'a> {
         }
     }
 
+    /// So many NULLs.
+    pub(crate) fn nulls(ty: Type, rows: usize) -> Self {
+        Self {
+            valid: Some(vec![false; rows].into()),
+            strings: Some(StringTable::default()),
+            dictionary: ty == Type::Text,
+            ..Self::of_words(ty, vec![0; rows])
+        }
+    }
+
+    /// The same, of which nothing is copied.
+    pub(crate) fn shared(&self) -> Vector<'_> {
+        let strings = self.strings.as_ref();
+        Vector {
+            ty: self.ty,
+            words: Cow::Borrowed(&self.words),
+            scales: self.scales.as_deref().map(Cow::Borrowed),
+            valid: self.valid.as_deref().map(Cow::Borrowed),
+            strings: strings.map(|strings| StringTable::new(&strings.ends, &strings.data)),
+            dictionary: self.dictionary,
+        }
+    }
+
     /// Rows.
     pub fn len(&self) -> usize {
         self.words.len()

@@ -101,13 +101,24 @@ impl Exchange {
         self.by == Some(By::Keys) && !self.queues.narrowed.load(Ordering::Acquire)
     }
 
-    /// Adds rows, here or to those they belong to, and what has come from them.
-    pub fn add(&mut self, inputs: &Inputs, aggregator: &mut Aggregator, batch: &Rows) {
+    /// Whether rows are exchanged from now on.
+    pub fn is_on(&mut self, aggregator: &mut Aggregator) -> bool {
         if self.by.is_none() {
             self.decide(aggregator);
         }
+        self.by.is_some()
+    }
+
+    /// So many rows were aggregated here.
+    pub fn aggregated(&mut self, rows: usize) {
+        self.rows += rows;
+    }
+
+    /// Adds rows, here or to those they belong to, and what has come from them.
+    pub fn add(&mut self, inputs: &Inputs, aggregator: &mut Aggregator, batch: &Rows) {
+        self.is_on(aggregator);
         let Some(by) = self.by else {
-            self.rows += batch.len;
+            self.aggregated(batch.len);
             return inputs.add(aggregator, batch);
         };
         let parts = self.queues.parts.load(Ordering::Acquire);

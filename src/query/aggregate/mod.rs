@@ -10,5 +10,7 @@ pub mod plan;
 pub mod private;
 pub mod queues;
 mod result;
+mod roll_up;
 pub mod rows;
+pub mod sets;
 pub mod state;

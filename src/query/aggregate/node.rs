@@ -4,12 +4,13 @@ use super::pieces::Inbox;
 use super::private::{AggregatePlan, Part};
 use super::rows::Inputs;
 use super::state::State;
+use crate::encoding;
 use crate::pg::Slot;
 use crate::pg::explain::ExplainState;
 use crate::pg::node::Nodes;
 use crate::pg::state::{CustomScanState, EState};
 use crate::query::batch::child::{begin_child, child, input, rescan_child};
-use crate::query::batch::explain::{Conditions, materialization};
+use crate::query::batch::explain::{Conditions, materialization, text};
 use crate::query::expr::entry::expressions;
 use crate::query::plan::node::{CustomNode, ExecMethods, state_of};
 use crate::query::plan::private::Private;
@@ -43,12 +44,10 @@ impl CustomNode for Aggregation {
             return Aggregation { plan, state };
         }
         let entries = expressions(node.scan().custom_scan_tlist());
-        let (keys, aggregates) = entries.split_at(plan.keys);
-        let lower = plan.part == Part::Lower;
-        // The lower part's last entry is what it hands up.
-        let aggregates = &aggregates[..aggregates.len() - usize::from(lower)];
-        let inputs = Inputs::new(&mut *input(node), keys, aggregates);
-        let state = Rc::new(RefCell::new(State::new(inputs, lower)));
+        let (keys, others) = entries.split_at(plan.keys);
+        let aggregates = &others[..plan.aggregates];
+        let inputs = Inputs::new(&mut *input(node), keys, aggregates, plan.sets.clone());
+        let state = Rc::new(RefCell::new(State::new(inputs, plan.part == Part::Lower)));
         Aggregation { plan, state }
     }
 
@@ -92,7 +91,11 @@ impl CustomNode for Aggregation {
         }
         materialization("late", es);
         let conditions = AggregatePlan::conditions(node.scan());
-        Conditions::of(node, ancestors, es).show(&conditions, node, es);
+        let shown = Conditions::of(node, ancestors, es);
+        if !self.plan.sets.sets.is_empty() {
+            self.show_sets(node, &shown, es);
+        }
+        shown.show(&conditions, node, es);
         if let Some(best) = self.plan.best {
             es.integer(c"Best Groups", best.count as u64);
         }
@@ -109,9 +112,24 @@ impl CustomNode for Aggregation {
 }
 
 impl Aggregation {
+    fn show_sets<'a>(&self, node: &'a CustomScanState, shown: &Conditions<'a>, es: &ExplainState) {
+        let keys = expressions(node.scan().custom_scan_tlist());
+        let texts: Vec<_> = keys[..self.plan.keys]
+            .iter()
+            .map(|key| encoding::shown(shown.text(key).to_bytes()))
+            .collect();
+        let set = |set: &Vec<bool>| {
+            let keys = texts.iter().zip(set).filter(|&(_, &has)| has);
+            let keys: Vec<&str> = keys.map(|(text, _)| &**text).collect();
+            format!("({})", keys.join(", "))
+        };
+        let sets: Vec<String> = self.plan.sets.sets.iter().map(set).collect();
+        text(c"Grouping Sets", &sets.join(", "), es);
+    }
+
     /// All rows into the aggregator.
     fn read(&mut self, node: &CustomScanState) {
-        self.state.borrow_mut().passes += 1;
+        self.state.borrow_mut().begin_pass();
         match self.plan.part {
             Part::Upper => self.gather(node),
             _ => while self.next_unit(node) {},

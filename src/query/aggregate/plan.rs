@@ -5,15 +5,16 @@ use super::functions::function_of;
 use super::node::Aggregation;
 use super::pieces::PIECE;
 use super::private::{AggregatePath, AggregatePlan, Part};
+use super::sets::Sets;
 use crate::guc::{self, Materialization};
 use crate::pg::custom::{Asked, CustomPath, NewPath, NewPlan, PathMethods, Planning, ScanMethods};
-use crate::pg::expr::{Aggref, Const, relabelled};
+use crate::pg::expr::{Aggref, Const, GroupingFunc, Var, relabelled};
 use crate::pg::node::{Node, Nodes, is_pure};
 use crate::pg::parse::{Query, SortGroupClause};
 use crate::pg::planner::{Path, PathTarget, PlannerInfo, RelOptInfo};
 use crate::query::batch::{path_in, read_to_end};
 use crate::query::expr::datum::type_of_node;
-use crate::query::expr::tree::{has, walk};
+use crate::query::expr::tree::{any, has, walk};
 use crate::query::plan::costs;
 use crate::query::plan::kept;
 use crate::query::plan::node::create;
@@ -32,7 +33,7 @@ pub fn add_paths(root: &PlannerInfo, stage: UpperRelationKind::Type, input: Opti
     };
     let parse = root.parse();
     // Conditions without variables would put a node between ours and the scan.
-    if parse.groupingSets().is_some() || parse.hasTargetSRFs() || root.hasPseudoConstantQuals() {
+    if parse.hasTargetSRFs() || root.hasPseudoConstantQuals() {
         return;
     }
     let wanted = match stage {
@@ -61,14 +62,16 @@ pub fn add_paths(root: &PlannerInfo, stage: UpperRelationKind::Type, input: Opti
 
 /// Whether a query is SELECT DISTINCT of rows as they are scanned.
 fn is_distinct_alone(parse: &Query) -> bool {
-    !parse.is_grouped() && !parse.hasDistinctOn() && !parse.hasWindowFuncs()
+    !parse.is_grouped() && !parse.groupingSets().is_some() && !parse.hasDistinctOn() && !parse.hasWindowFuncs()
 }
 
-/// The grouping keys, then the aggregates, that a target list and HAVING are made of.
+/// The grouping keys, then the aggregates and calls of GROUPING(), that a target list and HAVING are made of.
 struct Wanted<'a> {
     target: &'a PathTarget,
     keys: Vec<&'a Node>,
     aggregates: Vec<&'a Node>,
+    groupings: Vec<&'a Node>,
+    sets: Sets,
 }
 
 /// None if some of it is not for us.
@@ -77,13 +80,21 @@ fn wanted_of<'a>(root: &'a PlannerInfo, clauses: Nodes<'a>, target: &'a PathTarg
         target,
         keys: Vec::new(),
         aggregates: Vec::new(),
+        groupings: Vec::new(),
+        sets: Sets::default(),
     };
+    let of_sets = root.parse().groupingSets().is_some();
     for clause in clauses.all::<SortGroupClause>() {
         let key = clause.expression(root.processed_tlist());
         if type_of_node(key).is_none() || !is_pure(key) {
             return None;
         }
-        if !has(&wanted.keys, key) {
+        let known = has(&wanted.keys, key);
+        // In a set that lacks the key PostgreSQL shows a constant nonetheless, and one of two equal keys may be in it.
+        if of_sets && (known || !any(key, Node::is_a::<Var>)) {
+            return None;
+        }
+        if !known {
             wanted.keys.push(key);
         }
     }
@@ -101,13 +112,24 @@ fn wanted_of<'a>(root: &'a PlannerInfo, clauses: Nodes<'a>, target: &'a PathTarg
                     }
                     false
                 }
-                NodeTag::T_Var | NodeTag::T_PlaceHolderVar | NodeTag::T_GroupingFunc => {
+                NodeTag::T_GroupingFunc => {
+                    let own = |call: &GroupingFunc| of_sets && call.agglevelsup() == 0;
+                    all &= node.as_a().is_some_and(own);
+                    if !has(&wanted.groupings, node) {
+                        wanted.groupings.push(node);
+                    }
+                    false
+                }
+                NodeTag::T_Var | NodeTag::T_PlaceHolderVar => {
                     all = false;
                     false
                 }
                 _ => true,
             }
         });
+    }
+    if of_sets {
+        wanted.sets = Sets::of_query(root.parse(), &wanted.groupings);
     }
     all.then_some(wanted)
 }
@@ -132,7 +154,22 @@ impl<'a> Wanted<'a> {
         if child.parallel_workers() > 0 {
             conditions /= costs::parallel_divisor(child.parallel_workers());
         }
-        costs::aggregate(child.total_cost(), conditions, child.rows(), self.computed())
+        // Of each row, as often as it is grouped.
+        let computed = self.computed() * self.sets.times();
+        costs::aggregate(child.total_cost(), conditions, child.rows(), computed)
+    }
+
+    /// The groups of so many rows.
+    fn groups(&self, root: &PlannerInfo, rows: f64) -> f64 {
+        if self.sets.sets.is_empty() {
+            return root.groups(&self.keys, rows);
+        }
+        let of_set = |set: &Vec<bool>| {
+            let keys = self.keys.iter().zip(set).filter(|&(_, &has)| has);
+            let keys: Vec<&Node> = keys.map(|(&key, _)| key).collect();
+            if keys.is_empty() { 1.0 } else { root.groups(&keys, rows) }
+        };
+        self.sets.sets.iter().map(of_set).sum()
     }
 
     /// A node above `child`, which hands up `rows` of `target`; what it costs is still to be said.
@@ -148,6 +185,8 @@ impl<'a> Wanted<'a> {
             part,
             keys: self.keys.clone(),
             aggregates: self.aggregates.clone(),
+            groupings: self.groupings.clone(),
+            sets: self.sets.clone(),
         };
         NewPath {
             children: vec![child],
@@ -167,7 +206,7 @@ fn path<'a>(
     child: &'a Path,
     wanted: &Wanted<'a>,
 ) -> Option<&'a CustomPath> {
-    let groups = root.groups(&wanted.keys, child.rows());
+    let groups = wanted.groups(root, child.rows());
     let startup_cost = wanted.cost_of_rows(root, child);
     let path = NewPath {
         startup_cost,
@@ -185,7 +224,7 @@ fn parallel_path<'a>(
     wanted: &Wanted<'a>,
 ) -> Option<&'a CustomPath> {
     let rel = child.parent();
-    let sent = root.groups(&wanted.keys, child.rows());
+    let sent = wanted.groups(root, child.rows());
     let pieces = (sent * costs::group_width(wanted.computed()) / PIECE as f64)
         .ceil()
         .max(1.0);
@@ -201,7 +240,7 @@ fn parallel_path<'a>(
     };
     let workers = f64::from(child.parallel_workers());
     let gather = root.gather(output, lower.make(), pieces * workers);
-    let all = root.groups(&wanted.keys, rel.rows());
+    let all = wanted.groups(root, rel.rows());
     let startup_cost = gather.total_cost() + costs::groups_sent(sent * workers);
     let upper = NewPath {
         parallel_workers: 0,
@@ -225,16 +264,25 @@ struct Aggregates;
 
 impl Planning for Aggregates {
     fn plan<'a>(root: &'a PlannerInfo, _rel: &'a RelOptInfo, path: &'a CustomPath, asked: Asked<'a>) -> NewPlan<'a> {
-        let AggregatePath { part, keys, aggregates } = AggregatePath::of_list(path.custom_private());
+        let path = AggregatePath::of_list(path.custom_private());
+        let AggregatePath {
+            part,
+            keys,
+            aggregates,
+            groupings,
+            sets,
+        } = path;
         if part != Part::Upper {
             read_to_end(asked.plans.get(0).expect("it is above a scan"));
         }
         let private = AggregatePlan {
             part,
             keys: keys.len(),
-            best: Best::of_query(root, &keys, &aggregates),
+            aggregates: aggregates.len(),
+            best: Best::of_query(root, &keys, &aggregates).filter(|_| sets.sets.is_empty()),
+            sets,
         };
-        let mut entries = [keys, aggregates].concat();
+        let mut entries = [keys, aggregates, groupings].concat();
         // The planner looks here for parameters (finalize_plan() of subselect.c): workers get the values of those found,
         // and a node is told when they change.
         let mut expressions = entries.clone();

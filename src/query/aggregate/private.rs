@@ -1,6 +1,7 @@
 //! What an aggregate's path and plan carry, apart from expressions.
 
 use super::best::Best;
+use super::sets::Sets;
 use crate::pg::node::Node;
 use crate::pg::plan::CustomScan;
 use crate::query::plan::private::{Private, Reader, Writer};
@@ -20,15 +21,20 @@ pub struct AggregatePath<'a> {
     pub part: Part,
     pub keys: Vec<&'a Node>,
     pub aggregates: Vec<&'a Node>,
+    /// Calls of GROUPING().
+    pub groupings: Vec<&'a Node>,
+    pub sets: Sets,
 }
 
 impl<'a> Private<'a> for AggregatePath<'a> {
-    const KIND: &'static std::ffi::CStr = c"amax aggregate path 1";
+    const KIND: &'static std::ffi::CStr = c"amax aggregate path 2";
 
     fn write(&self, out: &mut Writer<'a>) {
         out.int(self.part as i32);
         out.nodes(&self.keys);
         out.nodes(&self.aggregates);
+        out.nodes(&self.groupings);
+        self.sets.write(out);
     }
 
     fn read(from: &mut Reader<'a>) -> AggregatePath<'a> {
@@ -36,16 +42,20 @@ impl<'a> Private<'a> for AggregatePath<'a> {
             part: from.one_of(&PARTS),
             keys: from.nodes(),
             aggregates: from.nodes(),
+            groupings: from.nodes(),
+            sets: Sets::read(from),
         }
     }
 }
 
 /// Of a plan.
-#[derive(Clone, Copy)]
 pub struct AggregatePlan {
     pub part: Part,
-    /// How many of the entries are keys; the others are aggregates, and the lower part's last one is its output.
+    /// How many of the entries are keys, and then aggregates; after those are calls of GROUPING(), and the lower part's
+    /// output.
     pub keys: usize,
+    pub aggregates: usize,
+    pub sets: Sets,
     pub best: Option<Best>,
 }
 
@@ -57,11 +67,13 @@ impl AggregatePlan {
 }
 
 impl<'a> Private<'a> for AggregatePlan {
-    const KIND: &'static std::ffi::CStr = c"amax aggregate 2";
+    const KIND: &'static std::ffi::CStr = c"amax aggregate 3";
 
     fn write(&self, out: &mut Writer<'a>) {
         out.int(self.part as i32);
         out.count(self.keys);
+        out.count(self.aggregates);
+        self.sets.write(out);
         out.bool(self.best.is_some());
         if let Some(best) = &self.best {
             best.write(out);
@@ -72,6 +84,8 @@ impl<'a> Private<'a> for AggregatePlan {
         AggregatePlan {
             part: from.one_of(&PARTS),
             keys: from.count(),
+            aggregates: from.count(),
+            sets: Sets::read(from),
             best: from.bool().then(|| Best::read(from)),
         }
     }

@@ -6,7 +6,7 @@ use super::state::State;
 use crate::pg::Slot;
 use crate::query::batch::raise::raise;
 use crate::query::expr::datum;
-use amax_exec::Output;
+use amax_exec::{Output, Scalar};
 use pgrx::pg_sys;
 
 /// A function of PostgreSQL's, of numbers, which gives one.
@@ -24,15 +24,27 @@ impl State {
     pub fn store(&self, group: usize, slot: &Slot) {
         slot.clear();
         slot.begin_row();
+        let grouped = self.inputs.grouped.as_ref();
+        // After a set's number.
+        let first = usize::from(grouped.is_some());
         let keys = self.inputs.keys.iter().enumerate().map(|(i, key)| {
-            let value = self.aggregator.grouping().key(i, group);
+            let value = self.aggregator.grouping().key(first + i, group);
             datum::of_scalar(value, key.sql)
         });
         let results = self.inputs.aggregates.iter().enumerate().map(|(i, aggregate)| {
             let output = self.aggregator.output(i, group).unwrap_or_else(|e| raise(e));
             finish(output, aggregate)
         });
+        let set = match grouped.map(|_| self.aggregator.grouping().key(0, group)) {
+            Some(Scalar::Int(set)) => set as usize,
+            _ => 0,
+        };
+        let groupings = grouped.into_iter().flat_map(|grouped| {
+            let sets = &grouped.of_query;
+            (0..sets.groupings.len()).map(|at| (pg_sys::Datum::from(sets.grouping(at, set)), false))
+        });
         keys.chain(results)
+            .chain(groupings)
             .enumerate()
             .for_each(|(at, value)| slot.set(at, value));
     }

@@ -1,6 +1,7 @@
 //! What the aggregate node computes of a scan's rows: keys and arguments as vectors, for the aggregator.
 
 use super::functions::{argument, function_of};
+use super::sets::{Grouped, Sets};
 use crate::pg::expr::Aggref;
 use crate::pg::node::Node;
 use crate::query::batch::columns::LeafColumns;
@@ -36,13 +37,19 @@ pub struct Inputs {
     arguments: Vec<Argument>,
     pub aggregates: Vec<Wanted>,
     functions: Vec<(Function, Option<Type>)>,
+    /// If rows are grouped several times.
+    pub grouped: Option<Grouped>,
 }
 
 impl Inputs {
     /// Of keys and Aggrefs over the row of what hands up batches, which will read what they need.
-    pub fn new(input: &mut dyn Batches, keys: &[&Node], aggregates: &[&Node]) -> Inputs {
+    pub fn new(input: &mut dyn Batches, keys: &[&Node], aggregates: &[&Node], sets: Sets) -> Inputs {
+        #[cfg(feature = "pg18")]
+        let keys = &super::sets::keys_of_rows(keys, &input.columns());
         let keys = Computed::of(input, keys);
         let mut one = |node| Computed::of(input, &[node]).pop().expect("one of one");
+        let types: Vec<Type> = keys.iter().map(|key| key.ty).collect();
+        let grouped = Grouped::new(sets, &types, aggregates);
         let mut functions = Vec::new();
         let mut arguments: Vec<Argument> = Vec::new();
         // Of those, what is computed without a filter.
@@ -86,6 +93,7 @@ impl Inputs {
             arguments,
             aggregates,
             functions,
+            grouped,
         }
     }
 
@@ -102,8 +110,23 @@ impl Inputs {
 
     /// For these, with a limit of memory.
     pub fn aggregator(&self, limit: usize) -> Aggregator {
+        self.aggregator_by(&self.groups_keys(), limit)
+    }
+
+    /// The types of groups' keys.
+    fn groups_keys(&self) -> Vec<Type> {
+        let of_sets = self.grouped.as_ref().map(|grouped| grouped.sets.types());
+        of_sets.unwrap_or_else(|| self.keys.iter().map(|key| key.ty).collect())
+    }
+
+    /// By all keys, whatever sets there are.
+    pub fn aggregator_of_batch(&self) -> Aggregator {
         let types: Vec<Type> = self.keys.iter().map(|key| key.ty).collect();
-        Aggregator::new(&types, &self.functions, limit).expect("the planner chose what we have")
+        self.aggregator_by(&types, usize::MAX)
+    }
+
+    fn aggregator_by(&self, keys: &[Type], limit: usize) -> Aggregator {
+        Aggregator::new(keys, &self.functions, limit).expect("the planner chose what we have")
     }
 
     /// Has `add` add the input's next rows; false at its end. The input's time and rows are its own in EXPLAIN, with what
@@ -198,9 +221,14 @@ impl Inputs {
         }
     }
 
+    /// The keys of rows as they are aggregated, and the arguments.
+    fn split<'a, 'b>(&self, rows: &'a amax_exec::Rows<'b>) -> (&'a [Vector<'b>], &'a [Vector<'b>]) {
+        rows.columns.split_at(rows.columns.len() - self.arguments.len())
+    }
+
     /// Adds rows whose columns are keys and arguments.
     pub fn add(&self, aggregator: &mut Aggregator, rows: &amax_exec::Rows) {
-        let (keys, arguments) = rows.columns.split_at(self.keys.len());
+        let (keys, arguments) = self.split(rows);
         let inputs: Vec<Input> = self
             .aggregates
             .iter()
@@ -215,15 +243,15 @@ impl Inputs {
 
     /// Such rows as another process wrote them.
     pub fn read<'a>(&self, bytes: &'a [u8]) -> amax_exec::Rows<'a> {
-        let arguments = self.arguments.iter().map(|argument| &argument.computed);
-        let types: Vec<Type> = self.keys.iter().chain(arguments).map(|c| c.ty).collect();
+        let arguments = self.arguments.iter().map(|argument| argument.computed.ty);
+        let types: Vec<Type> = self.groups_keys().into_iter().chain(arguments).collect();
         let filters: Vec<bool> = self.aggregates.iter().map(|a| a.filter.is_some()).collect();
         amax_exec::Rows::read(bytes, &types, &filters).unwrap_or_else(|e| raise(e))
     }
 
     /// The columns that say which process such rows belong to.
     pub fn shared<'a>(&self, by: By, aggregator: &Aggregator, rows: &'a amax_exec::Rows) -> Vec<&'a Vector<'a>> {
-        let (keys, arguments) = rows.columns.split_at(self.keys.len());
+        let (keys, arguments) = self.split(rows);
         let argument = || self.aggregates[aggregator.shared_values()?].argument;
         match by {
             By::Keys => keys.iter().collect(),

@@ -2,6 +2,7 @@
 
 use super::exchange::Exchange;
 use super::pieces::{Inbox, Outbox};
+use super::roll_up;
 use super::rows::{Inputs, merge};
 use crate::query::batch::Batches;
 use crate::query::scan::source::is_worker;
@@ -45,12 +46,21 @@ impl State {
         }
     }
 
+    /// Before the rows of a pass; not in workers.
+    pub fn begin_pass(&mut self) {
+        self.passes += 1;
+        if let Some(grouped) = &self.inputs.grouped {
+            grouped.begin(&mut self.aggregator);
+        }
+    }
+
     /// Adds the next unit of rows of what hands up batches; false at its end.
     pub fn next_unit(&mut self, input: &mut dyn Batches) -> bool {
         let (inputs, aggregator) = (&self.inputs, &mut self.aggregator);
-        let mut add = |rows: &Rows| match &mut self.exchange {
-            Some(exchange) => exchange.add(inputs, aggregator, rows),
-            None => inputs.add(aggregator, rows),
+        let mut add = |rows: &Rows| match (&inputs.grouped, &mut self.exchange) {
+            (Some(grouped), exchange) => roll_up::add(grouped, inputs, aggregator, exchange, rows),
+            (None, Some(exchange)) => exchange.add(inputs, aggregator, rows),
+            (None, None) => inputs.add(aggregator, rows),
         };
         let found = inputs.next_unit(input, &mut add);
         self.peak = self.peak.max(self.aggregator.bytes_used());

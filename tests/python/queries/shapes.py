@@ -333,14 +333,24 @@ class Shapes:
         relation, make = self.one()
         rng = self.rng
         keys = [make.key() for _ in range(rng.choice([2, 2, 3]))]
-        items = [make.aggregate() for _ in range(rng.randint(1, 2))] + [Node("int", "GROUPING(%s)", keys[0])]
         listed = List(keys, least=1)
         by = rng.choice([
             lambda: Node(None, "ROLLUP (%s)", listed), lambda: Node(None, "CUBE (%s)", listed),
-            lambda: Node(None, "GROUPING SETS ((%s), (%s), ())", listed, keys[0]), lambda: Node(None, "GROUPING SETS ((%s), (%s))", keys[0], keys[1])])()
+            lambda: Node(None, "GROUPING SETS ((%s), (%s), ())", listed, keys[0]), lambda: Node(None, "GROUPING SETS ((%s), (%s))", keys[0], keys[1]),
+            lambda: Node(None, "GROUPING SETS ((%s), (%s), (%s), ())", keys[0], listed, keys[0]), lambda: Node(None, "%s, CUBE (%s)", keys[0], listed)])()
         if "GROUPING SETS ((%s), (%s))" == by.text:
             keys = keys[:2]
-        return Case(Node(None, f"SELECT %s FROM {relation.sql}%s GROUP BY %s", List(keys + items, least=1), self.where(make), by), make)
+            listed = List(keys, least=1)
+        items = [make.aggregate() for _ in range(rng.randint(0, 2))]
+        items += [Node("int", "GROUPING(%s)", key) for key in rng.choice([[keys[0]], [keys[0], listed], [listed], []])]
+        having = List([], " AND ", " HAVING ")
+        if rng.random() < 0.3:
+            having.kids.append(rng.choice([
+                lambda: Node("bool", f"GROUPING(%s) {rng.choice(['=', '<>'])} 0", rng.choice(keys)),
+                lambda: Node("bool", "%s IS NULL", rng.choice(keys)),
+                lambda: Node("bool", f"count(*) > {rng.randint(0, 20)}"),
+            ])())
+        return Case(Node(None, f"SELECT %s FROM {relation.sql}%s GROUP BY %s%s", List(keys + items, least=1), self.where(make), by, having), make)
 
     def element(self, make):
         """(FROM item, its scope): the elements or fields of something in a document."""
