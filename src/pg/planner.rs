@@ -360,7 +360,7 @@ impl PlannerInfo {
             } else {
                 user
             };
-            let (table, right) = (self.entry(relation).relid(), pg_sys::ACL_SELECT);
+            let (table, right) = (self.entry(relation).relid(), pg_sys::ACL_SELECT as pg_sys::AclMode);
             pg_sys::pg_class_aclcheck(table, user, right) == pg_sys::AclResult::ACLCHECK_OK
         }
     }

@@ -116,10 +116,7 @@ impl Values {
 /// current memory context, where much is left. None if there are none of such values.
 pub fn of_values(of: Typed, target: i32, sample: &mut Values, rows: f64) -> Option<Statistics> {
     let ty = catalog_type(of.ty)?;
-    let mut attribute = pg_sys::FormData_pg_attribute {
-        attstattarget: target as _,
-        ..Default::default()
-    };
+    let mut attribute = pg_sys::FormData_pg_attribute::default();
     // As examine_attribute() and examine_expression() set it.
     let mut made = pg_sys::VacAttrStats {
         attrtypid: of.ty,
@@ -135,7 +132,7 @@ pub fn of_values(of: Typed, target: i32, sample: &mut Values, rows: f64) -> Opti
         rowstride: 1,
         ..Default::default()
     };
-    set_target(&mut made, &mut attribute);
+    set_target(&mut made, &mut attribute, target);
     let own = ty.typanalyze;
     // SAFETY: a struct that is filled as these functions want it; what it points to stays until the statistics have been made.
     let compute = unsafe {
@@ -164,14 +161,16 @@ fn catalog_type<'a>(ty: pg_sys::Oid) -> Option<&'a pg_sys::FormData_pg_type> {
     }
 }
 
+/// Where functions of analyze.c find it.
 #[cfg(any(feature = "pg15", feature = "pg16"))]
-fn set_target(made: &mut pg_sys::VacAttrStats, attribute: &mut pg_sys::FormData_pg_attribute) {
+fn set_target(made: &mut pg_sys::VacAttrStats, attribute: &mut pg_sys::FormData_pg_attribute, target: i32) {
+    attribute.attstattarget = target as _;
     made.attr = attribute;
 }
 
 #[cfg(not(any(feature = "pg15", feature = "pg16")))]
-fn set_target(made: &mut pg_sys::VacAttrStats, attribute: &mut pg_sys::FormData_pg_attribute) {
-    made.attstattarget = attribute.attstattarget.into();
+fn set_target(made: &mut pg_sys::VacAttrStats, _attribute: &mut pg_sys::FormData_pg_attribute, target: i32) {
+    made.attstattarget = target;
 }
 
 /// # Safety

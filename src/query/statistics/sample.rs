@@ -378,7 +378,6 @@ fn is_quiet(function: u32) -> bool {
             | F_RTRIM_TEXT
             | F_LEFT
             | F_RIGHT
-            | F_REVERSE
             | F_TEXTCAT
             | F_MD5_TEXT
             | F_DATE_TIMESTAMP

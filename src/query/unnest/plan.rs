@@ -4,6 +4,8 @@
 //! PostgreSQL's own nested loop of the two is planned as well, and its pieces are taken: its conditions, in its order.
 
 use crate::pg::custom::{Asked, CustomPath, NewPath, NewPlan, PathMethods, Planning, ScanMethods};
+#[cfg(not(feature = "pg15"))]
+use crate::pg::expr::Var;
 use crate::pg::expr::{Param, PlaceHolderVar};
 use crate::pg::node::{Node, Nodes};
 use crate::pg::parse::{RangeTblEntry, RangeTblFunction};
