@@ -116,6 +116,15 @@ EXPLAIN (COSTS off) SELECT * FROM t WHERE raises(doc->>'few') = 'x';
 SELECT expected($$SELECT * FROM t WHERE (doc->>'few')::int = 1$$) > 0 AS plans;
 SELECT expected($$SELECT * FROM t WHERE (doc->>'few')::date = '2024-01-01'$$) > 0 AS plans;
 
+-- Of long values some are read.
+CREATE TABLE long (doc jsonb) USING amax;
+INSERT INTO long SELECT jsonb_build_object('n', i, 'long', (SELECT string_agg(md5((i * 1000 + k)::text), '') FROM generate_series(1, 1000) k)) FROM generate_series(1, 1200) i;
+VACUUM FULL long;
+SELECT columns FROM amax.shared_cache() \gset
+SELECT is_known($$SELECT * FROM long WHERE (doc->>'n')::int < 100$$, 1.5);
+SELECT expected($$SELECT * FROM long WHERE doc->>'long' = ''$$) > 0 AS plans;
+SELECT columns - :columns - 1 AS columns_read, (SELECT sum(leaves) > 5 FROM amax.components('long')) AS leaves FROM amax.shared_cache();
+
 -- Partitions, by what each has.
 CREATE TABLE parts (id int, doc jsonb) PARTITION BY RANGE (id);
 CREATE TABLE part1 PARTITION OF parts FOR VALUES FROM (0) TO (10000) USING amax;

@@ -36,6 +36,8 @@ use std::rc::Rc;
 /// Rows that are looked at, and the leaves that they are of, at most.
 const ROWS: u64 = 8192;
 const LEAVES: u64 = 16;
+/// Bytes of memory that the columns of one expression may take: long values are not what statistics are about.
+const BYTES: usize = 32 << 20;
 /// Of values that are slow to make or to compare: times of text, jsonb.
 const SLOW: usize = 4096;
 
@@ -77,16 +79,7 @@ pub fn statistics(table: &Relation, of: &Of, expression: &Node, tuples: f64, val
         true
     });
     let target = targets.into_iter().max().filter(|&target| target > 0)?;
-    let mut parts = parts(table);
-    if *of != Of::Rows {
-        // All elements of a leaf are decoded, which may be many.
-        parts = parts.into_iter().step_by(4).collect();
-    }
-    let rows = parts.iter().map(|part| part.rows.len()).sum::<usize>();
-    if rows == 0 {
-        return None;
-    }
-    let tuples = tuples.max(rows as f64);
+    let parts = parts(table);
     EState::with_new(table.id(), |estate, rel| {
         let mut read = Vec::new();
         // About elements nothing can be asked.
@@ -100,6 +93,11 @@ pub fn statistics(table: &Relation, of: &Of, expression: &Node, tuples: f64, val
             Of::Rows => None,
             Of::Elements(array) => Some(Rc::new(Arrays::of_elements(array, &entries))),
         };
+        let parts = affordable(parts, of, &entries);
+        let rows = parts.iter().map(|part| part.rows.len()).sum::<usize>();
+        if rows == 0 {
+            return None;
+        }
         let slot = estate.values_slot(&read);
         let input = Rows::within(estate, estate.new_context(), slot, rel, &read, entries.clone());
         let mut sample = Sample {
@@ -107,14 +105,40 @@ pub fn statistics(table: &Relation, of: &Of, expression: &Node, tuples: f64, val
             entries,
             parts,
             arrays,
-            tuples,
+            tuples: tuples.max(rows as f64),
         };
         let found = values.then(|| sample.values(over_entries(expression, &read))).flatten();
         match found {
-            Some(mut found) => of_values(Typed::of(expression), target, &mut found, tuples),
+            Some(mut found) => of_values(Typed::of(expression), target, &mut found, sample.tuples),
             None => sample.counts(expression),
         }
     })
+}
+
+/// As many of the parts as do not take too much to read, from all over the table.
+fn affordable(parts: Vec<Part>, of: &Of, entries: &[Entry]) -> Vec<Part> {
+    let read = |part: &Part, path: &JsonPath| match path.attribute as usize - 1 {
+        at if at < part.leaf.width() => part.leaf.leaf().path_bytes(at, &path.steps),
+        _ => 0,
+    };
+    let bytes = |part: &Part| match of {
+        // All elements of a leaf are decoded.
+        Of::Elements(array) => read(part, array),
+        Of::Rows => {
+            let paths = entries.iter().filter_map(|entry| match entry {
+                Entry::Path(path) => Some(path),
+                _ => None,
+            });
+            paths.map(|path| read(part, path)).sum()
+        }
+    };
+    let all: usize = parts.iter().map(bytes).sum();
+    let step = all.div_ceil(BYTES).max(1);
+    parts
+        .into_iter()
+        .step_by(step)
+        .filter(|part| bytes(part) <= BYTES)
+        .collect()
 }
 
 /// Rows from all over the table, in leaves that are as far from one another as may be.
