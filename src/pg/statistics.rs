@@ -288,37 +288,52 @@ unsafe fn array(values: &mut [pg_sys::Datum], ty: pg_sys::Oid, held: Held) -> *m
     unsafe { pg_sys::construct_array(at, n, ty, held.len.into(), held.by_value, held.align) }
 }
 
+/// In place of an attribute: no variable is one of it.
+const NOTHING: i32 = i16::MAX as i32;
+
 impl RelOptInfo {
     /// Says that there are statistics of these expressions over the table: by an index that is none, which examine_variable() of
-    /// selfuncs.c finds, and nobody else has a use for. It is not complete, its predicate holds for no row, and it has no key; it
-    /// is named by the table.
+    /// selfuncs.c finds, and nobody else has a use for. It is not complete, by a predicate that nothing makes true but what is never
+    /// true itself; then its key, which is nothing, would have to be asked for (build_index_paths()). It is named by the table.
     pub fn offer_statistics(&self, table: pg_sys::Oid, expressions: Nodes<'_>) {
-        let n = expressions.len();
+        let columns = 1 + expressions.len();
         let mut made = pg_sys::IndexOptInfo {
             type_: pg_sys::NodeTag::T_IndexOptInfo,
             indexoid: table,
             rel: self.raw(),
-            ncolumns: n as i32,
+            ncolumns: columns as i32,
+            nkeycolumns: 1,
             indexprs: expressions.raw(),
             hypothetical: true,
             ..Default::default()
         };
-        // SAFETY: new nodes and arrays: of as many columns as are read. All that is not zero is set.
+        // SAFETY: new nodes and arrays: of as many columns, or keys, as are read. All that is not zero is set.
         unsafe {
-            made.indexkeys = pg_sys::palloc0(n * size_of::<i32>()).cast();
-            made.canreturn = pg_sys::palloc0(n).cast();
+            made.indexkeys = pg_sys::palloc0(columns * size_of::<i32>()).cast();
+            *made.indexkeys = NOTHING;
+            made.canreturn = pg_sys::palloc0(columns).cast();
+            for key in [&mut made.indexcollations, &mut made.opfamily, &mut made.opcintype] {
+                *key = pg_sys::palloc0(size_of::<pg_sys::Oid>()).cast();
+            }
             made.indpred = pg_sys::lappend(null_mut(), pg_sys::makeBoolConst(false, false).cast());
             let index = duplicate(IndexOptInfo::of(&mut made));
             (*self.raw()).indexlist = self.indexlist().with(index).raw();
         }
     }
 
-    /// The expressions that [`RelOptInfo::offer_statistics`] has offered under this name.
-    pub fn offered(&self, index: pg_sys::Oid) -> Option<Nodes<'_>> {
+    /// Whether [`RelOptInfo::offer_statistics`] has offered some under this name.
+    pub fn offers(&self, index: pg_sys::Oid) -> bool {
+        self.offered(index, 2).is_some()
+    }
+
+    /// The expression that it has offered as a column, from 1.
+    pub fn offered(&self, index: pg_sys::Oid, column: i16) -> Option<&Node> {
         let all = self.indexlist();
         let mut all = all.all::<IndexOptInfo>();
-        let found = all.find(|known| known.hypothetical() && known.indexoid() == index && known.nkeycolumns() == 0)?;
-        Some(found.indexprs())
+        // SAFETY: an index has a column.
+        let is_ours = |known: &IndexOptInfo| unsafe { *(*known.raw()).indexkeys == NOTHING };
+        let found = all.find(|known| known.indexoid() == index && is_ours(known))?;
+        found.indexprs().get((column as usize).checked_sub(2)?)
     }
 }
 

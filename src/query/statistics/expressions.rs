@@ -1,7 +1,7 @@
 //! Which expressions of a query there are statistics of.
 
 use super::sample::Of;
-use crate::pg::expr::{PlaceHolderVar, Var};
+use crate::pg::expr::{FuncExpr, OpExpr, PlaceHolderVar, Var};
 use crate::pg::node::Node;
 use crate::pg::parse::{FromExpr, JoinExpr};
 use crate::pg::planner::{AppendRelInfo, PlannerInfo};
@@ -107,8 +107,13 @@ fn is_plain(node: &Node) -> bool {
             | T_MinMaxExpr
             | T_SubscriptingRef
     );
+    let returns_set = node.as_a::<FuncExpr>().is_some_and(FuncExpr::funcretset)
+        || node.as_a::<OpExpr>().is_some_and(OpExpr::opretset);
     let typed = !matches!(node.tag(), T_List | T_CaseWhen);
-    known && (!typed || is_own(node.type_oid())) && call_of(node).is_none_or(|(function, _)| is_own(function.into()))
+    known
+        && !returns_set
+        && (!typed || is_own(node.type_oid()))
+        && call_of(node).is_none_or(|(function, _)| is_own(function.into()))
 }
 
 /// As examine_variable() looks for it: below the outer joins that may make it NULL.

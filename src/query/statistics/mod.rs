@@ -28,14 +28,14 @@ pub fn offer(root: &PlannerInfo, rel: &RelOptInfo, table: pg_sys::Oid) {
     }
 }
 
-/// The statistics of such an expression, by its place, from 1; false if it is none of ours.
+/// The statistics of such an expression, by the column that it is of the index; false if it is none of ours.
 pub fn of_index(root: &PlannerInfo, index: pg_sys::Oid, column: i16, data: &VariableStatData) -> bool {
     // Who estimates what a scan by an index costs leaves the struct's fields as they happen to be (brincostestimate()).
-    let is_ours = root.relations().any(|rel| rel.offered(index).is_some());
+    let is_ours = root.relations().any(|rel| rel.offers(index));
     let Some(rel) = is_ours.then(|| data.rel()).flatten() else {
         return false;
     };
-    let Some(expression) = rel.offered(index).and_then(|offered| offered.get(column as usize - 1)) else {
+    let Some(expression) = rel.offered(index, column) else {
         return false;
     };
     let relid = rel.relid();
