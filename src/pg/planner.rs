@@ -38,7 +38,7 @@ nodes! {
     AppendRelInfo: T_AppendRelInfo { parent_relid: value(pg_sys::Index), translated_vars: list }
     StatisticExtInfo: T_StatisticExtInfo { exprs: list }
     IndexOptInfo: T_IndexOptInfo {
-        relam: value(pg_sys::Oid), indexoid: value(pg_sys::Oid), hypothetical: value(bool),
+        relam: value(pg_sys::Oid), indexoid: value(pg_sys::Oid),
         indexprs: list, indpred: list,
     }
     IndexClause: T_IndexClause { rinfo: of(RestrictInfo), lossy: value(bool) }
