@@ -47,6 +47,11 @@ impl Counted {
         self.nulls / self.rows.max(1.0)
     }
 
+    /// Whether a value was met less than twice on average.
+    pub fn are_mostly_different(&self) -> bool {
+        2.0 * self.values.len() as f64 > self.rows - self.nulls
+    }
+
     /// Different values in a table of so many rows (Haas and Stokes's estimator, as ANALYZE uses it).
     pub fn distinct(&self, tuples: f64) -> f64 {
         let seen = self.values.len() as f64;

@@ -254,14 +254,21 @@ impl Sample {
 
     /// The values at a path.
     fn at_path(&self, path: &JsonPath) -> Values {
-        let step = if path.text { 1 } else { self.step() };
-        let (mut found, mut counted, mut is_counted) = (Values::default(), Counted::default(), true);
-        for part in &self.parts {
-            let (columns, rows) = self.batch(part);
-            is_counted &= counted.add_column(&columns, 0, &rows);
-            for row in rows.into_iter().step_by(step) {
-                found.extend(value_at(&columns, row, path));
-            }
+        let batches: Vec<_> = self.parts.iter().map(|part| self.batch(part)).collect();
+        let (mut counted, mut is_counted) = (Counted::default(), true);
+        for (columns, rows) in &batches {
+            is_counted &= counted.add_column(columns, 0, rows);
+        }
+        // Texts are compared by a collation. Where most differ there are no frequent ones to be found, and fewer tell the order.
+        let step = match path.text {
+            true if counted.are_mostly_different() => 2 * self.step(),
+            true => 1,
+            false => self.step(),
+        };
+        let mut found = Values::default();
+        for (columns, rows) in &batches {
+            let rows = rows.iter().step_by(step);
+            found.extend(rows.filter_map(|&row| value_at(columns, row, path)));
         }
         found.distinct = is_counted.then(|| counted.distinct(self.tuples));
         found
