@@ -58,12 +58,15 @@ fn next() -> &'static Next {
     NEXT.get().expect("the hooks were taken before they are called")
 }
 
-/// Calls whoever had a hook before us, or else PostgreSQL's own function, where there is one.
+/// Calls whoever had a hook before us, or else PostgreSQL's own function, where there is one; `if`: whether they have done it.
 macro_rules! go_on {
     ($hook:ident($($argument:expr),*)) => {
         if let Some(next) = next().$hook {
             guarded!(next($($argument),*))
         }
+    };
+    (if $hook:ident($($argument:expr),*)) => {
+        next().$hook.is_some_and(|next| guarded!(next($($argument),*)))
     };
     ($hook:ident or $own:ident($($argument:expr),*)) => {
         match next().$hook {
@@ -137,12 +140,8 @@ unsafe extern "C-unwind" fn index_stats(
 ) -> bool {
     // SAFETY: as the caller promises.
     unsafe {
-        if let Some(next) = next().get_index_stats_hook
-            && guarded!(next(root, index, column, data))
-        {
-            return true;
-        }
-        query::index_statistics(PlannerInfo::of(root), index, column, VariableStatData::of(data))
+        go_on!(if get_index_stats_hook(root, index, column, data))
+            || query::index_statistics(PlannerInfo::of(root), index, column, VariableStatData::of(data))
     }
 }
 
@@ -159,13 +158,10 @@ unsafe extern "C-unwind" fn relation_stats(
 ) -> bool {
     // SAFETY: as the caller promises.
     unsafe {
-        if let Some(next) = next().get_relation_stats_hook
-            && guarded!(next(root, rte, column, data))
-        {
-            return true;
+        go_on!(if get_relation_stats_hook(root, rte, column, data)) || {
+            let (root, rte) = (PlannerInfo::of(root), RangeTblEntry::of(rte));
+            query::column_statistics(root, rte, column, VariableStatData::of(data))
         }
-        let (root, rte) = (PlannerInfo::of(root), RangeTblEntry::of(rte));
-        query::column_statistics(root, rte, column, VariableStatData::of(data))
     }
 }
 

@@ -18,7 +18,7 @@ nodes! {
         parse: of(Query), processed_tlist: list, rowMarks: list, hasHavingQual: value(bool), hasPseudoConstantQuals: value(bool),
         sort_pathkeys: list, window_pathkeys: list, distinct_pathkeys: list, query_pathkeys: list, limit_tuples: value(f64), tuple_fraction: value(f64),
         all_baserels: rels, append_rel_list: list, placeholder_list: list, qual_security_level: value(u32),
-        parent_root: some(PlannerInfo), glob: of(PlannerGlobal),
+        parent_root: some(PlannerInfo), glob: of(PlannerGlobal), cte_plan_ids: node,
     }
     /// What all queries of a statement have in common.
     PlannerGlobal: T_PlannerGlobal { subroots: list }
@@ -314,17 +314,8 @@ impl PlannerInfo {
                 let root = (0..rte.ctelevelsup()).try_fold(self, |root, _| root.parent_root())?;
                 let mut all = root.parse().cteList().all::<CommonTableExpr>();
                 let at = all.position(|cte| Some(cte.name()) == rte.cte())?;
-                // SAFETY: a list of numbers, of those that have been planned so far.
-                let plan = unsafe {
-                    (*root.raw())
-                        .cte_plan_ids
-                        .as_ref()
-                        .filter(|ids| at < ids.length as usize)?
-                        .elements
-                        .add(at)
-                };
-                // SAFETY: a number, of a plan from 1, or -1.
-                let plan = unsafe { (*plan).int_value };
+                // Of those that have been planned so far; -1 for one that has no plan.
+                let plan = *root.cte_plan_ids()?.integers().get(at)?;
                 root.glob().subroots().get((plan - 1) as usize)?.as_a()
             }
             _ => None,

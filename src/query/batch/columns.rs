@@ -6,6 +6,8 @@ use super::input::Input;
 use crate::columnar::{Attribute, Level, OpenLeaf};
 use crate::pg::state::ExprContext;
 use crate::query::expr::entry::Entry;
+use crate::query::expr::path::JsonPath;
+use crate::query::expr::value::path_value;
 use amax_exec::Columns;
 use amax_format::{Dense, PathStep, Tag, Unnest};
 use amax_lsm::Origin;
@@ -132,6 +134,23 @@ impl LeafColumns {
         match datums {
             Datums::Others => None,
             datums => datums.get(self.dense(at), row as usize, context),
+        }
+    }
+
+    /// The value of entry `at`, a path, in a row, in the current memory context; None if it is in no column.
+    pub fn path_value(&self, at: usize, row: u32, path: &JsonPath) -> Option<(pg_sys::Datum, bool)> {
+        let number = row as usize;
+        match self.input(at) {
+            Input::Path(known) => {
+                let column = || &**known.column(&self.leaf, path.attribute as usize - 1, &path.steps);
+                Some(path_value(&known.dense, number, column, number, path.text))
+            }
+            Input::Element(levels, which, dense) => {
+                let column = &levels[self.level() - 1].elements.paths[*which];
+                let place = self.place(row).unwrap_or(0) as usize;
+                Some(path_value(dense, number, || column, place, path.text))
+            }
+            _ => None,
         }
     }
 

@@ -12,7 +12,7 @@ use crate::query::expr::compile::PgExpr;
 use crate::query::expr::datum;
 use crate::query::expr::entry::Entry;
 use crate::query::expr::path::JsonPath;
-use crate::query::expr::value::{answer, datum_of, over_json, part, path_value};
+use crate::query::expr::value::{answer, datum_of, over_json, part};
 use crate::storage::rowpage::set_tid;
 use crate::table::block::Block;
 use crate::table::slot;
@@ -308,16 +308,7 @@ impl Rows {
         let at = row as usize;
         self.econtext
             .within(|| match (&self.entries[entry], columns.input(entry)) {
-                (Entry::Path(json), Input::Path(path)) => {
-                    let attribute = json.attribute as usize - 1;
-                    let column = || &**path.column(&columns.leaf, attribute, &json.steps);
-                    Some(path_value(&path.dense, at, column, at, json.text))
-                }
-                (Entry::Path(json), Input::Element(levels, path, dense)) => {
-                    let column = &levels[columns.level() - 1].elements.paths[*path];
-                    let place = columns.place(row).unwrap_or(0) as usize;
-                    Some(path_value(dense, at, || column, place, json.text))
-                }
+                (Entry::Path(json), _) => columns.path_value(entry, row, json),
                 (Entry::Ordinality(_), Input::Made(dense)) => {
                     Some((pg_sys::Datum::from(dense.word(at)), dense.tag(at) == Tag::Missing))
                 }

@@ -68,14 +68,13 @@ fn collect<'a>(node: &'a Node, relid: pg_sys::Index, found: &mut Vec<&'a Node>) 
 
 /// Whether an expression is over a relation's documents, and calls nobody's functions but PostgreSQL's.
 pub fn is_known(node: &Node, relid: pg_sys::Index) -> bool {
-    let (mut known, mut paths) = (true, 0);
+    let (mut known, mut has_path) = (true, false);
     walk(node, &mut |node| {
         known = known && is_plain(node) && node.as_a::<Var>().is_none_or(|var| is_of(var, relid));
-        let is_path = path_of(node, &|_| true).is_some() || question_of(node, &|_| true).is_some();
-        paths += usize::from(is_path);
+        has_path = has_path || path_of(node, &|_| true).is_some() || question_of(node, &|_| true).is_some();
         known
     });
-    known && paths > 0 && !node.is_volatile()
+    known && has_path && !node.is_volatile()
 }
 
 fn is_of(var: &Var, relid: pg_sys::Index) -> bool {

@@ -15,7 +15,6 @@ use crate::pg::statistics::{Statistics, Typed, Values, of_counts, of_values, tar
 use crate::query::batch::arrays::Arrays;
 use crate::query::batch::columns::LeafColumns;
 use crate::query::batch::external::Postgres;
-use crate::query::batch::input::Input;
 use crate::query::batch::rows::Rows;
 use crate::query::expr::compile::Compiler;
 use crate::query::expr::constant::bytes;
@@ -24,7 +23,6 @@ use crate::query::expr::entry::{Entry, entry_of, over_entries, read_by, referenc
 use crate::query::expr::path::{JsonPath, call_of, question_of};
 use crate::query::expr::tree::{any, walk};
 use crate::query::expr::unnesting::Unnesting;
-use crate::query::expr::value::path_value;
 use crate::storage::manifest;
 use amax_exec::{Batch, Columns, Evaluated};
 use amax_format::Tag;
@@ -268,7 +266,7 @@ impl Sample {
         let mut found = Values::default();
         for (columns, rows) in &batches {
             let rows = rows.iter().step_by(step);
-            found.extend(rows.filter_map(|&row| value_at(columns, row, path)));
+            found.extend(rows.filter_map(|&row| columns.path_value(0, row, path)));
         }
         found.distinct = is_counted.then(|| counted.distinct(self.tuples));
         found
@@ -301,23 +299,6 @@ impl Sample {
     }
 }
 
-/// The value of a batch's only column, a path.
-fn value_at(columns: &LeafColumns, row: u32, path: &JsonPath) -> Option<(Datum, bool)> {
-    let at = row as usize;
-    match columns.input(0) {
-        Input::Path(known) => {
-            let column = || &**known.column(&columns.leaf, path.attribute as usize - 1, &path.steps);
-            Some(path_value(&known.dense, at, column, at, path.text))
-        }
-        Input::Element(levels, which, dense) => {
-            let column = &levels[columns.level() - 1].elements.paths[*which];
-            let place = columns.place(row).unwrap_or(0) as usize;
-            Some(path_value(dense, at, || column, place, path.text))
-        }
-        _ => None,
-    }
-}
-
 /// Bytes of a value that nobody has seen (get_typavgwidth() of lsyscache.c).
 const WIDTH: i32 = 32;
 
@@ -335,7 +316,7 @@ fn number_of(expression: &Node, entries: &[Entry]) -> Option<JsonPath> {
 
 /// The number that a batch's only column has, one of many digits.
 fn number_at(columns: &LeafColumns, row: u32, path: &JsonPath) -> Option<(Datum, bool)> {
-    let (text, null) = value_at(columns, row, path)?;
+    let (text, null) = columns.path_value(0, row, path)?;
     // SAFETY: a value of type text, unless it is NULL.
     let text = (!null).then(|| unsafe { varlena(text) })?;
     let number = amax_jsonb::numeric::from_text(std::str::from_utf8(text).ok()?).ok()?;
@@ -386,11 +367,15 @@ fn calls_quietly(expression: &Node, times: bool) -> bool {
 
 /// Functions of a time and a field of it, whose name is checked when the query is evaluated.
 fn takes_field(function: u32) -> bool {
+    extracts(function) || matches!(function, F_DATE_TRUNC_TEXT_TIMESTAMP | F_DATE_TRUNC_TEXT_TIMESTAMPTZ)
+}
+
+/// Those that give the field.
+fn extracts(function: u32) -> bool {
     matches!(
         function,
-        F_DATE_TRUNC_TEXT_TIMESTAMP
-            | F_DATE_TRUNC_TEXT_TIMESTAMPTZ
-            | F_EXTRACT_TEXT_DATE
+        F_EXTRACT_TEXT_DATE
+            | F_EXTRACT_TEXT_TIME
             | F_EXTRACT_TEXT_TIMESTAMP
             | F_EXTRACT_TEXT_TIMESTAMPTZ
             | F_DATE_PART_TEXT_DATE
@@ -431,19 +416,9 @@ fn is_strict(expression: &Node) -> bool {
 
 /// How many values an expression can have at most, as far as its function tells.
 fn domain(expression: &Node) -> f64 {
-    let field = expression.as_a::<FuncExpr>().and_then(|call| {
-        let is_extract = matches!(
-            call.funcid().to_u32(),
-            F_EXTRACT_TEXT_DATE
-                | F_EXTRACT_TEXT_TIME
-                | F_EXTRACT_TEXT_TIMESTAMP
-                | F_EXTRACT_TEXT_TIMESTAMPTZ
-                | F_DATE_PART_TEXT_DATE
-                | F_DATE_PART_TEXT_TIMESTAMP
-                | F_DATE_PART_TEXT_TIMESTAMPTZ
-        );
-        bytes(call.args().get(0).filter(|_| is_extract)?)
-    });
+    let call = expression.as_a::<FuncExpr>();
+    let call = call.filter(|call| extracts(call.funcid().to_u32()));
+    let field = call.and_then(|call| bytes(call.args().get(0)?));
     match field {
         Some(b"quarter") => 4.0,
         Some(b"dow" | b"isodow") => 7.0,
