@@ -98,6 +98,16 @@ impl FuncExpr {
         }
     }
 
+    /// A call of a function of one argument.
+    pub fn call(function: pg_sys::Oid, to: pg_sys::Oid, collation: pg_sys::Oid, arg: &Node) -> &Node {
+        let (none, form) = (pg_sys::InvalidOid, pg_sys::CoercionForm::COERCE_EXPLICIT_CALL);
+        // SAFETY: an expression in a list; a new node.
+        unsafe {
+            let args = pg_sys::lappend(std::ptr::null_mut(), arg.raw().cast());
+            Node::of(pg_sys::makeFuncExpr(function, to, args, collation, none, form).cast())
+        }
+    }
+
     /// Whether it was written as a cast, or put in for one.
     pub fn is_cast(&self) -> bool {
         use pg_sys::CoercionForm::{COERCE_EXPLICIT_CAST, COERCE_IMPLICIT_CAST};
@@ -146,6 +156,19 @@ impl BoolExpr {
     pub fn make<'a>(op: pg_sys::BoolExprType::Type, args: Nodes<'a>) -> &'a Node {
         // SAFETY: a list of expressions; a new node.
         unsafe { Node::of(pg_sys::makeBoolExpr(op, args.raw(), -1).cast()) }
+    }
+}
+
+impl NullTest {
+    /// `IS NOT NULL`, of a value that is no row.
+    pub fn is_not_null(arg: &Node) -> &Node {
+        // SAFETY: all fields that are not zero are set.
+        unsafe {
+            let made = make::<NullTest>();
+            (*made.raw()).arg = arg.raw().cast();
+            (*made.raw()).nulltesttype = pg_sys::NullTestType::IS_NOT_NULL;
+            Node::of(made.raw().cast())
+        }
     }
 }
 

@@ -52,6 +52,33 @@ pub fn operator_function(operator: pg_sys::Oid) -> pg_sys::Oid {
     unsafe { pg_sys::get_opcode(operator) }
 }
 
+/// The functions that hash the two sides of an operator that joins can be hashed by.
+pub fn hash_functions(operator: pg_sys::Oid) -> Option<(pg_sys::Oid, pg_sys::Oid)> {
+    let (mut left, mut right) = (pg_sys::InvalidOid, pg_sys::InvalidOid);
+    // SAFETY: as above.
+    let found = unsafe { pg_sys::get_op_hash_functions(operator, &mut left, &mut right) };
+    found.then_some((left, right))
+}
+
+/// A function that hashes values.
+pub struct Hash(Box<pg_sys::FmgrInfo>, pg_sys::Oid);
+
+impl Hash {
+    /// By a collation, in the current memory context.
+    pub fn new(function: pg_sys::Oid, collation: pg_sys::Oid) -> Hash {
+        let mut info = Box::<pg_sys::FmgrInfo>::default();
+        // SAFETY: looks it up.
+        unsafe { pg_sys::fmgr_info(function, &mut *info) };
+        Hash(info, collation)
+    }
+
+    /// Of a value of its type that is not NULL.
+    pub fn of(&mut self, value: pg_sys::Datum) -> u32 {
+        // SAFETY: one of PostgreSQL's functions, and an argument of its type.
+        unsafe { pg_sys::FunctionCall1Coll(&mut *self.0, self.1, value).value() as u32 }
+    }
+}
+
 /// How values of a type are held.
 #[derive(Clone, Copy)]
 pub struct Held {

@@ -18,7 +18,7 @@ nodes! {
         parse: of(Query), processed_tlist: list, rowMarks: list, hasHavingQual: value(bool), hasPseudoConstantQuals: value(bool),
         sort_pathkeys: list, window_pathkeys: list, distinct_pathkeys: list, query_pathkeys: list, limit_tuples: value(f64), tuple_fraction: value(f64),
         all_baserels: rels, append_rel_list: list, placeholder_list: list, qual_security_level: value(u32),
-        parent_root: some(PlannerInfo), glob: of(PlannerGlobal), cte_plan_ids: node,
+        join_info_list: list, parent_root: some(PlannerInfo), glob: of(PlannerGlobal), cte_plan_ids: node,
     }
     /// What all queries of a statement have in common.
     PlannerGlobal: T_PlannerGlobal { subroots: list }
@@ -27,15 +27,16 @@ nodes! {
         reloptkind: value(pg_sys::RelOptKind::Type), relids: rels, relid: value(pg_sys::Index),
         rtekind: value(pg_sys::RTEKind::Type), rows: value(f64), tuples: value(f64), pages: value(u32),
         consider_parallel: value(bool), reltarget: of(PathTarget), lateral_relids: rels, baserestrictinfo: list,
-        baserestrict_min_security: value(u32), statlist: list, indexlist: list, cheapest_total_path: some(Path),
+        baserestrict_min_security: value(u32), joininfo: list, statlist: list, indexlist: list, cheapest_total_path: some(Path),
         subroot: some(PlannerInfo),
     }
     PathTarget: T_PathTarget { exprs: list }
     RestrictInfo: T_RestrictInfo {
-        clause: of(Node), pseudoconstant: value(bool), leakproof: value(bool), security_level: value(u32), clause_relids: rels,
+        clause: of(Node), orclause: node, norm_selec: value(f64), outer_selec: value(f64), pseudoconstant: value(bool), leakproof: value(bool), security_level: value(u32), clause_relids: rels,
         can_join: value(bool), hashjoinoperator: value(pg_sys::Oid), left_relids: rels, right_relids: rels,
     }
     AppendRelInfo: T_AppendRelInfo { parent_relid: value(pg_sys::Index), translated_vars: list }
+    SpecialJoinInfo: T_SpecialJoinInfo { jointype: value(pg_sys::JoinType::Type), syn_lefthand: rels, syn_righthand: rels }
     StatisticExtInfo: T_StatisticExtInfo { exprs: list }
     IndexOptInfo: T_IndexOptInfo {
         relam: value(pg_sys::Oid), indexoid: value(pg_sys::Oid),
@@ -180,6 +181,15 @@ impl StatisticExtInfo {
 }
 
 impl RestrictInfo {
+    /// What PostgreSQL keeps as the part of the rows of which it is true: of one relation's or an inner join's, and of another join's.
+    pub fn set_selectivity(&self, inner: f64, outer: f64) {
+        // SAFETY: fields of the struct.
+        unsafe {
+            (*self.raw()).norm_selec = inner;
+            (*self.raw()).outer_selec = outer;
+        }
+    }
+
     /// What PostgreSQL keeps as its cost.
     pub fn set_cost(&self, cost: pg_sys::QualCost) {
         // SAFETY: a field of the struct.
@@ -459,10 +469,10 @@ impl PlannerInfo {
     }
 
     /// The part of a relation's rows of which a condition is true.
-    pub fn selectivity(&self, condition: &RestrictInfo) -> f64 {
+    pub fn selectivity(&self, condition: &Node) -> f64 {
         let (inner, none) = (pg_sys::JoinType::JOIN_INNER, std::ptr::null_mut());
         // SAFETY: as above.
-        unsafe { pg_sys::clause_selectivity(self.raw(), condition.raw().cast(), 0, inner, none) }
+        unsafe { pg_sys::clause_selectivity(self.raw(), condition.raw(), 0, inner, none) }
     }
 
     /// The part of its rows of which all of these conditions of a relation are true, estimated anew.
@@ -478,10 +488,41 @@ impl PlannerInfo {
 
     /// The part of one relation's rows that have a match in another by a condition between them.
     pub fn matched(&self, condition: &Node, outer: &RelOptInfo, inner: &RelOptInfo) -> f64 {
+        self.joined(condition, pg_sys::JoinType::JOIN_SEMI, outer, inner)
+    }
+
+    /// The equalities between two relations by which they are joined.
+    pub fn equalities(&self, outer: &RelOptInfo, inner: &RelOptInfo) -> Nodes<'_> {
+        let (outer, inner) = (outer.raw(), inner.raw());
+        // SAFETY: relations of this query.
+        unsafe {
+            if !pg_sys::have_relevant_eclass_joinclause(self.raw(), outer, inner) {
+                return Nodes::NONE;
+            }
+            let (of_outer, both) = ((*outer).relids, pg_sys::bms_union((*outer).relids, (*inner).relids));
+            #[cfg(feature = "pg15")]
+            let found = pg_sys::generate_join_implied_equalities(self.raw(), both, of_outer, inner);
+            #[cfg(not(feature = "pg15"))]
+            let found = {
+                let none = std::ptr::null_mut();
+                pg_sys::generate_join_implied_equalities(self.raw(), both, of_outer, inner, none)
+            };
+            Nodes::of(found)
+        }
+    }
+
+    /// The selectivity of a condition between two relations in a join of some kind.
+    pub fn joined(
+        &self,
+        condition: &Node,
+        kind: pg_sys::JoinType::Type,
+        outer: &RelOptInfo,
+        inner: &RelOptInfo,
+    ) -> f64 {
         let (left, right) = (outer.relids().raw(), inner.relids().raw());
         let mut join = pg_sys::SpecialJoinInfo {
             type_: pg_sys::NodeTag::T_SpecialJoinInfo,
-            jointype: pg_sys::JoinType::JOIN_SEMI,
+            jointype: kind,
             min_lefthand: left,
             syn_lefthand: left,
             min_righthand: right,
@@ -489,7 +530,7 @@ impl PlannerInfo {
             ..Default::default()
         };
         // SAFETY: as above; PostgreSQL would keep what it finds, for either side, if it were told the RestrictInfo.
-        unsafe { pg_sys::clause_selectivity(self.raw(), condition.raw(), 0, join.jointype, &mut join) }
+        unsafe { pg_sys::clause_selectivity(self.raw(), condition.raw(), 0, kind, &mut join) }
     }
 
     /// estimate_num_groups().

@@ -202,6 +202,27 @@ pub fn of_counts(null_fraction: f64, width: i32, distinct: f64, rows: f64) -> St
     })
 }
 
+/// Statistics of a type that has no collation by frequent values alone, which `equal` (an operator) tells apart, and what part of the rows each
+/// has. All rows differ.
+pub fn of_frequent(ty: pg_sys::Oid, equal: u32, frequent: &[(pg_sys::Datum, f64)]) -> Statistics {
+    let mut numbers: Vec<f32> = frequent.iter().map(|frequent| frequent.1 as f32).collect();
+    let mut values: Vec<pg_sys::Datum> = frequent.iter().map(|frequent| frequent.0).collect();
+    let held = held(ty);
+    let mut made = pg_sys::VacAttrStats {
+        stadistinct: -1.0,
+        statypid: [ty; 5],
+        statyplen: [held.len; 5],
+        statypbyval: [held.by_value; 5],
+        statypalign: [held.align; 5],
+        ..Default::default()
+    };
+    made.stakind[0] = pg_sys::STATISTIC_KIND_MCV as i16;
+    made.staop[0] = equal.into();
+    (made.numnumbers[0], made.stanumbers[0]) = (numbers.len() as i32, numbers.as_mut_ptr());
+    (made.numvalues[0], made.stavalues[0]) = (values.len() as i32, values.as_mut_ptr());
+    form(&made)
+}
+
 /// A row of pg_statistic as update_attstats() of analyze.c forms it.
 fn form(made: &pg_sys::VacAttrStats) -> Statistics {
     let catalog = Opened::with_lock(pg_sys::StatisticRelationId, pg_sys::AccessShareLock);

@@ -5,7 +5,7 @@ use super::join_filter::plan as join_filter;
 use super::plan::conditions;
 use super::plan::kept::keep;
 use super::scan::plan as scan;
-use super::statistics::{expect_all, expect_elements};
+use super::statistics::{compare_joins, expect_all, expect_elements};
 use super::unnest::plan as unnest;
 use crate::guc;
 use crate::pg::parse::RangeTblEntry;
@@ -35,6 +35,9 @@ pub fn add_join_paths(
 pub fn add_paths(root: &PlannerInfo, rel: &RelOptInfo, rte: &RangeTblEntry) {
     if guc::custom_scan() && rte.rtekind() == pg_sys::RTEKind::RTE_FUNCTION {
         expect_elements(root, rel, rte);
+    }
+    if guc::custom_scan() {
+        compare_joins(root, rel);
     }
     let scannable = guc::custom_scan()
         && rte.rtekind() == pg_sys::RTEKind::RTE_RELATION

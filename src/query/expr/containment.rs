@@ -50,7 +50,7 @@ fn below(condition: &Node) -> &Node {
 }
 
 /// Containment of an object, by something that may be computed for each field; None if it is something else.
-fn by_field(condition: &Node) -> Option<Vec<&Node>> {
+pub fn by_field(condition: &Node) -> Option<Vec<&Node>> {
     let op = condition.as_a::<OpExpr>()?;
     if op.function().to_u32() != pg_sys::F_JSONB_CONTAINS {
         return None;
@@ -73,8 +73,7 @@ fn fields<'a>(base: &'a Node, object: amax_jsonb::Container, contains: &OpExpr, 
     crate::pg::executor::check_stack_depth();
     for pair in object.pairs() {
         let (key, value) = pair.ok()?;
-        let key = constant_of(pg_sys::TEXTOID, pg_sys::DEFAULT_COLLATION_OID, key);
-        let field = OpExpr::make((FIELD, pg_sys::F_JSONB_OBJECT_FIELD), pg_sys::JSONBOID, base, key);
+        let field = field(base, key);
         match value {
             Value::Object(inner) if !inner.is_empty() => fields(field, inner, contains, out)?,
             Value::Array(_) | Value::Object(_) => {
@@ -90,9 +89,15 @@ fn fields<'a>(base: &'a Node, object: amax_jsonb::Container, contains: &OpExpr, 
     Some(())
 }
 
+/// A document's field.
+pub fn field<'a>(base: &'a Node, key: &[u8]) -> &'a Node {
+    let key = constant_of(pg_sys::TEXTOID, pg_sys::DEFAULT_COLLATION_OID, key);
+    OpExpr::make((FIELD, pg_sys::F_JSONB_OBJECT_FIELD), pg_sys::JSONBOID, base, key)
+}
+
 /// Operators by OID (pg_operator.dat): jsonb -> text, jsonb = jsonb.
 const FIELD: u32 = 3211;
-const EQUAL: u32 = 3240;
+pub const EQUAL: u32 = 3240;
 
 fn json<'a>(value: Value) -> Option<&'a Node> {
     let mut builder = amax_jsonb::Builder::new();

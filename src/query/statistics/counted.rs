@@ -10,6 +10,8 @@ use std::collections::HashMap;
 pub struct Counted {
     rows: f64,
     nulls: f64,
+    /// Arrays and objects.
+    containers: f64,
     /// How often each value was.
     values: HashMap<(u8, i64, Vec<u8>), u32>,
 }
@@ -28,6 +30,7 @@ impl Counted {
                 Tag::String => self.add(tag, 0, dense.strings().get(word as usize).unwrap_or_default()),
                 _ => self.add(tag, word, &[]),
             }
+            self.containers += f64::from(u8::from(tag == Tag::Other));
         }
         rows.iter().all(|&row| dense.tag(row as usize) != Tag::Other)
     }
@@ -52,18 +55,32 @@ impl Counted {
         2.0 * self.values.len() as f64 > self.rows - self.nulls
     }
 
-    /// Different values in a table of so many rows (Haas and Stokes's estimator, as ANALYZE uses it).
-    pub fn distinct(&self, tuples: f64) -> f64 {
-        let seen = self.values.len() as f64;
-        let once = self.values.values().filter(|&&n| n == 1).count() as f64;
-        let (values, all) = (self.rows - self.nulls, tuples * (1.0 - self.null_fraction()));
-        if once == 0.0 || values >= all {
-            return seen;
-        }
-        if once == values {
-            // As ANALYZE has it: it is unique.
-            return all;
-        }
-        (values * seen / (values - once + once * values / all)).clamp(seen, all)
+    /// Whether more of them are arrays or objects, or numbers of many digits, than not.
+    pub fn are_mostly_containers(&self) -> bool {
+        2.0 * self.containers > self.rows - self.nulls
     }
+
+    /// Different values in a table of so many rows.
+    pub fn distinct(&self, tuples: f64) -> f64 {
+        let all = tuples * (1.0 - self.null_fraction());
+        distinct(self.values.values().copied(), all)
+    }
+}
+
+/// Different values among `all`, by how often each was in a sample (Haas and Stokes's estimator, as ANALYZE uses it).
+pub fn distinct(times: impl Iterator<Item = u32>, all: f64) -> f64 {
+    let (mut seen, mut once, mut values) = (0.0, 0.0, 0.0);
+    for times in times {
+        seen += 1.0;
+        once += f64::from(u8::from(times == 1));
+        values += f64::from(times);
+    }
+    if once == 0.0 || values >= all {
+        return seen;
+    }
+    if once == values {
+        // As ANALYZE has it: it is unique.
+        return all;
+    }
+    (values * seen / (values - once + once * values / all)).clamp(seen, all)
 }

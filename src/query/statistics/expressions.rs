@@ -1,5 +1,6 @@
 //! Which expressions of a query there are statistics of.
 
+use super::documents::by_paths;
 use super::sample::Of;
 use crate::pg::expr::{FuncExpr, OpExpr, PlaceHolderVar, Var};
 use crate::pg::node::Node;
@@ -56,7 +57,12 @@ fn collect<'a>(node: &'a Node, relid: pg_sys::Index, found: &mut Vec<&'a Node>) 
             | T_RowCompareExpr => return true,
             // examine_variable() looks below these.
             T_RelabelType => return true,
-            T_OpExpr if node.type_oid() == pg_sys::BOOLOID => return true,
+            T_OpExpr if node.type_oid() == pg_sys::BOOLOID => {
+                if let Some(conditions) = by_paths(node) {
+                    collect(conditions, relid, found);
+                }
+                return true;
+            }
             _ => {}
         }
         if found.len() < MOST && is_known(node, relid) && !has(found, node) {

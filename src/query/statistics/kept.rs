@@ -1,17 +1,18 @@
 //! The statistics that a session has made, for as long as the table is much the same.
 
 use super::expressions;
-use super::sample::{self, Of};
+use super::sample::{self, Made, Of, Wanted};
 use crate::pg::memory::Context;
 use crate::pg::node::Node;
 use crate::pg::planner::{PlannerInfo, RelOptInfo};
 use crate::pg::relation::{FileId, Opened};
-use crate::pg::statistics::{Rights, Statistics, VariableStatData};
+use crate::pg::statistics::{Rights, VariableStatData};
 use crate::query::expr::tree::rewrite;
 use crate::storage::manifest;
 use pgrx::pg_sys;
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::rc::Rc;
 
 /// What is known of a table.
 struct Table {
@@ -26,9 +27,8 @@ struct Table {
 struct Known {
     of: Of,
     expression: &'static Node,
-    /// Whether they have values.
-    values: bool,
-    statistics: Statistics,
+    wanted: Wanted,
+    made: Rc<Made>,
 }
 
 /// Expressions, of all tables.
@@ -53,31 +53,31 @@ pub fn give(
     tuples: f64,
     data: &VariableStatData,
 ) {
-    let expression = rewrite(expression, &mut |node| expressions::of_table(node, &of));
     let rights = Rights::of(root, rel);
-    with(table, &of, expression, tuples, rights != Rights::Counts, |found| {
+    let wanted = match rights {
+        Rights::Counts => Wanted::Counts,
+        Rights::All | Rights::Leakproof => Wanted::Values,
+    };
+    if let Some(Made::Statistics(found)) = get(table, &of, expression, tuples, wanted).as_deref() {
         data.set(found, rights == Rights::All);
-    });
+    }
 }
 
-/// Has `f` look at the statistics of an expression over rows of a table, of which there are about `tuples`. `values`: whether they have
-/// values in them.
-pub fn with(table: pg_sys::Oid, of: &Of, expression: &Node, tuples: f64, values: bool, mut f: impl FnMut(&Statistics)) {
+/// What is known of an expression over rows of a table, or elements in them, of which there are about `tuples`.
+pub fn get(table: pg_sys::Oid, of: &Of, expression: &Node, tuples: f64, wanted: Wanted) -> Option<Rc<Made>> {
+    let expression = rewrite(expression, &mut |node| expressions::of_table(node, of));
     let rel = Opened::with_lock(table, pg_sys::NoLock);
     let rows = manifest::current(&rel).rows();
     let is_same = |known: &Table| known.file == rel.file() && known.rows.abs_diff(rows) <= known.rows / 10;
     let found = KEPT.with_borrow(|kept| {
         let known = kept.get(&table).filter(|known| is_same(known))?;
-        let is_it = |known: &&Known| known.values == values && known.of == *of && known.expression.equals(expression);
-        known.expressions.iter().find(is_it).map(|known| f(&known.statistics))
+        let is_it = |known: &&Known| known.wanted == wanted && known.of == *of && known.expression.equals(expression);
+        known.expressions.iter().find(is_it).map(|known| known.made.clone())
     });
     if found.is_some() {
-        return;
+        return found;
     }
-    let Some(statistics) = sample::statistics(&rel, of, expression, tuples, values) else {
-        return;
-    };
-    f(&statistics);
+    let made = Rc::new(sample::make(&rel, of, expression, tuples, wanted)?);
     KEPT.with_borrow_mut(|kept| {
         if kept.values().map(|known| known.expressions.len()).sum::<usize>() >= MOST {
             kept.clear();
@@ -94,10 +94,11 @@ pub fn with(table: pg_sys::Oid, of: &Of, expression: &Node, tuples: f64, values:
         known.expressions.push(Known {
             of: of.clone(),
             expression: known.context.within(|| expression.copy()),
-            values,
-            statistics,
+            wanted,
+            made: made.clone(),
         });
     });
+    Some(made)
 }
 
 /// A table has changed, or any may have: by ANALYZE, too.

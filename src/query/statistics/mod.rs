@@ -1,13 +1,17 @@
 //! Statistics of expressions over documents, which the planner finds as it finds those of an index. See README.md.
 
 mod counted;
+mod documents;
 mod elements;
 mod expressions;
+mod hashes;
 mod iso;
+mod joins;
 mod kept;
 mod sample;
 
 pub use elements::{expect as expect_elements, expect_all};
+pub use joins::compare as compare_joins;
 pub use kept::forget;
 
 use self::elements::Arrays;
@@ -40,6 +44,7 @@ pub fn of_index(root: &PlannerInfo, index: pg_sys::Oid, column: i16, data: &Vari
     };
     let relid = rel.relid();
     match root.entry(relid).rtekind() {
+        pg_sys::RTEKind::RTE_RELATION if documents::give(root, rel, expression, data) => {}
         pg_sys::RTEKind::RTE_RELATION => kept::give(root, (rel, index), Of::Rows, expression, rel.tuples(), data),
         _ => match Arrays::of(root, relid, root.entry(relid)) {
             Some(arrays) => arrays.give(root, rel, expression, data),
@@ -49,7 +54,7 @@ pub fn of_index(root: &PlannerInfo, index: pg_sys::Oid, column: i16, data: &Vari
     true
 }
 
-/// The statistics of elements themselves, or of an expression that a subquery or CTE selects, where each row of its is one of its table's.
+/// The statistics of a document by what is asked of it, of elements themselves, or of an expression that a subquery or CTE selects, where each row of its is one of its table's.
 /// PostgreSQL itself looks for those of columns.
 pub fn of_column(root: &PlannerInfo, rte: &RangeTblEntry, column: i16, data: &VariableStatData) -> bool {
     if !guc::custom_scan() {
@@ -63,6 +68,13 @@ pub fn of_column(root: &PlannerInfo, rte: &RangeTblEntry, column: i16, data: &Va
         let is_known = arrays.is_some();
         arrays.into_iter().for_each(|arrays| arrays.give(root, rel, var, data));
         return is_known;
+    }
+    if rte.rtekind() == pg_sys::RTEKind::RTE_RELATION {
+        let (rel, var) = (data.rel(), data.var());
+        let known = rel
+            .zip(var)
+            .filter(|(rel, var)| var.type_oid() == pg_sys::JSONBOID && rel.offers(rte.relid()));
+        return known.is_some_and(|(rel, var)| documents::give(root, rel, var, data));
     }
     let Some((root, rel, expression)) = selected(root, rte, column) else {
         return false;

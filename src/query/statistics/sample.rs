@@ -4,6 +4,7 @@
 //! know only the paths in it are looked at, for how many values there may be.
 
 use super::counted::Counted;
+use super::hashes::Hashes;
 use super::iso::is_iso;
 use crate::columnar::{self, OpenLeaf};
 use crate::pg::Relation;
@@ -64,9 +65,24 @@ impl Of {
     }
 }
 
-/// Of an expression over about `tuples` rows of a table, or elements; with values if `values` and vectors know them. None if
-/// there is nothing to be known.
-pub fn statistics(table: &Relation, of: &Of, expression: &Node, tuples: f64, values: bool) -> Option<Statistics> {
+/// What there is to be known of an expression.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Wanted {
+    /// Statistics with values, if vectors know them.
+    Values,
+    /// How many NULLs and different values.
+    Counts,
+    /// The values as a function hashes them, by a collation.
+    Hashes(Oid, Oid),
+}
+
+pub enum Made {
+    Statistics(Statistics),
+    Hashes(Hashes),
+}
+
+/// Of an expression over about `tuples` rows of a table, or elements. None if there is nothing to be known.
+pub fn make(table: &Relation, of: &Of, expression: &Node, tuples: f64, wanted: Wanted) -> Option<Made> {
     let mut targets = Vec::new();
     walk(expression, &mut |node| {
         let attribute = |var: &Var| match of {
@@ -105,11 +121,27 @@ pub fn statistics(table: &Relation, of: &Of, expression: &Node, tuples: f64, val
             arrays,
             tuples: tuples.max(rows as f64),
         };
-        let found = values.then(|| sample.values(over_entries(expression, &read))).flatten();
-        match found {
+        let over_entries = over_entries(expression, &read);
+        if let Wanted::Hashes(function, collation) = wanted {
+            let values = sample.values(over_entries, true)?;
+            let read: usize = sample.parts.iter().map(|part| part.leaf.rows()).sum();
+            let is_of_all = read as u64 == manifest::current(table).rows();
+            return Some(Made::Hashes(Hashes::new(
+                &values,
+                (function, collation),
+                sample.tuples,
+                is_of_all,
+            )));
+        }
+        let found = match wanted {
+            Wanted::Values => sample.values(over_entries, false),
+            _ => None,
+        };
+        let made = match found {
             Some(mut found) => of_values(Typed::of(expression), target, &mut found, sample.tuples),
             None => sample.counts(expression),
-        }
+        };
+        made.map(Made::Statistics)
     })
 }
 
@@ -165,7 +197,7 @@ pub fn parts(table: &Relation) -> Vec<Part> {
                 leaf,
                 origin: component.origin,
                 rows: (0..wanted)
-                    .map(|n| any_of(n * rows / wanted, (n + 1) * rows / wanted))
+                    .map(|n| any_of(before, n * rows / wanted, (n + 1) * rows / wanted))
                     .collect(),
             });
         }
@@ -173,9 +205,10 @@ pub fn parts(table: &Relation) -> Vec<Part> {
     parts
 }
 
-/// A row of these, the same each time: what comes round every so many rows is not to be met always, or never.
-fn any_of(first: u64, end: u64) -> u32 {
+/// A row of these of a leaf, the same each time: what comes round every so many rows is not to be met always, or never.
+fn any_of(leaf: u64, first: u64, end: u64) -> u32 {
     let mut hasher = DefaultHasher::new();
+    hasher.write_u64(leaf);
     hasher.write_u64(first);
     (first + hasher.finish() % (end - first)) as u32
 }
@@ -207,12 +240,12 @@ impl Sample {
         }
     }
 
-    /// The values of an expression over the entries; None if vectors do not know them.
-    fn values(&mut self, expression: &Node) -> Option<Values> {
+    /// The values of an expression over the entries; None if vectors do not know them. `all`: also of those that are slow to compare.
+    fn values(&mut self, expression: &Node, all: bool) -> Option<Values> {
         if let [Entry::Path(path)] = &*self.entries
             && expression.is_a::<Var>()
         {
-            return Some(self.at_path(path));
+            return Some(self.at_path(path, all));
         }
         let entries = self.entries.clone();
         let mut compiler = Compiler::new(&entries, None);
@@ -222,7 +255,7 @@ impl Sample {
             return None;
         }
         self.input.pg_exprs = compiler.pg_exprs;
-        let step = if times.is_empty() { 1 } else { self.step() };
+        let step = if times.is_empty() || all { 1 } else { self.step() };
         let number = number_of(expression, &entries);
         let mut found = Values::default();
         for part in &self.parts {
@@ -251,7 +284,7 @@ impl Sample {
     }
 
     /// The values at a path.
-    fn at_path(&self, path: &JsonPath) -> Values {
+    fn at_path(&self, path: &JsonPath, all: bool) -> Values {
         let batches: Vec<_> = self.parts.iter().map(|part| self.batch(part)).collect();
         let (mut counted, mut is_counted) = (Counted::default(), true);
         for (columns, rows) in &batches {
@@ -259,6 +292,8 @@ impl Sample {
         }
         // Texts are compared by a collation. Where most differ there are no frequent ones to be found, and fewer tell the order.
         let step = match path.text {
+            _ if all => 1,
+            _ if counted.are_mostly_containers() => 4 * self.step(),
             true if counted.are_mostly_different() => 2 * self.step(),
             true => 1,
             false => self.step(),

@@ -1,0 +1,146 @@
+//! Joins by equality whose sides have fewer values in common than PostgreSQL takes them to have.
+//!
+//! It takes all values of the side with fewer to be on the other, too (eqjoinsel()). Samples of both sides may show that this is not so, if they
+//! are of all leaves: what the tables have in common may lie side by side.
+
+use super::elements::Arrays;
+use super::hashes::LEAST;
+use super::kept;
+use super::sample::{Made, Of, Wanted};
+use super::{expressions, selected};
+use crate::pg::expr::{OpExpr, Var};
+use crate::pg::lookup::hash_functions;
+use crate::pg::node::Node;
+use crate::pg::planner::{PlannerInfo, RelOptInfo, RestrictInfo, SpecialJoinInfo};
+use crate::pg::relation::Opened;
+use crate::pg::statistics::Rights;
+use crate::storage::manifest;
+use pgrx::pg_sys;
+use pgrx::pg_sys::JoinType::{JOIN_ANTI, JOIN_INNER, JOIN_SEMI};
+use std::rc::Rc;
+
+/// Common values that have to be expected in the samples, and how many times less have to be there.
+const ENOUGH: f64 = 16.0;
+const FEWER: f64 = 4.0;
+/// The part of a table's rows that has to be in columns.
+const COLUMNAR: f64 = 0.9;
+
+/// Looks at the joins of a relation with those before it.
+pub fn compare(root: &PlannerInfo, rel: &RelOptInfo) {
+    if rel.reloptkind() != pg_sys::RelOptKind::RELOPT_BASEREL {
+        return;
+    }
+    let before = root.relations().take_while(|before| !before.is(rel));
+    let equal = before.flat_map(|before| root.equalities(before, rel).all::<RestrictInfo>());
+    let others = rel.joininfo().all::<RestrictInfo>();
+    for condition in equal.chain(others.filter(|condition| condition.can_join())) {
+        let (left, right) = (condition.left_relids(), condition.right_relids());
+        if left.is_one() && right.is_one() && left.at(0).max(right.at(0)) == rel.relid() {
+            compare_sides(root, condition);
+        }
+    }
+}
+
+fn compare_sides(root: &PlannerInfo, condition: &RestrictInfo) -> Option<()> {
+    let op = condition.clause().as_a::<OpExpr>()?;
+    let (left, right) = (condition.left_relids().at(0), condition.right_relids().at(0));
+    let functions = hash_functions(condition.hashjoinoperator())?;
+    let hashes =
+        |relation, at, function| Side::of(root, relation, op.args().get(at)?)?.hashes(function, op.inputcollid());
+    let sides = (hashes(left, 0, functions.0)?, hashes(right, 1, functions.1)?);
+    let (Made::Hashes(of_left), Made::Hashes(of_right)) = (&*sides.0, &*sides.1) else {
+        return None;
+    };
+    let (common, wanted) = (of_left.common(of_right).count() as f64, of_left.expected(of_right));
+    let refuted = of_left.is_of_all && of_right.is_of_all && wanted >= ENOUGH && common * FEWER < wanted;
+    if !refuted {
+        return None;
+    }
+    let (left, right) = (root.relation(left)?, root.relation(right)?);
+    let of_pairs = root.joined(condition.clause(), JOIN_INNER, left, right);
+    let inner = match of_left.pairs(of_right) {
+        0.0 => of_pairs * LEAST / wanted,
+        found => found / of_left.rows / of_right.rows,
+    };
+    let outer = match half_join(root, left.relid(), right.relid()) {
+        None => inner,
+        Some(true) => of_left.matched(of_right),
+        Some(false) => of_right.matched(of_left),
+    };
+    condition.set_selectivity(inner, outer);
+    Some(())
+}
+
+/// Whether two relations are joined by a semijoin or an antijoin, and the first of them is that whose rows it has.
+fn half_join(root: &PlannerInfo, left: pg_sys::Index, right: pg_sys::Index) -> Option<bool> {
+    let mut joins = root.join_info_list().all::<SpecialJoinInfo>();
+    joins.find_map(|join| {
+        let is = |outer, inner| join.syn_lefthand().contains(outer) && join.syn_righthand().contains(inner);
+        let is_half = matches!(join.jointype(), JOIN_SEMI | JOIN_ANTI);
+        (is_half && (is(left, right) || is(right, left))).then(|| is(left, right))
+    })
+}
+
+/// A side of a join.
+struct Side<'a> {
+    table: pg_sys::Oid,
+    of: Of,
+    expression: &'a Node,
+    tuples: f64,
+}
+
+impl<'a> Side<'a> {
+    /// None if nothing is known of it, or may be.
+    fn of(root: &'a PlannerInfo, relation: pg_sys::Index, expression: &'a Node) -> Option<Side<'a>> {
+        let (rel, rte) = (root.relation(relation)?, root.entry(relation));
+        let (root, rel, side) = match rte.rtekind() {
+            pg_sys::RTEKind::RTE_RELATION => {
+                let table = rte.relid();
+                let known = !rte.inh() && rel.offers(table) && expressions::is_known(expression, relation);
+                let side = known.then_some(Side {
+                    table,
+                    of: Of::Rows,
+                    expression,
+                    tuples: rel.tuples(),
+                })?;
+                (root, rel, side)
+            }
+            pg_sys::RTEKind::RTE_FUNCTION => {
+                let arrays = Arrays::of(root, relation, rte)?;
+                let (table, of, tuples) = (arrays.oid, Of::Elements(arrays.path), rel.tuples());
+                (
+                    root,
+                    arrays.table,
+                    Side {
+                        table,
+                        of,
+                        expression,
+                        tuples,
+                    },
+                )
+            }
+            _ => {
+                let column = expression.as_a::<Var>()?.varattno();
+                let (root, rel, expression) = selected(root, rte, column)?;
+                let (table, tuples) = (root.entry(rel.relid()).relid(), rel.tuples());
+                (
+                    root,
+                    rel,
+                    Side {
+                        table,
+                        of: Of::Rows,
+                        expression,
+                        tuples,
+                    },
+                )
+            }
+        };
+        let columnar = manifest::current(&Opened::with_lock(side.table, pg_sys::NoLock)).rows() as f64;
+        (Rights::of(root, rel) == Rights::All && columnar >= COLUMNAR * rel.tuples()).then_some(side)
+    }
+
+    fn hashes(&self, function: pg_sys::Oid, collation: pg_sys::Oid) -> Option<Rc<Made>> {
+        let wanted = Wanted::Hashes(function, collation);
+        kept::get(self.table, &self.of, self.expression, self.tuples, wanted)
+    }
+}
