@@ -543,7 +543,8 @@ impl OpenLeaf {
             None if at >= self.width() => return None,
             None => {
                 let dense = self.read(|leaf| leaf.ask(at, steps, question));
-                if often {
+                // What no document has may be asked for by any name.
+                if often && self.leaf().path_bytes(at, steps) > 0 {
                     self.share(&what, dense)
                 } else {
                     self.forget_answers();

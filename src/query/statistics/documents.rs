@@ -81,20 +81,20 @@ pub fn by_paths(condition: &Node) -> Option<&Node> {
     Asked::of(condition).map(|asked| asked.by_paths)
 }
 
-/// Has such a condition of a relation estimated by its paths, when the statistics of `document` are asked for on its behalf; false if there are
+/// Has such a condition of a relation estimated by its paths, when the statistics of its document are asked for on its behalf; false if there are
 /// none, or they may not be looked at.
 ///
 /// The planner does not say which condition it is about. It takes them in order, and keeps what it finds; so it is the first without. The others are
 /// told at once what they will come to. This one is tried on an example, which as many documents are taken to be as it is true of, and on
 /// another document.
-pub fn give(root: &PlannerInfo, rel: &RelOptInfo, document: &Node, data: &VariableStatData) -> bool {
+pub fn give(root: &PlannerInfo, rel: &RelOptInfo, is_it: &dyn Fn(&Node) -> bool, data: &VariableStatData) -> bool {
     if Rights::of(root, rel) != Rights::All {
         return false;
     }
     let mut conditions = Vec::new();
     leaves(rel.baserestrictinfo(), &mut conditions);
     let mut open = conditions.into_iter().filter_map(|info| {
-        let asked = about(info.clause(), document);
+        let asked = about(info.clause(), is_it);
         (info.norm_selec() < 0.0 && !asked.is_empty()).then_some((info, asked))
     });
     let Some((_, asked)) = open.next() else {
@@ -137,10 +137,10 @@ fn leaves<'a>(list: Nodes<'a>, found: &mut Vec<&'a RestrictInfo>) {
 }
 
 /// Such conditions about one document.
-fn about<'a>(condition: &'a Node, document: &Node) -> Vec<Asked<'a>> {
+fn about<'a>(condition: &'a Node, is_it: &dyn Fn(&Node) -> bool) -> Vec<Asked<'a>> {
     let mut found = Vec::new();
     walk(condition, &mut |node| {
-        let asked = Asked::of(node).filter(|asked| asked.document.equals(document));
+        let asked = Asked::of(node).filter(|asked| is_it(asked.document));
         let is_asked = asked.is_some();
         found.extend(asked);
         !is_asked

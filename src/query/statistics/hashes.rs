@@ -14,15 +14,12 @@ pub struct Hashes {
     /// In the sample, NULLs included.
     pub rows: f64,
     /// How many different values there are in the table.
-    pub distinct: f64,
-    /// Whether rows of all leaves are in the sample.
-    pub is_of_all: bool,
+    distinct: f64,
 }
 
 impl Hashes {
     /// Of a sample of `tuples` rows.
-    pub fn new(sample: &Values, by: (pg_sys::Oid, pg_sys::Oid), tuples: f64, is_of_all: bool) -> Hashes {
-        let (function, collation) = by;
+    pub fn new(sample: &Values, function: pg_sys::Oid, collation: pg_sys::Oid, tuples: f64) -> Hashes {
         let mut hash = Hash::new(function, collation);
         let known = sample.values.iter().zip(&sample.nulls).filter(|known| !known.1);
         let mut all: Vec<u32> = known.map(|known| hash.of(*known.0)).collect();
@@ -39,7 +36,6 @@ impl Hashes {
             ),
             values,
             rows,
-            is_of_all,
         }
     }
 

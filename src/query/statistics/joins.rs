@@ -6,7 +6,7 @@
 use super::elements::Arrays;
 use super::hashes::LEAST;
 use super::kept;
-use super::sample::{Made, Of, Wanted};
+use super::sample::{LEAVES, Made, Of, Wanted};
 use super::{expressions, selected};
 use crate::pg::expr::{OpExpr, Var};
 use crate::pg::lookup::hash_functions;
@@ -52,8 +52,7 @@ fn compare_sides(root: &PlannerInfo, condition: &RestrictInfo) -> Option<()> {
         return None;
     };
     let (common, wanted) = (of_left.common(of_right).count() as f64, of_left.expected(of_right));
-    let refuted = of_left.is_of_all && of_right.is_of_all && wanted >= ENOUGH && common * FEWER < wanted;
-    if !refuted {
+    if wanted < ENOUGH || common * FEWER >= wanted {
         return None;
     }
     let (left, right) = (root.relation(left)?, root.relation(right)?);
@@ -135,8 +134,10 @@ impl<'a> Side<'a> {
                 )
             }
         };
-        let columnar = manifest::current(&Opened::with_lock(side.table, pg_sys::NoLock)).rows() as f64;
-        (Rights::of(root, rel) == Rights::All && columnar >= COLUMNAR * rel.tuples()).then_some(side)
+        let manifest = manifest::current(&Opened::with_lock(side.table, pg_sys::NoLock));
+        let leaves: u32 = manifest.components.iter().map(|component| component.leaves).sum();
+        let is_seen = u64::from(leaves) <= LEAVES && manifest.rows() as f64 >= COLUMNAR * rel.tuples();
+        (is_seen && Rights::of(root, rel) == Rights::All).then_some(side)
     }
 
     fn hashes(&self, function: pg_sys::Oid, collation: pg_sys::Oid) -> Option<Rc<Made>> {

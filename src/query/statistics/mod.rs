@@ -44,7 +44,7 @@ pub fn of_index(root: &PlannerInfo, index: pg_sys::Oid, column: i16, data: &Vari
     };
     let relid = rel.relid();
     match root.entry(relid).rtekind() {
-        pg_sys::RTEKind::RTE_RELATION if documents::give(root, rel, expression, data) => {}
+        pg_sys::RTEKind::RTE_RELATION if documents::give(root, rel, &|node| node.equals(expression), data) => {}
         pg_sys::RTEKind::RTE_RELATION => kept::give(root, (rel, index), Of::Rows, expression, rel.tuples(), data),
         _ => match Arrays::of(root, relid, root.entry(relid)) {
             Some(arrays) => arrays.give(root, rel, expression, data),
@@ -70,11 +70,13 @@ pub fn of_column(root: &PlannerInfo, rte: &RangeTblEntry, column: i16, data: &Va
         return is_known;
     }
     if rte.rtekind() == pg_sys::RTEKind::RTE_RELATION {
-        let (rel, var) = (data.rel(), data.var());
-        let known = rel
-            .zip(var)
-            .filter(|(rel, var)| var.type_oid() == pg_sys::JSONBOID && rel.offers(rte.relid()));
-        return known.is_some_and(|(rel, var)| documents::give(root, rel, var, data));
+        // `data` may say nothing; see above.
+        let rel = root.relations().find(|rel| std::ptr::eq(root.entry(rel.relid()), rte));
+        let of_rel = |var: &Var, rel: &RelOptInfo| var.relation() == rel.relid() && var.varattno() == column;
+        return rel.filter(|rel| rel.offers(rte.relid())).is_some_and(|rel| {
+            let is_it = |node: &Node| node.as_a::<Var>().is_some_and(|var| of_rel(var, rel));
+            documents::give(root, rel, &is_it, data)
+        });
     }
     let Some((root, rel, expression)) = selected(root, rte, column) else {
         return false;

@@ -34,7 +34,7 @@ use std::rc::Rc;
 
 /// Rows that are looked at, and the leaves that they are of, at most.
 const ROWS: u64 = 8192;
-const LEAVES: u64 = 16;
+pub const LEAVES: u64 = 16;
 /// Bytes of memory that the columns of one expression may take: long values are not what statistics are about.
 const BYTES: usize = 32 << 20;
 /// Of values that are slow to make or to compare: times of text, jsonb.
@@ -72,7 +72,7 @@ pub enum Wanted {
     Values,
     /// How many NULLs and different values.
     Counts,
-    /// The values as a function hashes them, by a collation.
+    /// The values as a function hashes them, by a collation; of rows of all leaves, of which there may be [`LEAVES`].
     Hashes(Oid, Oid),
 }
 
@@ -107,7 +107,11 @@ pub fn make(table: &Relation, of: &Of, expression: &Node, tuples: f64, wanted: W
             Of::Rows => None,
             Of::Elements(array) => Some(Rc::new(Arrays::of_elements(array, &entries))),
         };
+        let all = parts.len();
         let parts = affordable(parts, of, &entries);
+        if parts.len() < all && matches!(wanted, Wanted::Hashes(..)) {
+            return None;
+        }
         let rows = parts.iter().map(|part| part.rows.len()).sum::<usize>();
         if rows == 0 {
             return None;
@@ -124,14 +128,8 @@ pub fn make(table: &Relation, of: &Of, expression: &Node, tuples: f64, wanted: W
         let over_entries = over_entries(expression, &read);
         if let Wanted::Hashes(function, collation) = wanted {
             let values = sample.values(over_entries, true)?;
-            let read: usize = sample.parts.iter().map(|part| part.leaf.rows()).sum();
-            let is_of_all = read as u64 == manifest::current(table).rows();
-            return Some(Made::Hashes(Hashes::new(
-                &values,
-                (function, collation),
-                sample.tuples,
-                is_of_all,
-            )));
+            let hashes = Hashes::new(&values, function, collation, sample.tuples);
+            return Some(Made::Hashes(hashes));
         }
         let found = match wanted {
             Wanted::Values => sample.values(over_entries, false),

@@ -2,8 +2,8 @@
 
     estimates.py DIRECTORY RESULTS
 
-The q-error of a query is what is expected over what there is, or the other way round. It is at most 2 in the median, and at most 10 for 17 queries of 20:
-PostgreSQL takes the values of one side of a join to be among those of the other, and the two sets share few names. The last line is "N passed, N failed".
+The q-error of a query is what is expected over what there is, or the other way round. It is at most 2 in the median, and at most 10 for 19 queries of 20.
+The last line is "N passed, N failed".
 """
 
 import lzma
@@ -67,6 +67,11 @@ SELECT * FROM npm WHERE doc ? 'main'
 SELECT * FROM npm WHERE doc ? 'bin'
 SELECT * FROM npm WHERE doc @> '{"license": "MIT"}'
 SELECT * FROM crates WHERE doc @> '{"yanked": true}'
+SELECT * FROM crates WHERE doc @> '{"name": "tokio"}'
+SELECT * FROM npm WHERE doc @> '{"license": "MIT", "repository": {"type": "git"}}'
+SELECT * FROM npm WHERE doc @> '{"keywords": ["parser"]}'
+SELECT * FROM npm WHERE NOT doc ? 'homepage' OR doc ?& '{bin,main}'
+SELECT * FROM npm WHERE doc->'dependencies' ? 'debug'
 SELECT doc->>'name', count(*) FROM crates GROUP BY 1
 SELECT doc->>'vers', count(*) FROM crates GROUP BY 1
 SELECT doc->>'yanked', count(*) FROM crates GROUP BY 1
@@ -111,7 +116,7 @@ def load(session, name):
         with cursor.copy(f"COPY {name} FROM STDIN WITH (FORMAT csv, DELIMITER E'\x01', QUOTE E'\x02')") as copy:
             while part := lines.read(1 << 20):
                 copy.write(part)
-    session.execute(f"VACUUM ANALYZE {name}")
+    session.execute(f"VACUUM (FULL, ANALYZE) {name}")
 
 
 def error(session, query):
@@ -135,7 +140,7 @@ def main():
                     print(f"        {factor:.1f}: {query}", flush=True)
             median, within = statistics.median(errors.values()), sum(factor <= 10 for factor in errors.values())
             said.append(f"{len(errors)} queries, q-error {median:.2f} in the median, at most 10 for {within}")
-            if median > 2 or within < 0.85 * len(errors):
+            if median > 2 or within < 0.95 * len(errors):
                 raise Mismatch(said[0])
     server.stop()
     return checks.end()
