@@ -23,10 +23,11 @@ count_core() {
 
 # compare_core PART INPUT TESTS [OPTION...]: tests/core/compare.py on the results that were kept of PART. TESTS are words of one string.
 compare_core() {
-    local part=$1 input=$2 kept=$BUILD_DIR/test/$1 tests
+    local part=$1 input=$2 kept=$BUILD_DIR/test/$1 tests major=()
     read -r -a tests <<<"$3"
     shift 3
-    PYTHONDONTWRITEBYTECODE=1 python3 "$CORE_TESTS/compare.py" "$@" "$part" "$input" "$kept/results" "$kept/diffs" "${tests[@]}"
+    if [ "$PG_MAJOR" != "$OWN_MAJOR" ]; then major=(--major "$PG_MAJOR"); fi
+    PYTHONDONTWRITEBYTECODE=1 python3 "$CORE_TESTS/compare.py" "${major[@]}" "$@" "$part" "$input" "$kept/results" "$kept/diffs" "${tests[@]}"
 }
 
 # core_source PART: where PostgreSQL has the part's tests.

@@ -5,7 +5,8 @@
                                                                        that were of no use
     compare.py --except KIND REASON PART INPUT RESULTS DIFFS TEST...   excepts every statement that differs
 
-PART may have a suffix, as in core-columns+drops_rows: it counts as the part before it.
+PART may have a suffix, as in core-columns+drops_rows: it counts as the part before it. --major N also takes the exceptions of pgN,
+and writes new ones there.
 """
 
 import argparse
@@ -19,6 +20,8 @@ import results
 import statements
 
 HERE = pathlib.Path(__file__).parent
+# Where exceptions are read, each with what is recorded beside it: those of all majors, then those of one. New ones go into the last.
+FOLDERS = [HERE]
 KINDS = ("order", "numbers", "plan", "recorded", "waits")
 # What holds for a part holds for those that do more of the same.
 ALSO = {"core-eager": ("core",), "core-columns": ("core-eager", "core"), "core-isolation-eager": ("core-isolation",)}
@@ -34,16 +37,18 @@ class Exceptions:
     used: set = field(default_factory=set)
 
     @classmethod
-    def read(cls, path):
-        kinds, reason = {}, None
-        for number, line in enumerate(path.read_text().splitlines(), 1):
-            if line.startswith("## "):
-                reason = line[3:].strip()
-            elif line.strip() and not line.startswith("#"):
-                words = line.split(None, 4)
-                if not reason or len(words) < 5 or words[3] not in KINDS:
-                    raise SystemExit(f"{path}:{number}: not PART TEST KEY KIND STATEMENT below a reason: {line}")
-                kinds[tuple(words[:3])] = words[3]
+    def read(cls, paths):
+        kinds = {}
+        for path in paths:
+            reason = None
+            for number, line in enumerate(path.read_text().splitlines() if path.exists() else (), 1):
+                if line.startswith("## "):
+                    reason = line[3:].strip()
+                elif line.strip() and not line.startswith("#"):
+                    words = line.split(None, 4)
+                    if not reason or len(words) < 5 or words[3] not in KINDS:
+                        raise SystemExit(f"{path}:{number}: not PART TEST KEY KIND STATEMENT below a reason: {line}")
+                    kinds[tuple(words[:3])] = words[3]
         return cls(kinds)
 
     def of(self, part, test, key):
@@ -66,8 +71,7 @@ def read(path):
 def recorded(part, test):
     """Outputs that are recorded, by key; there may be several of one statement."""
     found = {}
-    for name in (part, *ALSO.get(part, ())):
-        path = HERE / "recorded" / name / f"{test}.out"
+    for path in [folder / "recorded" / name / f"{test}.out" for name in (part, *ALSO.get(part, ())) for folder in FOLDERS]:
         if path.exists():
             for block in re.split(r"^==== ", path.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]:
                 key, _, output = block.partition("\n")
@@ -163,8 +167,8 @@ def compare(part, input_dir, results_dir, test, exceptions):
 
 def add_exceptions(comparison, exceptions, kind, reason):
     """Writes lines for all that differs, below the reason, and records the outputs if that is asked for: one more, if there is one already."""
-    path = HERE / "exceptions.txt"
-    lines = path.read_text().split("\n")
+    path = FOLDERS[-1] / "exceptions.txt"
+    lines = path.read_text().split("\n") if path.exists() else [""]
     heading = f"## {reason}"
     if heading not in lines:
         lines = [*lines[:-1], "", heading, ""]
@@ -180,9 +184,10 @@ def add_exceptions(comparison, exceptions, kind, reason):
     while at < len(lines) and lines[at]:
         at += 1
     lines[at:at] = new
+    path.parent.mkdir(exist_ok=True)
     path.write_text("\n".join(lines))
     if kind == "recorded":
-        file = HERE / "recorded" / comparison.part / f"{comparison.test}.out"
+        file = FOLDERS[-1] / "recorded" / comparison.part / f"{comparison.test}.out"
         file.parent.mkdir(parents=True, exist_ok=True)
         with file.open("a") as out:
             for statement, _ in comparison.differ:
@@ -192,13 +197,16 @@ def add_exceptions(comparison, exceptions, kind, reason):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--except", nargs=2, metavar=("KIND", "REASON"), dest="excepts")
+    parser.add_argument("--major")
     parser.add_argument("part")
     parser.add_argument("input", type=pathlib.Path)
     parser.add_argument("results", type=pathlib.Path)
     parser.add_argument("diffs", type=pathlib.Path)
     parser.add_argument("tests", nargs="*")
     arguments = parser.parse_args()
-    exceptions = Exceptions.read(HERE / "exceptions.txt")
+    if arguments.major:
+        FOLDERS.append(HERE / f"pg{arguments.major}")
+    exceptions = Exceptions.read(folder / "exceptions.txt" for folder in FOLDERS)
     arguments.diffs.mkdir(parents=True, exist_ok=True)
     compared = excepted = failed = 0
     for test in arguments.tests:

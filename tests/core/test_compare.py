@@ -147,12 +147,12 @@ class Excepting(unittest.TestCase):
             (here / "exceptions.txt").write_text(exceptions)
             if recorded:
                 (here / "recorded/core-eager/t.out").write_text(recorded)
-            before, compare.HERE = compare.HERE, here
+            before, compare.FOLDERS = compare.FOLDERS, [here]
             try:
-                known = compare.Exceptions.read(here / "exceptions.txt")
+                known = compare.Exceptions.read([here / "exceptions.txt"])
                 found = compare.compare("core-columns", here, here / "results", "t", known)
             finally:
-                compare.HERE = before
+                compare.FOLDERS = before
             return found.compared, found.excepted, [s.text for s, _ in found.differ]
 
     def test_an_exception_is_for_one_statement(self):
@@ -172,6 +172,22 @@ class Excepting(unittest.TestCase):
         self.assertEqual(self.run_test(exception, "SELECT 1;\nein\nSELECT 2;\ntwo\n", f"==== {key}\nuno\n"), (2, 0, ["SELECT 1;"]))
         # One of several.
         self.assertEqual(self.run_test(exception, "SELECT 1;\nein\nSELECT 2;\ntwo\n", f"==== {key}\nuno\n==== {key}\nein\n"), (2, 1, []))
+
+    def test_exceptions_of_one_major(self):
+        with tempfile.TemporaryDirectory() as name:
+            here = pathlib.Path(name)
+            folders = [here, here / "pg18"]
+            before, compare.FOLDERS = compare.FOLDERS, folders
+            try:
+                comparison = compare.Comparison("core", "t", lambda _: cut_script(["SELECT 1;"], _), ["SELECT 1;", "one"], ["SELECT 1;", "uno"], compare.Exceptions({}))
+                compare.add_exceptions(comparison, compare.Exceptions({}), "recorded", "a reason")
+                for read, differ in ((folders, False), (folders[:1], True)):
+                    compare.FOLDERS = read
+                    known = compare.Exceptions.read(folder / "exceptions.txt" for folder in read)
+                    found = compare.Comparison("core", "t", lambda _: cut_script(["SELECT 1;"], _), ["SELECT 1;", "one"], ["SELECT 1;", "uno"], known)
+                    self.assertEqual(bool(found.differ), differ)
+            finally:
+                compare.FOLDERS = before
 
     def test_recorded_rows_may_have_any_order_that_the_statement_allows(self):
         key = cut_script(["SELECT 1;"], ["SELECT 1;"])[0].key

@@ -36,6 +36,12 @@ def major(binaries):
 
 
 def newer_majors(than):
-    """(major, programs) of newer PostgreSQL majors than that installation's which are installed here with the extension in them."""
-    candidates = [b for b in pathlib.Path("/usr/lib/postgresql").glob("*/bin") if all((b / p).exists() for p in ("initdb", "pg_upgrade", "pg_config"))]
+    """(major, programs) of newer PostgreSQL majors than that installation's with the extension in them: installed here, or of AMAX_UPGRADE_TO."""
+    places = [*pathlib.Path("/usr/lib/postgresql").glob("*/bin"), *map(pathlib.Path, os.environ.get("AMAX_UPGRADE_TO", "").split())]
+    candidates = [b for b in places if all((b / p).exists() for p in ("initdb", "pg_upgrade", "pg_config"))]
     return sorted((major(b), b) for b in candidates if major(b) > major(than) and (locations(b)[1] / "amax.so").exists())
+
+
+def knows_column_versions(binaries):
+    """Whether its pg_dump knows the versions that PostgreSQL 15.20 and its like keep with columns (docs/upgrading.md)."""
+    return b"pg_attver" in (pathlib.Path(binaries) / "pg_dump").read_bytes()

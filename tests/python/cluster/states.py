@@ -159,7 +159,7 @@ def definitions(connection):
     """What a dump must keep beside the rows. The names of the two sides apart, it is also the same on both."""
     found = connection.execute("""
         SELECT 'index', indexdef FROM pg_indexes WHERE schemaname ~ '_side$'
-        UNION ALL SELECT 'constraint', conrelid::regclass || ' ' || conname || ' ' || pg_get_constraintdef(oid) FROM pg_constraint WHERE conrelid::regclass::text ~ '_side'
+        UNION ALL SELECT 'constraint', conrelid::regclass || ' ' || conname || ' ' || pg_get_constraintdef(oid) FROM pg_constraint WHERE conrelid::regclass::text ~ '_side' AND contype <> 'n' -- NOT NULL, since 18
         UNION ALL SELECT 'access method', c.oid::regclass || ' ' || amname FROM pg_class c JOIN pg_am a ON a.oid = relam WHERE relkind IN ('r', 'm') AND relnamespace::regnamespace::text ~ '_side$'
         UNION ALL SELECT 'persistence', oid::regclass || ' ' || relpersistence::text FROM pg_class WHERE relkind IN ('r', 'm') AND relnamespace::regnamespace::text ~ '_side$'
         UNION ALL SELECT 'partition', oid::regclass || ' ' || pg_get_expr(relpartbound, oid) FROM pg_class WHERE relpartbound IS NOT NULL AND relkind = 'r'
