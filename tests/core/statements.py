@@ -25,7 +25,7 @@ TOKEN = re.compile(
     r"""--.* | /\* | (?:[eEbBxXnN]|[uU]&)?' | (?:[uU]&)?" | \$(?:[^\W\d]\w*)?\$ | \$\d+ | [^\W\d][\w$]* | \d\w* | .""",
     re.VERBOSE | re.DOTALL)
 # Backslash commands that send or forget what has been read of a statement.
-SENDS = re.compile(r"\\(g(set|exec|desc|x)?|crosstabview|watch|r|reset)\b")
+SENDS = re.compile(r"\\(g(set|exec|desc|x)?|crosstabview|watch|r|reset|sendpipeline|parse)\b")
 NO_ECHO, ECHO = (r"\set ECHO none", r"\set ECHO errors"), r"\set ECHO all"
 # What follows is echoed on the same line; or not at all.
 UNFINISHED, QUITS = re.compile(r"\\(q?echo|warn) -n\b"), re.compile(r"^\s*\\q(uit)?\b", re.MULTILINE)
@@ -245,7 +245,7 @@ def name(statements):
     """Gives each a key: a digest of its text, and which of several with the same text it is."""
     seen = Counter()
     for statement in statements:
-        digest = hashlib.sha256(statement.text.encode()).hexdigest()[:8]
+        digest = hashlib.sha256(statement.text.encode(errors="surrogateescape")).hexdigest()[:8]
         seen[digest] += 1
         statement.key = digest if seen[digest] == 1 else f"{digest}.{seen[digest]}"
         statement.runs = statement.runs or statement.text
