@@ -27,7 +27,20 @@ pub fn of_relation(root: &PlannerInfo, relid: pg_sys::Index) -> Vec<&Node> {
     if let Some(from) = root.parse().jointree() {
         conditions(from, &mut add);
     }
-    found.into_iter().map(below_joins).collect()
+    let mut forms = Vec::new();
+    for form in found.into_iter().flat_map(|node| [node, bare(node)]).map(below_joins) {
+        if !has(&forms, form) {
+            forms.push(form);
+        }
+    }
+    forms
+}
+
+/// As examine_variable() looks for it from 18 on: without placeholders, wherever they are in it.
+fn bare(node: &Node) -> &Node {
+    rewrite(node, &mut |node| {
+        node.as_a::<PlaceHolderVar>().and_then(PlaceHolderVar::phexpr).map(bare)
+    })
 }
 
 /// The conditions of FROM and WHERE.
