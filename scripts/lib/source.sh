@@ -143,16 +143,18 @@ stage_assert_server() {
 
 # stage_own_major: when another major is tested, a copy of Debian's own in $RUN_DIR/own, with the extension for it; OWN_BIN are its programs.
 stage_own_major() {
-    local own=/usr/lib/postgresql/$OWN_MAJOR
+    local own=/usr/lib/postgresql/$OWN_MAJOR library=$TARGET_DIR/release/libamax.so
     mkdir "$RUN_DIR/own"
     cp -rL --parents "$own" "/usr/share/postgresql/$OWN_MAJOR" "$RUN_DIR/own"
     OWN_BIN=$RUN_DIR/own$own/bin
+    cp -p "$library" "$RUN_DIR/library"
     (
         PG_MAJOR=$OWN_MAJOR PG_HEADERS=$own/bin/pg_config
         build_extension --features test_hooks
         install_extension "$OWN_BIN/pg_config"
     )
     give_to_server_user "$RUN_DIR/own"
-    # The library of the major that is tested is where others look for it.
-    build_extension --features test_hooks
+    # Others take the library of the major that is tested from there.
+    mv "$RUN_DIR/library" "$library.new"
+    mv -f "$library.new" "$library"
 }
