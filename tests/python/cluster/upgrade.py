@@ -293,7 +293,7 @@ def main():
     try:
         run(tests)
     finally:
-        tests.source.stop()
+        tests.source.remove()
     if tests.checks.failed:
         for log in pathlib.Path(directory).glob("*.log"):
             shutil.copy(log, results)
