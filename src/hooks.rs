@@ -7,12 +7,13 @@ use crate::pg::guard::guarded;
 use crate::pg::parse::{Query, RangeTblEntry};
 use crate::pg::plan::PlannedStmt;
 use crate::pg::planner::{JoinPathExtraData, PlannerInfo, RelOptInfo};
+use crate::pg::report::Report;
 use crate::pg::state::QueryDesc;
 use crate::pg::statistics::VariableStatData;
 use crate::storage::map;
 use crate::storage::watch::Watch;
 use crate::table::load;
-use crate::{arrow, columnar, memory, options, query};
+use crate::{arrow, columnar, hints, memory, options, query};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 use std::ffi::{CStr, c_char, c_void};
@@ -50,6 +51,7 @@ hooks! {
     ExecutorFinish_hook: ExecutorFinish_hook_type = executor_finish,
     ProcessUtility_hook: ProcessUtility_hook_type = process_utility,
     object_access_hook: object_access_hook_type = object_access,
+    emit_log_hook: emit_log_hook_type = emit_log,
 }
 
 static NEXT: OnceLock<Next> = OnceLock::new();
@@ -330,6 +332,19 @@ unsafe extern "C-unwind" fn object_access(
     unsafe { go_on!(object_access_hook(access, class, object, part, argument)) }
     if access == pg_sys::ObjectAccessType::OAT_POST_ALTER && class == pg_sys::RelationRelationId && part == 0 {
         options::altered(object);
+    }
+}
+
+/// # Safety
+/// As EmitErrorReport() calls it.
+#[pg_guard]
+unsafe extern "C-unwind" fn emit_log(report: *mut pg_sys::ErrorData) {
+    // SAFETY: as the caller promises.
+    unsafe {
+        if !memory::is_ending() {
+            hints::add_to(Report::of(report));
+        }
+        go_on!(emit_log_hook(report));
     }
 }
 

@@ -8,6 +8,7 @@ use crate::pg::vacuum::delay_point;
 use crate::pg::xid;
 use crate::storage::manifest::{self, Replaced, cancel_replaced};
 use crate::storage::{map, meta};
+use crate::table::load;
 use amax_lsm::{RangeSet, tid};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -122,7 +123,12 @@ fn storage(
         None => format!("{rows} too few for VACUUM"),
         Some(why) => format!("{rows} {}", reason(*why)),
     });
-    let why = said.collect::<Vec<_>>().join(", ");
+    let mut why = said.collect::<Vec<_>>().join(", ");
+    if !why.is_empty()
+        && let Some(hindrance) = load::hindrance(&opened)
+    {
+        why += &format!("; loads go to row pages first: {hindrance}");
+    }
     TableIterator::once((
         manifest.rows() as i64,
         manifest.pages() as i64 * i64::from(pg_sys::BLCKSZ),

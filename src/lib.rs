@@ -17,6 +17,7 @@ mod fault;
 mod guc;
 mod hash;
 mod heap;
+mod hints;
 mod hooks;
 mod inspect;
 mod maintenance;

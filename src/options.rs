@@ -59,6 +59,13 @@ impl Options {
     }
 }
 
+/// Of all options.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    ["compression", "merge_ratio"]
+        .into_iter()
+        .chain(NUMBERS.iter().map(|n| n.0))
+}
+
 fn compression_named(name: &str) -> Option<Compression> {
     Compression::NAMES.iter().find(|n| n.0 == name).map(|n| n.1)
 }

@@ -27,6 +27,7 @@ pub mod plan;
 pub mod planner;
 pub mod relation;
 pub mod relids;
+pub mod report;
 pub mod sample;
 pub mod settings;
 pub mod shm;

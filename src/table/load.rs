@@ -104,7 +104,7 @@ pub fn insert(rel: &Relation, slots: &[&Slot], cid: u32, into_row_page: impl Fn(
         }
     });
     load.check(rel);
-    let taken = load.writer.is_some() || load.is_large() && load.early < MOST_EARLY && eligible(rel);
+    let taken = load.writer.is_some() || load.is_large() && load.early < MOST_EARLY && hindrance(rel).is_none();
     if taken && load.writer.is_none() {
         // Before anything is taken for the load: VACUUM tells a load in progress from one that failed by its
         // transaction.
@@ -133,13 +133,16 @@ pub fn insert(rel: &Relation, slots: &[&Slot], cid: u32, into_row_page: impl Fn(
     taken
 }
 
-/// Whether rows may be invisible to everyone until the statement ends.
-fn eligible(rel: &Relation) -> bool {
+/// Why statements of many rows go through row pages, if they do: rows may not be invisible to everyone until they end.
+pub fn hindrance(rel: &Relation) -> Option<&'static str> {
     if rel.is_logically_logged() {
-        return false;
+        return Some("wal_level is logical");
     }
-    // BRIN may be summarizing a range whose rows it cannot see yet.
-    rel.all_indexes(|index| !index.is_exclusion && index.method != pg_sys::BRIN_AM_OID)
+    if !rel.all_indexes(|index| !index.is_exclusion) {
+        return Some("the table has an exclusion constraint");
+    }
+    // It may be summarizing a range whose rows it cannot see yet.
+    (!rel.all_indexes(|index| index.method != pg_sys::BRIN_AM_OID)).then_some("the table has a BRIN index")
 }
 
 /// What a row has, in the mean, that `amax.bulk_threshold` counts: fewer are as many if they are larger.

@@ -83,6 +83,9 @@ def wide(twins):
     amax = twins.amax
     amax.query("DROP TABLE t; CREATE TABLE t (id int, s text)")
     amax.query("INSERT INTO t SELECT i, (SELECT string_agg(md5(i || ' ' || n), '') FROM generate_series(1, 500) n) FROM generate_series(1, 20) i")
+    why = amax.query("SELECT why FROM amax.storage('t')")[0][0]
+    if not why.endswith("; loads go to row pages first: wal_level is logical"):
+        raise Mismatch(f"rows are in row pages because {why}")
     amax.query("VACUUM t")
     amax.query("ALTER TABLE t REPLICA IDENTITY FULL")
     outcome = amax.run("DELETE FROM t WHERE id = 2")
