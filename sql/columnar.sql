@@ -425,7 +425,8 @@ DROP TABLE few;
 -- Rows of a page that are very large together stay there, until there are fewer.
 SET amax.flush_threshold = 0;
 CREATE TABLE large (id int PRIMARY KEY, s text) USING amax;
-INSERT INTO large SELECT i, repeat('x', 20000000) FROM generate_series(1, 20) i;
+INSERT INTO large SELECT i, 'x' FROM generate_series(1, 20) i;
+UPDATE large SET s = repeat('x', 20000000);
 VACUUM large;
 SELECT count(*) FROM amax.components('large');
 DELETE FROM large WHERE id > 3;

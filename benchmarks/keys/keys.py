@@ -12,6 +12,8 @@ from bench.numbers import machine
 SYSTEMS = ("heap", "amax")
 DOCUMENT = ("jsonb_build_object('id', i, 'kind', 'event ' || i % 7, 'at', '2024-01-01'::timestamptz + i * interval '1 second', 'user', jsonb_build_object('name', 'user ' || i % 5000, "
             "'age', 18 + i % 60), 'tags', jsonb_build_array('t' || i % 3, 't' || i % 11), 'price', (i * 7919 % 100000) / 100.0, 'text', md5(i::text))")
+# Of so many times 72 bytes.
+LARGE = "jsonb_build_object('kind', 'event ' || i % 7, 'items', (SELECT jsonb_agg(jsonb_build_object('n', n, 'hash', md5(i || ' ' || n))) FROM generate_series(1, {}) n))"
 BATCH = 1000
 # VACUUM is part of what is measured.
 ALONE = "WITH (autovacuum_enabled = off)"
@@ -125,14 +127,13 @@ def rounds(session, options):
     check(session)
 
 
-def large(session):
+def large(session, _options):
     """Few documents, large ones: rows in columns after one VACUUM, and a query of one path."""
     print("\n| documents | in columns | heap, ms | amax, ms | amax / heap |\n|---|---:|---:|---:|---:|")
-    document = "jsonb_build_object('kind', 'event ' || i % 7, 'items', (SELECT jsonb_agg(jsonb_build_object('n', n, 'hash', md5(i || ' ' || n))) FROM generate_series(1, {}) n))"
     for count, kilobytes in ((200, 200), (300, 1000)):
         for system in SYSTEMS:
             create(session, system, "int", ALONE)
-            session.execute(f"INSERT INTO keys_{system} SELECT i, {document.format(kilobytes * 1000 // 72)} FROM generate_series(1, {count}) i")
+            session.execute(f"INSERT INTO keys_{system} SELECT i, {LARGE.format(kilobytes * 1000 // 72)} FROM generate_series(1, {count}) i")
             session.execute(f"VACUUM keys_{system}")
         query = "SELECT doc->>'kind', count(*) FROM {t} GROUP BY 1"
         best = [min(timed(lambda s=s: session.execute(query.format(t=f"keys_{s}"))) for _ in range(3)) for s in SYSTEMS]
@@ -163,24 +164,28 @@ def whole(session, options):
 
 
 def trickle(session, options):
-    """Single INSERTs with an UPDATE of an earlier row after every fourth, autovacuum as it is by default."""
-    print(f"\n| {options.trickle:,} rows, one by one | seconds | median, p99 of commits, ms | rows in columns after each quarter |\n|---|---:|---:|---:|")
-    for system in SYSTEMS:
-        create(session, system, "bigint")
-        times, shares, started = [], [], time.perf_counter()
-        for i in range(options.trickle):
-            times.append(timed(lambda i=i, s=system: session.execute(f"INSERT INTO keys_{s} SELECT i, {DOCUMENT} FROM generate_series({i}, {i}) i")))
+    """Single INSERTs over some minutes, with an UPDATE of an earlier row after every fourth, autovacuum as it is by default; each on heap, then on amax."""
+    print(f"\n| one by one, in {options.minutes:g} minutes | heap: median, p99 of commits, ms | amax | amax, the slowest | in columns, at each tenth of the time |\n|---|---:|---:|---:|---:|")
+    for name, count, document in (("events", options.trickle, DOCUMENT), ("documents of 200 kB", options.large, LARGE.format(200_000 // 72))):
+        for system in SYSTEMS:
+            create(session, system, "bigint")
+        times, shares, started = {s: [] for s in SYSTEMS}, [], time.perf_counter()
+        for i in range(count):
+            statements = [f"INSERT INTO keys_{{s}} SELECT i, {document} FROM generate_series({i}, {i}) i"]
             if i % 4 == 3:
-                at = i * 7919 % i
-                times.append(timed(lambda at=at, s=system: session.execute(f"UPDATE keys_{s} SET doc = doc || '{{\"changed\": true}}' WHERE id = {at}")))
-            if (i + 1) % (options.trickle // 4) == 0 and system == "amax":
+                statements.append(f"UPDATE keys_{{s}} SET doc = doc || '{{{{\"changed\": true}}}}' WHERE id = {i * 7919 % i}")
+            for statement in statements:
+                for s in SYSTEMS:
+                    times[s].append(timed(lambda s=s, statement=statement: session.execute(statement.format(s=s))))
+            time.sleep(max(0, started + (i + 1) * options.minutes * 60 / count - time.perf_counter()))
+            if (i + 1) * 10 // count > i * 10 // count:
                 shares.append(session.execute("SELECT columnar_rows / (columnar_rows + rows)::float8 FROM amax.storage('keys_amax')").fetchone()[0])
-        times.sort()
-        share = ", ".join(f"{share:.0%}" for share in shares)
-        print(f"| {system} | {time.perf_counter() - started:.0f} | {times[len(times) // 2]:.2f}, {times[len(times) * 99 // 100]:.2f} | {share} |", flush=True)
-    session.execute("VACUUM keys_amax")
-    print(f"\nafter a VACUUM: {session.execute('SELECT columnar_rows, rows, why FROM amax.storage(' + repr('keys_amax') + ')').fetchone()}")
-    check(session)
+        cells = []
+        for s in SYSTEMS:
+            times[s].sort()
+            cells.append(f"{times[s][len(times[s]) // 2]:.2f}, {times[s][len(times[s]) * 99 // 100]:.2f}")
+        print(f"| {count:,} {name} | {' | '.join(cells)} | {times['amax'][-1]:.0f} | {', '.join(f'{share:.0%}' for share in shares)} |", flush=True)
+        check(session)
 
 
 def check(session):
@@ -190,23 +195,26 @@ def check(session):
         sys.exit(f"{differ} rows differ; amax.verify: {problems[:3]}")
 
 
+PARTS = {"loads": loads, "rounds": rounds, "large": large, "whole": whole, "trickle": trickle}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--dsn", required=True)
     parser.add_argument("--rows", type=int, default=200_000, help="of the loads")
     parser.add_argument("--changed", type=int, default=100_000, help="rows of the table that is changed")
     parser.add_argument("--documents", type=int, default=300_000, help="of the table that is read as a whole")
-    parser.add_argument("--trickle", type=int, default=20_000, help="rows that come one by one")
+    parser.add_argument("--trickle", type=int, default=20_000, help="events that come one by one")
+    parser.add_argument("--large", type=int, default=200, help="documents that come one by one")
+    parser.add_argument("--minutes", type=float, default=4, help="how long they take")
+    parser.add_argument("--parts", default=",".join(PARTS), help="which of them")
     parser.add_argument("--repeat", type=int, default=3, help="how often a load is run; the fastest counts")
     options = parser.parse_args()
     print(machine(), file=sys.stderr)
     with psycopg.connect(options.dsn, autocommit=True) as session:
         session.execute("CREATE EXTENSION IF NOT EXISTS amax")
-        loads(session, options)
-        rounds(session, options)
-        large(session)
-        whole(session, options)
-        trickle(session, options)
+        for part in options.parts.split(","):
+            PARTS[part](session, options)
 
 
 if __name__ == "__main__":

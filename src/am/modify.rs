@@ -6,10 +6,12 @@
 //! stays a row page for as long.
 
 use crate::columnar::{self, stub, stub_keys};
+use crate::disguise::fill::Fill;
 use crate::disguise::keys::Keys;
 use crate::heap::modify::{self as heap, Insertion, UpdateIndexes};
 use crate::heap::tuple::{moved_partitions, next_version};
 use crate::maintenance;
+use crate::options::Options;
 use crate::pg::snapshot::{Own, check_readers_of};
 use crate::pg::{Pin, Relation, Slot, Snapshot, xid};
 use crate::storage::buffer::Change;
@@ -62,6 +64,8 @@ pub unsafe extern "C-unwind" fn insert_speculative(
 
 fn into_row_page(rel: &Relation, slot: &Slot, how: Insertion, token: Option<u32>) {
     let mut how = how.without(STRIPPED);
+    let bytes = row_bytes(rel, slot);
+    let _fill = fill_for(rel, bytes);
     slot.with_tuple(rel.id(), |tuple| {
         if let Some(token) = token {
             // HeapTupleHeaderSetSpeculativeToken()
@@ -81,6 +85,25 @@ fn into_row_page(rel: &Relation, slot: &Slot, how: Insertion, token: Option<u32>
         // The slot may own this tuple.
         tuple.set_tid(slot.tid());
     });
+    map::note_row(rel, bytes);
+}
+
+fn row_bytes(rel: &Relation, slot: &Slot) -> usize {
+    slot.values().varying_bytes(rel.desc())
+}
+
+/// So that the rows of a page, of which this is one, are not more than half a leaf: they go to one.
+fn fill_for(rel: &Relation, bytes: usize) -> Option<Fill<'_>> {
+    // Of smaller ones a page has little enough, unless leaves are set to be small.
+    const LARGE: usize = 64 << 10;
+    if bytes < LARGE {
+        return None;
+    }
+    // What a row takes of its page at least: its header, a pointer to what is elsewhere, and one to itself.
+    const LEAST: usize = 48;
+    const MOST: usize = pg_sys::BLCKSZ as usize / LEAST;
+    let rows = Options::of(rel).leaf_bytes / 2 / bytes;
+    Fill::to(rel, (100 * rows.min(MOST) / MOST).max(1))
 }
 
 /// The logical TID of a row just put at a physical one.
@@ -139,7 +162,15 @@ pub unsafe extern "C-unwind" fn multi_insert(
     if load::insert(rel, slots, cid, |slot| into_row_page(rel, slot, how, None)) {
         return;
     }
+    let mut largest = 0;
+    for slot in slots {
+        let bytes = row_bytes(rel, slot);
+        map::note_row(rel, bytes);
+        largest = bytes.max(largest);
+    }
+    let fill = fill_for(rel, largest);
     heap::multi_insert(rel, slots, how.without(STRIPPED));
+    drop(fill);
     let mut last = (pg_sys::InvalidBlockNumber, 0);
     for slot in slots {
         let p = tid_block(&slot.tid());
@@ -392,7 +423,7 @@ fn update_row(
         .flatten();
     // Index entries lead to the columnar row, not to its stub: the new version must have its own.
     let never_hot = if target.stub { Keys::never_hot(rel) } else { None };
-    slot.with_tuple(rel.id(), |tuple| {
+    let result = slot.with_tuple(rel.id(), |tuple| {
         let result = heap::update(rel, target.physical, tuple, how, failure, lockmode, indexes);
         drop((keys, never_hot));
         if result != pg_sys::TM_Result::TM_Ok {
@@ -419,7 +450,11 @@ fn update_row(
         keep(rel, &slot.tid(), &physical);
         tuple.set_tid(slot.tid());
         result
-    })
+    });
+    if result == pg_sys::TM_Result::TM_Ok {
+        map::note_row(rel, row_bytes(rel, slot));
+    }
+    result
 }
 
 #[cfg(feature = "pg15")]

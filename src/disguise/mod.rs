@@ -1,5 +1,6 @@
 //! What makes a relation look like another while heap's functions work on it. See README.md.
 
+pub mod fill;
 pub mod keys;
 pub mod kind;
 pub mod routine;

@@ -164,6 +164,25 @@ fn are_enough(rel: &Relation, pages: &[(u32, u32)], least: usize) -> bool {
     true
 }
 
+/// Bytes of the relation's row pages, with the rows on them that hold values out of line; no more than `most` are counted.
+pub fn waiting_bytes(rel: &Relation, most: usize) -> usize {
+    let mut bytes = 0;
+    for v in manifest::current(rel).unowned(meta::logical_blocks(rel)).blocks() {
+        if bytes >= most {
+            break;
+        }
+        delay_point();
+        if let Some(p) = map::physical(rel, v) {
+            let pin = rowpage::read(rel, p);
+            let _lock = pin.share();
+            if !rowpage::is_empty(pin.page()) {
+                bytes += pg_sys::BLCKSZ as usize + large_bytes(rel, &pin);
+            }
+        }
+    }
+    bytes
+}
+
 /// Bytes of those rows of a page, which the caller has locked, that hold values out of line.
 fn large_bytes(rel: &Relation, pin: &Pin) -> usize {
     let mut row = Row::new(rel.desc().natts());

@@ -1,5 +1,7 @@
 //! Inline flush: the memory component stays bounded between VACUUMs, and so does the number of components. A
-//! transaction that has added row pages flushes, when it commits, what others have settled: its own rows are not. Then
+//! transaction that has added row pages flushes, when it commits, what others have settled: its own rows are not; so does one
+//! that has added rows with large values, when there is a leaf's worth of them, and where it is less asks autovacuum to
+//! come, which counts rows by number alone. Then
 //! it merges components that are less than a leaf, takes pages that it has emptied out of the stub directory, and makes
 //! row pages of what has become free, so that the file does not grow with the rows that pass through it.
 //!
@@ -7,6 +9,7 @@
 //! the rows stay where they are. Temporary tables are left to VACUUM: their horizon does not know of our own cursors.
 
 use super::attempt::{REFUSED, attempt, fill_reserve};
+use super::vacuum::least_for_vacuum;
 use super::{MaintenanceLock, flush, merge, reclaim};
 use crate::columnar::{most_bytes, stub};
 use crate::guc;
@@ -15,7 +18,7 @@ use crate::pg::lock::{RelationLock, is_locked_by_us};
 use crate::pg::relation::Borrowed;
 use crate::pg::snapshot::Active;
 use crate::pg::vacuum;
-use crate::pg::{Relation, xid};
+use crate::pg::{Relation, stats, xid};
 use crate::storage::map::{self, Grown};
 use crate::storage::space::DISK_FULL;
 use crate::storage::{manifest, meta};
@@ -33,7 +36,8 @@ const LEAST: u64 = 64;
 pub fn at_commit() {
     for grown in map::take_grown() {
         // VACUUM flushes for itself.
-        if !guc::flush_inline() || vacuum::is_running() || !looks(&grown, LEAST) {
+        let looks = looks(&grown, LEAST) || looks_at_bytes(&grown, LEAST);
+        if !guc::flush_inline() || vacuum::is_running() || !looks {
             continue;
         }
         // A savepoint that was rolled back, or PREPARE TRANSACTION, took our lock with it.
@@ -68,6 +72,31 @@ fn is_due(rel: &Relation, grown: &Grown) -> bool {
     let row_pages = manifest::current(rel).unowned(meta::logical_blocks(rel)).len();
     let of_others = row_pages.saturating_sub(grown.pages.into());
     of_others >= (2 * threshold).max(LEAST) && looks(grown, row_pages)
+        || looks_at_bytes(grown, row_pages.max(LEAST)) && is_leaf_full(rel, grown)
+}
+
+/// Whether a transaction has added so many bytes in large rows that it looks at a table of so many row pages: one that has
+/// as many bytes always, of those with fewer some do.
+fn looks_at_bytes(grown: &Grown, row_pages: u64) -> bool {
+    let chosen = xid::current().unwrap_or(0).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+    let enough = row_pages * u64::from(pg_sys::BLCKSZ);
+    grown.large_bytes > 0 && (u128::from(chosen) * u128::from(enough)) >> 32 < grown.large_bytes as u128
+}
+
+/// Whether others have left as much in row pages as makes a leaf, values out of line included. That comes seldom enough to be worth a
+/// commit's time; for less autovacuum comes, and is told if PostgreSQL would not send it for so few rows.
+fn is_leaf_full(rel: &Relation, grown: &Grown) -> bool {
+    let page = pg_sys::BLCKSZ as usize;
+    let options = Options::of(rel);
+    let leaf = options.leaf_bytes.max(2 * options.flush_threshold as usize * page);
+    let bytes = flush::waiting_bytes(rel, leaf + grown.large_bytes).saturating_sub(grown.large_bytes);
+    // As PostgreSQL does with rows: some, and a part of what is there.
+    let columnar = manifest::current(rel).pages() as f64 * page as f64;
+    let due = (least_for_vacuum(rel) * page) as f64 + stats::vacuum_insert_scale() * columnar;
+    if bytes < leaf && bytes as f64 >= due {
+        stats::call_autovacuum(rel);
+    }
+    bytes >= leaf
 }
 
 /// After a flush that found no memory or no space, this session leaves the next ones to others.

@@ -253,6 +253,20 @@ impl Relation {
         options.map_or(100, |options| options.fillfactor as usize)
     }
 
+    /// Whether it says itself whether, and for how many rows, autovacuum comes.
+    pub fn has_own_autovacuum(&self) -> bool {
+        // SAFETY: the options of a table, which are those of heap, if any.
+        let options = unsafe { ((*self.get()).rd_options as *const pg_sys::StdRdOptions).as_ref() };
+        // What is not set is below all that may be (reloptions.c).
+        options.map(|options| options.autovacuum).is_some_and(|own| {
+            !own.enabled
+                || own.vacuum_threshold >= 0
+                || own.vacuum_ins_threshold >= -1
+                || own.vacuum_scale_factor >= 0.0
+                || own.vacuum_ins_scale_factor >= 0.0
+        })
+    }
+
     /// Whether all of its indexes are as `f` says; each is opened while it is looked at.
     pub fn all_indexes(&self, mut f: impl FnMut(Index) -> bool) -> bool {
         // SAFETY: an open relation; a list of OIDs, which is ours.

@@ -30,6 +30,31 @@ pub fn count_delete(rel: &Relation) {
     unsafe { pg_sys::pgstat_count_heap_delete(rel.raw()) }
 }
 
+/// autovacuum_vacuum_insert_scale_factor.
+pub fn vacuum_insert_scale() -> f64 {
+    // SAFETY: a setting.
+    unsafe { pg_sys::autovacuum_vac_ins_scale }
+}
+
+/// Has autovacuum come although a table's rows are too few for that: it is told of more dead ones than there are, as many
+/// as it waits for (relation_needs_vacanalyze(), autovacuum.c), until it has been there. Not where the table says itself when it comes.
+pub fn call_autovacuum(rel: &Relation) {
+    // SAFETY: settings; fields of an open relation, and of what is known of it, which nobody frees meanwhile.
+    unsafe {
+        if !pg_sys::AutoVacuumingActive() || rel.has_own_autovacuum() {
+            return;
+        }
+        let known = pg_sys::pgstat_fetch_stat_tabentry(rel.id()).as_ref();
+        let dead = known.map_or(0, |known| Counts::dead_rows_of(known));
+        let rows = f64::from(rel.tuples().max(0.0));
+        let wanted = f64::from(pg_sys::autovacuum_vac_thresh) + pg_sys::autovacuum_vac_scale * rows;
+        count(rel, |counts| {
+            let missing = wanted as i64 + 1 - dead - counts.dead_rows();
+            counts.add_dead_rows(missing.max(0));
+        });
+    }
+}
+
 /// A block that was asked for and found, as ReadBuffer() counts it.
 pub fn count_hit(rel: &Relation) {
     // SAFETY: a field of an open relation; null if nobody counts.
@@ -72,6 +97,19 @@ impl Counts<'_> {
         self.0.t_counts.t_blocks_fetched += more;
         self.0.t_counts.t_blocks_hit += more;
     }
+
+    /// Those that are not reported yet.
+    fn dead_rows(&self) -> i64 {
+        self.0.t_counts.t_delta_dead_tuples
+    }
+
+    fn add_dead_rows(&mut self, more: i64) {
+        self.0.t_counts.t_delta_dead_tuples += more;
+    }
+
+    fn dead_rows_of(known: &pg_sys::PgStat_StatTabEntry) -> i64 {
+        known.n_dead_tuples
+    }
 }
 
 #[cfg(not(feature = "pg15"))]
@@ -91,5 +129,18 @@ impl Counts<'_> {
     fn hits(&mut self, more: i64) {
         self.0.counts.blocks_fetched += more;
         self.0.counts.blocks_hit += more;
+    }
+
+    /// Those that are not reported yet.
+    fn dead_rows(&self) -> i64 {
+        self.0.counts.delta_dead_tuples
+    }
+
+    fn add_dead_rows(&mut self, more: i64) {
+        self.0.counts.delta_dead_tuples += more;
+    }
+
+    fn dead_rows_of(known: &pg_sys::PgStat_StatTabEntry) -> i64 {
+        known.dead_tuples
     }
 }

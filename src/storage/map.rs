@@ -108,11 +108,14 @@ pub fn adopt_unread(rel: &Relation, p: u32) -> (u32, bool) {
     }
 }
 
-/// Row pages that our transaction has added to a relation.
+/// What our transaction has added to a relation's row pages.
 pub struct Grown {
     pub relid: pg_sys::Oid,
     pub file: FileId,
+    /// Row pages.
     pub pages: u32,
+    /// Of rows too large for a page as they are, wherever they have come to lie.
+    pub large_bytes: usize,
     /// The most zeros that the binary form of one of their logical blocks ends in: of 2^n pages one has n.
     pub zeros: u32,
 }
@@ -127,18 +130,34 @@ fn note_growth(rel: &Relation, v: u32) {
         // rolled back later, and fails to look it up.
         return;
     }
-    let (file, zeros) = (rel.file(), v.trailing_zeros().min(31));
-    GROWN.with_borrow_mut(|grown| match grown.iter_mut().find(|g| g.file == file) {
-        Some(known) => {
-            known.pages += 1;
-            known.zeros = known.zeros.max(zeros);
-        }
-        None => grown.push(Grown {
-            relid: rel.id(),
-            file,
-            pages: 1,
-            zeros,
-        }),
+    note(rel, |grown| {
+        grown.pages += 1;
+        grown.zeros = grown.zeros.max(v.trailing_zeros().min(31));
+    });
+}
+
+/// A row of so many bytes has come to row pages; it counts if most of it has to be kept elsewhere.
+pub fn note_row(rel: &Relation, bytes: usize) {
+    const LARGE: usize = pg_sys::BLCKSZ as usize;
+    if bytes >= LARGE && rel.rewrite_of().is_none() {
+        note(rel, |grown| grown.large_bytes += bytes);
+    }
+}
+
+fn note(rel: &Relation, add: impl FnOnce(&mut Grown)) {
+    let file = rel.file();
+    GROWN.with_borrow_mut(|grown| {
+        let known = grown.iter().position(|g| g.file == file).unwrap_or_else(|| {
+            grown.push(Grown {
+                relid: rel.id(),
+                file,
+                pages: 0,
+                large_bytes: 0,
+                zeros: 0,
+            });
+            grown.len() - 1
+        });
+        add(&mut grown[known]);
     });
 }
 

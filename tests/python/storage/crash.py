@@ -26,6 +26,7 @@ import commits
 import decoding
 import faults
 import minimal
+import waiting
 import xids
 from server import Server
 from twins import Mismatch, shorten
@@ -517,6 +518,7 @@ def main():
         passes("more transaction ids than half of all", lambda: xids.run(directory))
         passes("logical decoding", lambda: decoding.run(directory))
         passes("minimal WAL", lambda: minimal.run(directory))
+        passes("large documents", lambda: waiting.run(directory))
     finally:
         if count[False]:
             shutil.copy(server.log, pathlib.Path(results) / "server.log")
