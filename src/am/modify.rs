@@ -11,7 +11,6 @@ use crate::disguise::keys::Keys;
 use crate::heap::modify::{self as heap, Insertion, UpdateIndexes};
 use crate::heap::tuple::{moved_partitions, next_version};
 use crate::maintenance;
-use crate::options::Options;
 use crate::pg::snapshot::{Own, check_readers_of};
 use crate::pg::{Pin, Relation, Slot, Snapshot, xid};
 use crate::storage::buffer::Change;
@@ -92,18 +91,19 @@ fn row_bytes(rel: &Relation, slot: &Slot) -> usize {
     slot.values().varying_bytes(rel.desc())
 }
 
-/// So that the rows of a page, of which this is one, are not more than half a leaf: they go to one.
+/// So that large rows, of which this is one, are on as many pages as there are megabytes: a page is flushed when all of its
+/// rows are settled, and they go to one leaf.
 fn fill_for(rel: &Relation, bytes: usize) -> Option<Fill<'_>> {
-    // Of smaller ones a page has little enough, unless leaves are set to be small.
+    // Smaller ones may be small enough for a page once they are compressed.
     const LARGE: usize = 64 << 10;
+    const MOST_BYTES: usize = 1 << 20;
+    // What a row takes of its page at least: its header, a pointer to what is elsewhere, and one to itself.
+    const LEAST: usize = 48;
+    const MOST_ROWS: usize = pg_sys::BLCKSZ as usize / LEAST;
     if bytes < LARGE {
         return None;
     }
-    // What a row takes of its page at least: its header, a pointer to what is elsewhere, and one to itself.
-    const LEAST: usize = 48;
-    const MOST: usize = pg_sys::BLCKSZ as usize / LEAST;
-    let rows = Options::of(rel).leaf_bytes / 2 / bytes;
-    Fill::to(rel, (100 * rows.min(MOST) / MOST).max(1))
+    Fill::to(rel, (100 * (MOST_BYTES / bytes) / MOST_ROWS).max(1))
 }
 
 /// The logical TID of a row just put at a physical one.

@@ -193,7 +193,7 @@ pub(crate) fn decode(bytes: &[u8], rows: u32, k: usize, budget: usize) -> Result
         after_value: false,
         elements: vec![0; k + 1],
         lists: vec![(Vec::new(), Vec::new()); k],
-        leaf: Vec::new(),
+        leaf: Places::default(),
     };
     let mut runs = Runs::new(reader.rest(), entries as usize, width);
     while let Some(run) = runs.next()? {
@@ -227,7 +227,47 @@ struct Machine {
     /// `elements[d]`: elements of the arrays at depth `d` begun so far.
     elements: Vec<u32>,
     lists: Vec<(Vec<u32>, Vec<u32>)>,
-    leaf: Vec<u32>,
+    leaf: Places,
+}
+
+/// Ascending places. Those from 0 on without a gap, which in most columns are all, are only counted.
+#[derive(Debug, Default, PartialEq)]
+struct Places {
+    first: u32,
+    others: Vec<u32>,
+}
+
+impl Places {
+    #[inline]
+    fn push(&mut self, place: u32) {
+        if place == self.first && self.others.is_empty() {
+            self.first += 1;
+        } else {
+            self.others.push(place);
+        }
+    }
+
+    /// `n` places from `start` on.
+    fn extend(&mut self, start: u32, n: u32) {
+        if start == self.first && self.others.is_empty() {
+            self.first += n;
+        } else {
+            self.others.extend(start..start + n);
+        }
+    }
+
+    fn len(&self) -> usize {
+        self.first as usize + self.others.len()
+    }
+
+    fn below(self, universe: u32) -> Presence {
+        if self.first == universe {
+            return Presence::All(universe);
+        }
+        let mut places = self.others;
+        places.splice(0..0, 0..self.first);
+        Presence::new(places, universe)
+    }
 }
 
 impl Machine {
@@ -304,7 +344,9 @@ impl Machine {
         let arrays = (n / 2 + 1).min((self.rows - row.min(self.rows)) as usize + 1);
         places.reserve(arrays);
         starts.reserve(arrays + 1);
-        leaf.reserve(n);
+        if !leaf.others.is_empty() {
+            leaf.others.reserve(n);
+        }
         let mut levels = Vec::with_capacity(n);
         unpack(packed, n, width, |level| levels.push(level as u8))?;
         for level in levels {
@@ -371,12 +413,12 @@ impl Machine {
                 return corrupt("levels of more rows than there are");
             }
             self.spend(left)?;
-            self.leaf.extend(self.row..self.row + left as u32);
+            self.leaf.extend(self.row, left as u32);
             self.row += left as u32;
         } else {
             self.spend(left)?;
             let first = self.elements[self.k];
-            self.leaf.extend(first..first + left as u32);
+            self.leaf.extend(first, left as u32);
             self.elements[self.k] += left as u32;
         }
         Ok(())
@@ -401,7 +443,7 @@ impl Machine {
         let universe = if self.k == 0 { self.rows } else { self.elements[self.k] };
         Ok(Shape {
             lists,
-            leaf: Arc::new(Presence::new(self.leaf, universe)),
+            leaf: Arc::new(self.leaf.below(universe)),
         })
     }
 }
