@@ -2,7 +2,6 @@
 
 use crate::columnar::{most_bytes, open_leaf, shared};
 use crate::maintenance::flush;
-use crate::maintenance::vacuum::least_for_vacuum;
 use crate::pg::relation::Opened;
 use crate::pg::vacuum::delay_point;
 use crate::pg::xid;
@@ -116,7 +115,7 @@ fn storage(
             (pages, large) = (pages + usize::from(page.rows > 0), large + page.large);
         }
     }
-    let enough = flush::is_enough(pages, large, least_for_vacuum(&opened));
+    let enough = flush::is_enough(pages, large, flush::least_for_vacuum(&opened));
     let said = left.iter().filter(|(_, left)| left.0 > 0);
     let said = said.map(|(why, (rows, _))| match why {
         None if enough => format!("{rows} for the next VACUUM"),

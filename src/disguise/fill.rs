@@ -6,7 +6,7 @@ use pgrx::pg_sys;
 /// What it is when there are no options (heaptoast.h); heap looks at no others when it inserts.
 const TOAST_TUPLE_TARGET: usize = {
     let page = pg_sys::BLCKSZ as usize - (24 + 4 * size_of::<pg_sys::ItemIdData>());
-    page / pg_sys::TOAST_TUPLES_PER_PAGE as usize & !7
+    (page / pg_sys::TOAST_TUPLES_PER_PAGE as usize) & !7
 };
 
 /// While this lives, heap puts a row on no page that is filled further than to so many percent.

@@ -15,7 +15,7 @@ use crate::pg::memory::Context;
 use crate::pg::snapshot::widen_predicate_locks;
 use crate::pg::vacuum::delay_point;
 use crate::pg::values::Row;
-use crate::pg::{Lock, Pin, Relation};
+use crate::pg::{Lock, Pin, Relation, stats};
 use crate::storage::buffer::Change;
 use crate::storage::rowpage::{self, Item, heap_tuple};
 use crate::storage::{manifest, map, meta, space};
@@ -75,6 +75,19 @@ pub struct Limits {
     pub least: usize,
     /// Every version that has values out of line and ended before `oldest_xmin` has been pruned.
     pub pruned: bool,
+}
+
+/// Of how many pages VACUUM makes a component: an eighth of what `amax.flush_threshold` says of commits, for it comes
+/// seldom, and what it leaves stays for long.
+pub fn least_for_vacuum(rel: &Relation) -> usize {
+    Options::of(rel).flush_threshold as usize / 8
+}
+
+/// Bytes in row pages, values out of line included, that are worth a VACUUM: as PostgreSQL does with rows, some, and a part
+/// of what is there.
+pub fn due_for_vacuum(rel: &Relation) -> usize {
+    let columnar = manifest::current(rel).pages() as f64 * stats::vacuum_insert_scale();
+    (least_for_vacuum(rel) + columnar as usize) * pg_sys::BLCKSZ as usize
 }
 
 /// Flushes the relation's settled pages. The caller holds the maintenance lock and has pruned what it could.
@@ -177,6 +190,21 @@ pub fn waiting_bytes(rel: &Relation, most: usize) -> usize {
             let _lock = pin.share();
             if !rowpage::is_empty(pin.page()) {
                 bytes += pg_sys::BLCKSZ as usize + large_bytes(rel, &pin);
+            }
+        }
+    }
+    bytes
+}
+
+/// The same of those pages that may be flushed once others have ended.
+pub fn unsettled_bytes(rel: &Relation, limits: &Limits) -> usize {
+    let mut bytes = 0;
+    for v in manifest::current(rel).unowned(meta::logical_blocks(rel)).blocks() {
+        delay_point();
+        if let Some(p) = map::physical(rel, v) {
+            let left = look_at(rel, v, p, limits);
+            if left.rows > 0 && matches!(left.why, None | Some(Kept::Changing)) {
+                bytes += pg_sys::BLCKSZ as usize + left.large;
             }
         }
     }

@@ -9,7 +9,6 @@
 //! the rows stay where they are. Temporary tables are left to VACUUM: their horizon does not know of our own cursors.
 
 use super::attempt::{REFUSED, attempt, fill_reserve};
-use super::vacuum::least_for_vacuum;
 use super::{MaintenanceLock, flush, merge, reclaim};
 use crate::columnar::{most_bytes, stub};
 use crate::guc;
@@ -90,11 +89,8 @@ fn is_leaf_full(rel: &Relation, grown: &Grown) -> bool {
     let options = Options::of(rel);
     let leaf = options.leaf_bytes.max(2 * options.flush_threshold as usize * page);
     let bytes = flush::waiting_bytes(rel, leaf + grown.large_bytes).saturating_sub(grown.large_bytes);
-    // As PostgreSQL does with rows: some, and a part of what is there.
-    let columnar = manifest::current(rel).pages() as f64 * page as f64;
-    let due = (least_for_vacuum(rel) * page) as f64 + stats::vacuum_insert_scale() * columnar;
-    if bytes < leaf && bytes as f64 >= due {
-        stats::call_autovacuum(rel);
+    if bytes < leaf && bytes >= flush::due_for_vacuum(rel) {
+        stats::call_autovacuum(rel, rel.tuples().into());
     }
     bytes >= leaf
 }

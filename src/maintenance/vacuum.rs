@@ -3,12 +3,10 @@
 
 mod components;
 
-pub use components::least_for_vacuum;
-
 use super::attempt::attempt;
 use super::flush;
 use super::{MaintenanceLock, compact, lost, merge, reclaim, standby, truncate};
-use crate::columnar::stub;
+use crate::columnar::{most_bytes, stub};
 use crate::heap::freeze::{self, Limits};
 use crate::heap::prune;
 use crate::heap::settled::settled;
@@ -17,7 +15,7 @@ use crate::pg::horizon::conflict_older;
 use crate::pg::index::{Indexes, Rows};
 use crate::pg::settings::own_maintenance_work_mem;
 use crate::pg::vacuum::{self, Progress, delay_point, has_standby};
-use crate::pg::{Lock, Pin, Relation, free_space, xid};
+use crate::pg::{Lock, Pin, Relation, free_space, stats, xid};
 use crate::storage::buffer::Change;
 use crate::storage::rowpage::{self, Item, heap_tuple, is_stub, tid_block};
 use crate::storage::{manifest, map, meta};
@@ -499,6 +497,23 @@ impl<'a> Vacuum<'a> {
         r.live + columnar as f64
     }
 
+    /// What somebody may not have seen yet stays in row pages. If it is worth a VACUUM autovacuum comes again, which
+    /// waits for more rows otherwise.
+    fn come_again(&self, rows: f64) {
+        if self.failsafe || self.rel.is_temporary() || self.report.row_pages == 0 {
+            return;
+        }
+        let limits = flush::Limits {
+            oldest_xmin: self.limits.oldest_xmin,
+            most: most_bytes(),
+            least: 0,
+            pruned: !self.unpruned,
+        };
+        if flush::unsettled_bytes(self.rel, &limits) >= flush::due_for_vacuum(self.rel) {
+            stats::call_autovacuum(self.rel, rows);
+        }
+    }
+
     fn finish(&mut self, all_frozen: bool) {
         let manifest = manifest::current(self.rel);
         let rows = self.rows();
@@ -524,6 +539,7 @@ impl<'a> Vacuum<'a> {
             cutoffs,
         );
         vacuum::report(self.rel, rows as i64, self.report.recently_dead as i64, self.started);
+        self.come_again(rows);
         if self.wanted.verbose {
             let r = &self.report;
             pgrx::info!(

@@ -37,17 +37,16 @@ pub fn vacuum_insert_scale() -> f64 {
 }
 
 /// Has autovacuum come although a table's rows are too few for that: it is told of more dead ones than there are, as many
-/// as it waits for (relation_needs_vacanalyze(), autovacuum.c), until it has been there. Not where the table says itself when it comes.
-pub fn call_autovacuum(rel: &Relation) {
+/// as it waits for in a table of so many rows (relation_needs_vacanalyze(), autovacuum.c), until it has been there. Not where the table says itself when it comes.
+pub fn call_autovacuum(rel: &Relation, rows: f64) {
     // SAFETY: settings; fields of an open relation, and of what is known of it, which nobody frees meanwhile.
     unsafe {
         if !pg_sys::AutoVacuumingActive() || rel.has_own_autovacuum() {
             return;
         }
         let known = pg_sys::pgstat_fetch_stat_tabentry(rel.id()).as_ref();
-        let dead = known.map_or(0, |known| Counts::dead_rows_of(known));
-        let rows = f64::from(rel.tuples().max(0.0));
-        let wanted = f64::from(pg_sys::autovacuum_vac_thresh) + pg_sys::autovacuum_vac_scale * rows;
+        let dead = known.map_or(0, Counts::dead_rows_of);
+        let wanted = f64::from(pg_sys::autovacuum_vac_thresh) + pg_sys::autovacuum_vac_scale * rows.max(0.0);
         count(rel, |counts| {
             let missing = wanted as i64 + 1 - dead - counts.dead_rows();
             counts.add_dead_rows(missing.max(0));

@@ -531,7 +531,7 @@ mod tests {
                 after_value: false,
                 elements: vec![0; 2],
                 lists: vec![(Vec::new(), Vec::new())],
-                leaf: Vec::new(),
+                leaf: Places::default(),
             };
             let (mut one, mut other) = (machine(), machine());
             let (first, last) = levels.split_at(split.min(levels.len()));

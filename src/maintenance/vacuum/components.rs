@@ -6,9 +6,8 @@ use crate::columnar::{most_bytes, origin, stub};
 use crate::fault::fault;
 use crate::maintenance::attempt::{attempt, fill_reserve};
 use crate::maintenance::{MaintenanceLock, compact, flush, freeze_component, lost, merge, reclaim};
-use crate::options::Options;
 use crate::pg::horizon::conflict_older;
-use crate::pg::{Relation, xid};
+use crate::pg::xid;
 use crate::storage::space::DISK_FULL;
 use crate::storage::{manifest, meta};
 use crate::subtransaction::Caught;
@@ -17,12 +16,6 @@ use amax_lsm::{Component, RetiredPages};
 use pgrx::pg_sys;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
-
-/// Of how many pages VACUUM makes a component: an eighth of what `amax.flush_threshold` says of commits, for it comes
-/// seldom, and what it leaves stays for long.
-pub fn least_for_vacuum(rel: &Relation) -> usize {
-    Options::of(rel).flush_threshold as usize / 8
-}
 
 impl Vacuum<'_> {
     pub(super) fn aborted_components(&self) -> Vec<usize> {
@@ -50,7 +43,7 @@ impl Vacuum<'_> {
         let all = self.wanted.all || self.limits.aggressive || compact::has_spare(rel, self.report.row_pages);
         let least = match all {
             true => 1,
-            false => least_for_vacuum(rel),
+            false => flush::least_for_vacuum(rel),
         };
         if !self.is_failsafe() {
             let limits = flush::Limits {

@@ -7,11 +7,11 @@ from twins import Mismatch
 
 # A server per way: what it is told, documents, kilobytes of each, and how many have to be columnar.
 WAYS = {
-    "autovacuum": (["autovacuum_naptime = 1s", "amax.flush_inline = on"], 100, 60, 100),
+    "autovacuum": (["autovacuum_naptime = 1s", "amax.flush_inline = on"], 100, 60, 80),
     # Pages of as many documents as they hold would be larger than a leaf, which a commit leaves alone.
     "commits": (["autovacuum = off", "amax.leaf_size = '4MB'", "amax.flush_threshold = 16"], 100, 250, 60),
     # And these larger than VACUUM takes.
-    "maintenance": (["autovacuum_naptime = 1s", "amax.leaf_size = '4MB'", "amax.flush_threshold = 1000", "maintenance_work_mem = '1MB'"], 100, 100, 100),
+    "maintenance": (["autovacuum_naptime = 1s", "amax.leaf_size = '4MB'", "amax.flush_threshold = 1000", "maintenance_work_mem = '1MB'"], 100, 100, 80),
 }
 DOCUMENT = "jsonb_build_object('n', {n}, 'text', (SELECT string_agg(md5({n} || ' ' || j), '') FROM generate_series(1, {kilobytes} * 1000 / 32) j))"
 
