@@ -81,6 +81,9 @@ SELECT query, is_known(query, 1.5) FROM unnest(ARRAY[
   $$SELECT * FROM t WHERE doc ?| '{some, none}'$$,
   $$SELECT * FROM t WHERE doc ?& '{some, few}'$$,
   $$SELECT * FROM t WHERE doc @> '{"tags": ["tag 4"]}'$$,
+  $$SELECT * FROM t WHERE doc->'tags' ? 'tag 4'$$,
+  $$SELECT * FROM t WHERE doc->'tags' ?| '{tag 4, tag 3}'$$,
+  $$SELECT * FROM t WHERE doc ? 'some' AND doc->'tags' ? 'tag 4'$$,
   $$SELECT * FROM t a JOIN kinds k ON a.doc->>'few' = k.doc->>'name' WHERE a.doc @> '{"flag": true}' AND k.doc @> '{"size": 1}'$$
 ]) query;
 -- So an index on documents is used for what few contain.

@@ -103,13 +103,13 @@ pub fn give(root: &PlannerInfo, rel: &RelOptInfo, is_it: &dyn Fn(&Node) -> bool,
     let [asked] = &asked[..] else {
         return false;
     };
-    for (info, _) in open {
+    // Of arrays `?` asks for an element, of which paths by keys know nothing.
+    let part_of = |asked: &Asked| Some(root.selectivity(asked.by_paths)).filter(|&part| part > 0.0);
+    for (info, _) in open.filter(|(_, asked)| asked.iter().all(|asked| part_of(asked).is_some())) {
         let over_paths = rewrite(info.clause(), &mut by_paths);
-        let part = root.selectivity(over_paths);
-        info.set_selectivity(part, info.outer_selec());
+        info.set_selectivity(root.selectivity(over_paths), info.outer_selec());
     }
-    let part = root.selectivity(asked.by_paths);
-    let Some(other) = object_of(Vec::new()) else {
+    let Some((part, other)) = part_of(asked).zip(object_of(Vec::new())) else {
         return false;
     };
     let frequent = [(of_bytes(&asked.example), part), (of_bytes(&other), 1.0 - part)];
