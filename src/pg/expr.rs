@@ -88,23 +88,29 @@ fn function_of(operator: pg_sys::Oid, function: pg_sys::Oid) -> pg_sys::Oid {
 }
 
 impl FuncExpr {
-    /// A cast of a constant by a function (makeFuncExpr()).
+    /// A cast of a constant by a function.
     pub fn cast(function: pg_sys::Oid, to: pg_sys::Oid, arg: &Node) -> &Node {
-        let (none, form) = (pg_sys::InvalidOid, pg_sys::CoercionForm::COERCE_EXPLICIT_CAST);
-        // SAFETY: an expression in a list; a new node.
-        unsafe {
-            let args = pg_sys::lappend(std::ptr::null_mut(), arg.raw().cast());
-            Node::of(pg_sys::makeFuncExpr(function, to, args, none, none, form).cast())
-        }
+        let form = pg_sys::CoercionForm::COERCE_EXPLICIT_CAST;
+        FuncExpr::make(function, to, pg_sys::InvalidOid, form, arg)
     }
 
     /// A call of a function of one argument.
     pub fn call(function: pg_sys::Oid, to: pg_sys::Oid, collation: pg_sys::Oid, arg: &Node) -> &Node {
-        let (none, form) = (pg_sys::InvalidOid, pg_sys::CoercionForm::COERCE_EXPLICIT_CALL);
+        FuncExpr::make(function, to, collation, pg_sys::CoercionForm::COERCE_EXPLICIT_CALL, arg)
+    }
+
+    /// makeFuncExpr()
+    fn make(
+        function: pg_sys::Oid,
+        to: pg_sys::Oid,
+        collation: pg_sys::Oid,
+        form: pg_sys::CoercionForm::Type,
+        arg: &Node,
+    ) -> &Node {
         // SAFETY: an expression in a list; a new node.
         unsafe {
             let args = pg_sys::lappend(std::ptr::null_mut(), arg.raw().cast());
-            Node::of(pg_sys::makeFuncExpr(function, to, args, collation, none, form).cast())
+            Node::of(pg_sys::makeFuncExpr(function, to, args, collation, pg_sys::InvalidOid, form).cast())
         }
     }
 

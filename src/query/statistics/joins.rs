@@ -27,10 +27,11 @@ const COLUMNAR: f64 = 0.9;
 
 /// Looks at the joins of a relation with those before it.
 pub fn compare(root: &PlannerInfo, rel: &RelOptInfo) {
-    if rel.reloptkind() != pg_sys::RelOptKind::RELOPT_BASEREL {
+    if rel.reloptkind() != pg_sys::RelOptKind::RELOPT_BASEREL || !may_be_known(root, rel) {
         return;
     }
     let before = root.relations().take_while(|before| !before.is(rel));
+    let before = before.filter(|before| may_be_known(root, before));
     let equal = before.flat_map(|before| root.equalities(before, rel).all::<RestrictInfo>());
     let others = rel.joininfo().all::<RestrictInfo>();
     for condition in equal.chain(others.filter(|condition| condition.can_join())) {
@@ -39,6 +40,12 @@ pub fn compare(root: &PlannerInfo, rel: &RelOptInfo) {
             compare_sides(root, condition);
         }
     }
+}
+
+/// False for others' tables: what is asked of two of them costs their queries nothing.
+fn may_be_known(root: &PlannerInfo, rel: &RelOptInfo) -> bool {
+    let rte = root.entry(rel.relid());
+    rte.rtekind() != pg_sys::RTEKind::RTE_RELATION || rel.offers(rte.relid())
 }
 
 fn compare_sides(root: &PlannerInfo, condition: &RestrictInfo) -> Option<()> {
@@ -56,9 +63,8 @@ fn compare_sides(root: &PlannerInfo, condition: &RestrictInfo) -> Option<()> {
         return None;
     }
     let (left, right) = (root.relation(left)?, root.relation(right)?);
-    let of_pairs = root.joined(condition.clause(), JOIN_INNER, left, right);
     let inner = match of_left.pairs(of_right) {
-        0.0 => of_pairs * LEAST / wanted,
+        0.0 => root.joined(condition.clause(), JOIN_INNER, left, right) * LEAST / wanted,
         found => found / of_left.rows / of_right.rows,
     };
     let outer = match half_join(root, left.relid(), right.relid()) {
