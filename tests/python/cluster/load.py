@@ -68,10 +68,16 @@ class Writer:
         except psycopg.errors.DeadlockDetected:
             self.ids, self.batches = ids, batches
 
-    def both(self, connection, statement, own=True):
+    def both(self, connection, statement):
         counts = [connection.execute(statement.replace("{s}", f"{side}_side")).rowcount for side in SIDES]
-        if own and counts[0] != counts[1]:
+        if counts[0] != counts[1]:
             raise Mismatch(f"heap changed {counts[0]} rows, amax {counts[1]}: {statement}")
+
+    def lock(self, connection, statement):
+        """Locks anybody's rows on both sides. Those of others may come and go between the two statements; our own are the same."""
+        found = [[row[0] for row in connection.execute(statement.replace("{s}", f"{side}_side")) if row[0] % self.writers == self.number] for side in SIDES]
+        if found[0] != found[1]:
+            raise Mismatch(f"heap locked {found[0]} of our rows, amax {found[1]}: {statement}")
 
     def change(self, connection):
         rng, draw = self.rng, self.rng.random()
@@ -92,10 +98,10 @@ class Writer:
             self.both(connection, f"DELETE FROM {{s}}.t WHERE id IN ({listed})")
             self.ids = [i for i in self.ids if i not in some]
         elif draw < 0.84:
-            # Anybody's rows, which may come and go between the two statements; who waits for whom may be a deadlock.
+            # Who waits for whom may be a deadlock.
             first = rng.randrange(max(self.ids))
             lock = rng.choice(["KEY SHARE", "SHARE", "NO KEY UPDATE", "UPDATE"])
-            self.both(connection, f"SELECT 1 FROM {{s}}.t WHERE id BETWEEN {first} AND {first + 20} ORDER BY id FOR {lock}", own=False)
+            self.lock(connection, f"SELECT id FROM {{s}}.t WHERE id BETWEEN {first} AND {first + 20} ORDER BY id FOR {lock}")
         elif draw < 0.94 and len(self.batches) < 4:
             batch, self.next_batch = self.next_batch, self.next_batch + self.writers
             self.batches.append(batch)
