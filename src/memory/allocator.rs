@@ -3,7 +3,7 @@
 
 use super::ending::end_session;
 use super::reserve::HUGE;
-use super::{fault, reserve};
+use super::{cgroup, fault, reserve};
 use std::alloc::{GlobalAlloc, Layout, System};
 
 struct Allocator;
@@ -36,6 +36,12 @@ unsafe fn system(layout: Layout) -> *mut u8 {
         let _ = unsafe { madvise(start.cast(), whole, Advice::LinuxHugepage) };
     }
     start
+}
+
+/// Whether the system is not to be asked.
+#[inline]
+fn is_refused(size: usize) -> bool {
+    fault::refuses(size) || cgroup::refuses(size)
 }
 
 /// Who asks for memory to see whether it is there gets no for an answer. All others cannot be told: they are served
@@ -72,7 +78,7 @@ unsafe fn refused(layout: Layout) -> *mut u8 {
 unsafe impl GlobalAlloc for Allocator {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        if !fault::refuses(layout.size()) {
+        if !is_refused(layout.size()) {
             // SAFETY: the layout is one that may be asked for, as the caller promises.
             let start = unsafe { system(layout) };
             if !start.is_null() {
@@ -92,7 +98,7 @@ unsafe impl GlobalAlloc for Allocator {
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        if layout.size() < HUGE && !fault::refuses(layout.size()) {
+        if layout.size() < HUGE && !is_refused(layout.size()) {
             // SAFETY: as the caller promises; what is so small is not aligned otherwise.
             let start = unsafe { System.alloc_zeroed(layout) };
             if !start.is_null() {
@@ -115,7 +121,7 @@ unsafe impl GlobalAlloc for Allocator {
 
     unsafe fn realloc(&self, start: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         let in_place = layout.size() < HUGE && size < HUGE;
-        if in_place && !fault::refuses(size) {
+        if in_place && !is_refused(size) {
             // SAFETY: as the caller promises; what is so small is not aligned otherwise, before or after.
             let moved = unsafe { System.realloc(start, layout, size) };
             if !moved.is_null() {

@@ -1,9 +1,11 @@
 //! Memory of Rust's side: how malloc deals with vectors, and what happens when there is no more. See README.md.
 
 mod allocator;
+mod cgroup;
 #[cfg(feature = "test_hooks")]
 mod countdown;
 mod ending;
+mod errors;
 pub mod fault;
 mod reserve;
 
@@ -31,6 +33,7 @@ pub fn init() {
         mallopt(M_TRIM_THRESHOLD, 64 << 20);
     }
     reserve::fill();
+    errors::watch();
 }
 
 /// CHECK_FOR_INTERRUPTS(), and an error if memory was refused a while ago: where the one may be raised, so may the
@@ -75,6 +78,7 @@ pub fn raise(error: amax_memory::OutOfMemory) -> ! {
 pub fn settle() {
     amax_memory::forget();
     reserve::fill();
+    errors::watch();
 }
 
 struct Kept<T>(std::mem::ManuallyDrop<T>);

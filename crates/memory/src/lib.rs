@@ -8,6 +8,8 @@
 //!
 //! A process has one allocator and so one state, for all of its threads.
 
+pub mod cgroup;
+
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
 /// Memory was refused.

@@ -2,10 +2,10 @@
 
     headroom.py DIRECTORY RESULTS [snappy|zstd|none|lz4...]
 
-A commit does not fail for what it flushes of others' rows; VACUUM gets to its end wherever heap's does, and relfrozenxid moves; no session ends, the
-rows are those of a heap table. AMAX_MEMORY_HEADROOM: megabytes, several with spaces between (default "5 60"). With AMAX_MEMORY_CGROUP, the name of a
-directory of the cgroup file system to be made (version 1), that is the limit in place of one on address space: there the kernel kills, the server
-restarts, and rows and relfrozenxid are looked at.
+Once with a limit on address space, once in a memory cgroup, where one can be made. A commit does not fail for what it flushes of others' rows; VACUUM
+gets to its end wherever heap's does, and relfrozenxid moves; no session ends; the rows are those of a heap table. AMAX_MEMORY_HEADROOM: megabytes, several
+with spaces between (default "1 5 10 60"). In a cgroup those from 10 on are tried: with less than what is spared there (src/memory/cgroup.rs) the kernel
+kills, as it does heap's sessions below 4 MB.
 """
 
 import collections
@@ -23,8 +23,7 @@ from memory import OUT_OF_MEMORY
 from server import Server, as_server_user, own
 from twins import Mismatch
 
-HEADROOM = [int(limit) for limit in os.environ.get("AMAX_MEMORY_HEADROOM", "5 60").split()]
-CGROUP = os.environ.get("AMAX_MEMORY_CGROUP")
+HEADROOM = [int(limit) for limit in os.environ.get("AMAX_MEMORY_HEADROOM", "1 5 10 60").split()]
 # Rows of some 1,500 bytes: of others, of our own, and how many stay.
 OTHERS, OWN, KEPT = 2000, 700, 12000
 INSERT = ("INSERT INTO {am} SELECT i, jsonb_build_object('n', i, 's', md5(i::text), 'tags', jsonb_build_array(i % 9, 'tag ' || i % 100), "
@@ -35,29 +34,69 @@ SESSION = ("SELECT amax.load(); SET max_parallel_workers_per_gather = 0; SET ama
            "SET amax.max_components = 1; SET amax.merge_ratio = 0")
 
 
-class Limited:
-    """A session, limited once it is connected and has loaded the library."""
+class AddressSpace:
+    """A limit on what a session maps, once it has loaded the library."""
 
-    def __init__(self, server, database, megabytes):
-        self.session = server.connect(database, prepare_threshold=None)
-        self.session.execute(SESSION)
-        pid = self.session.info.backend_pid
-        if CGROUP:
-            group = pathlib.Path(CGROUP)
-            (group / "cgroup.procs").write_text(str(pid))
-            (group / "memory.limit_in_bytes").write_text(str(megabytes + 1 << 20))
-        else:
-            status = pathlib.Path(f"/proc/{pid}/status").read_text()
-            size = int(status.split("VmSize:")[1].split()[0]) * 1024
-            subprocess.run(as_server_user(["prlimit", f"--pid={pid}", f"--as={size + (megabytes << 20)}:"]), check=True)
+    LEAST = 0
+
+    @staticmethod
+    def limit(session, megabytes):
+        session.execute(SESSION)
+        pid = session.info.backend_pid
+        status = pathlib.Path(f"/proc/{pid}/status").read_text()
+        size = int(status.split("VmSize:")[1].split()[0]) * 1024
+        subprocess.run(as_server_user(["prlimit", f"--pid={pid}", f"--as={size + (megabytes << 20)}:"]), check=True)
+
+    def lift(self):
+        """The session has ended, and its limit with it."""
+
+
+class Cgroup:
+    """A limit on the pages that a session has, once it has loaded the library."""
+
+    LEAST = 10
+    # Where version 1 and 2 are mounted, and what they call what is used, the limit and its absence.
+    VERSIONS = (("/sys/fs/cgroup/memory", "memory.usage_in_bytes", "memory.limit_in_bytes", "-1"),
+                ("/sys/fs/cgroup", "memory.current", "memory.max", "max"))
+
+    def __init__(self):
+        for root, usage, limit, none in self.VERSIONS:
+            self.group = pathlib.Path(root) / f"amax-{os.getpid()}"
+            self.usage, self.file, self.none = self.group / usage, self.group / limit, none
+            try:
+                self.group.mkdir()
+            except OSError:
+                continue
+            if self.file.exists():
+                return
+            self.group.rmdir()
+        raise NotImplementedError("no memory cgroup can be made here")
+
+    def limit(self, session, megabytes):
+        (self.group / "cgroup.procs").write_text(str(session.info.backend_pid))
+        session.execute(SESSION)
+        self.file.write_text(str(int(self.usage.read_text()) + (megabytes << 20)))
+
+    def lift(self):
+        self.file.write_text(self.none)
+
+    def remove(self):
+        """Its last session may not be gone yet."""
+        time.sleep(0.1)
+        self.group.rmdir()
+
+
+class Limited:
+    def __init__(self, server, database, limit, megabytes):
+        self.session, self.limit = server.connect(database, prepare_threshold=None), limit
+        limit.limit(self.session, megabytes)
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
         self.session.close()
-        if CGROUP:
-            (pathlib.Path(CGROUP) / "memory.limit_in_bytes").write_text("-1")
+        self.limit.lift()
 
     def run(self, statement):
         """What it returns; None if there was no memory."""
@@ -65,16 +104,15 @@ class Limited:
             cursor = self.session.execute(statement)
             return cursor.fetchall() if cursor.description else []
         except psycopg.Error as error:
-            if CGROUP and self.session.closed:
-                return None
             if self.session.closed or error.sqlstate != OUT_OF_MEMORY:
                 raise Mismatch(f"{statement[:60]}: {error.sqlstate} {error}{' (the session has ended)' if self.session.closed else ''}") from error
             return None
 
 
 class Headroom:
-    def __init__(self, server, compression):
-        self.server, self.database, self.last = server, f"headroom_{compression}", 0
+    def __init__(self, server, limit, compression):
+        self.server, self.limit, self.last = server, limit, 0
+        self.database = f"{type(limit).__name__}_{compression}".lower()
         self.counts = collections.Counter()
         self.least = {}
         with server.connect() as control:
@@ -87,22 +125,15 @@ class Headroom:
             control.execute(f"SELECT amax.set_options('amax', '{{\"compression\": \"{compression}\"}}')")
 
     def control(self):
-        """A session without a limit, when the server takes any."""
-        deadline = time.monotonic() + 60
-        while True:
-            try:
-                return self.server.connect(self.database)
-            except psycopg.OperationalError:
-                if not CGROUP or time.monotonic() > deadline:
-                    raise
-                time.sleep(0.1)
+        """A session without a limit."""
+        return self.server.connect(self.database)
 
     def add(self, control, am, rows, last):
         control.execute(INSERT.format(am=am, first=last + 1, last=last + rows))
 
     def limited(self, megabytes, what, statement):
-        """Counts how it went."""
-        with Limited(self.server, self.database, megabytes) as session:
+        """What it returns, and counts how it went."""
+        with Limited(self.server, self.database, self.limit, megabytes) as session:
             result = session.run(statement)
         self.note(megabytes, what, result is not None)
         return result
@@ -136,11 +167,11 @@ class Headroom:
         """Rows of its own and, when it commits, a flush of the others'."""
         with self.control() as control:
             before = one(control, "SELECT coalesce(sum(rows), 0) FROM amax.components('amax')")
-        with Limited(self.server, self.database, megabytes) as session:
+        with Limited(self.server, self.database, self.limit, megabytes) as session:
             session.run("BEGIN")
             inserted = session.run(INSERT.format(am="amax", first=self.last + 1, last=self.last + OWN)) is not None
             self.note(megabytes, "INSERT", inserted)
-            if inserted and session.run("COMMIT") is None and not CGROUP:
+            if inserted and session.run("COMMIT") is None:
                 raise Mismatch("the commit failed")
         with self.control() as control:
             committed = one(control, f"SELECT count(*) FROM amax WHERE id > {self.last}") > 0
@@ -164,14 +195,14 @@ class Headroom:
                 components = control.execute("SELECT count(*) FROM amax.components('amax')").fetchone()[0]
             if done[am] and not frozen:
                 raise Mismatch(f"VACUUM of {am} succeeded, and relfrozenxid has not moved")
-        if done["heap"] and not done["amax"] and not CGROUP:
+        if done["heap"] and not done["amax"]:
             raise Mismatch("VACUUM failed where heap's did not")
         self.note(megabytes, "merge", done["amax"] and components == 1)
 
 
-def run(server, compression):
-    test = Headroom(server, compression)
-    for megabytes in HEADROOM:
+def run(server, limit, compression):
+    test = Headroom(server, limit, compression)
+    for megabytes in (limit for limit in HEADROOM if limit >= test.limit.LEAST):
         try:
             test.step(megabytes)
         except Mismatch as error:
@@ -183,22 +214,27 @@ def run(server, compression):
 def main():
     directory, results = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
     own(directory)
-    server = Server(directory, "headroom", ["autovacuum = off", "fsync = off"])
-    if CGROUP:
-        pathlib.Path(CGROUP).mkdir()
+    server = Server(directory, "headroom", ["autovacuum = off", "fsync = off", "shared_buffers = '4MB'"])
     server.start()
-    postmaster = (server.data / "postmaster.pid").read_text().split()[0]
     checks = Checks()
-    for compression in sys.argv[3:] or ("snappy", "zstd"):
+    compressions = sys.argv[3:] or ("snappy", "zstd")
+    for compression in compressions:
         with checks.check(f"headroom with {compression}") as said:
-            said += run(server, compression)
-            if not CGROUP and server.new_crashes() or (server.data / "postmaster.pid").read_text().split()[0] != postmaster:
+            said += run(server, AddressSpace(), compression)
+            if server.new_crashes():
                 raise Mismatch(f"a crash: {server.log_tail(1000)}")
+    try:
+        cgroup = Cgroup()
+    except NotImplementedError as error:
+        print(f"left out: {error}")
+    else:
+        for compression in compressions:
+            with checks.check(f"headroom in a cgroup with {compression}") as said:
+                said += run(server, cgroup, compression)
+        cgroup.remove()
     if checks.failed:
         (results / "headroom.log").write_text(server.log_tail(20000))
     server.stop()
-    if CGROUP:
-        pathlib.Path(CGROUP).rmdir()
     return checks.end()
 
 
