@@ -27,16 +27,19 @@ unsafe extern "C-unwind" fn callback(_: *mut c_void) {
 /// Puts the callback where it belongs, if it is not there: a statement that fails empties the stack.
 pub fn watch() {
     let bottom = addr_of_mut!(BOTTOM);
-    // SAFETY: a list whose elements are there as long as they are in it, ours for ever. Whoever takes an element away
-    // makes what was below it the stack.
-    unsafe {
-        let mut last = addr_of_mut!(pg_sys::error_context_stack);
-        while !(*last).is_null() {
-            if *last == bottom {
-                return;
-            }
-            last = addr_of_mut!((**last).previous);
+    let mut last = addr_of_mut!(pg_sys::error_context_stack);
+    loop {
+        // SAFETY: of a list whose elements are there as long as they are in it.
+        let element = unsafe { *last };
+        if element == bottom {
+            return;
         }
-        *last = bottom;
+        if element.is_null() {
+            break;
+        }
+        // SAFETY: as above.
+        last = unsafe { addr_of_mut!((*element).previous) };
     }
+    // SAFETY: ours is there for ever. Whoever takes an element away makes what was below it the stack.
+    unsafe { *last = bottom }
 }
