@@ -11,6 +11,12 @@ COMMENT ON ACCESS METHOD amax IS 'columnar documents in an LSM tree';
 
 GRANT USAGE ON SCHEMA amax TO PUBLIC;
 
+-- In plans only
+
+CREATE FUNCTION amax.late_document("table" regclass, attribute int, tid) RETURNS jsonb
+  LANGUAGE C STABLE STRICT PARALLEL SAFE COST 100 AS 'MODULE_PATHNAME', 'late_document_wrapper';
+COMMENT ON FUNCTION amax.late_document(regclass, int, tid) IS 'a document that a plan reads late; raises an error if called by a query';
+
 -- Options of a table
 
 CREATE FUNCTION amax.set_options("table" regclass, options jsonb) RETURNS void

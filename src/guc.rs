@@ -194,7 +194,7 @@ pub fn init() {
     GucRegistry::define_enum_guc(
         c"amax.materialization",
         c"Where rows of columns begin to be tuples.",
-        c"early: in scans. late: above aggregates of columns, too. ultra_late: above ORDER BY ... LIMIT and DISTINCT ON wherever that can be.",
+        c"early: in scans. late: above aggregates of columns, too. ultra_late: above ORDER BY ... LIMIT, of joins as well, and DISTINCT ON wherever that can be.",
         &MATERIALIZATION,
         user(),
         plain,

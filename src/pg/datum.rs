@@ -18,6 +18,15 @@ pub unsafe fn varlena<'a>(value: pg_sys::Datum) -> &'a [u8] {
     }
 }
 
+/// A copy of a variable-length value in the current memory context, out of line as it is.
+///
+/// # Safety
+/// Such a value, not NULL.
+pub unsafe fn copied(value: pg_sys::Datum) -> pg_sys::Datum {
+    // SAFETY: as the caller promises.
+    unsafe { pg_sys::datumCopy(value, false, -1) }
+}
+
 /// A variable-length value of these bytes, in the current memory context.
 pub fn of_bytes(bytes: &[u8]) -> pg_sys::Datum {
     let total = bytes.len() + pg_sys::VARHDRSZ;

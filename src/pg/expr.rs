@@ -53,6 +53,19 @@ impl Var {
         self.varno() as pg_sys::Index
     }
 
+    /// The row's `ctid`, NULL where the variable's row is.
+    pub fn ctid<'a>(&self) -> &'a Node {
+        let copy = self.copy();
+        let var = copy.as_a::<Var>().expect("a copy is of the same kind").raw();
+        let attribute = pg_sys::SelfItemPointerAttributeNumber as i16;
+        // SAFETY: fields of the struct, which is ours.
+        unsafe {
+            ((*var).varattno, (*var).varattnosyn) = (attribute, attribute);
+            ((*var).vartype, (*var).vartypmod, (*var).varcollid) = (pg_sys::TIDOID, -1, pg_sys::InvalidOid);
+        }
+        copy
+    }
+
     /// makeVar().
     pub fn make<'a>(relation: i32, attribute: i16, ty: pg_sys::Oid, typmod: i32, collation: pg_sys::Oid) -> &'a Node {
         // SAFETY: numbers; a new node.
@@ -112,6 +125,13 @@ impl FuncExpr {
             let args = pg_sys::lappend(std::ptr::null_mut(), arg.raw().cast());
             Node::of(pg_sys::makeFuncExpr(function, to, args, collation, pg_sys::InvalidOid, form).cast())
         }
+    }
+
+    /// A call that no query can contain: the function itself is its collation.
+    pub fn marked<'a>(function: pg_sys::Oid, to: pg_sys::Oid, args: Nodes<'a>) -> &'a Node {
+        let (none, form) = (pg_sys::InvalidOid, pg_sys::CoercionForm::COERCE_EXPLICIT_CALL);
+        // SAFETY: a list of expressions; a new node.
+        unsafe { Node::of(pg_sys::makeFuncExpr(function, to, args.raw(), none, function, form).cast()) }
     }
 
     /// Whether it was written as a cast, or put in for one.
@@ -184,6 +204,18 @@ impl TargetEntry {
         let copy = expression.copy().raw();
         // SAFETY: an expression; a new node.
         unsafe { Node::of(pg_sys::makeTargetEntry(copy.cast(), number, std::ptr::null_mut(), false).cast()) }
+    }
+}
+
+impl TargetEntry {
+    /// A copy with another expression.
+    pub fn with<'a>(&self, expression: &Node) -> &'a Node {
+        // SAFETY: a copy of the node, whose expression is replaced.
+        unsafe {
+            let copy = pg_sys::flatCopyTargetEntry(self.raw());
+            (*copy).expr = expression.raw().cast();
+            Node::of(copy.cast())
+        }
     }
 }
 

@@ -1,6 +1,8 @@
 //! What the catalogs say of functions, types and collations (lsyscache.c, typcache.c).
 
+use super::node::{Nodes, new_string};
 use pgrx::pg_sys;
+use std::ffi::CStr;
 
 pub fn function_is_strict(function: pg_sys::Oid) -> bool {
     // SAFETY: looks it up.
@@ -15,6 +17,14 @@ pub fn function_is_immutable(function: pg_sys::Oid) -> bool {
 pub fn function_is_leakproof(function: pg_sys::Oid) -> bool {
     // SAFETY: as above.
     unsafe { pg_sys::get_func_leakproof(function) }
+}
+
+/// A function of ours, by its name in the extension's schema.
+pub fn function_of_extension(name: &CStr, arguments: &[pg_sys::Oid]) -> Option<pg_sys::Oid> {
+    let name: Nodes = [c"amax", name].into_iter().map(new_string).collect();
+    // SAFETY: a list of strings, and so many types.
+    let found = unsafe { pg_sys::LookupFuncName(name.raw(), arguments.len() as i32, arguments.as_ptr(), true) };
+    (found != pg_sys::InvalidOid).then_some(found)
 }
 
 /// Whether equal text in it has the same bytes.

@@ -108,6 +108,12 @@ pub fn any() -> &'static Snapshot {
     unsafe { Snapshot::of(&raw mut pg_sys::SnapshotAnyData) }
 }
 
+/// The active snapshot, as long as it is.
+pub fn active<'a>() -> &'a Snapshot {
+    // SAFETY: a query that runs has one.
+    unsafe { Snapshot::of(pg_sys::GetActiveSnapshot()) }
+}
+
 /// A snapshot that we have made active; no longer active once dropped.
 pub struct Active(());
 

@@ -7,6 +7,7 @@ mod fetch;
 mod indexed;
 mod jit;
 mod join_filter;
+mod late;
 mod paths;
 mod plan;
 mod pushdown;

@@ -5,6 +5,7 @@
 
 use super::expr::path::{JsonPath, path_of, question_of};
 use super::expr::tree::{has, rewrite, rewrite_all, walk_all};
+use super::late;
 use super::plan::workers;
 use super::scan::plan::Columnar;
 use super::statistics;
@@ -33,6 +34,7 @@ pub fn relation_info(root: &PlannerInfo, table: pg_sys::Oid, inhparent: bool, re
     workers::charge();
     if rel.reloptkind() == pg_sys::RelOptKind::RELOPT_BASEREL && computes_above {
         push_down(root, rel);
+        late::postpone(root, rel, table);
     }
     statistics::offer(root, rel, table);
 }

@@ -595,6 +595,7 @@ class Shapes:
             return case
         items = self.items(both)
         order = self.order(both, items)
+        items += [Node(None, f"{side.alias}.*") for side in (left, right) if side.sql.split()[0] in ("t1", "t2", "p", "h") and rng.random() < 0.3]
         node = Node(None, "SELECT %s FROM %s%s%s%s", List(items, least=1), source, where, List(order, ", ", " ORDER BY ", least=len(order)), self.limit())
         return Case(node, both, True)
 
