@@ -22,6 +22,7 @@ LINES = """SELECT i >> 2 AS l_orderkey, i * 7919 % 200000 AS l_partkey, i * 1047
     (i % 9 / 100.0)::numeric(4, 2) AS l_tax, chr((65 + i % 3)::int) AS l_returnflag, chr((70 + i % 2)::int) AS l_linestatus, date '1992-01-01' + (i * 13 % 2500)::int AS l_shipdate,
     date '1992-02-01' + (i * 17 % 2500)::int AS l_commitdate, date '1992-01-05' + (i * 13 % 2510)::int AS l_receiptdate,
     'INSTRUCTION ' || i % 4 AS l_shipinstruct, 'MODE ' || i % 7 AS l_shipmode, 'comment ' || i * 48271 % 1000003 AS l_comment"""
+COLLECTIONS = f"CREATE TABLE late_collections AS SELECT name, row_number() OVER (ORDER BY name) AS number FROM (SELECT DISTINCT {COLLECTION} AS name FROM late) x WHERE name IS NOT NULL"
 # Title, the statement of PostgreSQL, and DuckDB's where it has one: None, or True for the same.
 LATE = [
     ("newest ten documents, by an integer path", f"SELECT doc FROM late ORDER BY {EVENT} DESC LIMIT 10", True),
@@ -29,6 +30,8 @@ LATE = [
     ("the newest of each kind, DISTINCT ON", f"SELECT DISTINCT ON (doc->>'kind') doc FROM late ORDER BY doc->>'kind', {EVENT} DESC", True),
     ("the newest three of each collection, row_number()",
      f"SELECT doc FROM (SELECT doc, row_number() OVER (PARTITION BY {COLLECTION} ORDER BY {EVENT} DESC) AS n FROM late) y WHERE n <= 3", True),
+    ("newest ten documents of a join with their collections",
+     f"SELECT late.doc, c.number FROM late JOIN late_collections c ON c.name = {COLLECTION} ORDER BY {EVENT} DESC LIMIT 10", True),
     ("ten rows of lineitem by three columns", "SELECT * FROM late_lines ORDER BY l_extendedprice DESC, l_orderkey, l_linenumber LIMIT 10", True),
 ]
 PLANS = [
@@ -62,10 +65,12 @@ class Systems:
             session.execute(f"CREATE TABLE late_lines AS {LINES} FROM generate_series(1, {self.options.lines}::bigint) i")
             session.execute("CREATE TABLE late_few AS SELECT i AS id, 'note ' || i AS note FROM generate_series(1, 3000) i")
             session.execute("CREATE INDEX ON late_few (id)")
-            for table in ("late", "late_lines", "late_few"):
+            session.execute(COLLECTIONS)
+            for table in ("late", "late_lines", "late_few", "late_collections"):
                 session.execute(f"VACUUM ANALYZE {table}")
             session.execute("UPDATE late_few SET note = 'changed' WHERE id % 5 = 0")
         self.duck.execute(f"CREATE TABLE late AS SELECT json AS doc FROM read_json_objects('{events}')")
+        self.duck.execute(COLLECTIONS)
         self.duck.execute("CREATE TABLE late_lines AS " + LINES.replace("date '", "DATE '") + f" FROM generate_series(1, {self.options.lines}) s(i)")
 
     def measure(self, statement, duck=None):
