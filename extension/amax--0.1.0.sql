@@ -68,6 +68,32 @@ CREATE FUNCTION amax.schema("table" regclass)
   LANGUAGE C VOLATILE STRICT AS 'MODULE_PATHNAME', 'schema_wrapper';
 COMMENT ON FUNCTION amax.schema(regclass) IS 'paths of the documents in the columnar rows of an amax table, with the types of their values';
 
+CREATE FUNCTION amax.path_statistics("table" regclass, attribute smallint)
+  RETURNS TABLE (path text, statistics pg_catalog.pg_statistic)
+  LANGUAGE C VOLATILE STRICT ROWS 100 COST 100000 AS 'MODULE_PATHNAME', 'path_statistics_wrapper';
+COMMENT ON FUNCTION amax.path_statistics(regclass, smallint) IS 'what amax.stats is of';
+
+-- As pg_stats has it (system_views.sql); of these types no statistics are in other slots than the first three.
+CREATE VIEW amax.stats WITH (security_barrier) AS
+  SELECT n.nspname AS schemaname, c.relname AS tablename, a.attname, p.path,
+    (s).stanullfrac AS null_frac, (s).stawidth AS avg_width, (s).stadistinct AS n_distinct,
+    CASE 1 WHEN (s).stakind1 THEN (s).stavalues1 WHEN (s).stakind2 THEN (s).stavalues2 WHEN (s).stakind3 THEN (s).stavalues3 END::text
+      AS most_common_vals,
+    CASE 1 WHEN (s).stakind1 THEN (s).stanumbers1 WHEN (s).stakind2 THEN (s).stanumbers2 WHEN (s).stakind3 THEN (s).stanumbers3 END
+      AS most_common_freqs,
+    CASE 2 WHEN (s).stakind1 THEN (s).stavalues1 WHEN (s).stakind2 THEN (s).stavalues2 WHEN (s).stakind3 THEN (s).stavalues3 END::text
+      AS histogram_bounds,
+    CASE 3 WHEN (s).stakind1 THEN (s).stanumbers1[1] WHEN (s).stakind2 THEN (s).stanumbers2[1] WHEN (s).stakind3 THEN (s).stanumbers3[1] END
+      AS correlation
+  FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace JOIN pg_attribute a ON a.attrelid = c.oid,
+    amax.path_statistics(c.oid, a.attnum) AS p(path, s)
+  WHERE c.relam = (SELECT oid FROM pg_am WHERE amname = 'amax') AND c.relkind IN ('r', 'm')
+    AND NOT (c.relpersistence = 'u' AND pg_is_in_recovery()) AND NOT pg_is_other_temp_schema(c.relnamespace)
+    AND a.attnum > 0 AND NOT a.attisdropped AND a.atttypid = 'jsonb'::regtype
+    AND has_column_privilege(c.oid, a.attnum, 'SELECT') AND NOT row_security_active(c.oid);
+COMMENT ON VIEW amax.stats IS 'statistics of the paths of documents that the planner is told of, as pg_stats has those of columns';
+GRANT SELECT ON amax.stats TO PUBLIC;
+
 CREATE FUNCTION amax.verify("table" regclass) RETURNS SETOF text
   LANGUAGE C VOLATILE STRICT AS 'MODULE_PATHNAME', 'verify_wrapper';
 COMMENT ON FUNCTION amax.verify(regclass) IS 'problems found in the structures of an amax table; no rows if there are none';

@@ -15,7 +15,17 @@ use std::collections::BTreeMap;
 
 /// A table that has pages here: the planner's rule for queries (get_relation_info() of plancat.c).
 pub fn open(table: pg_sys::Oid) -> Opened {
-    let opened = Opened::for_reading(table);
+    in_reach(Opened::for_reading(table, None))
+}
+
+/// The same for somebody who may read one attribute, and all its rows.
+pub fn open_column(table: pg_sys::Oid, attribute: i16) -> Opened {
+    let opened = in_reach(Opened::for_reading(table, Some(attribute)));
+    check_row_security(&opened);
+    opened
+}
+
+fn in_reach(opened: Opened) -> Opened {
     // SAFETY: looks at shared memory.
     if !opened.is_permanent() && unsafe { pg_sys::RecoveryInProgress() } {
         ereport!(

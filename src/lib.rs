@@ -26,6 +26,7 @@ mod options;
 mod pg;
 mod query;
 mod schema;
+mod stats;
 mod storage;
 mod subtransaction;
 mod table;

@@ -198,7 +198,7 @@ pub fn altered(relid: pg_sys::Oid) {
 fn options(
     table: pg_sys::Oid,
 ) -> TableIterator<'static, (name!(name, String), name!(value, String), name!(source, String))> {
-    let rel = Opened::for_reading(table);
+    let rel = Opened::for_reading(table, None);
     let own = label(table);
     let o = Options::of(&rel);
     let rows = [

@@ -161,12 +161,29 @@ impl OpExpr {
         left: &'a Node,
         right: &'a Node,
     ) -> &'a Node {
-        let (left, right, none) = (left.raw().cast(), right.raw().cast(), pg_sys::InvalidOid);
         // SAFETY: two expressions; a new node, which is an OpExpr.
         unsafe {
-            let op = pg_sys::make_opclause(operator.into(), result, false, left, right, none, none);
+            // As the parser says it of PostgreSQL's own types.
+            let (collation, input) = (pg_sys::get_typcollation(result), right.collation());
+            let (left, right) = (left.raw().cast(), right.raw().cast());
+            let op = pg_sys::make_opclause(operator.into(), result, false, left, right, collation, input);
             (*op.cast::<pg_sys::OpExpr>()).opfuncid = function.into();
             Node::of(op.cast())
+        }
+    }
+}
+
+impl CoerceViaIO {
+    /// A cast by input and output to a type without a collation.
+    pub fn make(arg: &Node, to: pg_sys::Oid) -> &Node {
+        // SAFETY: all fields that are not zero are set.
+        unsafe {
+            let made = make::<CoerceViaIO>();
+            (*made.raw()).arg = arg.raw().cast();
+            (*made.raw()).resulttype = to;
+            (*made.raw()).coerceformat = pg_sys::CoercionForm::COERCE_EXPLICIT_CAST;
+            (*made.raw()).location = -1;
+            Node::of(made.raw().cast())
         }
     }
 }

@@ -215,6 +215,14 @@ impl Relation {
         unsafe { (*self.form()).reltuples }
     }
 
+    /// Rows that the planner takes it to have (estimate_rel_size() of plancat.c).
+    pub fn estimated_tuples(&self) -> f64 {
+        let (mut pages, mut tuples, mut visible) = (0, 0.0, 0.0);
+        // SAFETY: an open relation; widths need not be asked for.
+        unsafe { pg_sys::estimate_rel_size(self.raw(), std::ptr::null_mut(), &mut pages, &mut tuples, &mut visible) };
+        tuples
+    }
+
     /// relfrozenxid and relminmxid.
     pub fn frozen(&self) -> (pg_sys::TransactionId, pg_sys::MultiXactId) {
         // SAFETY: fields of pg_class.
@@ -371,14 +379,17 @@ impl Opened {
         Opened(unsafe { pg_sys::table_openrv(name, lock as i32) })
     }
 
-    /// An amax table, for somebody who may read it.
-    pub fn for_reading(table: pg_sys::Oid) -> Opened {
+    /// An amax table, for somebody who may read it, or this attribute of it.
+    pub fn for_reading(table: pg_sys::Oid, attribute: Option<i16>) -> Opened {
         let opened = Opened::with_lock(table, pg_sys::AccessShareLock);
         opened.require_ours();
         // SAFETY: an open relation.
         unsafe {
-            let right = pg_sys::ACL_SELECT as pg_sys::AclMode;
-            let allowed = pg_sys::pg_class_aclcheck(table, pg_sys::GetUserId(), right);
+            let (user, right) = (pg_sys::GetUserId(), pg_sys::ACL_SELECT as pg_sys::AclMode);
+            let mut allowed = pg_sys::pg_class_aclcheck(table, user, right);
+            if let Some(attribute) = attribute.filter(|_| allowed != pg_sys::AclResult::ACLCHECK_OK) {
+                allowed = pg_sys::pg_attribute_aclcheck(table, attribute, user, right);
+            }
             if allowed != pg_sys::AclResult::ACLCHECK_OK {
                 let name = (*opened.form()).relname.data.as_ptr();
                 pg_sys::aclcheck_error(allowed, pg_sys::ObjectType::OBJECT_TABLE, name);

@@ -6,6 +6,7 @@ use super::lookup::{Held, held};
 use super::node::{Node, Nodes, duplicate, fields};
 use super::planner::{AppendRelInfo, IndexOptInfo, PlannerInfo, RelOptInfo};
 use super::relation::{Opened, Relation};
+use pgrx::AnyElement;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 use std::ptr::null_mut;
@@ -25,11 +26,7 @@ pub struct Statistics(Box<[u64]>, u32);
 impl VariableStatData {
     /// Gives it a copy. `may_look`: whether values in it may be shown to functions that might tell of them.
     pub fn set(&self, statistics: &Statistics, may_look: bool) {
-        let mut kept = pg_sys::HeapTupleData {
-            t_len: statistics.1,
-            t_data: statistics.0.as_ptr().cast_mut().cast(),
-            ..Default::default()
-        };
+        let mut kept = statistics.tuple();
         // SAFETY: a tuple; fields of the struct.
         unsafe {
             (*self.raw()).statsTuple = pg_sys::heap_copytuple(&mut kept);
@@ -45,6 +42,27 @@ impl VariableStatData {
 unsafe extern "C-unwind" fn free(tuple: pg_sys::HeapTuple) {
     // SAFETY: as `VariableStatData::set` has made it.
     unsafe { pg_sys::heap_freetuple(tuple) }
+}
+
+impl Statistics {
+    /// As a value of pg_statistic's type, in the current memory context.
+    pub fn to_value(&self) -> AnyElement {
+        let catalog = Opened::with_lock(pg_sys::StatisticRelationId, pg_sys::AccessShareLock);
+        let (mut tuple, desc) = (self.tuple(), catalog.desc().raw());
+        // SAFETY: a tuple of the catalog's; a value of its type.
+        unsafe {
+            let value = pg_sys::heap_copy_tuple_as_datum(&mut tuple, desc);
+            AnyElement::from_polymorphic_datum(value, false, (*desc).tdtypeid).expect("it is not NULL")
+        }
+    }
+
+    fn tuple(&self) -> pg_sys::HeapTupleData {
+        pg_sys::HeapTupleData {
+            t_len: self.1,
+            t_data: self.0.as_ptr().cast_mut().cast(),
+            ..Default::default()
+        }
+    }
 }
 
 /// The type of an expression's values.

@@ -12,7 +12,7 @@ mod paths;
 mod plan;
 mod pushdown;
 mod scan;
-mod statistics;
+pub mod statistics;
 mod top;
 mod unnest;
 

@@ -34,6 +34,7 @@ mod overflow;
 mod page0;
 mod part;
 mod path;
+mod paths;
 mod presence;
 mod scalar;
 mod schema;

@@ -95,8 +95,16 @@ pub fn field<'a>(base: &'a Node, key: &[u8]) -> &'a Node {
     OpExpr::make((FIELD, pg_sys::F_JSONB_OBJECT_FIELD), pg_sys::JSONBOID, base, key)
 }
 
-/// Operators by OID (pg_operator.dat): jsonb -> text, jsonb = jsonb.
+/// A document's field as text.
+pub fn text_field<'a>(base: &'a Node, key: &[u8]) -> &'a Node {
+    let key = constant_of(pg_sys::TEXTOID, pg_sys::DEFAULT_COLLATION_OID, key);
+    let by = (TEXT_FIELD, pg_sys::F_JSONB_OBJECT_FIELD_TEXT);
+    OpExpr::make(by, pg_sys::TEXTOID, base, key)
+}
+
+/// Operators by OID (pg_operator.dat): jsonb -> text, jsonb ->> text, jsonb = jsonb.
 const FIELD: u32 = 3211;
+const TEXT_FIELD: u32 = 3477;
 pub const EQUAL: u32 = 3240;
 
 fn json<'a>(value: Value) -> Option<&'a Node> {

@@ -9,10 +9,12 @@ mod iso;
 mod joins;
 mod kept;
 mod sample;
+mod shown;
 
 pub use elements::{expect as expect_elements, expect_all};
 pub use joins::compare as compare_joins;
 pub use kept::forget;
+pub use shown::{Shown, of_paths};
 
 use self::elements::Arrays;
 use self::sample::Of;
