@@ -1,6 +1,7 @@
 //! ANALYZE's sample: blocks in ascending order, of the rows of each as many as it needs (`thinning`). Counts as heapam_scan_analyze_next_tuple() does.
 
 use super::descriptor::{Sample, State, state};
+use super::stand_in::StandIns;
 use super::thinning::Thinning;
 use crate::columnar;
 use crate::pg::{Lock, Relation, Slot, Tuple, xid};
@@ -64,6 +65,7 @@ fn open(rel: &Relation, state: &mut State, v: u32) -> bool {
     };
     if state.thinning.is_none() {
         state.thinning = Some(Thinning::of(rel));
+        state.stand_ins = Some(StandIns::of(rel));
     }
     state.sample.is_some()
 }
@@ -98,6 +100,7 @@ struct Counts<'a> {
 
 fn next_row(rel: &Relation, state: &mut State, counts: &mut Counts, slot: &Slot) -> bool {
     let thinning = state.thinning.as_mut().expect("made with the first block");
+    let stand_ins = state.stand_ins.as_mut().expect("made with the first block");
     match &mut state.sample {
         None => {}
         Some(Sample::Columnar { rows, v, next }) => {
@@ -110,7 +113,9 @@ fn next_row(rel: &Relation, state: &mut State, counts: &mut Counts, slot: &Slot)
                 *counts.live += 1.0;
                 if thinning.takes() {
                     let tid = new_tid(*v, rows.offset(at));
-                    let row = rows.row(at).sampled(thinning.are_few());
+                    let row = rows.row(at);
+                    let instead = stand_ins.in_leaf(row.leaf());
+                    let row = row.sampled(thinning.are_few(), instead);
                     slot::store_columnar(slot, row, tid, rel.id());
                     return true;
                 }

@@ -1,5 +1,6 @@
 //! What a scan is in the midst of: the descriptor that PostgreSQL hands to our callbacks.
 
+use super::stand_in::StandIns;
 use super::thinning::Thinning;
 use crate::columnar::LeafRows;
 use crate::pg::Pin;
@@ -30,8 +31,9 @@ pub struct State {
     pub(super) sample_next: u32,
     /// ANALYZE's block.
     pub sample: Option<Sample>,
-    /// Which of its rows it is given; made with the first.
+    /// Which of its rows it is given, and what stands for documents; made with the first.
     pub thinning: Option<Thinning>,
+    pub stand_ins: Option<StandIns>,
 }
 
 impl State {
@@ -47,6 +49,7 @@ impl State {
             sample_next: 0,
             sample: None,
             thinning: None,
+            stand_ins: None,
         }
     }
 }

@@ -15,6 +15,7 @@ pub mod prefetch;
 mod rewrite;
 pub mod scan;
 mod spool;
+mod stand_in;
 mod thinning;
 
 use crate::maintenance;

@@ -30,7 +30,7 @@ pub use leaf_cache::{
 pub use leaf_read::read_xids;
 pub use lookup::{columnar_at, row_at};
 pub use needs::{Need, Needs};
-pub use row::Row;
+pub use row::{Instead, Row};
 pub use rows::{
     LeafRows, Pick, count_of_blocks, fetch, next_version, row_version, rows_for_analyze, rows_of_block, rows_of_blocks,
 };

@@ -19,7 +19,11 @@ pub struct Row {
     pub(super) index: u32,
     pub(super) origin: Option<Origin>,
     among: Among,
+    instead: Rc<Instead>,
 }
+
+/// Values that stand for attributes, from 0: images of documents that are not assembled.
+pub type Instead = Vec<(usize, Rc<[u64]>)>;
 
 /// How many rows of its leaf are read beside it.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -33,6 +37,8 @@ enum Among {
 }
 
 thread_local! {
+    /// Most rows have all of their own values.
+    static NOTHING: Rc<Instead> = Rc::default();
     /// Where documents are assembled.
     static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
@@ -56,6 +62,7 @@ impl Row {
             index: index as u32,
             origin,
             among: Among::All,
+            instead: NOTHING.with(Rc::clone),
         }
     }
 
@@ -67,10 +74,11 @@ impl Row {
         }
     }
 
-    /// The same, one of those that ANALYZE looks at, for their attributes alone, perhaps few of its leaf.
-    pub fn sampled(self, few: bool) -> Row {
+    /// The same, one of those that ANALYZE looks at, for their attributes alone, perhaps few of its leaf, and other values in place of some.
+    pub fn sampled(self, few: bool, instead: Rc<Instead>) -> Row {
         Row {
             among: Among::Sample { few },
+            instead,
             ..self
         }
     }
@@ -85,6 +93,10 @@ impl Row {
         Ok(judge.is_none_or(|judge| judge(self.index as usize)))
     }
 
+    pub fn leaf(&self) -> &OpenLeaf {
+        &self.leaf
+    }
+
     pub fn key(&self) -> u64 {
         self.leaf.keys().get(self.index as usize)
     }
@@ -94,6 +106,10 @@ impl Row {
         let att = desc.attribute(at);
         if att.attisdropped {
             return (pg_sys::Datum::null(), true);
+        }
+        if let Some((_, value)) = self.instead.iter().find(|instead| instead.0 == at) {
+            // It stays as long as the row.
+            return (pg_sys::Datum::from(value.as_ptr()), false);
         }
         if at >= self.leaf.width() {
             // Added since the leaf was written: the default that ALTER TABLE kept.

@@ -55,6 +55,22 @@ pub fn image_of(bytes: &[u8], varlena: bool) -> Box<[u64]> {
     image
 }
 
+/// The same of variable length, compressed (pglz); None if that takes nothing off.
+pub fn compressed_image(bytes: &[u8]) -> Option<Box<[u64]>> {
+    let plain = image_of(bytes, true);
+    let method = pg_sys::TOAST_PGLZ_COMPRESSION as std::ffi::c_char;
+    // SAFETY: a value of variable length; a new one, as long as it says.
+    unsafe {
+        let made = pg_sys::toast_compress_datum(pg_sys::Datum::from(plain.as_ptr()), method);
+        let made = made.cast_mut_ptr::<pg_sys::varlena>();
+        let total = (!made.is_null()).then(|| pgrx::varsize_any(made))?;
+        let mut image = vec![0_u64; total.div_ceil(8)].into_boxed_slice();
+        std::ptr::copy_nonoverlapping(made.cast::<u8>(), image.as_mut_ptr().cast(), total);
+        pg_sys::pfree(made.cast());
+        Some(image)
+    }
+}
+
 /// The elements of an array, each with whether it is NULL; they live as long as the current memory context.
 ///
 /// # Safety

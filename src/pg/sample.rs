@@ -1,8 +1,6 @@
 //! How large a sample ANALYZE takes (analyze.c).
 
-#[cfg(any(feature = "pg15", feature = "pg16"))]
-use super::relation::Opened;
-use super::relation::Relation;
+use super::relation::{Opened, Relation};
 use pgrx::pg_sys;
 
 /// A number from 0 up to 1, without 1, from the session's generator.
@@ -41,4 +39,20 @@ pub fn sample_size(rel: &Relation) -> Option<u32> {
 #[cfg(not(any(feature = "pg15", feature = "pg16")))]
 pub fn sample_size(_rel: &Relation) -> Option<u32> {
     None
+}
+
+/// Whether ANALYZE makes statistics of columns alone of a table's rows: none of what indexes compute or ask for, none that somebody has declared, and
+/// none of a table that it is a child of, of which there might be such.
+pub fn is_for_columns(rel: &Relation) -> bool {
+    let is_plain = |index: pg_sys::Oid| {
+        let index = Opened::with_lock(index, pg_sys::AccessShareLock);
+        // SAFETY: an open index; lists are ours.
+        unsafe {
+            pg_sys::RelationGetIndexExpressions(index.raw()).is_null()
+                && pg_sys::RelationGetIndexPredicate(index.raw()).is_null()
+        }
+    };
+    // SAFETY: an open relation; the list is ours; looks the table up.
+    let is_alone = unsafe { pg_sys::RelationGetStatExtList(rel.raw()).is_null() && !pg_sys::has_superclass(rel.id()) };
+    is_alone && rel.all_indexes(|index| is_plain(index.id))
 }
