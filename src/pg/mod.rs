@@ -25,6 +25,7 @@ pub mod parallel;
 pub mod parse;
 pub mod plan;
 pub mod planner;
+mod presorted;
 pub mod quote;
 pub mod relation;
 pub mod relids;

@@ -5,6 +5,7 @@ use super::handle::handle;
 use super::lookup::{Held, held};
 use super::node::{Node, Nodes, duplicate, fields};
 use super::planner::{AppendRelInfo, IndexOptInfo, PlannerInfo, RelOptInfo};
+use super::presorted::Presorted;
 use super::relation::{Opened, Relation};
 use pgrx::AnyElement;
 use pgrx::pg_sys;
@@ -133,6 +134,22 @@ impl Values {
 /// Statistics of an expression of a table that has `rows` rows (std_typanalyze(), do_analyze_rel() of analyze.c), made in the
 /// current memory context, where much is left. None if there are none of such values.
 pub fn of_values(of: Typed, target: i32, sample: &mut Values, rows: f64) -> Option<Statistics> {
+    let mut made = match Presorted::new(of, sample) {
+        Some(mut presorted) => {
+            let mut made = compute(presorted.of, target, &mut presorted.values, rows)?;
+            presorted.restore(of, &mut made);
+            made
+        }
+        None => compute(of, target, sample, rows)?,
+    };
+    if let Some(distinct) = sample.distinct {
+        made.stadistinct = distinct_of(distinct, rows);
+    }
+    Some(form(&made))
+}
+
+/// What compute_stats of a type makes of values.
+fn compute(of: Typed, target: i32, sample: &mut Values, rows: f64) -> Option<pg_sys::VacAttrStats> {
     let ty = catalog_type(of.ty)?;
     let mut attribute = pg_sys::FormData_pg_attribute::default();
     // As examine_attribute() and examine_expression() set it.
@@ -163,10 +180,7 @@ pub fn of_values(of: Typed, target: i32, sample: &mut Values, rows: f64) -> Opti
     };
     // SAFETY: as above.
     unsafe { guarded!(compute(&mut made, Some(fetch), sample.values.len() as i32, rows)) };
-    if let Some(distinct) = sample.distinct {
-        made.stadistinct = distinct_of(distinct, rows);
-    }
-    made.stats_valid.then(|| form(&made))
+    made.stats_valid.then_some(made)
 }
 
 /// A type's row of pg_type, a copy in the current memory context.

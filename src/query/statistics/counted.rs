@@ -1,5 +1,6 @@
 //! How many different values there are in a table, by those in a sample.
 
+use crate::hash::QuickMap;
 use crate::query::batch::columns::LeafColumns;
 use amax_exec::Columns;
 use amax_format::Tag;
@@ -12,8 +13,9 @@ pub struct Counted {
     nulls: f64,
     /// Arrays and objects.
     containers: f64,
-    /// How often each value was.
-    values: HashMap<(u8, i64, Vec<u8>), u32>,
+    /// How often each was: by tag and word, and strings.
+    words: HashMap<(u8, i64), u32>,
+    strings: HashMap<Box<[u8]>, u32>,
 }
 
 impl Counted {
@@ -23,26 +25,31 @@ impl Counted {
             return true;
         }
         let dense = columns.dense(entry);
+        // Those of a leaf are told apart by their numbers, if they are not stored twice.
+        let mut numbered = QuickMap::<i64, u32>::default();
         for &row in rows {
             let (tag, word) = (dense.tag(row as usize), dense.word(row as usize));
             match tag {
-                Tag::Missing | Tag::Null => self.add_null(),
-                Tag::String => self.add(tag, 0, dense.strings().get(word as usize).unwrap_or_default()),
-                _ => self.add(tag, word, &[]),
+                Tag::Missing | Tag::Null => self.nulls += 1.0,
+                Tag::String => *numbered.entry(word).or_default() += 1,
+                _ => *self.words.entry((tag as u8, word)).or_default() += 1,
             }
+            self.rows += 1.0;
             self.containers += f64::from(u8::from(tag == Tag::Other));
+        }
+        for (number, times) in numbered {
+            let string = dense.strings().get(number as usize).unwrap_or_default();
+            match self.strings.get_mut(string) {
+                Some(known) => *known += times,
+                None => drop(self.strings.insert(string.into(), times)),
+            }
         }
         rows.iter().all(|&row| dense.tag(row as usize) != Tag::Other)
     }
 
-    fn add(&mut self, tag: Tag, word: i64, text: &[u8]) {
-        self.rows += 1.0;
-        *self.values.entry((tag as u8, word, text.to_vec())).or_default() += 1;
-    }
-
-    fn add_null(&mut self) {
-        self.rows += 1.0;
-        self.nulls += 1.0;
+    /// How often each different value was met.
+    fn times(&self) -> impl Iterator<Item = u32> {
+        self.words.values().chain(self.strings.values()).copied()
     }
 
     /// The part of the rows in which it is NULL.
@@ -52,7 +59,7 @@ impl Counted {
 
     /// Whether a value was met less than twice on average.
     pub fn are_mostly_different(&self) -> bool {
-        2.0 * self.values.len() as f64 > self.rows - self.nulls
+        2.0 * self.times().count() as f64 > self.rows - self.nulls
     }
 
     /// Whether more of them are arrays or objects, or numbers of many digits, than not.
@@ -63,7 +70,7 @@ impl Counted {
     /// Different values in a table of so many rows.
     pub fn distinct(&self, tuples: f64) -> f64 {
         let all = tuples * (1.0 - self.null_fraction());
-        distinct(self.values.values().copied(), all)
+        distinct(self.times(), all)
     }
 }
 

@@ -7,6 +7,7 @@ use super::counted::Counted;
 use super::hashes::Hashes;
 use super::iso::is_iso;
 use crate::columnar::{self, OpenLeaf};
+use crate::hash::Quick;
 use crate::pg::Relation;
 use crate::pg::expr::{CoerceViaIO, Const, FuncExpr, Var};
 use crate::pg::lookup::function_is_strict;
@@ -29,7 +30,7 @@ use amax_exec::{Batch, Columns, Evaluated};
 use amax_format::Tag;
 use amax_lsm::Origin;
 use pgrx::pg_sys::*;
-use std::hash::{DefaultHasher, Hasher};
+use std::hash::Hasher;
 use std::rc::Rc;
 
 /// Rows that are looked at, and the leaves that they are of, at most.
@@ -205,9 +206,10 @@ pub fn parts(table: &Relation) -> Vec<Part> {
 
 /// A row of these of a leaf, the same each time: what comes round every so many rows is not to be met always, or never.
 fn any_of(leaf: u64, first: u64, end: u64) -> u32 {
-    let mut hasher = DefaultHasher::new();
+    let mut hasher = Quick::default();
     hasher.write_u64(leaf);
     hasher.write_u64(first);
+    hasher.write_u64(end);
     (first + hasher.finish() % (end - first)) as u32
 }
 

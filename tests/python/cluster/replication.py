@@ -25,8 +25,9 @@ import reports
 import tids
 import toast
 from checks import Checks, equal
-from load import Load, ask, compare, digest, healthy, plan, queries, PLANS
+from load import Load, ask, compare, digest, healthy, plan, queries, PLANS, TABLES
 from server import PG_BIN, Server
+from states import statistics
 from twins import Mismatch
 
 SETTINGS = ["fsync = off", "autovacuum = off", "max_wal_size = '1GB'", "wal_keep_size = '4GB'", "wal_receiver_status_interval = '1s'",
@@ -154,6 +155,7 @@ def same_everywhere(primary, standby, seed):
         contents = digest(one)
         equal("heap and amax on the primary", contents[1::2], contents[::2])
         equal("the standby's contents", digest(other), contents)
+        equal("statistics", statistics(other, TABLES), statistics(one, TABLES))
         compared = compare(other, random.Random(seed))
         healthy(other)
     return f"{contents[0][0]} and {contents[2][0]} rows, {compared} answers"

@@ -155,6 +155,16 @@ def healthy(connection):
             equal(condition, answers[1], answers[0])
 
 
+def statistics(connection, tables=("docs", "loads", "parted_1", "identified")):
+    """What the planner knows of paths, but for how many values there may be beyond the sample."""
+    found = connection.execute("SELECT tablename, attname, path, null_frac, avg_width, most_common_vals, most_common_freqs, histogram_bounds, correlation FROM amax.stats "
+                               "WHERE schemaname = 'amax_side' ORDER BY tablename, attname, path").fetchall()
+    unknown = set(tables) - {row[0] for row in found}
+    if unknown:
+        raise Mismatch(f"nothing is known of paths in {unknown}")
+    return found
+
+
 def definitions(connection):
     """What a dump must keep beside the rows. The names of the two sides apart, it is also the same on both."""
     found = connection.execute("""

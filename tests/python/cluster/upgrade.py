@@ -76,6 +76,7 @@ def check_everything(server, contents, definitions):
     with server.connect("states", prepare_threshold=None) as connection:
         equal("contents", states.contents(connection), contents)
         equal("definitions", states.definitions(connection), definitions)
+        states.statistics(connection)
         states.healthy(connection)
         reports = states.write(connection)
         age, multi_age, _ = frozen(connection)
@@ -104,6 +105,7 @@ class Tests:
         states.build(self.source)
         with self.source.connect("states") as connection:
             self.contents, self.definitions = states.twins_agree(connection), states.definitions(connection)
+            self.statistics = states.statistics(connection)
 
     def new(self, name, binaries=PG_BIN, make=None):
         server = Server(self.directory, name, SETTINGS, binaries, make)
@@ -172,6 +174,7 @@ class Tests:
         old.start()
         with old.connect("states") as connection:
             before = frozen(connection)
+            equal("statistics after a restart", states.statistics(connection), self.statistics)
         if not installation.knows_column_versions(binaries):
             without_column_versions(old)
         old.stop()
@@ -188,6 +191,7 @@ class Tests:
             after = frozen(connection)
             if after[0] > before[0] + 10000 or not before[2] <= after[2] < before[2] + 100000:
                 raise Mismatch(f"(age of relfrozenxid, of relminmxid, next transaction id) was {before}, is {after}")
+            equal("statistics", states.statistics(connection), self.statistics)
         return check_everything(new, self.contents, self.definitions)
 
     # Files
