@@ -155,7 +155,7 @@ def healthy(connection):
             equal(condition, answers[1], answers[0])
 
 
-def statistics(connection, tables=("docs", "loads", "parted_1", "identified")):
+def statistics(connection, tables=("docs", "loads")):
     """What the planner knows of paths, but for how many values there may be beyond the sample."""
     found = connection.execute("SELECT tablename, attname, path, null_frac, avg_width, most_common_vals, most_common_freqs, histogram_bounds, correlation FROM amax.stats "
                                "WHERE schemaname = 'amax_side' ORDER BY tablename, attname, path").fetchall()
