@@ -31,6 +31,7 @@ pub mod relation;
 pub mod relids;
 pub mod report;
 pub mod sample;
+mod sampled;
 pub mod settings;
 pub mod shm;
 pub mod slot;

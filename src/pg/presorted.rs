@@ -3,7 +3,7 @@
 
 use super::datum::varlena;
 use super::lookup::{held, is_deterministic, order};
-use super::statistics::{Typed, Values};
+use super::sampled::{Typed, Values};
 use pgrx::pg_sys;
 use std::collections::HashMap;
 

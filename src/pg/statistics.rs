@@ -7,6 +7,7 @@ use super::node::{Node, Nodes, duplicate, fields};
 use super::planner::{AppendRelInfo, IndexOptInfo, PlannerInfo, RelOptInfo};
 use super::presorted::Presorted;
 use super::relation::{Opened, Relation};
+pub use super::sampled::{Typed, Values};
 use pgrx::AnyElement;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -66,24 +67,6 @@ impl Statistics {
     }
 }
 
-/// The type of an expression's values.
-#[derive(Clone, Copy)]
-pub struct Typed {
-    pub ty: pg_sys::Oid,
-    pub typmod: i32,
-    pub collation: pg_sys::Oid,
-}
-
-impl Typed {
-    pub fn of(expression: &Node) -> Typed {
-        Typed {
-            ty: expression.type_oid(),
-            typmod: expression.typmod(),
-            collation: expression.collation(),
-        }
-    }
-}
-
 /// How many values statistics of an attribute have at most (SET STATISTICS, or default_statistics_target).
 pub fn target(rel: &Relation, attribute: i16) -> i32 {
     let (cache, number) = (
@@ -106,28 +89,6 @@ pub fn target(rel: &Relation, attribute: i16) -> i32 {
         } else {
             own
         }
-    }
-}
-
-/// Values of an expression in rows of a table, in the rows' order.
-#[derive(Default)]
-pub struct Values {
-    pub values: Vec<pg_sys::Datum>,
-    pub nulls: Vec<bool>,
-    /// How many different ones there are in the table, if that is known better than by these.
-    pub distinct: Option<f64>,
-}
-
-impl Extend<(pg_sys::Datum, bool)> for Values {
-    fn extend<T: IntoIterator<Item = (pg_sys::Datum, bool)>>(&mut self, values: T) {
-        values.into_iter().for_each(|value| self.push(value));
-    }
-}
-
-impl Values {
-    pub fn push(&mut self, (value, null): (pg_sys::Datum, bool)) {
-        self.values.push(value);
-        self.nulls.push(null);
     }
 }
 
