@@ -65,8 +65,10 @@ pub(crate) fn of(values: &Values) -> Option<([u8; 8], [u8; 8])> {
         Values::Float8(v) => floats(v.iter().map(|&bits| f64::from_bits(bits))),
         Values::Bytes(v) => {
             // Prefixes have the order of what they are of.
-            let prefixes = || v.iter().map(|bytes| u64::from_be_bytes(prefix(bytes)));
-            Some((prefixes().min()?.to_be_bytes(), prefixes().max()?.to_be_bytes()))
+            let mut prefixes = v.iter().map(|bytes| u64::from_be_bytes(prefix(bytes)));
+            let first = prefixes.next()?;
+            let (min, max) = prefixes.fold((first, first), |(min, max), p| (p.min(min), p.max(max)));
+            Some((min.to_be_bytes(), max.to_be_bytes()))
         }
         Values::None | Values::Dictionary { .. } | Values::Rest { .. } | Values::Lazy(_) => None,
     }
@@ -132,8 +134,10 @@ fn floats(v: impl Iterator<Item = f64> + Clone) -> Option<([u8; 8], [u8; 8])> {
 }
 
 fn prefix(bytes: &[u8]) -> [u8; 8] {
+    if let Some(prefix) = bytes.first_chunk() {
+        return *prefix;
+    }
     let mut prefix = [0; 8];
-    let n = bytes.len().min(8);
-    prefix[..n].copy_from_slice(&bytes[..n]);
+    prefix[..bytes.len()].copy_from_slice(bytes);
     prefix
 }

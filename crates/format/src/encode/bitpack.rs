@@ -19,19 +19,18 @@ pub(crate) fn pack(out: &mut Vec<u8>, values: impl Iterator<Item = u64>, width: 
     if width == 0 {
         return;
     }
-    let (mut acc, mut bits) = (0u128, 0u32);
+    let (mut word, mut bits) = (0u64, 0u32);
     for v in values {
-        acc |= u128::from(v) << bits;
+        word |= v << bits;
         bits += width;
-        while bits >= 8 {
-            out.push(acc as u8);
-            acc >>= 8;
-            bits -= 8;
+        if bits >= 64 {
+            out.extend_from_slice(&word.to_le_bytes());
+            bits -= 64;
+            // What did not fit of the value.
+            word = v.checked_shr(width - bits).unwrap_or(0);
         }
     }
-    if bits > 0 {
-        out.push(acc as u8);
-    }
+    out.extend_from_slice(&word.to_le_bytes()[..bits.div_ceil(8) as usize]);
 }
 
 /// Value `i` of those of `width` bits, at most 64, in `bytes`; `None` past their end.

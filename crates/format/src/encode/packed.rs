@@ -3,7 +3,7 @@
 //! Snappy and LZ4 have no entropy coding and leave digests as they are; this takes what every value starts
 //! and ends with once, and the characters between at the width of their alphabet.
 
-use super::bitpack::{pack, packed_len, width_of};
+use super::bitpack::{packed_len, width_of};
 use super::ints;
 use crate::bytes::{Reader, put_bytes};
 use crate::error::{Result, corrupt};
@@ -53,13 +53,49 @@ pub(crate) fn encode(values: &ByteVec, size: usize) -> Result<Option<Vec<u8>>> {
     put_bytes(&mut out, &alphabet);
     let lengths: Vec<i64> = values.iter().map(|v| middle(v).len() as i64).collect();
     ints::encode(&mut out, &lengths, false);
-    let characters = values.iter().flat_map(|value| &value[middle(value)]);
-    pack(
-        &mut out,
-        characters.map(|&byte| u64::from(codes[usize::from(byte)])),
-        width,
-    );
+    let mut packer = Packer::new(&mut out, width);
+    for value in values.iter() {
+        packer.put(&value[middle(value)], &codes);
+    }
+    packer.finish();
     Ok(Some(out))
+}
+
+/// Packs characters, as [`super::bitpack::pack`] does their codes.
+struct Packer<'a> {
+    out: &'a mut Vec<u8>,
+    width: u32,
+    /// Codes whose bytes are not complete, and how many bits they are: fewer than 32.
+    word: u64,
+    bits: u32,
+}
+
+impl<'a> Packer<'a> {
+    fn new(out: &'a mut Vec<u8>, width: u32) -> Self {
+        let (word, bits) = (0, 0);
+        Self { out, width, word, bits }
+    }
+
+    #[inline]
+    fn put(&mut self, characters: &[u8], codes: &[u8; 256]) {
+        // Four codes have 24 bits at most.
+        for four in characters.chunks(4) {
+            for &byte in four {
+                self.word |= u64::from(codes[usize::from(byte)]) << self.bits;
+                self.bits += self.width;
+            }
+            if self.bits >= 32 {
+                self.out.extend_from_slice(&(self.word as u32).to_le_bytes());
+                self.word >>= 32;
+                self.bits -= 32;
+            }
+        }
+    }
+
+    fn finish(self) {
+        let bytes = self.word.to_le_bytes();
+        self.out.extend_from_slice(&bytes[..self.bits.div_ceil(8) as usize]);
+    }
 }
 
 /// Lengths of what all values start and end with, without overlap.
