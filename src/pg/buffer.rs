@@ -1,6 +1,7 @@
 //! Pins and content locks of a relation's main fork.
 
 use super::page::Page;
+use super::plain;
 use super::relation::Relation;
 use pgrx::pg_sys;
 use std::marker::PhantomData;
@@ -143,7 +144,7 @@ impl Drop for Pin {
     fn drop(&mut self) {
         if !aborting() {
             // SAFETY: our pin.
-            unsafe { pg_sys::ReleaseBuffer(self.0) }
+            unsafe { plain::ReleaseBuffer(self.0) }
         }
     }
 }
@@ -191,7 +192,7 @@ impl Drop for Lock<'_> {
     fn drop(&mut self) {
         if !aborting() {
             // SAFETY: our lock, and the pin is still there.
-            unsafe { pg_sys::LockBuffer(self.buffer, pg_sys::BUFFER_LOCK_UNLOCK as i32) }
+            unsafe { plain::LockBuffer(self.buffer, pg_sys::BUFFER_LOCK_UNLOCK as i32) }
         }
     }
 }
@@ -218,7 +219,7 @@ impl Drop for Locked {
     fn drop(&mut self) {
         if !aborting() {
             // SAFETY: our pin and lock.
-            unsafe { pg_sys::UnlockReleaseBuffer(self.0) }
+            unsafe { plain::UnlockReleaseBuffer(self.0) }
         }
     }
 }
@@ -237,7 +238,7 @@ pub fn buffers(rel: &Relation) -> usize {
 /// The block in a buffer that somebody has pinned.
 pub fn block_of(buffer: pg_sys::Buffer) -> u32 {
     // SAFETY: of another buffer it tells some number.
-    unsafe { pg_sys::BufferGetBlockNumber(buffer) }
+    unsafe { plain::BufferGetBlockNumber(buffer) }
 }
 
 /// Has the processor fetch a shared buffer's descriptor and 128 bytes of its page, from `at` on.

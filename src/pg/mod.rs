@@ -23,6 +23,7 @@ pub mod node;
 pub mod page;
 pub mod parallel;
 pub mod parse;
+mod plain;
 pub mod plan;
 pub mod planner;
 mod presorted;

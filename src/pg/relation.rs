@@ -1,6 +1,7 @@
 //! Relations: a handle that is safe to pass on, which of them are amax tables, and opening them.
 
 use super::handle::handle;
+use super::plain;
 use super::settings::wal_level;
 use super::tupdesc::TupleDesc;
 use pgrx::pg_sys;
@@ -326,7 +327,7 @@ impl Attributes {
 
     pub fn has(&self, at: usize) -> bool {
         // SAFETY: a set that PostgreSQL made, or none.
-        unsafe { pg_sys::bms_is_member(Self::member(at), self.0) }
+        unsafe { plain::bms_is_member(Self::member(at), self.0) }
     }
 
     pub fn remove(&mut self, at: usize) {
@@ -355,7 +356,7 @@ impl Drop for Attributes {
     fn drop(&mut self) {
         if !std::thread::panicking() {
             // SAFETY: ours, or none. After an error it goes with its memory context.
-            unsafe { pg_sys::bms_free(self.0) }
+            unsafe { plain::bms_free(self.0) }
         }
     }
 }

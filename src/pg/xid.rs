@@ -1,5 +1,6 @@
 //! Transaction ids (transam.h, procarray.c).
 
+use super::plain;
 use super::relation::Relation;
 use pgrx::pg_sys;
 use std::ffi::CStr;
@@ -17,20 +18,19 @@ pub fn require_writable(command: &CStr) {
 /// Whether our transaction, or a part of it that has not been rolled back, has this id.
 pub fn is_current(xid: pg_sys::TransactionId) -> bool {
     // SAFETY: looks at the state of our transaction.
-    unsafe { pg_sys::TransactionIdIsCurrentTransactionId(xid) }
+    unsafe { plain::TransactionIdIsCurrentTransactionId(xid) }
 }
 
 /// The full id of our transaction, or of the part of it that a savepoint has begun, if it has one: what it inserts has.
 pub fn current() -> Option<u64> {
     // SAFETY: looks at the state of our transaction.
-    let current = unsafe { pg_sys::GetCurrentFullTransactionIdIfAny() }.value;
+    let current = unsafe { plain::GetCurrentFullTransactionIdIfAny() }.value;
     (current as u32 != pg_sys::InvalidTransactionId.into_inner()).then_some(current)
 }
 
 /// TransactionIdPrecedes().
 pub fn precedes(a: pg_sys::TransactionId, b: pg_sys::TransactionId) -> bool {
-    // SAFETY: it compares two numbers.
-    unsafe { pg_sys::TransactionIdPrecedes(a, b) }
+    amax_lsm::xids::precedes(a.into_inner(), b.into_inner())
 }
 
 /// Whether everyone sees what it did, given that it committed: it is no id any more, or older than all that may not.
@@ -70,7 +70,7 @@ pub fn current_command() -> pg_sys::CommandId {
 /// Whether our transaction began on a standby.
 pub fn began_on_standby() -> bool {
     // SAFETY: looks at the state of our transaction.
-    unsafe { pg_sys::TransactionStartedDuringRecovery() }
+    unsafe { plain::TransactionStartedDuringRecovery() }
 }
 
 /// Whether workers read for us, so that we may not have a subtransaction.
