@@ -443,10 +443,16 @@ fn delete_entries(
     let mut logical = std::collections::HashMap::new();
     let mut hot = Vec::new();
     let mut kept = Vec::new();
+    let mut last: Option<(u32, Option<u32>)> = None;
     for entry in all.iter() {
         let v = tid_block(&entry.tid);
-        let columnar = manifest.component_of(v).is_some();
-        match map::physical(rel, v).filter(|_| !columnar) {
+        // The entries are in order: those that follow often lead to the same block.
+        if last.is_none_or(|(of, _)| of != v) {
+            let columnar = manifest.component_of(v).is_some();
+            let p = (!columnar).then(|| map::physical(rel, v)).flatten();
+            last = Some((v, p));
+        }
+        match last.and_then(|(_, p)| p) {
             Some(p) => {
                 logical.insert(entry.id, entry.tid);
                 let mut physical = *entry;
