@@ -120,12 +120,14 @@ fn move_down(rel: &Relation, end: u32) -> u64 {
         let directory = manifest::directory(rel, component);
         let needed = needed(component, &directory, end);
         let current = manifest::current(rel);
-        let kept = space::kept(&current) as u32;
-        let mut below = current.free.clone();
-        if !component.is_settled() || needed == 0 || below.take_below(end, kept).pages() < needed {
+        let mut behind = current.free.clone();
+        let below = behind.take_below(end, 0).pages();
+        // What is kept may be behind: what this moves out of is free before the end of the file goes.
+        let kept = space::kept(&current).saturating_sub(behind.pages());
+        if !component.is_settled() || needed == 0 || below < needed + kept {
             continue;
         }
-        move_component(rel, component, &directory, end, kept);
+        move_component(rel, component, &directory, end, kept as u32);
         moved += needed;
     }
     moved
