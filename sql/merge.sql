@@ -100,6 +100,17 @@ SELECT twice($$INSERT INTO alone VALUES (1, 'one')$$) \gexec
 SELECT twice($$VACUUM alone$$) \gexec
 SELECT * FROM compare('SELECT * FROM alone');
 
+-- While rows are replaced, what they leave dead waits until it is most of a component, or until nothing has been replaced.
+SELECT twice($$CREATE TABLE replaced (id int PRIMARY KEY, s text)$$) \gexec
+SELECT twice($$INSERT INTO replaced SELECT i, repeat('x', i % 50) FROM generate_series(1, 900) i$$) \gexec
+SELECT twice($$VACUUM replaced$$) \gexec
+SELECT twice($$UPDATE replaced SET s = 'y' WHERE id % 3 = 0$$) \gexec
+SELECT twice($$VACUUM replaced$$) \gexec
+SELECT * FROM components_of('amax_side.replaced');
+SELECT twice($$VACUUM replaced$$) \gexec
+SELECT * FROM components_of('amax_side.replaced');
+SELECT * FROM compare('SELECT * FROM replaced');
+
 -- A leaf is cut where its bytes end, whatever the number of rows.
 SET amax.leaf_size = 64;
 SET amax.rows_per_leaf = 15000;

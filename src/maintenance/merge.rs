@@ -27,6 +27,9 @@ pub struct Merged {
 
 /// A component is rewritten when more than this share of its rows is gone.
 const DEAD: f64 = 0.2;
+/// While so many rows come that what they replaced may be a good part of what is gone: others are going to be replaced, and
+/// each rewriting writes the rest again.
+const DEAD_WHILE_CHANGING: f64 = 0.5;
 
 impl std::ops::AddAssign for Merged {
     fn add_assign(&mut self, more: Merged) {
@@ -42,13 +45,19 @@ pub struct Chosen {
     inputs: Vec<usize>,
 }
 
-/// What the policy says is to be merged, each by itself. The caller holds the maintenance lock until that is done, and
-/// is the table's only VACUUM.
-pub fn choose(rel: &Relation) -> Vec<Chosen> {
+/// What the policy says is to be merged, each by itself, when so many rows have just been flushed. The caller holds the
+/// maintenance lock until that is done, and is the table's only VACUUM.
+pub fn choose(rel: &Relation, flushed: u64) -> Vec<Chosen> {
     let manifest = manifest::current(rel);
     let gone = gone_rows(rel, &manifest);
     let candidate = |&at: &usize| candidate(&manifest.components[at], gone[at]);
-    choose_of(rel, &manifest, &settled(&manifest), candidate)
+    let settled = settled(&manifest);
+    let all_dead: u64 = settled.iter().map(|at| candidate(at).dead).sum();
+    let dead = match 2 * flushed >= all_dead {
+        true => DEAD_WHILE_CHANGING,
+        false => DEAD,
+    };
+    choose_of(rel, &manifest, &settled, dead, candidate)
 }
 
 /// Merges the youngest components as long as they fit one leaf together: work that is bounded, for a commit. What is
@@ -67,7 +76,7 @@ pub fn merge_small(rel: &Relation) {
     });
     let small = &settled[settled.len() - of_a_leaf.count()..];
     let candidate = |&at: &usize| candidate(&current.components[at], 0);
-    for chosen in choose_of(rel, &current, small, candidate) {
+    for chosen in choose_of(rel, &current, small, DEAD, candidate) {
         merge(rel, &chosen);
     }
 }
@@ -76,13 +85,14 @@ fn choose_of(
     rel: &Relation,
     manifest: &Rc<Manifest>,
     of: &[usize],
+    dead: f64,
     candidate: impl Fn(&usize) -> Candidate,
 ) -> Vec<Chosen> {
     let options = Options::of(rel);
     let policy = Policy {
         ratio: options.merge_ratio,
         max_components: options.max_components as usize,
-        dead: DEAD,
+        dead,
     };
     let candidates: Vec<Candidate> = of.iter().map(candidate).collect();
     let chosen = policy.choose(&candidates).into_iter();

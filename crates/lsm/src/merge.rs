@@ -4,7 +4,7 @@ use std::ops::Range;
 
 #[derive(Clone, Copy, Debug)]
 pub struct Policy {
-    /// A component is merged with all younger ones when they are together so many times as large.
+    /// A component is merged with all younger ones when they are together so many times as large, by what is not dead.
     pub ratio: f64,
     /// Components that may be left.
     pub max_components: usize,
@@ -21,6 +21,13 @@ pub struct Candidate {
     pub dead: u64,
 }
 
+impl Candidate {
+    /// Pages of what a merge keeps, about.
+    fn kept(&self) -> f64 {
+        self.pages as f64 * (1.0 - self.dead as f64 / self.rows.max(1) as f64)
+    }
+}
+
 impl Policy {
     /// The merges to do, as ranges of the candidates, which come oldest first. A range of one is a rewrite.
     pub fn choose(&self, candidates: &[Candidate]) -> Vec<Range<usize>> {
@@ -30,10 +37,11 @@ impl Policy {
         } else {
             count
         };
-        let mut younger: u64 = candidates.iter().map(|c| c.pages).sum();
-        let outgrown = candidates.iter().position(|c| {
-            younger -= c.pages;
-            younger > 0 && younger as f64 >= self.ratio * c.pages as f64
+        let outgrown = (0..count).find(|&at| {
+            let younger: f64 = candidates[at + 1..].iter().map(Candidate::kept).sum();
+            let kept = candidates[at].kept();
+            // What is all dead goes by itself.
+            kept > 0.0 && younger >= self.ratio * kept
         });
         let mut first = outgrown.unwrap_or(count).min(too_many);
         if first + 1 >= count {
@@ -105,9 +113,17 @@ mod tests {
         assert_eq!(POLICY.choose(&candidates), [1..2]);
         candidates[2].dead = 1_000;
         assert_eq!(POLICY.choose(&candidates), [1..2, 2..3]);
-        // All of them are left out in any case when they are merged.
+        // What is dead makes nothing outgrow another.
         candidates[1].pages = 5;
+        assert_eq!(POLICY.choose(&candidates), [1..2, 2..3]);
+        // All of them are left out in any case when they are merged.
+        candidates[2].dead = 400;
         assert_eq!(POLICY.choose(&candidates), [1..3]);
+        // Nor is what is mostly dead large.
+        candidates[0].dead = 100_000;
+        assert_eq!(POLICY.choose(&candidates), [0..1, 1..3]);
+        candidates[0].dead = 99_600;
+        assert_eq!(POLICY.choose(&candidates), [0..3]);
     }
 
     proptest! {

@@ -71,7 +71,7 @@ impl Vacuum<'_> {
         // Writers that ran into the flush go first.
         drop(lock);
         let _lock = MaintenanceLock::take(rel);
-        let chosen = attempt(rel, || merge::choose(rel));
+        let chosen = attempt(rel, || merge::choose(rel, self.report.flushed.rows));
         for chosen in self.or_undone("merge", chosen) {
             if self.is_failsafe() {
                 break;
