@@ -71,9 +71,12 @@ pub fn reclaim(rel: &Relation) -> u64 {
             RetiredPages::Columnar(extents) => freed.extend_from_slice(extents),
             RetiredPages::Rows(rows) => {
                 let mut busy = Vec::new();
+                if toast_at_hand {
+                    unmap(rel, rows);
+                }
                 for &(v, p) in rows {
                     delay_point();
-                    if toast_at_hand && row_page(rel, v, p) {
+                    if toast_at_hand && row_page(rel, p) {
                         freed.push(Extent { start: p, len: 1 });
                     } else {
                         busy.push((v, p));
@@ -109,13 +112,17 @@ pub fn reclaim(rel: &Relation) -> u64 {
     freed.iter().map(|e| u64::from(e.len)).sum()
 }
 
-/// Empties a row page that was flushed. First it is no longer its block's, so that nobody comes to read it; then its
-/// rows' TOAST chunks go, which must be known until then; then its content. False if somebody has it pinned.
-fn row_page(rel: &Relation, v: u32, p: u32) -> bool {
-    if map::physical(rel, v) == Some(p) {
-        map::forget(rel, v, p);
-    }
+/// Row pages that were flushed are no longer their blocks', so that nobody comes to read them.
+fn unmap(rel: &Relation, pages: &[(u32, u32)]) {
+    let mapped = |&&(v, p): &&(u32, u32)| map::physical(rel, v) == Some(p);
+    let mapped: Vec<(u32, u32)> = pages.iter().filter(mapped).copied().collect();
+    map::forget_all(rel, &mapped);
     super::fault("reclaim_unmapped");
+}
+
+/// Empties such a page: first its rows' TOAST chunks go, which must be known until then, then its content. False if
+/// somebody has it pinned.
+fn row_page(rel: &Relation, p: u32) -> bool {
     let pin = Pin::read(rel, p);
     let values = match pin.try_cleanup() {
         None => return false,

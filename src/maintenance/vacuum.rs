@@ -22,6 +22,7 @@ use crate::storage::{manifest, map, meta};
 use amax_lsm::{Key, RangeSet, tid};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
+use std::cell::Cell;
 
 /// What one VACUUM did.
 #[derive(Default)]
@@ -85,14 +86,41 @@ fn has_room(dead: &mut Vec<Key>) -> bool {
     dead.is_empty() || dead.len() < most && amax_memory::reserve(dead, page, "dead rows").is_ok()
 }
 
+/// Keys, ascending, that are mostly asked for in their order.
+struct Ascending {
+    keys: Vec<Key>,
+    /// How many are below the one asked for last.
+    below: Cell<usize>,
+}
+
+impl Ascending {
+    fn new(keys: Vec<Key>) -> Ascending {
+        let below = Cell::new(0);
+        Ascending { keys, below }
+    }
+
+    fn has(&self, key: Key) -> bool {
+        let is_place = |&at: &usize| {
+            let behind = at == 0 || self.keys[at - 1] < key;
+            behind && self.keys.get(at).is_none_or(|&next| key <= next)
+        };
+        let below = self.below.get();
+        let near = below..(below + 2).min(self.keys.len() + 1);
+        let found = near.clone().find(is_place);
+        let at = found.unwrap_or_else(|| self.keys.partition_point(|&known| known < key));
+        self.below.set(at);
+        self.keys.get(at) == Some(&key)
+    }
+}
+
 /// What index entries may be removed.
 struct Dead {
-    /// Dead line pointers of row pages, ascending.
-    hot: Vec<Key>,
-    /// Dead rows of components, ascending.
-    columnar: Vec<Key>,
-    /// What else index entries hold for those, ascending.
-    aliases: Vec<Key>,
+    /// Dead line pointers of row pages.
+    hot: Ascending,
+    /// Dead rows of components.
+    columnar: Ascending,
+    /// What else index entries hold for those.
+    aliases: Ascending,
     manifest: std::rc::Rc<amax_lsm::Manifest>,
     /// Components whose loads were rolled back, as indexes into the manifest.
     aborted: Vec<usize>,
@@ -105,7 +133,7 @@ impl Dead {
         let key = tid::key(tid_block(tid), tid.ip_posid);
         if [&self.hot, &self.columnar, &self.aliases]
             .iter()
-            .any(|keys| keys.binary_search(&key).is_ok())
+            .any(|keys| keys.has(key))
         {
             return true;
         }
@@ -415,9 +443,9 @@ impl<'a> Vacuum<'a> {
             return true;
         }
         let dead = Dead {
-            hot: std::mem::take(&mut self.dead),
-            aliases: self.aliases(&manifest, &columnar.indexed),
-            columnar: columnar.indexed,
+            hot: Ascending::new(std::mem::take(&mut self.dead)),
+            aliases: Ascending::new(self.aliases(&manifest, &columnar.indexed)),
+            columnar: Ascending::new(columnar.indexed),
             manifest,
             aborted,
             failed: std::mem::take(&mut self.failed),
@@ -425,12 +453,12 @@ impl<'a> Vacuum<'a> {
         self.indexes.bulk_delete(&|tid| dead.has(tid));
         super::fault("vacuum_unindexed");
         self.report.index_scans += 1;
-        stub::mark_gone(self.rel, &dead.columnar);
+        stub::mark_gone(self.rel, &dead.columnar.keys);
         self.voided.union(&dead.failed);
         for &at in &dead.aborted {
             self.voided.union(&dead.manifest.components[at].blocks);
         }
-        for of_block in dead.hot.chunk_by(|a, b| tid::block(*a) == tid::block(*b)) {
+        for of_block in dead.hot.keys.chunk_by(|a, b| tid::block(*a) == tid::block(*b)) {
             let v = tid::block(of_block[0]);
             let Some(p) = map::physical(self.rel, v) else {
                 continue;

@@ -1,7 +1,8 @@
 //! The page maps (crates/lsm `meta::Map`): logical block to row page, row page to logical block, stub directory.
 
-use super::buffer::{Change, Kind, word_unlocked};
+use super::buffer::{Change, Kind, word, word_unlocked};
 use super::cache::{self, Kept};
+use super::checked;
 use super::meta::BLOCK as META;
 use super::{meta, rowpage, space};
 use crate::disguise::size::Physical;
@@ -168,14 +169,27 @@ pub fn take_grown() -> Vec<Grown> {
 
 /// Takes the mapping of `v` and `p` back: the page is about to be something else.
 pub fn forget(rel: &Relation, v: u32, p: u32) {
-    let mut change = Change::begin(rel);
-    let metapage = change.page(META, Kind::Meta);
-    let reverse = Entry::open(&mut change, rel, metapage, Map::Reverse, p);
-    let forward = Entry::open(&mut change, rel, metapage, Map::Forward, v);
-    reverse.set(&mut change, 0);
-    forward.set(&mut change, 0);
-    layout::bump_epoch(change.payload_mut(metapage));
-    change.commit();
+    forget_all(rel, &[(v, p)]);
+}
+
+/// The same of many. Whoever fails in between has some left.
+pub fn forget_all(rel: &Relation, pages: &[(u32, u32)]) {
+    let entries = |&(v, p): &(u32, u32)| [(Map::Reverse, p), (Map::Forward, v)];
+    // Those whose entries are on the same pages are one change.
+    let on = |of: &(u32, u32)| entries(of).map(|(map, index)| place(rel, map, index).0);
+    for together in pages.chunk_by(|a, b| on(a) == on(b)) {
+        let mut change = Change::begin(rel);
+        let metapage = change.page(META, Kind::Meta);
+        let first = entries(&together[0]).map(|(map, index)| Entry::open(&mut change, rel, metapage, map, index));
+        for of in together {
+            for ((map, index), Entry { page, .. }) in entries(of).into_iter().zip(&first) {
+                let at = place(rel, map, index).1;
+                Entry { page: *page, at }.set(&mut change, 0);
+            }
+        }
+        layout::bump_epoch(change.payload_mut(metapage));
+        change.commit();
+    }
 }
 
 /// Sets an entry that has none yet to a page made for it; returns what the entry holds then.
@@ -288,13 +302,12 @@ struct Entry {
 impl Entry {
     /// The entry's map page must exist.
     fn open(change: &mut Change, rel: &Relation, metapage: usize, map: Map, index: u32) -> Entry {
-        match slot(rel, map, index) {
-            Slot::Inline(at) => Entry { page: metapage, at },
-            Slot::Tree { low, .. } => {
-                let page = change.page(leaf(rel, map, index), Kind::Map);
-                Entry { page, at: low * 4 }
-            }
-        }
+        let (block, at) = place(rel, map, index);
+        let page = match block {
+            None => metapage,
+            Some(block) => change.page(block, Kind::Map),
+        };
+        Entry { page, at }
     }
 
     fn get(&self, change: &Change) -> u32 {
@@ -303,6 +316,14 @@ impl Entry {
 
     fn set(&self, change: &mut Change, value: u32) {
         put_u32(change.payload_mut(self.page), self.at, value)
+    }
+}
+
+/// The map page that has an entry, none if it is the metapage, and where.
+fn place(rel: &Relation, map: Map, index: u32) -> (Option<u32>, usize) {
+    match slot(rel, map, index) {
+        Slot::Inline(at) => (None, at),
+        Slot::Tree { low, .. } => (Some(leaf(rel, map, index)), low * 4),
     }
 }
 
@@ -339,6 +360,10 @@ pub fn pinned(rel: &Relation, block: u32) -> Option<Pin> {
 
 fn read_map(rel: &Relation, block: u32, low: usize) -> u32 {
     let pin = Pin::read(rel, block);
+    if checked::is_known(rel, &pin) {
+        // Found to be such a page, and not changed since: what one word says held a moment ago needs no lock.
+        return word(&pin, low * 4);
+    }
     let lock = pin.share();
     get_u32(lock.payload(rel, Kind::Map), low * 4)
 }
