@@ -251,6 +251,11 @@ pub fn fetch(
     // SSI: locked before the stub is looked at, checked by writers after they have changed it. The row's logical TID
     // may be some other row's physical one; that can only make a transaction fail in vain.
     predicate_lock_tid(rel, *at, snapshot);
+    if snapshot.is_any() && all_dead.is_none() {
+        // The row itself is what is asked for, which somebody has seen: of an UPDATE each row that it is about to change.
+        confirm(rel, component.id)?;
+        return Ok(Some(row));
+    }
     let state = stub::watched_state(rel, watch, v, offset);
     if let (true, Some(all_dead)) = (state.is_dead(), all_dead) {
         *all_dead = true;

@@ -19,9 +19,9 @@ use crate::heap::tuple::insert_frozen;
 use crate::pg::memory::Context;
 use crate::pg::stats::count_inserts;
 use crate::pg::{Lock, Pin, Relation, Snapshot, Tuple, xid};
-use crate::storage::buffer::{Change, Kind};
+use crate::storage::buffer::{Change, Kind, patch};
 use crate::storage::damage::corrupt;
-use crate::storage::rowpage::{self, heap_tuple, is_stub, new_tid, tid_block};
+use crate::storage::rowpage::{self, heap_tuple, is_stub, tid_block};
 use crate::storage::watch::Watch;
 use crate::storage::{manifest, map, meta, space};
 use amax_lsm::meta::Map;
@@ -125,19 +125,29 @@ pub fn watched_state(rel: &Relation, watch: Option<&Watch>, v: u32, offset: u16)
 }
 
 pub fn state(rel: &Relation, v: u32, offset: u16) -> State {
-    let state = read_entries(rel, v, |payload| {
+    found_state(rel, v, offset).0
+}
+
+/// The same, and the page of the directory that says so, if there is one.
+fn found_state(rel: &Relation, v: u32, offset: u16) -> (State, Option<u32>) {
+    let found = read_entries_on(rel, v, |block, payload| {
         let at = position(v, offset);
-        parse(&payload[at..at + ENTRY])
+        (parse(&payload[at..at + ENTRY]), Some(block))
     });
-    state.unwrap_or(State::None)
+    found.unwrap_or((State::None, None))
 }
 
 /// Reads the directory's page for a block, if there is one.
 fn read_entries<R>(rel: &Relation, v: u32, f: impl Fn(&[u8]) -> R) -> Option<R> {
+    read_entries_on(rel, v, |_, payload| f(payload))
+}
+
+fn read_entries_on<R>(rel: &Relation, v: u32, f: impl Fn(u32, &[u8]) -> R) -> Option<R> {
     let read = manifest::read_stable(rel, || {
         let block = directory_page(rel, v)?;
         let pin = Pin::read(rel, block);
-        let entries = pin.share().payload_of(rel, Kind::Stubs).map(&f);
+        let lock = pin.share();
+        let entries = lock.payload_of(rel, Kind::Stubs).map(|payload| f(block, payload));
         Some(entries.ok_or(block))
     });
     read.map(|entries| entries.unwrap_or_else(|block| corrupt(rel, block, "expected a page of the stub directory")))
@@ -152,21 +162,26 @@ fn replace(rel: &Relation, v: u32, offset: u16, from: State, to: State) -> bool 
     if from != State::None && directory_page(rel, v).is_none() {
         return false;
     }
-    let (mut change, page) = loop {
-        let block = map::get_or_make(rel, Map::Stubs, v / BLOCKS_PER_PAGE, Kind::Stubs);
-        let mut change = Change::begin(rel);
-        let page = change.page(block, Kind::Stubs);
-        if change.payload(page)[TAKEN_OUT] == 0 {
-            break (change, page);
-        }
-    };
+    replace_on(rel, None, (v, offset), from, to)
+}
+
+/// The same where the caller has just seen which page of the directory has the row's entry, and has a snapshot, which keeps
+/// the page from being used for something else.
+fn replace_on(rel: &Relation, mut known: Option<u32>, (v, offset): (u32, u16), from: State, to: State) -> bool {
     let at = position(v, offset);
-    if parse(&change.payload(page)[at..at + ENTRY]) != from {
-        return false;
+    loop {
+        let made = || map::get_or_make(rel, Map::Stubs, v / BLOCKS_PER_PAGE, Kind::Stubs);
+        let block = known.take().unwrap_or_else(made);
+        let mut taken_out = false;
+        let replaced = patch(rel, block, Kind::Stubs, |payload| {
+            taken_out = payload[TAKEN_OUT] != 0;
+            let is_from = parse(&payload[at..at + ENTRY]) == from;
+            (is_from && !taken_out).then(|| (at, encode(to)))
+        });
+        if !taken_out {
+            return replaced;
+        }
     }
-    change.put(page, at, &encode(to));
-    change.commit();
-    true
 }
 
 /// Runs `f` on the stub of row (v, offset) at `place`, under its page's share lock. None when there is no such stub any
@@ -282,12 +297,13 @@ pub fn get_or_create(rel: &Relation, component: &Component, at: &pg_sys::ItemPoi
     let (v, offset) = (tid_block(at), at.ip_posid);
     loop {
         crate::memory::check_for_interrupts();
-        match state(rel, v, offset) {
+        let (state, entries) = found_state(rel, v, offset);
+        match state {
             State::Dead | State::Gone => return Found::Dead,
             State::At { block, offset } => return Found::Stub { block, offset },
             State::None => match super::lookup::row(rel, component, at) {
                 Some(row) => {
-                    if let Some(made) = create(rel, row, at) {
+                    if let Some(made) = create(rel, row, at, entries) {
                         return Found::Made(made);
                     }
                 }
@@ -303,8 +319,8 @@ thread_local! {
 }
 
 /// Inserts a stub and enters it. Losing against another backend leaves an inert tuple that
-/// the next flush drops, as a crash does.
-fn create(rel: &Relation, row: Row, at: &pg_sys::ItemPointerData) -> Option<Made> {
+/// the next flush drops, as a crash does. `entries` is the page of the directory that had none for the row, if there was one.
+fn create(rel: &Relation, row: Row, at: &pg_sys::ItemPointerData, entries: Option<u32>) -> Option<Made> {
     // One for all stubs: to make one takes as long as to form a stub. After an error it is somebody's to make anew.
     let mut context = CONTEXT.take().unwrap_or_else(|| Context::lasting("amax stub"));
     let ((block, offset), whole) = context.within(|| {
@@ -322,7 +338,7 @@ fn create(rel: &Relation, row: Row, at: &pg_sys::ItemPointerData) -> Option<Made
         !rowpage::is_sealed(pin.page()) && stub == Some(key(tid_block(at), at.ip_posid))
     };
     let (v, o) = (tid_block(at), at.ip_posid);
-    let entered = there && replace(rel, v, o, State::None, State::At { block, offset });
+    let entered = there && replace_on(rel, entries, (v, o), State::None, State::At { block, offset });
     fault("stub_entered");
     entered.then_some(Made { pin, offset, whole })
 }
@@ -516,11 +532,14 @@ pub fn sweep(rel: &Relation, component: &Component) {
         let gone = entries
             .into_iter()
             .filter(|(row, state)| *state == State::Gone && component.blocks.contains(tid::block(*row)));
-        let mut swept: Vec<Key> = gone.map(|(row, _)| row).collect();
-        swept.retain(|&row| {
-            let at = new_tid(tid::block(row), tid::offset(row));
-            super::lookup::row(rel, component, &at).is_none()
-        });
+        let gone: Vec<Key> = gone.map(|(row, _)| row).collect();
+        let mut swept = Vec::new();
+        for of_block in gone.chunk_by(|a, b| tid::block(*a) == tid::block(*b)) {
+            let leaf = super::lookup::leaf_of(rel, component, tid::block(of_block[0]));
+            let leaf = leaf.unwrap_or_else(|manifest::Replaced| manifest::cancel_replaced());
+            let has = |row| leaf.as_ref().is_some_and(|leaf| leaf.keys().find(row).is_some());
+            swept.extend(of_block.iter().filter(|&&row| !has(row)));
+        }
         set_all(rel, swept.into_iter().map(|row| (row, State::Gone)), State::None);
     }
 }

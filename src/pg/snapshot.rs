@@ -28,6 +28,11 @@ impl Snapshot {
         unsafe { (*self.raw()).snapshot_type }
     }
 
+    /// Whether it sees every version that there is.
+    pub fn is_any(&self) -> bool {
+        self.kind() == pg_sys::SnapshotType::SNAPSHOT_ANY
+    }
+
     pub fn is_mvcc(&self) -> bool {
         matches!(self.kind(), SNAPSHOT_MVCC | SNAPSHOT_HISTORIC_MVCC)
     }

@@ -5,10 +5,9 @@ use super::buffer::Lock;
 use super::page::{Page, PageMut};
 use super::relation::Relation;
 use amax_lsm::delta;
-use amax_lsm::page::{self, PAYLOAD_START};
+use amax_lsm::page;
 use pgrx::pg_sys;
 use std::cell::RefCell;
-use std::ops::Range;
 
 const PAGE: usize = pg_sys::BLCKSZ as usize;
 
@@ -68,8 +67,6 @@ pub struct Changed {
     pub whole: bool,
     /// Whether it is one of our pages, which have a checksum, and not a row page.
     pub ours: bool,
-    /// Whole words that may differ, if that is known, of a page without a hole; no others do.
-    pub touched: Option<Vec<Range<usize>>>,
 }
 
 impl Changed {
@@ -80,19 +77,7 @@ impl Changed {
     /// Notes the checksum of a page of ours.
     pub fn seal(&mut self) {
         let block = self.block();
-        let mut payload = self
-            .touched
-            .iter()
-            .flatten()
-            .filter(|range| range.start >= PAYLOAD_START);
-        match (payload.next(), payload.next()) {
-            (Some(changed), None) => {
-                // SAFETY: the page is locked exclusively.
-                let old = unsafe { &*(pg_sys::BufferGetPage(self.buffer) as *const Image) };
-                page::reseal(&old.0, &mut self.image.0, changed.clone());
-            }
-            _ => page::seal(&mut self.image.0, block),
-        }
+        page::seal(&mut self.image.0, block);
     }
 
     /// The page in its buffer.
@@ -102,33 +87,70 @@ impl Changed {
     }
 }
 
-/// How a page gets there.
-struct Delta {
-    ranges: Vec<Range<usize>>,
-    /// As in the record; none for a whole page.
-    bytes: Vec<u8>,
+/// How a page, pinned and locked exclusively, becomes what it is to be.
+struct Delta<'a> {
+    buffer: pg_sys::Buffer,
+    whole: Option<&'a Image>,
+    /// As in the record (crates/lsm `delta`); nothing of a whole page.
+    parts: Vec<u8>,
 }
 
-impl Delta {
-    /// The page is pinned and locked.
-    ///
+impl Delta<'_> {
     /// # Safety
-    /// As said.
-    unsafe fn of(page: &Changed) -> Delta {
+    /// The page is pinned and locked exclusively.
+    unsafe fn of(page: &Changed) -> Delta<'_> {
+        let buffer = page.buffer;
         if page.whole {
             return Delta {
-                ranges: std::iter::once(0..PAGE).collect(),
-                bytes: Vec::new(),
+                buffer,
+                whole: Some(&page.image),
+                parts: Vec::new(),
             };
         }
         // SAFETY: nobody else changes the page.
-        let old = unsafe { &*(pg_sys::BufferGetPage(page.buffer) as *const Image) };
-        let ranges = match &page.touched {
-            Some(touched) => touched.clone(),
-            None => delta::ranges(&old.0, &page.image.0),
+        let old = unsafe { &*(pg_sys::BufferGetPage(buffer) as *const Image) };
+        let ranges = delta::ranges(&old.0, &page.image.0);
+        let parts = ranges.into_iter().map(|range| (range.start, &page.image.0[range]));
+        Delta {
+            buffer,
+            whole: None,
+            parts: delta::encode(parts),
+        }
+    }
+
+    /// # Safety
+    /// The page is pinned and exclusively locked, and we are in a critical section.
+    unsafe fn change(&self) {
+        let put = |at: usize, bytes: &[u8]| {
+            // SAFETY: as the caller promises; what is put is within a page.
+            unsafe {
+                let to = pg_sys::BufferGetPage(self.buffer) as *mut u8;
+                std::ptr::copy_nonoverlapping(bytes.as_ptr(), to.add(at), bytes.len());
+            }
         };
-        let bytes = delta::encode(&page.image.0, &ranges);
-        Delta { ranges, bytes }
+        match self.whole {
+            Some(image) => put(0, &image.0),
+            None => delta::parts(&self.parts).for_each(|(at, bytes)| put(at, bytes)),
+        }
+        // SAFETY: as the caller promises.
+        unsafe { pg_sys::MarkBufferDirty(self.buffer) }
+    }
+
+    /// # Safety
+    /// As for [`Self::change`], which comes before; a record has been begun.
+    unsafe fn register(&self, id: u8) {
+        let mut flags = pg_sys::REGBUF_STANDARD;
+        if self.whole.is_some() {
+            flags |= pg_sys::REGBUF_FORCE_IMAGE;
+        }
+        // SAFETY: as the caller promises. PostgreSQL copies the data before `self` goes.
+        unsafe {
+            pg_sys::XLogRegisterBuffer(id, self.buffer, flags as u8);
+            if self.whole.is_none() {
+                let data = self.parts.as_ptr().cast_mut().cast();
+                pg_sys::XLogRegisterBufData(id, data, self.parts.len() as _);
+            }
+        }
     }
 }
 
@@ -137,10 +159,37 @@ impl Delta {
 /// # Safety
 /// All of them are pages of the relation, pinned and exclusively locked.
 pub unsafe fn apply(rel: &Relation, pages: &[Changed]) {
-    assert!(pages.len() <= pg_sys::MAX_GENERIC_XLOG_PAGES as usize);
-    // Nothing may fail once a page has been touched: memory is taken before.
     // SAFETY: as the caller promises.
-    let deltas: Vec<Delta> = pages.iter().map(|page| unsafe { Delta::of(page) }).collect();
+    unsafe {
+        let deltas: Vec<Delta> = pages.iter().map(|page| Delta::of(page)).collect();
+        log(rel, &deltas);
+    }
+}
+
+/// Changes some bytes of the payload of one of our pages, and its checksum, and logs that: no copy of the page is made.
+///
+/// # Safety
+/// It is one, of the relation, locked exclusively, and has so much payload.
+pub unsafe fn patch(rel: &Relation, lock: &Lock, at: usize, bytes: &[u8]) {
+    let page = lock.bytes();
+    let start = at / delta::WORD * delta::WORD;
+    let mut words = page[start..(at + bytes.len()).next_multiple_of(delta::WORD)].to_vec();
+    words[at - start..at - start + bytes.len()].copy_from_slice(bytes);
+    let head = page::resealed(page, start, &words);
+    let delta = Delta {
+        buffer: lock.buffer(),
+        whole: None,
+        parts: delta::encode([(page::HEADER, &head[..]), (start, &words)]),
+    };
+    // SAFETY: as the caller promises.
+    unsafe { log(rel, &[delta]) }
+}
+
+/// # Safety
+/// As for [`apply`].
+unsafe fn log(rel: &Relation, deltas: &[Delta]) {
+    // Nothing may fail once a page has been touched: memory was taken before.
+    assert!(deltas.len() <= pg_sys::MAX_GENERIC_XLOG_PAGES as usize);
     let logged = rel.needs_wal();
     // SAFETY: pages that are ours to change; the order is that of transam/README, "Write-Ahead Log Coding".
     unsafe {
@@ -148,52 +197,21 @@ pub unsafe fn apply(rel: &Relation, pages: &[Changed]) {
             pg_sys::XLogBeginInsert();
         }
         pg_sys::CritSectionCount += 1;
-        for (id, (page, delta)) in pages.iter().zip(&deltas).enumerate() {
-            change(page, delta);
+        for (id, delta) in (0..).zip(deltas) {
+            delta.change();
             if logged {
-                register(id as u8, page, delta);
+                delta.register(id);
             }
         }
         if logged {
             let lsn = pg_sys::XLogInsert(pg_sys::RmgrIds::RM_GENERIC_ID as u8, 0);
-            for page in pages {
-                let header = pg_sys::BufferGetPage(page.buffer) as *mut pg_sys::PageHeaderData;
+            for delta in deltas {
+                let header = pg_sys::BufferGetPage(delta.buffer) as *mut pg_sys::PageHeaderData;
                 (*header).pd_lsn.xlogid = (lsn >> 32) as u32;
                 (*header).pd_lsn.xrecoff = lsn as u32;
             }
         }
         pg_sys::CritSectionCount -= 1;
-    }
-}
-
-/// # Safety
-/// The page is pinned and exclusively locked, and we are in a critical section.
-unsafe fn change(page: &Changed, delta: &Delta) {
-    // SAFETY: as the caller promises; the ranges are within a page.
-    unsafe {
-        let to = pg_sys::BufferGetPage(page.buffer) as *mut u8;
-        for range in &delta.ranges {
-            let from = page.image.0[range.clone()].as_ptr();
-            std::ptr::copy_nonoverlapping(from, to.add(range.start), range.len());
-        }
-        pg_sys::MarkBufferDirty(page.buffer);
-    }
-}
-
-/// # Safety
-/// As for [`change`], which comes before; a record has been begun.
-unsafe fn register(id: u8, page: &Changed, delta: &Delta) {
-    let mut flags = pg_sys::REGBUF_STANDARD;
-    if page.whole {
-        flags |= pg_sys::REGBUF_FORCE_IMAGE;
-    }
-    // SAFETY: as the caller promises. PostgreSQL copies the data before `delta` goes.
-    unsafe {
-        pg_sys::XLogRegisterBuffer(id, page.buffer, flags as u8);
-        if !page.whole {
-            let data = delta.bytes.as_ptr().cast_mut().cast();
-            pg_sys::XLogRegisterBufData(id, data, delta.bytes.len() as _);
-        }
     }
 }
 

@@ -8,7 +8,6 @@ use super::checked;
 use super::damage::corrupt;
 use crate::pg::buffer::Locked;
 use crate::pg::{Lock, Page, PageMut, Pin, Relation, wal};
-use amax_lsm::delta;
 use amax_lsm::page::{self, PAYLOAD_START};
 use pgrx::pg_sys;
 
@@ -103,6 +102,25 @@ impl Lock<'_> {
     }
 }
 
+/// Changes a few bytes of the payload of one of our pages, if `which` says so of it: place and bytes. Returns whether.
+pub fn patch<const N: usize>(
+    rel: &Relation,
+    block: u32,
+    kind: Kind,
+    which: impl FnOnce(&[u8]) -> Option<(usize, [u8; N])>,
+) -> bool {
+    let pin = Pin::read(rel, block);
+    let lock = pin.exclusive();
+    let payload = lock.payload(rel, kind);
+    let Some((at, bytes)) = which(payload).filter(|(at, _)| at + N <= payload.len()) else {
+        return false;
+    };
+    // SAFETY: such a page of the relation, locked.
+    unsafe { wal::patch(rel, &lock, PAYLOAD_START + at, &bytes) };
+    checked::note(rel, lock.buffer(), lock.page().lsn());
+    true
+}
+
 /// Copies of up to four pages, changed together and logged as one generic WAL record (see [`wal`]).
 pub struct Change<'a> {
     rel: &'a Relation,
@@ -128,7 +146,6 @@ impl<'a> Change<'a> {
         check_tag(self.rel, block, *self.pages[handle].image.page(), kind);
         let changed = &mut self.pages[handle];
         changed.ours = true;
-        changed.touched = Some(Vec::new());
         let lsn = changed.image.page().lsn();
         checked::check(self.rel, buffer, lsn, &changed.image.0);
         handle
@@ -195,14 +212,12 @@ impl<'a> Change<'a> {
             image,
             whole,
             ours: false,
-            touched: None,
         });
         self.pages.len() - 1
     }
 
     /// The copy of the whole page, header included.
     pub fn whole(&mut self, handle: usize) -> PageMut<'_> {
-        self.pages[handle].touched = None;
         self.pages[handle].image.page()
     }
 
@@ -210,20 +225,7 @@ impl<'a> Change<'a> {
         &self.pages[handle].image.0[PAYLOAD_START..]
     }
 
-    /// Sets bytes of the payload. What else of the page stays as it is need not be compared.
-    pub fn put(&mut self, handle: usize, at: usize, bytes: &[u8]) {
-        let touched = self.pages[handle].touched.take();
-        self.payload_mut(handle)[at..at + bytes.len()].copy_from_slice(bytes);
-        let at = PAYLOAD_START + at;
-        let words = at / delta::WORD * delta::WORD..(at + bytes.len()).next_multiple_of(delta::WORD);
-        self.pages[handle].touched = touched.map(|mut touched| {
-            touched.extend([PAGE_HEADER..PAYLOAD_START, words]);
-            touched
-        });
-    }
-
     pub fn payload_mut(&mut self, handle: usize) -> &mut [u8] {
-        self.pages[handle].touched = None;
         &mut self.pages[handle].image.0[PAYLOAD_START..]
     }
 

@@ -35,19 +35,50 @@ pub struct Kept {
 /// Relations a backend remembers before it starts afresh.
 const MOST: usize = 256;
 
+#[derive(Default)]
+struct Files {
+    ids: Vec<FileId>,
+    /// As many.
+    files: Vec<FileCache>,
+    /// Where the one is that was asked for last, mostly the next as well.
+    last: usize,
+}
+
+impl Files {
+    fn place(&mut self, id: FileId) -> usize {
+        if self.ids.get(self.last) != Some(&id) {
+            self.last = self.ids.iter().position(|known| *known == id).unwrap_or_else(|| {
+                if self.ids.len() >= MOST {
+                    *self = Files::default();
+                }
+                self.ids.push(id);
+                self.files.push(FileCache::default());
+                self.ids.len() - 1
+            });
+        }
+        self.last
+    }
+
+    fn retain(&mut self, keep: impl Fn(FileId, &FileCache) -> bool) {
+        for at in (0..self.ids.len()).rev() {
+            if !keep(self.ids[at], &self.files[at]) {
+                self.ids.swap_remove(at);
+                self.files.swap_remove(at);
+            }
+        }
+    }
+}
+
 thread_local! {
-    static FILES: RefCell<QuickMap<FileId, FileCache>> = RefCell::default();
+    static FILES: RefCell<Files> = RefCell::default();
 }
 
 /// Runs `f` on the relation's entry. `f` must not raise an error nor come back here.
 pub fn with<R>(rel: &Relation, f: impl FnOnce(&mut FileCache) -> R) -> R {
     let id = rel.file();
-    FILES.with(|files| {
-        let mut files = files.borrow_mut();
-        if files.len() >= MOST && !files.contains_key(&id) {
-            files.clear();
-        }
-        let file = files.entry(id).or_default();
+    FILES.with_borrow_mut(|files| {
+        let at = files.place(id);
+        let file = &mut files.files[at];
         file.relid = rel.id();
         f(file)
     })
@@ -57,7 +88,7 @@ pub fn with<R>(rel: &Relation, f: impl FnOnce(&mut FileCache) -> R) -> R {
 /// made us listen before we look again.
 pub fn invalidate(relid: pg_sys::Oid) {
     let all = relid == pg_sys::InvalidOid;
-    FILES.with(|files| files.borrow_mut().retain(|_, f| !all && f.relid != relid));
+    FILES.with_borrow_mut(|files| files.retain(|_, f| !all && f.relid != relid));
 }
 
 /// What is remembered of the file is about to change, under an AccessExclusiveLock: every backend, here and on
@@ -71,5 +102,5 @@ pub fn forget_everywhere(rel: &Relation) {
 /// The file was truncated in place: nothing remembered of it holds.
 pub fn forget(rel: &Relation) {
     let id = rel.file();
-    FILES.with(|files| files.borrow_mut().remove(&id));
+    FILES.with_borrow_mut(|files| files.retain(|known, _| known != id));
 }

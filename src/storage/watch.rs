@@ -2,7 +2,7 @@
 //! What they say held a moment ago, as what was read under a lock does once that is given back.
 
 use super::buffer::word;
-use super::{manifest, map, meta};
+use super::{checked, manifest, map, meta};
 use crate::pg::buffer::buffers;
 use crate::pg::{Pin, Relation};
 use amax_lsm::Manifest;
@@ -30,8 +30,10 @@ impl Watch {
     pub fn begin(rel: &Relation) -> Option<Watch> {
         let count = COUNT.get();
         let metapage = (2 * count < buffers(rel) / SHARE).then(|| meta::pinned(rel))??;
-        // Looks at its checksum.
-        meta::read_pinned(rel, &metapage, |_| ());
+        if !checked::is_known(rel, &metapage) {
+            // Looks at its checksum.
+            meta::read_pinned(rel, &metapage, |_| ());
+        }
         COUNT.set(count + 1);
         Some(Watch {
             metapage,

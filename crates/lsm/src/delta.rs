@@ -48,16 +48,26 @@ fn hole(page: &[u8]) -> Range<usize> {
     }
 }
 
-/// What a replay reads: offset, length and bytes of each range.
-pub fn encode(new: &[u8], ranges: &[Range<usize>]) -> Vec<u8> {
-    let bytes = ranges.iter().map(|range| 4 + range.len()).sum();
-    let mut out = Vec::with_capacity(bytes);
-    for range in ranges {
-        out.extend_from_slice(&(range.start as u16).to_ne_bytes());
-        out.extend_from_slice(&(range.len() as u16).to_ne_bytes());
-        out.extend_from_slice(&new[range.clone()]);
+/// What a replay reads, of places and the bytes that come there: offset, length and bytes of each.
+pub fn encode<'a>(parts: impl IntoIterator<Item = (usize, &'a [u8])>) -> Vec<u8> {
+    let mut out = Vec::with_capacity(64);
+    for (at, bytes) in parts {
+        out.extend_from_slice(&(at as u16).to_ne_bytes());
+        out.extend_from_slice(&(bytes.len() as u16).to_ne_bytes());
+        out.extend_from_slice(bytes);
     }
     out
+}
+
+/// The places and bytes of what [`encode`] made.
+pub fn parts(mut encoded: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
+    let field = |bytes: &[u8]| usize::from(u16::from_ne_bytes([bytes[0], bytes[1]]));
+    std::iter::from_fn(move || {
+        let (head, rest) = encoded.split_at_checked(4)?;
+        let (bytes, rest) = rest.split_at(field(&head[2..]));
+        encoded = rest;
+        Some((field(head), bytes))
+    })
 }
 
 #[cfg(test)]
@@ -106,7 +116,9 @@ mod tests {
             other[hole(&old)].fill(in_hole);
             let ranges = ranges(&old, &new);
             prop_assert!(ranges.iter().all(|r| r.start % WORD == 0 && r.end % WORD == 0));
-            let delta = encode(&new, &ranges);
+            let as_parts = ranges.iter().map(|range| (range.start, &new[range.clone()]));
+            let delta = encode(as_parts.clone());
+            prop_assert!(parts(&delta).eq(as_parts));
             prop_assert!(delta.len() <= PAGE + PAGE / WORD);
             replay(&mut other, &delta);
             new[lower..upper].fill(0);

@@ -12,7 +12,6 @@
 //! when the page is written.
 
 use crate::Damaged;
-use std::ops::Range;
 
 /// Where the tag is: behind PostgreSQL's header.
 pub const HEADER: usize = 24;
@@ -35,17 +34,29 @@ pub fn seal(page: &mut [u8], block: u32) {
     page[CHECKSUM..PAYLOAD_START].copy_from_slice(&crc.to_le_bytes());
 }
 
-/// The same as [`seal`], given the page as it was, sealed for that block, and the one range of the payload that may
-/// differ: a sum of what has changed, and not of all 8 kB. CRCs are linear: the page's changes by that of the
-/// differences, followed by as many zeros as there are bytes behind them.
-pub fn reseal(old: &[u8], page: &mut [u8], changed: Range<usize>) {
-    debug_assert!(changed.start >= PAYLOAD_START);
-    let differences: Vec<u8> = changed.clone().map(|at| old[at] ^ page[at]).collect();
+/// The tag and the checksum of a page like `old`, which is sealed, but for these bytes of the payload: a sum of what has
+/// changed, and not of all 8 kB. CRCs are linear: the page's changes by that of the differences, followed by as many zeros
+/// as there are bytes behind them.
+pub fn resealed(old: &[u8], start: usize, bytes: &[u8]) -> [u8; PAYLOAD_START - HEADER] {
+    debug_assert!(start >= PAYLOAD_START);
     // From a state of 0, and left as it is.
-    let difference = !crc32c::crc32c_append(!0, &differences);
-    let crc = word(old, CHECKSUM) ^ times(difference, zeros(page.len() - changed.end));
-    page[CHECKSUM..PAYLOAD_START].copy_from_slice(&crc.to_le_bytes());
+    let mut sum = !0;
+    let parts = old[start..].chunks(DIFFERENCES).zip(bytes.chunks(DIFFERENCES));
+    for (old, new) in parts {
+        let mut differences = [0; DIFFERENCES];
+        let of = old.iter().zip(new);
+        differences.iter_mut().zip(of).for_each(|(to, (a, b))| *to = a ^ b);
+        sum = crc32c::crc32c_append(sum, &differences[..new.len()]);
+    }
+    let sum = word(old, CHECKSUM) ^ times(!sum, zeros(old.len() - start - bytes.len()));
+    let mut head = [0; PAYLOAD_START - HEADER];
+    head.copy_from_slice(&old[HEADER..PAYLOAD_START]);
+    head[CHECKSUM - HEADER..].copy_from_slice(&sum.to_le_bytes());
+    head
 }
+
+/// Bytes whose differences are taken at a time.
+const DIFFERENCES: usize = 64;
 
 fn word(page: &[u8], at: usize) -> u32 {
     u32::from_le_bytes(page[at..at + 4].try_into().unwrap())
@@ -66,28 +77,27 @@ const fn times(a: u32, mut b: u32) -> u32 {
     product
 }
 
-/// What a sum is multiplied by when so many zero bytes follow.
+/// What a sum is multiplied by when so many zero bytes follow, fewer than a page has.
 fn zeros(bytes: usize) -> u32 {
-    let power = |factor, bit| {
-        if bytes >> bit & 1 != 0 {
-            times(factor, POWERS[bit])
-        } else {
-            factor
-        }
-    };
-    (0..POWERS.len()).fold(ONE, power)
+    times(FEW_ZEROS[bytes % STEP], MANY_ZEROS[bytes / STEP])
 }
 
-/// Of 1, 2, 4 … zero bytes.
-const POWERS: [u32; 16] = {
-    let mut powers = [ONE >> 8; 16];
+const STEP: usize = 128;
+
+/// Of 0, 1, 2 … zero bytes.
+const FEW_ZEROS: [u32; STEP] = powers(ONE >> 8);
+/// Of so many times [`STEP`].
+const MANY_ZEROS: [u32; STEP] = powers(times(FEW_ZEROS[STEP - 1], ONE >> 8));
+
+const fn powers(factor: u32) -> [u32; STEP] {
+    let mut powers = [ONE; STEP];
     let mut at = 1;
-    while at < powers.len() {
-        powers[at] = times(powers[at - 1], powers[at - 1]);
+    while at < STEP {
+        powers[at] = times(powers[at - 1], factor);
         at += 1;
     }
     powers
-};
+}
 
 /// Whether the page is what was written to `block`.
 pub fn check(page: &[u8], block: u32) -> Result<(), Damaged> {
@@ -125,7 +135,8 @@ mod tests {
             let mut new = old.clone();
             let changed = at..(at + len).min(8192);
             new[changed.clone()].iter_mut().for_each(|byte| *byte = byte.wrapping_mul(7) ^ seed);
-            reseal(&old, &mut new, changed);
+            let head = resealed(&old, changed.start, &new[changed]);
+            new[HEADER..PAYLOAD_START].copy_from_slice(&head);
             let mut whole = new.clone();
             seal(&mut whole, 9);
             prop_assert_eq!(new, whole);
