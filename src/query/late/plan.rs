@@ -33,7 +33,7 @@ pub fn postpone(root: &PlannerInfo, rel: &RelOptInfo, table: Oid) {
     if !targets.all().any(|entry| late(targets, rel.relid(), entry).is_some()) {
         return;
     }
-    let arguments = [REGCLASSOID, INT4OID, TIDOID].map(Oid::from);
+    let arguments = [REGCLASSOID, INT4OID, TIDOID];
     let Some(function) = function_of_extension(function::NAME, &arguments) else {
         return;
     };
@@ -80,7 +80,7 @@ fn joins(parse: &Query) -> bool {
 /// The document that an entry of the target list is, if it is nothing else: no sort key.
 fn document(entry: &TargetEntry, relid: Index) -> Option<&Var> {
     let var = entry.expr()?.as_a::<Var>()?;
-    let is_document = var.relation() == relid && var.varattno() > 0 && var.vartype() == Oid::from(JSONBOID);
+    let is_document = var.relation() == relid && var.varattno() > 0 && var.vartype() == JSONBOID;
     (is_document && entry.ressortgroupref() == 0).then_some(var)
 }
 
@@ -104,11 +104,11 @@ fn is_carried(targets: Nodes<'_>, relid: Index, document_of: &Var) -> bool {
 
 /// `amax.late_document(table, attribute, ctid)`; NULL where an outer join has no row.
 fn call<'a>(function: Oid, table: Oid, document: &Var) -> &'a Node {
-    let number = |ty: u32, value: Datum| Const::make(ty.into(), InvalidOid, (4, true), (value, false));
+    let number = |ty: Oid, value: Datum| Const::make(ty, InvalidOid, (4, true), (value, false));
     let arguments = [
-        number(REGCLASSOID.to_u32(), table.into()),
-        number(INT4OID.to_u32(), Datum::from(i32::from(document.varattno()))),
+        number(REGCLASSOID, table.into()),
+        number(INT4OID, Datum::from(i32::from(document.varattno()))),
         document.ctid(),
     ];
-    FuncExpr::marked(function, Oid::from(JSONBOID), arguments.into_iter().collect())
+    FuncExpr::marked(function, JSONBOID, arguments.into_iter().collect())
 }
