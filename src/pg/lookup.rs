@@ -1,6 +1,5 @@
 //! What the catalogs say of functions, types and collations (lsyscache.c, typcache.c).
 
-use super::node::{Nodes, new_string};
 use pgrx::pg_sys;
 use std::ffi::CStr;
 
@@ -19,12 +18,31 @@ pub fn function_is_leakproof(function: pg_sys::Oid) -> bool {
     unsafe { pg_sys::get_func_leakproof(function) }
 }
 
-/// A function of ours, by its name in the extension's schema.
+/// A function of ours that the user may call, by its name in the extension's schema. Who may not use the schema may call it.
 pub fn function_of_extension(name: &CStr, arguments: &[pg_sys::Oid]) -> Option<pg_sys::Oid> {
-    let name: Nodes = [c"amax", name].into_iter().map(new_string).collect();
-    // SAFETY: a list of strings, and so many types.
-    let found = unsafe { pg_sys::LookupFuncName(name.raw(), arguments.len() as i32, arguments.as_ptr(), true) };
-    (found != pg_sys::InvalidOid).then_some(found)
+    use pg_sys::SysCacheIdentifier::PROCNAMEARGSNSP;
+    // SAFETY: looks it up by strings and types; in no schema there is none.
+    let found = unsafe {
+        let schema = pg_sys::get_namespace_oid(c"amax".as_ptr(), true);
+        let types = pg_sys::buildoidvector(arguments.as_ptr(), arguments.len() as i32);
+        let (name, types) = (pg_sys::Datum::from(name.as_ptr()), pg_sys::Datum::from(types));
+        let (oid, none) = (pg_sys::Anum_pg_proc_oid as i16, pg_sys::Datum::null());
+        pg_sys::GetSysCacheOid(PROCNAMEARGSNSP as i32, oid, name, types, schema.into(), none)
+    };
+    (found != pg_sys::InvalidOid && may_call(found)).then_some(found)
+}
+
+fn may_call(function: pg_sys::Oid) -> bool {
+    let right = pg_sys::ACL_EXECUTE as pg_sys::AclMode;
+    // SAFETY: a function that there is.
+    let allowed = unsafe {
+        #[cfg(feature = "pg15")]
+        let allowed = pg_sys::pg_proc_aclcheck(function, pg_sys::GetUserId(), right);
+        #[cfg(not(feature = "pg15"))]
+        let allowed = pg_sys::object_aclcheck(pg_sys::ProcedureRelationId, function, pg_sys::GetUserId(), right);
+        allowed
+    };
+    allowed == pg_sys::AclResult::ACLCHECK_OK
 }
 
 /// Whether equal text in it has the same bytes.
