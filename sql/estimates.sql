@@ -19,13 +19,6 @@ INSERT INTO kinds SELECT jsonb_build_object('name', 'value ' || i, 'size', i % 3
 VACUUM t, kinds;
 
 -- Rows that a plan expects over those that there are, or the other way round: at most so many times.
-CREATE FUNCTION expected(query text) RETURNS numeric LANGUAGE plpgsql AS $$
-DECLARE
-  plan jsonb;
-BEGIN
-  EXECUTE 'EXPLAIN (FORMAT json) ' || query INTO plan;
-  RETURN (plan->0->'Plan'->>'Plan Rows')::numeric;
-END $$;
 CREATE FUNCTION is_known(query text, most numeric) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
   rows numeric;

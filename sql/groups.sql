@@ -3,12 +3,6 @@
 \set include :abs_srcdir '/sql/include/twins.sql'
 \i :include
 SET max_parallel_workers_per_gather = 0;
-CREATE FUNCTION twins.expected(query text) RETURNS bigint LANGUAGE plpgsql AS $$
-DECLARE plan json;
-BEGIN
-  EXECUTE 'EXPLAIN (FORMAT json) ' || query INTO plan;
-  RETURN (plan->0->'Plan'->>'Plan Rows')::bigint;
-END $$;
 -- All rows are looked at: the statistics of both tables are the same.
 SET default_statistics_target = 1000;
 SELECT twice($$CREATE TABLE t (a int, b int, c int, d jsonb)$$) \gexec

@@ -34,13 +34,6 @@ SELECT s.path, abs(d.null_frac - s.null_frac) < 0.02 AS nulls, abs(d.avg_width -
   WHERE d.tablename = 'declared' AND s.tablename = 't' AND s.schemaname = 'amax_side' ORDER BY s.path COLLATE "C";
 
 -- They are the planner's own.
-CREATE FUNCTION expected(query text) RETURNS numeric LANGUAGE plpgsql AS $$
-DECLARE
-  plan jsonb;
-BEGIN
-  EXECUTE 'EXPLAIN (FORMAT json) ' || query INTO plan;
-  RETURN (plan->0->'Plan'->>'Plan Rows')::numeric;
-END $$;
 CREATE FUNCTION is_known(query text) RETURNS bool LANGUAGE plpgsql AS $$
 DECLARE
   rows numeric;

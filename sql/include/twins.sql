@@ -3,6 +3,7 @@
 \set ECHO none
 SET client_min_messages = warning;
 CREATE SCHEMA IF NOT EXISTS twins;
+GRANT USAGE ON SCHEMA twins TO PUBLIC;
 DROP SCHEMA IF EXISTS heap_side CASCADE;
 DROP SCHEMA IF EXISTS amax_side CASCADE;
 CREATE SCHEMA heap_side;
@@ -56,6 +57,15 @@ BEGIN
     amax := found;
   END LOOP;
   PERFORM set_config('search_path', path, false);
+END $$;
+
+-- expected(query): rows that the planner expects of it.
+CREATE OR REPLACE FUNCTION twins.expected(query text) RETURNS numeric LANGUAGE plpgsql AS $$
+DECLARE
+  plan jsonb;
+BEGIN
+  EXECUTE 'EXPLAIN (FORMAT json) ' || query INTO plan;
+  RETURN (plan->0->'Plan'->>'Plan Rows')::numeric;
 END $$;
 
 -- noise(seed, bytes): text that does not compress, for TOAST.

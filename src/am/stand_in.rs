@@ -9,6 +9,7 @@ use crate::memory::check_for_interrupts;
 use crate::pg::Relation;
 use crate::pg::datum::{compressed_image, image_of, varlena};
 use crate::pg::memory::Context;
+use crate::pg::presorted::TOO_WIDE;
 use crate::pg::sample::is_for_columns;
 use crate::storage::manifest;
 use amax_format::{PathStep, Tag};
@@ -26,8 +27,6 @@ const LENGTHS: usize = 16;
 const PATHS: usize = 8;
 /// Of a hundred values, so many have to differ.
 const DIFFERENT: usize = 99;
-/// Longer values ANALYZE does not compare (WIDTH_THRESHOLD of analyze.c).
-const TOO_WIDE: usize = 1024;
 
 /// A leaf, and who loaded it.
 type Leaf = (Rc<OpenLeaf>, Option<Origin>);

@@ -103,35 +103,38 @@ fn function_of(operator: pg_sys::Oid, function: pg_sys::Oid) -> pg_sys::Oid {
 impl FuncExpr {
     /// A cast of a constant by a function.
     pub fn cast(function: pg_sys::Oid, to: pg_sys::Oid, arg: &Node) -> &Node {
-        let form = pg_sys::CoercionForm::COERCE_EXPLICIT_CAST;
-        FuncExpr::make(function, to, pg_sys::InvalidOid, form, arg)
+        let (none, form) = (pg_sys::InvalidOid, pg_sys::CoercionForm::COERCE_EXPLICIT_CAST);
+        FuncExpr::make(function, to, [none, none], form, Nodes::NONE.with(arg))
     }
 
     /// A call of a function of one argument.
     pub fn call(function: pg_sys::Oid, to: pg_sys::Oid, collation: pg_sys::Oid, arg: &Node) -> &Node {
-        FuncExpr::make(function, to, collation, pg_sys::CoercionForm::COERCE_EXPLICIT_CALL, arg)
-    }
-
-    /// makeFuncExpr()
-    fn make(
-        function: pg_sys::Oid,
-        to: pg_sys::Oid,
-        collation: pg_sys::Oid,
-        form: pg_sys::CoercionForm::Type,
-        arg: &Node,
-    ) -> &Node {
-        // SAFETY: an expression in a list; a new node.
-        unsafe {
-            let args = pg_sys::lappend(std::ptr::null_mut(), arg.raw().cast());
-            Node::of(pg_sys::makeFuncExpr(function, to, args, collation, pg_sys::InvalidOid, form).cast())
-        }
+        let form = pg_sys::CoercionForm::COERCE_EXPLICIT_CALL;
+        FuncExpr::make(
+            function,
+            to,
+            [collation, pg_sys::InvalidOid],
+            form,
+            Nodes::NONE.with(arg),
+        )
     }
 
     /// A call that no query can contain: the function itself is its collation.
     pub fn marked<'a>(function: pg_sys::Oid, to: pg_sys::Oid, args: Nodes<'a>) -> &'a Node {
-        let (none, form) = (pg_sys::InvalidOid, pg_sys::CoercionForm::COERCE_EXPLICIT_CALL);
+        let form = pg_sys::CoercionForm::COERCE_EXPLICIT_CALL;
+        FuncExpr::make(function, to, [pg_sys::InvalidOid, function], form, args)
+    }
+
+    /// makeFuncExpr(), with the collations of the result and of the input.
+    fn make<'a>(
+        function: pg_sys::Oid,
+        to: pg_sys::Oid,
+        [result, input]: [pg_sys::Oid; 2],
+        form: pg_sys::CoercionForm::Type,
+        args: Nodes<'a>,
+    ) -> &'a Node {
         // SAFETY: a list of expressions; a new node.
-        unsafe { Node::of(pg_sys::makeFuncExpr(function, to, args.raw(), none, function, form).cast()) }
+        unsafe { Node::of(pg_sys::makeFuncExpr(function, to, args.raw(), result, input, form).cast()) }
     }
 
     /// Whether it was written as a cast, or put in for one.

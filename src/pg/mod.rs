@@ -26,7 +26,7 @@ pub mod parse;
 mod plain;
 pub mod plan;
 pub mod planner;
-mod presorted;
+pub mod presorted;
 pub mod quote;
 pub mod relation;
 pub mod relids;

@@ -8,7 +8,7 @@ use pgrx::pg_sys;
 use std::collections::HashMap;
 
 /// Longer values ANALYZE leaves out (WIDTH_THRESHOLD of analyze.c).
-const TOO_WIDE: usize = 1024;
+pub const TOO_WIDE: usize = 1024;
 
 pub struct Presorted {
     /// NULLs last.

@@ -148,8 +148,7 @@ impl Active {
 
     /// The snapshot that is active now.
     pub fn get(&self) -> &Snapshot {
-        // SAFETY: there is one: ours, at least.
-        unsafe { Snapshot::of(pg_sys::GetActiveSnapshot()) }
+        active()
     }
 }
 
