@@ -62,7 +62,7 @@ unsafe fn refused(layout: Layout) -> *mut u8 {
             return unsafe { system(layout) };
         }
     } else {
-        while reserve::give(layout.size()) {
+        while cgroup::lends(layout.size()).unwrap_or_else(|| reserve::give(layout.size())) {
             // SAFETY: as the caller promises.
             let start = unsafe { system(layout) };
             if !start.is_null() {

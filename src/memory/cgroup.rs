@@ -1,7 +1,7 @@
 //! Requests that would take the process's memory cgroup to its limit are refused: the kernel would kill a process for
 //! them, and the server restart.
 
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
 /// Requests that count.
 const LEAST: usize = 64 << 10;
@@ -9,12 +9,17 @@ const LEAST: usize = 64 << 10;
 const FREE: usize = 256 << 20;
 /// The same near the limit.
 const STEP: usize = 1 << 20;
-/// What is left to everything else: small requests, PostgreSQL's, other processes' until they look.
-const SPARED: u64 = 8 << 20;
+/// What is left to everything else: small requests, PostgreSQL's, other processes' until they look, and those that
+/// cannot be told no.
+const SPARED: usize = 8 << 20;
 
 /// Bytes that may be requested before the cgroup is looked at again. What is given back in the meantime does not
 /// count, as others may have taken it.
 static GRANTED: AtomicUsize = AtomicUsize::new(0);
+/// Whether the last look refused.
+static IS_AT_LIMIT: AtomicBool = AtomicBool::new(false);
+/// Bytes of what is spared that are left for requests that cannot be told no.
+static LENDING: AtomicUsize = AtomicUsize::new(SPARED);
 
 /// Whether a request is to fail.
 #[inline]
@@ -37,10 +42,24 @@ fn look(size: usize) -> bool {
     let more = match amax_memory::cgroup::room() {
         None => Some(FREE),
         Some(room) => {
-            let left = room.checked_sub(SPARED.saturating_add(size as u64));
+            let left = room.checked_sub(SPARED.saturating_add(size) as u64);
             left.map(|left| ((left / 16) as usize).clamp(STEP, FREE))
         }
     };
     GRANTED.store(more.unwrap_or(0), Relaxed);
+    IS_AT_LIMIT.store(more.is_none(), Relaxed);
     more.is_some()
+}
+
+/// What serves a request that was refused, and cannot be told no: what is spared, if it was the cgroup that refused it;
+/// past that the kernel would kill.
+pub fn lends(size: usize) -> Option<bool> {
+    let lends = || LENDING.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(size)).is_ok();
+    IS_AT_LIMIT.load(Relaxed).then(lends)
+}
+
+/// A (sub)transaction has ended, and what was lent is given back.
+pub fn settle() {
+    LENDING.store(SPARED, Relaxed);
+    IS_AT_LIMIT.store(false, Relaxed);
 }

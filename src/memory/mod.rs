@@ -78,6 +78,7 @@ pub fn raise(error: amax_memory::OutOfMemory) -> ! {
 pub fn settle() {
     amax_memory::forget();
     reserve::fill();
+    cgroup::settle();
     errors::watch();
 }
 

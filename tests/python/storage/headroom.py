@@ -4,8 +4,7 @@
 
 Once with a limit on address space, once in a memory cgroup, where one can be made. A commit does not fail for what it flushes of others' rows; VACUUM
 gets to its end wherever heap's does, and relfrozenxid moves; no session ends; the rows are those of a heap table. AMAX_MEMORY_HEADROOM: megabytes, several
-with spaces between (default "1 5 10 60"). In a cgroup those from 10 on are tried: with less than what is spared there (src/memory/cgroup.rs) the kernel
-kills, as it does heap's sessions below 4 MB.
+with spaces between (default "1 5 10 60"). In a cgroup nothing less than one is tried: the kernel kills heap's session, too.
 """
 
 import collections
@@ -54,7 +53,7 @@ class AddressSpace:
 class Cgroup:
     """A limit on the pages that a session has, once it has loaded the library."""
 
-    LEAST = 10
+    LEAST = 1
     # Where version 1 and 2 are mounted, and what they call what is used, the limit and its absence.
     VERSIONS = (("/sys/fs/cgroup/memory", "memory.usage_in_bytes", "memory.limit_in_bytes", "-1"),
                 ("/sys/fs/cgroup", "memory.current", "memory.max", "max"))
