@@ -1,0 +1,128 @@
+"""Statements over one table as reports and dashboards ask them, of columns and of documents, beside heap; those of columns beside DuckDB, too. One process, hot."""
+
+import argparse
+import datetime
+import decimal
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import duckdb
+import psycopg
+
+from bench.numbers import geometric_mean, machine, shown
+
+HERE = Path(__file__).parent
+TABLES = ("lines", "orders")
+AMS = ("heap", "amax")
+DUCK = " -- duckdb: "
+
+
+def connect(options, am):
+    session = psycopg.connect(options.dsn, autocommit=True)
+    session.execute("CREATE EXTENSION IF NOT EXISTS amax")
+    session.execute(f"SET max_parallel_workers_per_gather = 0; SET jit = off; SET timezone = 'UTC'; SET search_path = everyday_{am}, public")
+    return session
+
+
+def load(options, sessions):
+    for am in AMS:
+        sessions[am].execute(f"DROP SCHEMA IF EXISTS everyday_{am} CASCADE; CREATE SCHEMA everyday_{am}")
+    sessions["heap"].execute((HERE / "tables.sql").read_text().replace(":lines", str(options.lines)).replace(":documents", str(options.documents)))
+    for table in TABLES:
+        sessions["amax"].execute(f"CREATE TABLE {table} (LIKE everyday_heap.{table}) USING amax; INSERT INTO {table} SELECT * FROM everyday_heap.{table}")
+        for session in sessions.values():
+            session.execute(f"VACUUM (FREEZE, ANALYZE) {table}")
+
+
+def load_duckdb(session):
+    duck = duckdb.connect(config={"threads": 1})
+    columns = session.execute("SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute WHERE attrelid = 'lines'::regclass AND attnum > 0").fetchall()
+    # DuckDB has no char(n): what is compared is trimmed.
+    types = [(name, "varchar" if type.startswith("character") else type.replace(" without time zone", "")) for name, type in columns]
+    with tempfile.NamedTemporaryFile(suffix=".csv") as file:
+        with session.cursor().copy("COPY lines TO STDOUT (FORMAT csv)") as copy:
+            for part in copy:
+                file.write(part)
+        file.flush()
+        duck.execute(f"CREATE TABLE lines ({', '.join(f'{name} {type}' for name, type in types)})")
+        duck.execute(f"COPY lines FROM '{file.name}' (FORMAT csv, HEADER false)")
+    return duck
+
+
+def plain(cell):
+    """The same value in the same words, whoever says it."""
+    if isinstance(cell, bool) or cell is None:
+        return cell
+    if isinstance(cell, datetime.datetime):
+        return cell.replace(tzinfo=None).date() if cell.time() == datetime.time() else cell.replace(tzinfo=None)
+    if isinstance(cell, int | float | decimal.Decimal):
+        return f"{float(cell):.9g}"
+    return cell.strip() if isinstance(cell, str) else cell
+
+
+def rows(found):
+    return sorted(tuple(map(plain, row)) for row in found) if not any(cell is None for row in found for cell in row) else sorted((tuple(map(plain, row)) for row in found), key=str)
+
+
+def measure(statement, runs, repeat):
+    """The fastest of several in ms, by system, in turn. All answers must be the same."""
+    best, answers = dict.fromkeys(runs, float("inf")), {}
+    for _ in range(repeat + 1):
+        for name, run in runs.items():
+            started = time.perf_counter()
+            answers[name] = run()
+            # The first one is to warm up, and counts where there is no other.
+            best[name] = min(best[name], (time.perf_counter() - started) * 1000)
+    expected = rows(answers["heap"])
+    for name, answer in answers.items():
+        if rows(answer) != expected:
+            print(f"{name} differs from heap: {statement}\n{rows(answer)[:3]}\n{expected[:3]}", file=sys.stderr)
+            return best, False
+    return best, True
+
+
+def compare(options, sessions, table, duck):
+    print(f"\n| {table} | heap, ms | amax, ms | amax / heap |{' DuckDB, ms | amax / DuckDB |' if duck else ''}\n|---|---:|---:|---:|{'---:|---:|' if duck else ''}")
+    beside_heap, beside_duck, agree = [], [], True
+    for line in (HERE / f"{table}.sql").read_text().splitlines():
+        if line.startswith("--") or options.like not in line:
+            continue
+        statement, _, other = line.partition(DUCK)
+        runs = {am: lambda am=am: sessions[am].execute(statement).fetchall() for am in AMS}
+        if duck:
+            runs["duckdb"] = lambda: duck.execute(other or statement).fetchall()
+        ms, same = measure(statement, runs, options.repeat)
+        agree &= same
+        beside_heap.append(ms["amax"] / ms["heap"])
+        cells = [f"`{statement.replace('|', chr(92) + '|')}`", shown(ms["heap"]), shown(ms["amax"]), f"{beside_heap[-1]:.3f}"]
+        if duck:
+            beside_duck.append(ms["amax"] / ms["duckdb"])
+            cells += [shown(ms["duckdb"]), f"{beside_duck[-1]:.2f}"]
+        print(f"| {' | '.join(cells)} |", flush=True)
+    print(f"\n{len(beside_heap)} statements, geometric mean of amax / heap: {geometric_mean(beside_heap):.3f}"
+          + (f", of amax / DuckDB: {geometric_mean(beside_duck):.2f}" if duck else ""))
+    return agree
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--dsn", required=True)
+    parser.add_argument("--lines", type=int, default=600_000)
+    parser.add_argument("--documents", type=int, default=200_000)
+    parser.add_argument("--repeat", type=int, default=3, help="how often a statement is run; the fastest counts")
+    parser.add_argument("--kept", action="store_true", help="use the tables that are there")
+    parser.add_argument("--like", default="", help="only statements with this text in them")
+    options = parser.parse_args()
+    print(machine(), file=sys.stderr)
+    sessions = {am: connect(options, am) for am in AMS}
+    if not options.kept:
+        load(options, sessions)
+    agree = compare(options, sessions, "lines", load_duckdb(sessions["heap"]))
+    agree &= compare(options, sessions, "orders", None)
+    return 0 if agree else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
