@@ -36,7 +36,7 @@ SELECT count(DISTINCT doc->'customer'->>'id') FROM orders
 SELECT doc->>'status', count(DISTINCT doc->'customer'->>'email') FROM orders GROUP BY 1
 SELECT DISTINCT doc->'customer'->>'country', doc->>'status' FROM orders
 SELECT string_agg(DISTINCT doc->>'coupon', ',' ORDER BY doc->>'coupon') FROM orders
-SELECT doc->'customer'->>'country', string_agg(doc->>'status', '') FROM orders WHERE (doc->>'id')::int < 20000 GROUP BY 1
+SELECT doc->'customer'->>'country', string_agg(doc->>'status', '' ORDER BY (doc->>'id')::int) FROM orders WHERE (doc->>'id')::int < 20000 GROUP BY 1
 SELECT doc->'customer'->>'country', doc->>'status', count(*) FROM orders GROUP BY ROLLUP (1, 2)
 SELECT doc->>'status', count(*) FROM orders GROUP BY GROUPING SETS ((doc->>'status'), ())
 SELECT doc->>'status', percentile_cont(0.5) WITHIN GROUP (ORDER BY (doc->>'amount')::numeric::float8) FROM orders GROUP BY 1

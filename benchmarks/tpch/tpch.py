@@ -45,12 +45,8 @@ def other_plans(session, query, repeat):
     return min(found)
 
 
-def folder(options):
-    return "everyday" if options.everyday else "queries"
-
-
 def measure(session, name, options):
-    query = (HERE / folder(options) / f"{name}.sql").read_text()
+    query = (HERE / "queries" / f"{name}.sql").read_text()
     times, answers, others = {system: [] for system in SYSTEMS}, [], {}
     for system in SYSTEMS:
         session.execute(f"SET search_path = tpch_{system}")
@@ -78,7 +74,6 @@ def main():
     parser.add_argument("--repeat", type=int, default=5, help="how often a query is run; the fastest counts")
     parser.add_argument("--others", action="store_true", help="compare the plan chosen with others")
     parser.add_argument("--kept", action="store_true", help="use the tables that are there")
-    parser.add_argument("--everyday", action="store_true", help="statements over lineitem alone, of everyday/ instead of queries/")
     parser.add_argument("queries", nargs="*", help="names of files in queries/; all by default")
     options = parser.parse_args()
     print(machine(), file=sys.stderr)
@@ -88,7 +83,7 @@ def main():
             load(session, options)
         more = (" chosen / best other | without |", "---:|---|") if options.others else ("", "")
         print(f"| query | heap, ms | amax, ms | amax / heap |{more[0]}\n|---|---:|---:|---:|{more[1]}")
-        names = options.queries or sorted(file.stem for file in (HERE / folder(options)).iterdir())
+        names = options.queries or sorted(file.stem for file in (HERE / "queries").iterdir())
         print(f"\ngeometric mean: {geometric_mean([measure(session, name, options) for name in names]):.2f}")
 
 

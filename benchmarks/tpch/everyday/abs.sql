@@ -1,1 +1,0 @@
-SELECT sum(abs(l_discount - l_tax)) FROM lineitem

@@ -1,1 +1,0 @@
-SELECT avg(l_quantity) FROM lineitem

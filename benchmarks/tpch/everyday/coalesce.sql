@@ -1,1 +1,0 @@
-SELECT sum(coalesce(nullif(l_discount, 0), 0.01)) FROM lineitem

@@ -1,1 +1,0 @@
-SELECT sum(l_receiptdate - l_shipdate) FROM lineitem

@@ -1,1 +1,0 @@
-SELECT sum(extract(month from l_shipdate)) FROM lineitem

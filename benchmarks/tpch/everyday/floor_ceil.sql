@@ -1,1 +1,0 @@
-SELECT sum(floor(l_extendedprice)), sum(ceil(l_extendedprice)) FROM lineitem

@@ -1,1 +1,0 @@
-SELECT sum(greatest(l_discount, l_tax)), sum(least(l_partkey, l_suppkey)) FROM lineitem

@@ -1,1 +1,0 @@
-SELECT sum(length(l_comment)) FROM lineitem

@@ -1,1 +1,0 @@
-SELECT min(l_extendedprice), max(l_extendedprice) FROM lineitem

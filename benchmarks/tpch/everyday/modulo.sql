@@ -1,1 +1,0 @@
-SELECT sum(l_quantity % 7) FROM lineitem

@@ -1,1 +1,0 @@
-SELECT count(*) FROM lineitem WHERE l_quantity < 24

@@ -1,1 +1,0 @@
-SELECT sum(l_extendedprice * l_discount) FROM lineitem WHERE l_shipdate >= date '1994-01-01' AND l_shipdate < date '1994-01-01' + interval '1' year AND l_discount between 0.06 - 0.01 and 0.06 + 0.01 AND l_quantity < 24

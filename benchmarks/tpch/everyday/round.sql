@@ -1,1 +1,0 @@
-SELECT sum(round(l_extendedprice * l_discount, 1)) FROM lineitem

@@ -1,1 +1,0 @@
-SELECT round(l_extendedprice / 1000), count(*) FROM lineitem GROUP BY 1

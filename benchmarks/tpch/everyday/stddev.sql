@@ -1,1 +1,0 @@
-SELECT stddev(l_extendedprice) FROM lineitem
