@@ -62,6 +62,13 @@ pub fn is_bytewise(collation: pg_sys::Oid) -> bool {
     }
 }
 
+/// The order of two texts as a collation has it.
+pub fn compare_text(one: &[u8], other: &[u8], collation: pg_sys::Oid) -> std::cmp::Ordering {
+    let (first, second) = (one.as_ptr().cast(), other.as_ptr().cast());
+    // SAFETY: bytes of text in the database's encoding, with their lengths, which PostgreSQL bounds.
+    unsafe { pg_sys::varstr_cmp(first, one.len() as i32, second, other.len() as i32, collation) }.cmp(&0)
+}
+
 /// Which time zone the session has, as a number. Each has one, which stays.
 pub fn time_zone() -> usize {
     // SAFETY: reads the backend's variable.

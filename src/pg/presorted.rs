@@ -2,7 +2,7 @@
 //! are the same are compared once by their collation.
 
 use super::datum::varlena;
-use super::lookup::{held, is_deterministic, order};
+use super::lookup::{compare_text, held, is_deterministic, order};
 use super::sampled::{Typed, Values};
 use pgrx::pg_sys;
 use std::collections::HashMap;
@@ -131,7 +131,7 @@ fn ranks(values: &[pg_sys::Datum], collation: pg_sys::Oid) -> Option<(Vec<i64>, 
         return None;
     }
     let mut in_order: Vec<usize> = (0..texts.len()).collect();
-    in_order.sort_unstable_by(|&one, &other| compare(texts[one].0, texts[other].0, collation));
+    in_order.sort_unstable_by(|&one, &other| compare_text(texts[one].0, texts[other].0, collation));
     let mut ranks = vec![0; texts.len()];
     in_order
         .iter()
@@ -143,14 +143,6 @@ fn ranks(values: &[pg_sys::Datum], collation: pg_sys::Oid) -> Option<(Vec<i64>, 
         in_order.into_iter().map(|at| texts[at].1).collect(),
         width,
     ))
-}
-
-/// As a collation has them.
-fn compare(one: &[u8], other: &[u8], collation: pg_sys::Oid) -> std::cmp::Ordering {
-    let (at, len) = (one.as_ptr().cast(), one.len() as i32);
-    let (other, other_len) = (other.as_ptr().cast(), other.len() as i32);
-    // SAFETY: two texts, as long as they are.
-    unsafe { pg_sys::varstr_cmp(at, len, other, other_len, collation) }.cmp(&0)
 }
 
 /// Of places in the order of values with rows (compute_scalar_stats() of analyze.c).

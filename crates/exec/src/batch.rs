@@ -12,11 +12,14 @@ use crate::arith;
 use crate::builder::VectorBuilder;
 use crate::combinations::Distinct;
 use crate::compare::{self, incomparable, with_constant};
+use crate::digits;
 use crate::evaluated::{Evaluated, both_valid, gather, sure, union};
 use crate::expr::Expr;
 use crate::external::{External, push_row};
 use crate::functions;
 use crate::operators::{Arithmetic, Comparison, From, To};
+use crate::strings;
+use crate::times;
 use crate::vector::{Type, Vector};
 
 /// Where the columns of a batch come from; a column is decoded when it is first asked for.
@@ -131,7 +134,25 @@ impl<'a> Batch<'a, '_> {
                 };
                 functions::apply(*function, arg, range)
             }
-            Expr::Length { arg, utf8 } => crate::text::lengths(self.eval(arg, rows), *utf8),
+            Expr::Length { arg, utf8 } => {
+                let arg = self.eval(arg, rows);
+                strings::words(arg, Type::Int, |text| Some(strings::length(text, *utf8)))
+            }
+            Expr::TextFunction { function, arg, utf8 } => strings::map(self.eval(arg, rows), function, *utf8),
+            Expr::Concatenation(left, right) => {
+                let (left, right) = (self.eval(left, rows), self.eval(right, rows));
+                strings::concatenated(left, right)
+            }
+            Expr::Position { arg, sought, utf8 } => {
+                let arg = self.eval(arg, rows);
+                strings::words(arg, Type::Int, |text| Some(strings::position(text, sought, *utf8)))
+            }
+            Expr::CompareDigits(comparison, arg, constant) => {
+                digits::compare(*comparison, self.eval(arg, rows), constant)
+            }
+            Expr::Time(arg, ty) => times::from_text(self.eval(arg, rows), *ty),
+            Expr::Cut(arg, unit) => times::cut(self.eval(arg, rows), *unit),
+            Expr::Field(arg, unit, ty) => times::field(self.eval(arg, rows), *unit, *ty),
             Expr::Case { arms, default, ty } => self.case(arms, default, *ty, rows),
             Expr::Coalesce(args, ty) => self.coalesce(args, *ty, rows),
             Expr::NullIf(left, right) => self.null_if(left, right, rows),

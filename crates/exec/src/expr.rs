@@ -3,6 +3,8 @@
 use crate::functions::Function1;
 use crate::like::Pattern;
 use crate::operators::{Arithmetic, Comparison, From, JsonScalar, To};
+use crate::strings::TextFunction;
+use crate::times::{TimeType, Unit};
 use crate::vector::Type;
 
 /// An expression.
@@ -80,6 +82,34 @@ pub enum Expr {
         /// Whether it is UTF-8; else a character is a byte.
         utf8: bool,
     },
+    /// A text of a text.
+    TextFunction {
+        /// Which.
+        function: TextFunction,
+        /// The text.
+        arg: Box<Expr>,
+        /// Whether it is UTF-8; else a character is a byte.
+        utf8: bool,
+    },
+    /// `||` of two texts.
+    Concatenation(Box<Expr>, Box<Expr>),
+    /// The place of these bytes in a text, in characters.
+    Position {
+        /// The text.
+        arg: Box<Expr>,
+        /// What is sought.
+        sought: Vec<u8>,
+        /// Whether they are UTF-8; else a character is a byte.
+        utf8: bool,
+    },
+    /// A text compared with a constant for which [`crate::is_comparable`] holds, in any collation.
+    CompareDigits(Comparison, Box<Expr>, Vec<u8>),
+    /// A text cast to a time.
+    Time(Box<Expr>, TimeType),
+    /// `date_trunc` of a timestamp.
+    Cut(Box<Expr>, Unit),
+    /// `extract` (numeric) or `date_part` (float) of a timestamp; of one with a time zone only what is the same in all.
+    Field(Box<Expr>, Unit, Type),
     /// A function of one number.
     Function1 {
         /// Which.
@@ -161,6 +191,12 @@ impl Expr {
             | Self::Not(arg)
             | Self::Function1 { arg, .. }
             | Self::Length { arg, .. }
+            | Self::TextFunction { arg, .. }
+            | Self::Position { arg, .. }
+            | Self::CompareDigits(_, arg, _)
+            | Self::Time(arg, _)
+            | Self::Cut(arg, _)
+            | Self::Field(arg, ..)
             | Self::ToTimestamp(arg) => arg.calls_out(),
             Self::Case { arms, default, .. } => {
                 let arm = |(condition, result): &(Expr, Expr)| condition.calls_out() || result.calls_out();
@@ -169,7 +205,7 @@ impl Expr {
             Self::Coalesce(args, _) | Self::Extreme { args, .. } => args.iter().any(Self::calls_out),
             Self::NullIf(left, right) => left.calls_out() || right.calls_out(),
             Self::AddInterval { factor, .. } => factor.calls_out(),
-            Self::Compare(_, left, right) | Self::Arithmetic { left, right, .. } => {
+            Self::Compare(_, left, right) | Self::Arithmetic { left, right, .. } | Self::Concatenation(left, right) => {
                 left.calls_out() || right.calls_out()
             }
             Self::Any(arg, list) => arg.calls_out() || list.iter().any(Self::calls_out),
@@ -180,7 +216,11 @@ impl Expr {
     /// Whether a value takes more work than looking up which of a few it is.
     pub(crate) fn is_work(&self) -> bool {
         match self {
-            Self::Case { .. } | Self::Coalesce(..) | Self::NullIf(..) | Self::Extreme { .. } => true,
+            Self::Case { .. }
+            | Self::Coalesce(..)
+            | Self::NullIf(..)
+            | Self::Extreme { .. }
+            | Self::Concatenation(..) => true,
             Self::Function1 { to, .. } => *to == To::Numeric,
             Self::Arithmetic { operator, to, .. } => {
                 *to == To::Numeric && matches!(operator, Arithmetic::Divide | Arithmetic::Modulo)
@@ -213,6 +253,12 @@ impl Expr {
             Self::Convert { arg, .. }
             | Self::Function1 { arg, .. }
             | Self::Length { arg, .. }
+            | Self::TextFunction { arg, .. }
+            | Self::Position { arg, .. }
+            | Self::CompareDigits(_, arg, _)
+            | Self::Time(arg, _)
+            | Self::Cut(arg, _)
+            | Self::Field(arg, ..)
             | Self::Memo { arg, .. }
             | Self::Like(arg, _)
             | Self::IsNull(arg)
@@ -222,6 +268,7 @@ impl Expr {
             Self::Compare(_, left, right)
             | Self::Arithmetic { left, right, .. }
             | Self::NullIf(left, right)
+            | Self::Concatenation(left, right)
             | Self::Else(left, right) => left.inputs(found) && right.inputs(found),
             Self::Any(arg, list) => arg.inputs(found) && list.iter().all(|e| e.inputs(found)),
             Self::And(args) | Self::Or(args) | Self::Coalesce(args, _) | Self::Extreme { args, .. } => {

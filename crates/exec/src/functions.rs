@@ -22,13 +22,28 @@ pub enum Function1 {
     Round(i32),
     /// `trunc` to so many decimals.
     Truncate(i32),
+    /// `sqrt`, of floats as those behind it.
+    Sqrt,
+    /// `exp`
+    Exp,
+    /// `ln`
+    Ln,
+    /// `log`, to base 10
+    Log10,
 }
 
 /// Its values. Integers outside of `min..=max` are unsure.
 pub(crate) fn apply(function: Function1, arg: Evaluated<'_>, (min, max): (i64, i64)) -> Evaluated<'_> {
     match arg.vector.ty {
         Type::Float => map(arg, Type::Float, |_, word| {
-            Some(float(function, f64::from_bits(word as u64)).to_bits() as i64)
+            let value = float(function, f64::from_bits(word as u64));
+            let from_libm = matches!(
+                function,
+                Function1::Sqrt | Function1::Exp | Function1::Ln | Function1::Log10
+            );
+            // What is an error comes out as no number, or as one that is no result of theirs otherwise.
+            let holds = !from_libm || value.is_finite() && (value != 0.0 || function != Function1::Exp);
+            holds.then_some(value.to_bits() as i64)
         }),
         Type::Numeric => map_numeric(arg, |mantissa, scale| numeric(function, mantissa, scale)),
         ty => map(arg, ty, |_, word| {
@@ -57,6 +72,10 @@ fn float(function: Function1, value: f64) -> f64 {
         Function1::Ceil => value.ceil(),
         Function1::Round(_) => value.round_ties_even(),
         Function1::Truncate(_) => value.trunc(),
+        Function1::Sqrt => value.sqrt(),
+        Function1::Exp => value.exp(),
+        Function1::Ln => value.ln(),
+        Function1::Log10 => value.log10(),
     }
 }
 
@@ -73,6 +92,7 @@ fn numeric(function: Function1, mantissa: i64, scale: u16) -> Option<(i64, u16)>
         Function1::Ceil => whole(-(-wide).div_euclid(unit()?)),
         Function1::Round(decimals) => shorten(wide, scale, decimals, round_div),
         Function1::Truncate(decimals) => shorten(wide, scale, decimals, |a, b| a / b),
+        Function1::Sqrt | Function1::Exp | Function1::Ln | Function1::Log10 => None,
     }
 }
 

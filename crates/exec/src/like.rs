@@ -7,8 +7,9 @@
 
 use memchr::memmem::Finder;
 
-use crate::evaluated::{Evaluated, union};
-use crate::vector::{Type, Vector};
+use crate::evaluated::Evaluated;
+use crate::strings;
+use crate::vector::Type;
 
 /// A pattern.
 #[derive(Clone, Debug)]
@@ -201,34 +202,9 @@ impl Pattern {
     }
 
     /// Which texts match; where one is NULL, anything.
-    pub(crate) fn filter<'a>(&self, mut text: Evaluated<'_>) -> Evaluated<'a> {
-        let vector = &text.vector;
-        let table = vector.strings.as_ref();
-        let table = table.filter(|table| vector.dictionary && table.len() <= vector.len());
+    pub(crate) fn filter<'a>(&self, text: Evaluated<'_>) -> Evaluated<'a> {
         let mut lowered = Vec::new();
-        let found: Vec<Option<bool>> = match table {
-            Some(table) => {
-                let by_code: Vec<_> = (0..table.len())
-                    .map(|code| self.decide(table.get(code), &mut lowered))
-                    .collect();
-                let of_word = |&word: &i64| by_code.get(word as usize).copied();
-                let words = vector.words.iter();
-                words.map(|word| of_word(word).unwrap_or(Some(false))).collect()
-            }
-            None => (0..vector.len())
-                .map(|i| match vector.is_valid(i) {
-                    true => self.decide(vector.string(i), &mut lowered),
-                    false => Some(false),
-                })
-                .collect(),
-        };
-        let open = (0..found.len()).filter(|&i| found[i].is_none() && vector.is_valid(i));
-        let unsure = union(text.unsure, open.map(|i| i as u32).collect());
-        let words: Vec<i64> = found.iter().map(|f| i64::from(*f == Some(true))).collect();
-        let valid = text.vector.valid.take();
-        let mut vector = Vector::of_words(Type::Bool, words);
-        vector.valid = valid.map(|valid| valid.into_owned().into());
-        Evaluated { vector, unsure }
+        strings::words(text, Type::Bool, |text| self.decide(text, &mut lowered).map(i64::from))
     }
 }
 

@@ -54,13 +54,18 @@ pub fn is_harmless(expr: &Expr, zones: &dyn Zones, external: &dyn External) -> b
         }),
         Expr::Compare(_, left, right) => harmless(left) && harmless(right),
         Expr::Any(arg, list) => harmless(arg) && list.iter().all(harmless),
-        Expr::Length { arg, .. } | Expr::IsNull(arg) | Expr::Not(arg) | Expr::Like(arg, _) | Expr::Else(arg, _) => {
-            harmless(arg)
-        }
+        Expr::Length { arg, .. }
+        | Expr::Position { arg, .. }
+        | Expr::TextFunction { arg, .. }
+        | Expr::CompareDigits(_, arg, _)
+        | Expr::IsNull(arg)
+        | Expr::Not(arg)
+        | Expr::Like(arg, _)
+        | Expr::Else(arg, _) => harmless(arg),
         Expr::And(args) | Expr::Or(args) | Expr::Coalesce(args, _) | Expr::Extreme { args, .. } => {
             args.iter().all(harmless)
         }
-        Expr::NullIf(left, right) => harmless(left) && harmless(right),
+        Expr::NullIf(left, right) | Expr::Concatenation(left, right) => harmless(left) && harmless(right),
         Expr::Case { arms, default, .. } => {
             arms.iter()
                 .all(|(condition, result)| harmless(condition) && harmless(result))

@@ -4,7 +4,7 @@ use amax_format::{Dense, Tag};
 
 use crate::builder::VectorBuilder;
 use crate::evaluated::Evaluated;
-use crate::vector::{Type, Vector};
+use crate::vector::Type;
 
 /// The texts of rows that are not all strings. Containers, and numbers of an unusual form, are unsure.
 pub(crate) fn spell(dense: &Dense, rows: &[u32]) -> Evaluated<'static> {
@@ -38,34 +38,6 @@ pub(crate) fn spell(dense: &Dense, rows: &[u32]) -> Evaluated<'static> {
     Evaluated {
         vector: out.finish(),
         unsure,
-    }
-}
-
-/// How many characters texts have, of UTF-8 or of one byte each.
-pub(crate) fn lengths(text: Evaluated<'_>, utf8: bool) -> Evaluated<'_> {
-    let length = |string: &[u8]| match utf8 {
-        // All but those that continue a character.
-        true => string.iter().filter(|&&byte| byte as i8 >= -0x40).count() as i64,
-        false => string.len() as i64,
-    };
-    let view = text.vector.view();
-    let words: Vec<i64> = match &text.vector.strings {
-        Some(strings) if view.dictionary && strings.len() <= view.words.len() => {
-            let by_code: Vec<i64> = (0..strings.len()).map(|code| length(strings.get(code))).collect();
-            let words = view.words.iter();
-            words
-                .map(|&word| by_code.get(word as usize).copied().unwrap_or(0))
-                .collect()
-        }
-        _ => (0..view.words.len())
-            .map(|i| if view.is_valid(i) { length(view.string(i)) } else { 0 })
-            .collect(),
-    };
-    let mut vector = Vector::of_words(Type::Int, words);
-    vector.valid = text.vector.valid;
-    Evaluated {
-        vector,
-        unsure: text.unsure,
     }
 }
 

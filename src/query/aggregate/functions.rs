@@ -1,6 +1,7 @@
 //! The aggregate functions that crates/exec computes.
 
 use crate::pg::expr::{Aggref, TargetEntry};
+use crate::pg::lookup::is_bytewise;
 use crate::pg::node::{Node, is_pure};
 use crate::query::expr::datum::type_of_node;
 use amax_exec::{Aggregate, Function, Type};
@@ -44,13 +45,19 @@ pub fn function_of(aggregate: &Aggref) -> Option<(Function, Option<Type>)> {
         | F_MIN_TIME | F_MIN_TIMESTAMP | F_MIN_TIMESTAMPTZ => Function::Min,
         F_MAX_INT2 | F_MAX_INT4 | F_MAX_INT8 | F_MAX_FLOAT4 | F_MAX_FLOAT8 | F_MAX_NUMERIC | F_MAX_DATE
         | F_MAX_TIME | F_MAX_TIMESTAMP | F_MAX_TIMESTAMPTZ => Function::Max,
-        F_MIN_TEXT if aggregate.inputcollid() == C_COLLATION_OID => Function::Min,
-        F_MAX_TEXT if aggregate.inputcollid() == C_COLLATION_OID => Function::Max,
+        F_MIN_TEXT if is_ordered(aggregate) => Function::Min,
+        F_MAX_TEXT if is_ordered(aggregate) => Function::Max,
         F_BOOL_AND | F_EVERY => Function::BoolAnd,
         F_BOOL_OR => Function::BoolOr,
         _ => return None,
     };
     Aggregate::new(function, argument, true).map(|_| (function, argument))
+}
+
+/// Whether the least text is the one with the least bytes.
+fn is_ordered(aggregate: &Aggref) -> bool {
+    let collation = aggregate.inputcollid();
+    collation != InvalidOid && is_bytewise(collation)
 }
 
 /// What stddev, variance and the like give.

@@ -6,7 +6,10 @@ use super::containment;
 use super::datum::{type_of, type_of_node};
 use super::entry::{Entry, reference_of};
 use super::lasting::is_lasting;
-use super::operators::{arithmetic, comparison, encoding, function1, number, pattern_of, step_of};
+use super::operators::{
+    arithmetic, comparison, digits_compared, encoding, function1, number, pattern_of, position_of, step_of,
+    text_function, time, unit_of,
+};
 use super::path::call_of;
 use super::quiet::is_repeatable;
 use super::times;
@@ -171,6 +174,9 @@ impl<'a> Compiler<'a> {
             NodeTag::T_RelabelType => self.typed(node.as_a::<RelabelType>()?.arg()?, ty),
             NodeTag::T_CoerceViaIO => {
                 let cast = node.as_a::<CoerceViaIO>()?;
+                if let Some(time) = time(cast.resulttype()) {
+                    return Some(Expr::Time(Box::new(self.typed(cast.arg()?, Type::Text)?), time));
+                }
                 let (input, entry) = self.entry(cast.arg()?)?;
                 let to = number(cast.resulttype())?;
                 matches!(entry, Entry::Path(path) if path.text).then_some(Expr::Cast {
@@ -346,6 +352,12 @@ impl<'a> Compiler<'a> {
             return Some(Expr::Compare(comparison, Box::new(left), Box::new(right)));
         }
         if let &[left, right] = &args[..]
+            && let Some((comparison, text, constant)) = digits_compared(id, collation, left, right)
+        {
+            let text = self.typed(text, Type::Text)?;
+            return Some(Expr::CompareDigits(comparison, Box::new(text), constant));
+        }
+        if let &[left, right] = &args[..]
             && let Some((comparison, value, constant)) = times::comparison(id, left, right)
         {
             let value = self.typed(value, Type::Int)?;
@@ -373,7 +385,34 @@ impl<'a> Compiler<'a> {
                 to: number(node.type_oid()).unwrap_or(To::Float),
             });
         }
+        if let Some((function, arg)) = text_function(id, collation, &args) {
+            return Some(Expr::TextFunction {
+                function,
+                arg: Box::new(self.typed(arg, Type::Text)?),
+                utf8: encoding()?,
+            });
+        }
+        if let Some((sought, arg)) = position_of(id, collation, &args) {
+            return Some(Expr::Position {
+                arg: Box::new(self.typed(arg, Type::Text)?),
+                sought,
+                utf8: encoding()?,
+            });
+        }
+        if let &[field, arg] = &args[..]
+            && let Some(unit) = unit_of(id, field)
+        {
+            let arg = Box::new(self.typed(arg, Type::Int)?);
+            return Some(match id {
+                F_DATE_TRUNC_TEXT_TIMESTAMP => Expr::Cut(arg, unit),
+                _ => Expr::Field(arg, unit, ty),
+            });
+        }
         match (id, &args[..]) {
+            (F_TEXTCAT, &[left, right]) => {
+                let (left, right) = (self.typed(left, Type::Text)?, self.typed(right, Type::Text)?);
+                Some(Expr::Concatenation(Box::new(left), Box::new(right)))
+            }
             (F_TEXTLIKE | F_TEXTNLIKE | F_TEXTICLIKE | F_TEXTICNLIKE | F_STARTS_WITH, &[arg, pattern]) => {
                 let pattern = pattern_of(id, collation, pattern)?;
                 let mut like = Expr::Like(Box::new(self.typed(arg, Type::Text)?), pattern);

@@ -2,9 +2,9 @@
 
 use super::constant::{bytes, constant};
 use crate::pg::datum::{of_bytes, varlena};
-use crate::pg::lookup::is_deterministic;
+use crate::pg::lookup::{compare_text, is_bytewise, is_deterministic};
 use crate::pg::node::Node;
-use amax_exec::{Arithmetic, Comparison, Function1, Pattern, To, Type};
+use amax_exec::{Arithmetic, Comparison, Function1, Pattern, TextFunction, TimeType, To, Type, Unit, is_comparable};
 use pgrx::pg_sys::*;
 
 /// What LIKE, ILIKE or starts_with() asks, if bytes alone tell; like.c and varlena.c raise errors for other collations.
@@ -34,12 +34,100 @@ pub fn encoding() -> Option<bool> {
 
 /// Whether lower() changes ASCII letters to their counterparts and nothing else of ASCII, unlike Turkish.
 fn lowers_ascii(collation: Oid) -> bool {
+    changes_ascii(F_LOWER_TEXT, collation, <[u8]>::to_ascii_lowercase)
+}
+
+/// Whether a function of one text does this to ASCII.
+fn changes_ascii(function: u32, collation: Oid, to: fn(&[u8]) -> Vec<u8>) -> bool {
     let ascii: Vec<u8> = (1..128).collect();
     // SAFETY: a function of one text, which returns one.
-    unsafe {
-        let lower = OidFunctionCall1Coll(F_LOWER_TEXT.into(), collation, of_bytes(&ascii));
-        varlena(lower) == ascii.to_ascii_lowercase()
+    unsafe { varlena(OidFunctionCall1Coll(function.into(), collation, of_bytes(&ascii))) == to(&ascii) }
+}
+
+/// A text of a text, and that; what is beside it is constant.
+pub fn text_function<'a>(function: u32, collation: Oid, args: &[&'a Node]) -> Option<(TextFunction, &'a Node)> {
+    let count = |node: &Node| constant(node, INT4OID).map(|value| value.value() as i32);
+    // varlena.c raises errors for other collations.
+    let is_plain = || collation != InvalidOid && is_deterministic(collation);
+    let found = match (function, args) {
+        (F_LEFT, [_, most]) => TextFunction::Left(count(most)?),
+        // PostgreSQL negates it, and the least has no negative.
+        (F_RIGHT, [_, most]) => TextFunction::Right(count(most).filter(|&most| most > i32::MIN)?),
+        (F_SUBSTR_TEXT_INT4 | F_SUBSTRING_TEXT_INT4, [_, start]) => TextFunction::Substring {
+            start: count(start)?.into(),
+            end: i64::MAX,
+        },
+        (F_SUBSTR_TEXT_INT4_INT4 | F_SUBSTRING_TEXT_INT4_INT4, [_, start, length]) => {
+            let start = i64::from(count(start)?);
+            // A negative length is an error.
+            let length = i64::from(count(length).filter(|&length| length >= 0)?);
+            TextFunction::Substring {
+                start,
+                end: start + length,
+            }
+        }
+        (F_UPPER_TEXT, [_]) if is_plain() => {
+            changes_ascii(function, collation, <[u8]>::to_ascii_uppercase).then_some(TextFunction::Upper)?
+        }
+        (F_LOWER_TEXT, [_]) if is_plain() => lowers_ascii(collation).then_some(TextFunction::Lower)?,
+        (F_BTRIM_TEXT, [_]) => TextFunction::Trim { start: true, end: true },
+        (F_LTRIM_TEXT, [_]) => TextFunction::Trim {
+            start: true,
+            end: false,
+        },
+        // A cast of char(n) as well.
+        (F_RTRIM_TEXT | F_TEXT_BPCHAR, [_]) => TextFunction::Trim {
+            start: false,
+            end: true,
+        },
+        (F_SPLIT_PART, [_, delimiter, piece]) if is_plain() => TextFunction::SplitPart {
+            delimiter: bytes(delimiter).filter(|bytes| !bytes.is_empty())?.to_vec(),
+            piece: usize::try_from(count(piece)?).ok()?.checked_sub(1)?,
+        },
+        (F_REPLACE, [_, from, to]) if is_plain() => TextFunction::Replace {
+            from: bytes(from).filter(|bytes| !bytes.is_empty())?.to_vec(),
+            to: bytes(to)?.to_vec(),
+        },
+        (F_TEXTCAT, [text, behind]) if bytes(behind).is_some() => {
+            return Some((TextFunction::Surround(Vec::new(), bytes(behind)?.to_vec()), text));
+        }
+        (F_TEXTCAT, [before, text]) => {
+            return Some((TextFunction::Surround(bytes(before)?.to_vec(), Vec::new()), text));
+        }
+        _ => return None,
+    };
+    Some((found, args.first()?))
+}
+
+/// What a place in a text is asked of, and the text.
+pub fn position_of<'a>(function: u32, collation: Oid, args: &[&'a Node]) -> Option<(Vec<u8>, &'a Node)> {
+    let (F_POSITION_TEXT_TEXT | F_STRPOS, &[text, sought]) = (function, args) else {
+        return None;
+    };
+    let is_plain = collation != InvalidOid && is_deterministic(collation);
+    is_plain.then_some((bytes(sought)?.to_vec(), text))
+}
+
+/// Text cast to a time.
+pub fn time(ty: Oid) -> Option<TimeType> {
+    match ty {
+        DATEOID => Some(TimeType::Date),
+        TIMESTAMPOID => Some(TimeType::Timestamp),
+        TIMESTAMPTZOID => Some(TimeType::TimestampTz),
+        _ => None,
     }
+}
+
+/// What a function takes of a timestamp or cuts it to, if that does not depend on a time zone.
+pub fn unit_of(function: u32, name: &Node) -> Option<Unit> {
+    let unit = Unit::by_name(&bytes(name)?.to_ascii_lowercase())?;
+    let known = match function {
+        F_DATE_TRUNC_TEXT_TIMESTAMP => unit.cuts(),
+        F_EXTRACT_TEXT_TIMESTAMP | F_DATE_PART_TEXT_TIMESTAMP => unit.is_field(false),
+        F_EXTRACT_TEXT_TIMESTAMPTZ => unit.is_field(true),
+        _ => false,
+    };
+    known.then_some(unit)
 }
 
 /// Microseconds in which a field of a timestamp changes once at most: clocks of all time zones in use agree on quarters
@@ -119,11 +207,39 @@ pub fn comparison(function: u32, collation: Oid) -> Option<(Comparison, Type)> {
             // PostgreSQL says so when it compares.
             _ if collation == InvalidOid => false,
             Comparison::Equal | Comparison::NotEqual => is_deterministic(collation),
-            _ => collation == C_COLLATION_OID,
+            _ => is_bytewise(collation),
         };
         return usable.then_some(found);
     }
     Some(found)
+}
+
+/// A comparison of text with a constant that digits decide where its collation's order is not that of bytes, the text, and the
+/// constant.
+pub fn digits_compared<'a>(
+    function: u32,
+    collation: Oid,
+    left: &'a Node,
+    right: &'a Node,
+) -> Option<(Comparison, &'a Node, Vec<u8>)> {
+    let comparison = match function {
+        F_TEXT_LT => Comparison::Less,
+        F_TEXT_LE => Comparison::LessEqual,
+        F_TEXT_GT => Comparison::Greater,
+        F_TEXT_GE => Comparison::GreaterEqual,
+        _ => return None,
+    };
+    let (comparison, text, constant) = match bytes(right) {
+        Some(constant) => (comparison, left, constant),
+        None => (comparison.flip(), right, bytes(left)?),
+    };
+    let known = collation != InvalidOid && is_comparable(constant) && encoding().is_some();
+    let ordered = || {
+        b"0123456789"
+            .windows(2)
+            .all(|two| compare_text(&two[..1], &two[1..], collation).is_lt())
+    };
+    (known && is_deterministic(collation) && ordered()).then(|| (comparison, text, constant.to_vec()))
 }
 
 /// What an operator's function computes.
@@ -158,6 +274,10 @@ pub fn function1<'a>(function: u32, args: &[&'a Node]) -> Option<(Function1, &'a
         F_CEIL_FLOAT8 | F_CEILING_FLOAT8 | F_CEIL_NUMERIC | F_CEILING_NUMERIC => Function1::Ceil,
         F_ROUND_FLOAT8 | F_DROUND | F_ROUND_NUMERIC_INT4 | F_ROUND_NUMERIC => Function1::Round(decimals),
         F_TRUNC_FLOAT8 | F_DTRUNC | F_TRUNC_NUMERIC_INT4 | F_TRUNC_NUMERIC => Function1::Truncate(decimals),
+        F_SQRT_FLOAT8 | F_DSQRT => Function1::Sqrt,
+        F_EXP_FLOAT8 | F_DEXP => Function1::Exp,
+        F_LN_FLOAT8 | F_DLOG1 => Function1::Ln,
+        F_LOG_FLOAT8 | F_LOG10_FLOAT8 | F_DLOG10 => Function1::Log10,
         _ => return None,
     };
     Some((found, arg))

@@ -1,6 +1,6 @@
 //! The order of text, as PostgreSQL has it in each key's collation.
 
-use crate::pg::lookup::is_bytewise;
+use crate::pg::lookup::{compare_text, is_bytewise};
 use crate::pg::node::Node;
 use amax_exec::Collation;
 use pgrx::pg_sys;
@@ -30,12 +30,7 @@ impl Collation for Collations {
             None => a.cmp(b),
             // Only deterministic collations have vectors.
             Some(_) if a == b => Ordering::Equal,
-            Some(collation) => {
-                let (first, second) = (a.as_ptr().cast(), b.as_ptr().cast());
-                // SAFETY: bytes of text in the database's encoding, with their lengths, which PostgreSQL bounds.
-                let order = unsafe { pg_sys::varstr_cmp(first, a.len() as i32, second, b.len() as i32, collation) };
-                order.cmp(&0)
-            }
+            Some(collation) => compare_text(a, b, collation),
         }
     }
 }

@@ -265,6 +265,7 @@ class Expressions:
                     self.year,
                     lambda: Node("int", "(%s)::int", self.simple("bool")),
                     lambda: Node("int", "cardinality(%s)", value("text[]")),
+                    lambda: Node("int", rng.choice(["strpos(%s, %s)", "position(%s in %s)"]), value("text"), self.literal("text")),
                 ])()
             case "bigint":
                 return rng.choice([
@@ -282,7 +283,7 @@ class Expressions:
                     lambda: Node("numeric", "((%s)::numeric * 1.5)", value(rng.choice(["int", "bigint"]))),
                     lambda: Node("numeric", f"round(%s, {rng.choice([0, 1, 2])})", value("numeric")),
                     lambda: Node("numeric", rng.choice(["abs(%s)", "trunc(%s)", "floor(%s)", "ceil(%s)", "(- %s)", "trim_scale(%s)"]), value("numeric")),
-                    lambda: Node("numeric", f"extract({rng.choice(['year', 'month', 'dow', 'epoch', 'quarter', 'day', 'doy'])} from %s)",
+                    lambda: Node("numeric", f"extract({rng.choice(['year', 'month', 'dow', 'isodow', 'epoch', 'quarter', 'day', 'doy', 'hour', 'minute', 'second', 'week'])} from %s)",
                                  value(rng.choice(["timestamp", "timestamptz"]))),
                     lambda: Node("numeric", "extract(month from %s)", value("date")),
                     lambda: Node("numeric", "(%s)::numeric(30, 2)", value("int")),
@@ -295,12 +296,13 @@ class Expressions:
                     lambda: Node("float8", "(%s * 0.5)", value("float8")),
                     lambda: Node("float8", "(%s / 3)", value("float8")),
                     lambda: Node("float8", "(%s)::float8", value(rng.choice(["int", "bigint"]))),
-                    lambda: Node("float8", "sqrt(abs(%s))", value("float8")),
-                    lambda: Node("float8", "date_part('epoch', %s)", value("timestamp")),
+                    lambda: Node("float8", rng.choice(["sqrt(abs(%s))", "ln(abs(%s) + 1)", "log(abs(%s) + 0.5)", "exp(- abs(%s) / 1e12)"]), value("float8")),
+                    lambda: Node("float8", f"date_part('{rng.choice(['epoch', 'hour', 'second', 'year'])}', %s)", value("timestamp")),
                 ])()
             case "text":
                 return rng.choice([
-                    lambda: Node("text", rng.choice(["upper(%s)", "lower(%s)", "left(%s, 3)", "right(%s, 2)", "substr(%s, 2, 3)", "reverse(%s)", "trim(%s)", "md5(%s)"]),
+                    lambda: Node("text", rng.choice(["upper(%s)", "lower(%s)", "left(%s, 3)", "right(%s, 2)", "substr(%s, 2, 3)", "reverse(%s)", "trim(%s)", "md5(%s)",
+                                                     "left(%s, -2)", "right(%s, -3)", "left(%s, 10)", "substring(%s from 3)", "substring(%s from -1 for 4)", "ltrim(%s)", "rtrim(%s)", "('<' || %s || '>')"]),
                                  value("text")),
                     lambda: Node("text", "(%s || %s)", value("text"), self.simple("text")),
                     lambda: Node("text", "concat(%s, '-', %s)", value("text"), self.simple(rng.choice(TYPES[:7]))),
@@ -309,7 +311,8 @@ class Expressions:
                     lambda: Node("text", "jsonb_typeof(%s)", self.simple("jsonb")),
                     lambda: Node("text", f"to_char(%s, '{rng.choice(['YYYY-MM', 'HH24', 'Day', 'YYYY-MM-DD HH24:MI:SS'])}')", value(rng.choice(["timestamp", "timestamptz"]))),
                     lambda: Node("text", "replace(%s, %s, '_')", value("text"), self.literal("text")),
-                    lambda: Node("text", "split_part(%s, '-', 1)", value("text")),
+                    lambda: Node("text", f"split_part(%s, '{rng.choice(['-', 'e', '::', ' '])}', {rng.choice([1, 2, 3])})", value("text")),
+                    lambda: Node("text", "replace(%s, 'e', %s)", value("text"), self.literal("text")),
                 ])()
             case "bool":
                 # What a condition leaves open shows here: NULL or false.

@@ -1,0 +1,380 @@
+//! Times: read from text of ISO 8601, cut to a unit, and taken apart, as PostgreSQL's datetime.c and timestamp.c do it.
+//! Only years of four digits: what is before, behind or infinite is PostgreSQL's.
+
+use crate::arith::{map, map_numeric};
+use crate::evaluated::Evaluated;
+use crate::strings;
+use crate::vector::Type;
+
+const SECOND: i64 = 1_000_000;
+const MINUTE: i64 = 60 * SECOND;
+const HOUR: i64 = 60 * MINUTE;
+const DAY: i64 = 24 * HOUR;
+/// 2000-01-01, from which PostgreSQL counts, in seconds since 1970.
+const EPOCH: i64 = 946_684_800;
+/// Days of the years 1000 to 9999.
+const DAYS: std::ops::Range<i64> = -365_242..2_921_940;
+
+/// What a text is read as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimeType {
+    /// `date`
+    Date,
+    /// `timestamp`
+    Timestamp,
+    /// `timestamp with time zone`
+    TimestampTz,
+}
+
+/// What a time is cut to, or what is taken of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Seconds; as a field with six decimals.
+    Second,
+    /// Minutes.
+    Minute,
+    /// Hours.
+    Hour,
+    /// Days, of the month.
+    Day,
+    /// Weeks, from Monday; no field.
+    Week,
+    /// Months.
+    Month,
+    /// Quarters.
+    Quarter,
+    /// Years.
+    Year,
+    /// The day of the week, Sunday is 0; only a field, as those behind it.
+    DayOfWeek,
+    /// The day of the week, Sunday is 7.
+    IsoDayOfWeek,
+    /// The day of the year.
+    DayOfYear,
+    /// Seconds since 1970, with six decimals.
+    Epoch,
+}
+
+impl Unit {
+    /// By one of the names that PostgreSQL has for it.
+    pub fn by_name(name: &[u8]) -> Option<Self> {
+        Some(match name {
+            b"second" => Self::Second,
+            b"minute" => Self::Minute,
+            b"hour" => Self::Hour,
+            b"day" => Self::Day,
+            b"week" => Self::Week,
+            b"month" => Self::Month,
+            b"quarter" => Self::Quarter,
+            b"year" => Self::Year,
+            b"dow" => Self::DayOfWeek,
+            b"isodow" => Self::IsoDayOfWeek,
+            b"doy" => Self::DayOfYear,
+            b"epoch" => Self::Epoch,
+            _ => return None,
+        })
+    }
+
+    /// Whether `date_trunc` cuts to it.
+    pub fn cuts(self) -> bool {
+        !matches!(
+            self,
+            Self::DayOfWeek | Self::IsoDayOfWeek | Self::DayOfYear | Self::Epoch
+        )
+    }
+
+    /// Whether it is a field, and the same in all time zones if that is asked.
+    pub fn is_field(self, in_all_zones: bool) -> bool {
+        self == Self::Epoch || self != Self::Week && !in_all_zones
+    }
+
+    /// A timestamp cut to it.
+    fn cut(self, time: i64) -> Option<i64> {
+        let days = in_range(time)?;
+        let to = |length: i64| Some(time - time.rem_euclid(length));
+        let first = |year, month| Some(days_of(year, month, 1) * DAY);
+        match self {
+            Self::Second => to(SECOND),
+            Self::Minute => to(MINUTE),
+            Self::Hour => to(HOUR),
+            Self::Day => to(DAY),
+            // 2000-01-03 was a Monday.
+            Self::Week => Some((days - (days - 2).rem_euclid(7)) * DAY),
+            _ => {
+                let (year, month, _) = date_of(days);
+                match self {
+                    Self::Month => first(year, month),
+                    Self::Quarter => first(year, (month - 1) / 3 * 3 + 1),
+                    Self::Year => first(year, 1),
+                    _ => None,
+                }
+            }
+        }
+    }
+
+    /// What is taken of a timestamp: a mantissa and a scale.
+    fn field(self, time: i64) -> Option<(i64, u16)> {
+        let days = in_range(time)?;
+        let of_day = time.rem_euclid(DAY);
+        let whole = |value| Some((value, 0));
+        match self {
+            Self::Second => Some((of_day % MINUTE, 6)),
+            Self::Minute => whole(of_day / MINUTE % 60),
+            Self::Hour => whole(of_day / HOUR),
+            // 2000-01-01 was a Saturday.
+            Self::DayOfWeek => whole((days + 6).rem_euclid(7)),
+            Self::IsoDayOfWeek => whole((days + 5).rem_euclid(7) + 1),
+            Self::Epoch => Some((time + EPOCH * SECOND, 6)),
+            _ => {
+                let (year, month, day) = date_of(days);
+                match self {
+                    Self::Day => whole(day),
+                    Self::Month => whole(month),
+                    Self::Quarter => whole((month - 1) / 3 + 1),
+                    Self::Year => whole(year),
+                    Self::DayOfYear => whole(days - days_of(year, 1, 1) + 1),
+                    _ => None,
+                }
+            }
+        }
+    }
+}
+
+/// A timestamp's day, if its year has four digits.
+fn in_range(time: i64) -> Option<i64> {
+    let days = time.div_euclid(DAY);
+    DAYS.contains(&days).then_some(days)
+}
+
+/// Days from 2000-01-01 to a date of the Gregorian calendar. Years are counted from March, so that the leap day is the last.
+fn days_of(year: i64, month: i64, day: i64) -> i64 {
+    let from_march = (month + 9) % 12;
+    let year = year - from_march / 10;
+    let leap_days = year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
+    365 * year + leap_days + (from_march * 153 + 2) / 5 + day - 1 - 730_425
+}
+
+/// The year, month and day of so many days since 2000-01-01.
+fn date_of(days: i64) -> (i64, i64, i64) {
+    let days = days + 730_425;
+    let (century, of_400) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+    let of_era = (of_400 - of_400 / 1460 + of_400 / 36_524 - of_400 / 146_096) / 365;
+    let of_year = of_400 - (365 * of_era + of_era / 4 - of_era / 100);
+    let from_march = (5 * of_year + 2) / 153;
+    let month = (from_march + 2) % 12 + 1;
+    let year = of_era + 400 * century + i64::from(month <= 2);
+    (year, month, of_year - (from_march * 153 + 2) / 5 + 1)
+}
+
+/// A number of exactly so many digits at the beginning of a text.
+fn digits(text: &mut &[u8], count: usize) -> Option<i64> {
+    let (number, rest) = text.split_at_checked(count)?;
+    *text = rest;
+    number.iter().try_fold(0, |value, digit| {
+        digit.is_ascii_digit().then(|| value * 10 + i64::from(digit - b'0'))
+    })
+}
+
+fn skip(text: &mut &[u8], byte: u8) -> Option<()> {
+    let rest = text.strip_prefix(&[byte])?;
+    *text = rest;
+    Some(())
+}
+
+/// What input functions make of `YYYY-MM-DD`, or of that with `THH:MM:SS`, up to six decimals and a time zone as `Z` or
+/// a difference: no setting makes anything else of it.
+fn read(mut text: &[u8], ty: TimeType) -> Option<i64> {
+    let text = &mut text;
+    let year = digits(text, 4)?;
+    skip(text, b'-')?;
+    let month = digits(text, 2)?;
+    skip(text, b'-')?;
+    let day = digits(text, 2)?;
+    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let last = match month {
+        4 | 6 | 9 | 11 => 30,
+        2 => 28 + i64::from(leap),
+        _ => 31,
+    };
+    if year < 1000 || !(1..=12).contains(&month) || !(1..=last).contains(&day) {
+        return None;
+    }
+    let days = days_of(year, month, day);
+    if text.is_empty() {
+        return match ty {
+            TimeType::Date => Some(days),
+            TimeType::Timestamp => Some(days * DAY),
+            TimeType::TimestampTz => None,
+        };
+    }
+    skip(text, b'T').or_else(|| skip(text, b' '))?;
+    let hour = digits(text, 2).filter(|&hour| hour < 24)?;
+    skip(text, b':')?;
+    let minute = digits(text, 2).filter(|&minute| minute < 60)?;
+    skip(text, b':')?;
+    let second = digits(text, 2).filter(|&second| second < 60)?;
+    let mut time = hour * HOUR + minute * MINUTE + second * SECOND;
+    if skip(text, b'.').is_some() {
+        let count = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        (1..=6).contains(&count).then_some(())?;
+        time += digits(text, count)? * 10i64.pow(6 - count as u32);
+    }
+    let ahead = zone(text)?;
+    match (ty, ahead) {
+        (TimeType::Date, _) => Some(days),
+        // What a zone says is not looked at.
+        (TimeType::Timestamp, _) => Some(days * DAY + time),
+        (TimeType::TimestampTz, Some(ahead)) => Some(days * DAY + time - ahead),
+        (TimeType::TimestampTz, None) => None,
+    }
+}
+
+/// How far ahead a time zone is, or that there is none; all of the text is that.
+#[expect(clippy::option_option, reason = "no zone, and what is none")]
+fn zone(text: &mut &[u8]) -> Option<Option<i64>> {
+    let sign = match text.split_first() {
+        None => return Some(None),
+        Some((b'Z', [])) => return Some(Some(0)),
+        Some((b'+', _)) => 1,
+        Some((b'-', _)) => -1,
+        Some(_) => return None,
+    };
+    *text = &text[1..];
+    let hours = digits(text, 2).filter(|&hours| hours < 15)?;
+    let minutes = match text.is_empty() {
+        true => 0,
+        false => {
+            skip(text, b':')?;
+            digits(text, 2).filter(|&minutes| minutes < 60)?
+        }
+    };
+    text.is_empty()
+        .then_some(Some(sign * (hours * HOUR + minutes * MINUTE)))
+}
+
+/// Texts as times.
+pub(crate) fn from_text<'a>(text: Evaluated<'_>, ty: TimeType) -> Evaluated<'a> {
+    strings::words(text, Type::Int, |text| read(text, ty))
+}
+
+/// Timestamps cut to a unit.
+pub(crate) fn cut(arg: Evaluated<'_>, unit: Unit) -> Evaluated<'_> {
+    map(arg, Type::Int, |_, time| unit.cut(time))
+}
+
+/// Fields of timestamps, as `numeric` or as `double precision`.
+pub(crate) fn field(arg: Evaluated<'_>, unit: Unit, ty: Type) -> Evaluated<'_> {
+    if ty == Type::Numeric {
+        return map_numeric(arg, |time, _| unit.field(time));
+    }
+    map(arg, ty, |_, time| match unit.field(time)? {
+        (value, 0) => Some((value as f64).to_bits() as i64),
+        // As quotients they are PostgreSQL's.
+        _ => None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_day_has_its_date() {
+        assert_eq!(days_of(2000, 1, 1), 0);
+        assert_eq!(days_of(1970, 1, 1), -10_957);
+        assert_eq!(date_of(59), (2000, 2, 29));
+        assert_eq!((days_of(1000, 1, 1), days_of(10_000, 1, 1)), (DAYS.start, DAYS.end));
+        let mut last = date_of(DAYS.start - 1);
+        for days in DAYS {
+            let date = date_of(days);
+            assert_eq!(days_of(date.0, date.1, date.2), days);
+            assert!(date > last && (1..=31).contains(&date.2));
+            last = date;
+        }
+    }
+
+    #[test]
+    fn only_plain_texts_are_read() {
+        use TimeType::*;
+        let noon = 12 * HOUR;
+        for (text, ty, expected) in [
+            ("2000-01-01T12:00:00Z", TimestampTz, Some(noon)),
+            ("2000-01-01 12:00:00+02", TimestampTz, Some(noon - 2 * HOUR)),
+            (
+                "2000-01-01T12:00:00.5-05:30",
+                TimestampTz,
+                Some(noon + SECOND / 2 + 5 * HOUR + 30 * MINUTE),
+            ),
+            ("2000-01-01T12:00:00.123456Z", TimestampTz, Some(noon + 123_456)),
+            ("2000-01-01T12:00:00", TimestampTz, None),
+            ("2000-01-01", TimestampTz, None),
+            ("2000-01-02T12:00:00+02", Timestamp, Some(DAY + noon)),
+            ("2000-01-02", Timestamp, Some(DAY)),
+            ("2000-01-02", Date, Some(1)),
+            ("2000-01-02T23:59:59Z", Date, Some(1)),
+            ("2000-02-30", Date, None),
+            ("1900-02-29", Date, None),
+            ("2000-02-29", Date, Some(59)),
+            ("2000-13-01", Date, None),
+            ("2000-01-01T24:00:00Z", TimestampTz, None),
+            ("2000-01-01T12:00:60Z", TimestampTz, None),
+            ("2000-01-01T12:00:00.1234567Z", TimestampTz, None),
+            ("2000-01-01T12:00:00.Z", TimestampTz, None),
+            ("2000-01-01T12:00:00+02:", TimestampTz, None),
+            ("2000-01-01T12:00:00 Z", TimestampTz, None),
+            ("2000-01-01T12:00Z", TimestampTz, None),
+            (" 2000-01-01", Date, None),
+            ("0000-01-01", Date, None),
+            ("", Date, None),
+        ] {
+            assert_eq!(read(text.as_bytes(), ty), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn times_are_cut_and_taken_apart() {
+        // 1999-12-31 23:59:58.5, a Friday, and 2024-05-15 10:20:30, a Wednesday.
+        let (before, after) = (
+            -SECOND - SECOND / 2,
+            days_of(2024, 5, 15) * DAY + 10 * HOUR + 20 * MINUTE + 30 * SECOND,
+        );
+        for (unit, first, second) in [
+            (Unit::Second, -2 * SECOND, after),
+            (Unit::Day, -DAY, days_of(2024, 5, 15) * DAY),
+            (Unit::Week, days_of(1999, 12, 27) * DAY, days_of(2024, 5, 13) * DAY),
+            (Unit::Month, days_of(1999, 12, 1) * DAY, days_of(2024, 5, 1) * DAY),
+            (Unit::Quarter, days_of(1999, 10, 1) * DAY, days_of(2024, 4, 1) * DAY),
+            (Unit::Year, days_of(1999, 1, 1) * DAY, days_of(2024, 1, 1) * DAY),
+        ] {
+            assert_eq!(
+                (unit.cut(before), unit.cut(after)),
+                (Some(first), Some(second)),
+                "{unit:?}"
+            );
+        }
+        for (unit, first, second) in [
+            (Unit::Second, (58_500_000, 6), (30_000_000, 6)),
+            (Unit::Minute, (59, 0), (20, 0)),
+            (Unit::Hour, (23, 0), (10, 0)),
+            (Unit::Day, (31, 0), (15, 0)),
+            (Unit::Month, (12, 0), (5, 0)),
+            (Unit::Quarter, (4, 0), (2, 0)),
+            (Unit::Year, (1999, 0), (2024, 0)),
+            (Unit::DayOfWeek, (5, 0), (3, 0)),
+            (Unit::IsoDayOfWeek, (5, 0), (3, 0)),
+            (Unit::DayOfYear, (365, 0), (136, 0)),
+            (Unit::Epoch, (946_684_798_500_000, 6), (1_715_768_430_000_000, 6)),
+        ] {
+            assert_eq!(
+                (unit.field(before), unit.field(after)),
+                (Some(first), Some(second)),
+                "{unit:?}"
+            );
+        }
+        assert_eq!(Unit::Day.cut(i64::MIN), None);
+        assert_eq!(Unit::Year.field(i64::MAX), None);
+        // A Sunday.
+        assert_eq!(Unit::DayOfWeek.field(DAY), Some((0, 0)));
+        assert_eq!(Unit::IsoDayOfWeek.field(DAY), Some((7, 0)));
+    }
+}
