@@ -54,7 +54,11 @@ fn look(size: usize) -> bool {
 /// What serves a request that was refused, and cannot be told no: what is spared, if it was the cgroup that refused it;
 /// past that the kernel would kill.
 pub fn lends(size: usize) -> Option<bool> {
-    let lends = || LENDING.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(size)).is_ok();
+    let lends = || {
+        LENDING
+            .fetch_update(Relaxed, Relaxed, |left| left.checked_sub(size))
+            .is_ok()
+    };
     IS_AT_LIMIT.load(Relaxed).then(lends)
 }
 

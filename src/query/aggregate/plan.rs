@@ -49,13 +49,13 @@ pub fn add_paths(root: &PlannerInfo, stage: UpperRelationKind::Type, input: Opti
     };
     let mut paths = Vec::new();
     if let Some(child) = path_in(input, false) {
-        paths.extend(path(root, output, child, &wanted));
+        paths.push(path(root, output, child, &wanted));
     }
     if let Some(child) = path_in(input, true)
         && output.consider_parallel()
         && wanted.is_parallel_safe(root)
     {
-        paths.extend(parallel_path(root, output, child, &wanted));
+        paths.push(parallel_path(root, output, child, &wanted));
     }
     paths.into_iter().for_each(|path| output.add_path(path));
 }
@@ -199,30 +199,24 @@ impl<'a> Wanted<'a> {
     }
 }
 
-/// None if memory is too short for it.
-fn path<'a>(
-    root: &'a PlannerInfo,
-    output: &'a RelOptInfo,
-    child: &'a Path,
-    wanted: &Wanted<'a>,
-) -> Option<&'a CustomPath> {
+fn path<'a>(root: &'a PlannerInfo, output: &'a RelOptInfo, child: &'a Path, wanted: &Wanted<'a>) -> &'a CustomPath {
     let groups = wanted.groups(root, child.rows());
-    let startup_cost = wanted.cost_of_rows(root, child);
+    let startup_cost = wanted.cost_of_rows(root, child) * costs::passes(groups, wanted.computed());
     let path = NewPath {
         startup_cost,
         total_cost: startup_cost + costs::groups(groups, wanted.computed()),
         ..wanted.node(output, child, Part::Whole, wanted.target, groups)
     };
-    costs::groups_fit(groups, wanted.computed()).then(|| path.make())
+    path.make()
 }
 
-/// Both parts and the Gather node over a parallel scan; None if memory is too short for it.
+/// Both parts and the Gather node over a parallel scan.
 fn parallel_path<'a>(
     root: &'a PlannerInfo,
     output: &'a RelOptInfo,
     child: &'a Path,
     wanted: &Wanted<'a>,
-) -> Option<&'a CustomPath> {
+) -> &'a CustomPath {
     let rel = child.parent();
     let sent = wanted.groups(root, child.rows());
     let pieces = (sent * costs::group_width(wanted.computed()) / PIECE as f64)
@@ -241,14 +235,15 @@ fn parallel_path<'a>(
     let workers = f64::from(child.parallel_workers());
     let gather = root.gather(output, lower.make(), pieces * workers);
     let all = wanted.groups(root, rel.rows());
-    let startup_cost = gather.total_cost() + costs::groups_sent(sent * workers);
+    let passes = costs::passes(all, wanted.computed());
+    let startup_cost = (gather.total_cost() + costs::groups_sent(sent * workers)) * passes;
     let upper = NewPath {
         parallel_workers: 0,
         startup_cost,
         total_cost: startup_cost + costs::groups(all, wanted.computed()),
         ..wanted.node(output, gather, Part::Upper, wanted.target, all)
     };
-    costs::groups_fit(all, wanted.computed()).then(|| upper.make())
+    upper.make()
 }
 
 /// The lower part's output, in plans: bytes, as an expression that PostgreSQL finds again in both nodes' target lists

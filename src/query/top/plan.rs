@@ -72,7 +72,7 @@ fn add_distinct(root: &PlannerInfo, input: &RelOptInfo, output: &RelOptInfo) -> 
         false => distinct,
     };
     let groups = root.groups(&wanted.groups, input.rows());
-    if !sorts_as(distinct, keys) || !costs::groups_fit(groups, wanted.computed().count()) {
+    if !sorts_as(distinct, keys) || costs::passes(groups, wanted.computed().count()) > costs::MOST_PASSES {
         return None;
     }
     for sorted in sorted(root, input, output, &wanted, keys, -1.0) {
@@ -91,7 +91,7 @@ fn add_windows(root: &PlannerInfo, input: &RelOptInfo, output: &RelOptInfo) -> O
     if !wanted.groups.is_empty() {
         let groups = root.groups(&wanted.groups, input.rows());
         let rows = groups * wanted.expected(input.rows() / groups);
-        if !costs::groups_fit(rows, wanted.computed().count()) {
+        if costs::passes(rows, wanted.computed().count()) > costs::MOST_PASSES {
             return None;
         }
     }
