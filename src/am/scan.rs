@@ -324,6 +324,9 @@ pub unsafe extern "C-unwind" fn getnextslot_tidrange(
     false
 }
 
+/// One of so many blocks: of a leaf, which has a few dozen, hardly another one is read.
+const FEW: u32 = 20;
+
 /// # Safety
 /// As tableam.h calls it.
 #[pg_guard]
@@ -338,7 +341,13 @@ pub unsafe extern "C-unwind" fn sample_next_block(
             return false;
         }
         let v = match (*(*sample).tsmroutine).NextSampleBlock {
-            Some(next) => guarded!(next(sample, s.blocks)),
+            Some(next) => {
+                let v: u32 = guarded!(next(sample, s.blocks));
+                s.sample_next += 1;
+                // So far one of many has been chosen.
+                s.block.is_alone = v / FEW >= s.sample_next;
+                v
+            }
             None => {
                 s.sample_next += 1;
                 if s.sample_next > s.blocks {

@@ -30,6 +30,8 @@ pub type Instead = Vec<(usize, Rc<[u64]>)>;
 enum Among {
     /// A scan's.
     All,
+    /// Few, side by side: of documents, whose columns are many, no more is decoded than they need.
+    Few,
     /// Most, or few of them, for ANALYZE.
     Sample { few: bool },
     /// It was looked up by itself; others may be, again and again.
@@ -70,6 +72,14 @@ impl Row {
     pub fn alone(self) -> Row {
         Row {
             among: Among::None,
+            ..self
+        }
+    }
+
+    /// The same, one of few of its leaf that are read, side by side.
+    pub fn of_few(self) -> Row {
+        Row {
+            among: Among::Few,
             ..self
         }
     }
@@ -115,17 +125,18 @@ impl Row {
             // Added since the leaf was written: the default that ALTER TABLE kept.
             return desc.missing(at);
         }
-        let by_block = matches!(self.among, Among::None | Among::Sample { few: true });
+        let by_block = matches!(self.among, Among::None | Among::Few | Among::Sample { few: true });
         let _rel = by_block.then(|| AtHand::open(self.leaf.relid));
         let get = |scratch: &mut Vec<u8>| {
             let column = match self.among {
                 Among::All | Among::Sample { few: false } => self.leaf.column(at),
-                Among::Sample { few: true } => self.leaf.lazy_column(at, |_| false),
+                Among::Few if att.atttypid != pg_sys::JSONBOID => self.leaf.column(at),
+                Among::Few | Among::Sample { few: true } => self.leaf.lazy_column(at, |_| false),
                 Among::None => self.leaf.lazy_column(at, has_room),
             };
             let value = match self.among {
                 Among::None => column.get(self.index as usize, scratch),
-                Among::All | Among::Sample { .. } => column.get_near(self.index as usize, scratch),
+                Among::All | Among::Few | Among::Sample { .. } => column.get_near(self.index as usize, scratch),
             };
             value.map(|value| to_datum(value, att))
         };

@@ -112,6 +112,8 @@ pub fn read_watched<R>(
 pub struct Block {
     v: u32,
     rows: Rows,
+    /// Hardly any of the blocks around it are read.
+    pub is_alone: bool,
 }
 
 #[derive(Default)]
@@ -281,7 +283,11 @@ impl Block {
                     }
                 }
             }
-            Rows::Columnar(rows) => slot::store_columnar(into, rows.row(i), tid, rel.id()),
+            Rows::Columnar(rows) => {
+                let row = rows.row(i);
+                let row = if self.is_alone { row.of_few() } else { row };
+                slot::store_columnar(into, row, tid, rel.id());
+            }
         }
     }
 }
