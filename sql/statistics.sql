@@ -108,3 +108,35 @@ SELECT twice($$ALTER TABLE apart INHERIT above$$) \gexec
 SELECT twice($$ANALYZE above$$) \gexec
 SELECT * FROM compare($$SELECT null_frac, n_distinct, cardinality(most_common_vals::text::text[]) FROM pg_stats_ext_exprs WHERE schemaname = current_schema AND tablename = 'above' AND inherited$$);
 SELECT twice($$DROP TABLE above, apart, alike, wide$$) \gexec
+-- Paths that tell them apart together, in partitions too. One that fewer than one in a hundred are is met in some leaves only then.
+CREATE FUNCTION twins.pair(i int) RETURNS jsonb LANGUAGE sql AS $$ SELECT jsonb_build_object('a', j / 100, 'b', jsonb_build_object('c', 'text ' || j % 100), 'k', 'x') FROM (SELECT CASE WHEN i % 160 = 7 THEN 7 ELSE i END AS j) one $$;
+SELECT twice($$CREATE TABLE pairs (id int, d jsonb, more int)$$) \gexec
+SELECT twice($$INSERT INTO pairs SELECT i, twins.pair(i) FROM generate_series(1, 8000) i$$) \gexec
+SELECT twice($$CREATE TABLE parted (id int, d jsonb) PARTITION BY RANGE (id)$$) \gexec
+SELECT twice($$CREATE TABLE parted1 PARTITION OF parted FOR VALUES FROM (0) TO (5000)$$) \gexec
+SELECT twice($$CREATE TABLE parted2 PARTITION OF parted FOR VALUES FROM (5000) TO (10000)$$) \gexec
+SELECT twice($$INSERT INTO parted SELECT id, d FROM pairs$$) \gexec
+SELECT twice($$VACUUM pairs, parted$$) \gexec
+SELECT twice($$CREATE INDEX ON pairs ((id + 1)) WHERE id > 7$$) \gexec
+SELECT twice($$CREATE STATISTICS pairs_ids ON id, more FROM pairs$$) \gexec
+SELECT twice($$ANALYZE pairs, parted$$) \gexec
+SELECT schemaname, tablename, inherited, null_frac, n_distinct < -0.98 AS different, most_common_freqs[1] < 0.0055 AS some_met, cardinality(histogram_bounds::text::text[]) AS bounds, avg_width BETWEEN 40 AND 120 AS width
+  FROM pg_stats WHERE schemaname ~ '_side$' AND tablename ~ '^pa(irs|rted)' AND attname = 'd' ORDER BY 1 DESC, 2, 3;
+SELECT * FROM compare($$SELECT count(d), count(DISTINCT d) = count(d) FROM
+  (SELECT unnest(histogram_bounds::text::jsonb[]) AS d FROM pg_stats WHERE schemaname = current_schema AND tablename = 'parted' AND attname = 'd') AS bounds JOIN pairs USING (d)$$);
+-- Where something is computed of them by keys stand-ins have what that reads; else they are documents.
+SELECT twice($$CREATE INDEX ON pairs (id) WHERE d->>'k' = 'x'$$) \gexec
+SELECT twice($$CREATE STATISTICS parted_a ON (d->>'a'), (d->>'k') FROM parted$$) \gexec
+SELECT twice($$ANALYZE pairs, parted$$) \gexec
+SELECT * FROM compare($$SELECT tablename, inherited, cardinality(most_common_vals::text::text[]) FROM pg_stats WHERE schemaname = current_schema AND tablename ~ '^pa(irs|rted)' AND attname = 'd'$$);
+SELECT * FROM compare($$SELECT expr, inherited, null_frac, n_distinct, cardinality(most_common_vals::text::text[]) FROM pg_stats_ext_exprs WHERE schemaname = current_schema AND tablename = 'parted'$$);
+SELECT twice($$CREATE INDEX ON pairs ((d->'b'->>'c'), ((d->>'a')::int))$$) \gexec
+SELECT twice($$ANALYZE pairs$$) \gexec
+SELECT * FROM compare($$SELECT attname, null_frac, avg_width, n_distinct, cardinality(most_common_vals::text::text[]), cardinality(histogram_bounds::text::text[]) FROM pg_stats
+  WHERE schemaname = current_schema AND tablename ~ '^pairs_' ORDER BY attname$$);
+SELECT most_common_freqs[1] < 0.0055 AS some_met FROM pg_stats WHERE schemaname ~ '_side$' AND tablename = 'pairs' AND attname = 'd' ORDER BY schemaname DESC;
+SELECT twice($$CREATE INDEX ON pairs ((d::text))$$) \gexec
+SELECT twice($$ANALYZE pairs$$) \gexec
+SELECT most_common_freqs[1] < 0.0055 AS some_met FROM pg_stats WHERE schemaname ~ '_side$' AND tablename = 'pairs' AND attname = 'd' ORDER BY schemaname DESC;
+SELECT twice($$DROP TABLE pairs, parted$$) \gexec
+DROP FUNCTION twins.pair(int);

@@ -107,6 +107,7 @@ unsafe extern "C-unwind" fn planner(
     unsafe {
         query::unnest_in_subqueries(Query::of(parse));
         let _planning = query::Planning::begin();
+        query::begin_statistics();
         let planned = go_on!(planner_hook or standard_planner(parse, text, options, params));
         query::decide_jit(PlannedStmt::of(planned));
         planned

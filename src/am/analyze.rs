@@ -64,8 +64,9 @@ fn open(rel: &Relation, state: &mut State, v: u32) -> bool {
         }
     };
     if state.thinning.is_none() {
-        state.thinning = Some(Thinning::of(rel));
-        state.stand_ins = Some(StandIns::of(rel));
+        let thinning = Thinning::of(rel);
+        state.stand_ins = Some(StandIns::of(rel, thinning.thins()));
+        state.thinning = Some(thinning);
     }
     state.sample.is_some()
 }
@@ -114,7 +115,7 @@ fn next_row(rel: &Relation, state: &mut State, counts: &mut Counts, slot: &Slot)
                 if thinning.takes() {
                     let tid = new_tid(*v, rows.offset(at));
                     let row = rows.row(at);
-                    let instead = stand_ins.in_leaf(row.leaf());
+                    let instead = stand_ins.in_row(rel, &row, rows.number(at));
                     let row = row.sampled(thinning.are_few(), instead);
                     slot::store_columnar(slot, row, tid, rel.id());
                     return true;

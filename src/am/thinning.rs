@@ -29,6 +29,11 @@ impl Thinning {
         thinning
     }
 
+    /// Whether not all rows are taken.
+    pub fn thins(&self) -> bool {
+        self.share.is_some()
+    }
+
     /// Whether few of the rows are taken.
     pub fn are_few(&self) -> bool {
         self.share.is_some_and(|share| share < FEW)

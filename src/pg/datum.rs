@@ -71,6 +71,21 @@ pub fn compressed_image(bytes: &[u8]) -> Option<Box<[u64]>> {
     }
 }
 
+/// The same of a value of `len` bytes, given these as pglz has compressed them.
+pub fn image_of_compressed(bytes: &[u8], len: usize) -> Box<[u64]> {
+    // Its method is 0, above its length (varattrib_4b).
+    let content = [&(len as u32).to_ne_bytes(), bytes].concat();
+    let mut image = image_of(&content, true);
+    let total = (content.len() + pg_sys::VARHDRSZ) as u32;
+    let header = match cfg!(target_endian = "big") {
+        true => total | 0x4000_0000,
+        false => total << 2 | 2,
+    };
+    // SAFETY: it has a header (SET_VARSIZE_4B_C of postgres.h).
+    unsafe { *image.as_mut_ptr().cast::<u32>() = header };
+    image
+}
+
 /// The elements of an array, each with whether it is NULL; they live as long as the current memory context.
 ///
 /// # Safety

@@ -1,7 +1,9 @@
 //! How large a sample ANALYZE takes (analyze.c).
 
+use super::catalog::{ancestors, declared};
 use super::relation::{Opened, Relation};
 use pgrx::pg_sys;
+use std::ptr::null_mut;
 
 /// A number from 0 up to 1, without 1, from the session's generator.
 pub fn random() -> f64 {
@@ -10,7 +12,7 @@ pub fn random() -> f64 {
 }
 
 /// The rows that ANALYZE takes of a table at most: 300 for each unit of the highest statistics target of its columns and of
-/// its indexes' (std_typanalyze()). None if that does not tell, as extended statistics may have another.
+/// its indexes', and of declared statistics (std_typanalyze(), ComputeExtStatisticsRows()).
 #[cfg(any(feature = "pg15", feature = "pg16"))]
 pub fn sample_size(rel: &Relation) -> Option<u32> {
     let default = || {
@@ -30,9 +32,11 @@ pub fn sample_size(rel: &Relation) -> Option<u32> {
         most = most.max(of(&Opened::with_lock(index.id, pg_sys::AccessShareLock)));
         true
     });
-    // SAFETY: an open relation; the list is ours.
-    let extended = unsafe { pg_sys::RelationGetStatExtList(rel.raw()) };
-    (extended.is_null()).then(|| 300 * most.unsigned_abs())
+    for declared in declared(rel.id(), pg_sys::InvalidOid) {
+        // Without a target of their own: that of the columns, or of expressions (statext_compute_stattarget()).
+        most = most.max(declared.target).max(default());
+    }
+    Some(300 * most.unsigned_abs())
 }
 
 /// As above; statistics targets are not among the fields of these versions' attributes.
@@ -41,18 +45,42 @@ pub fn sample_size(_rel: &Relation) -> Option<u32> {
     None
 }
 
-/// Whether ANALYZE makes statistics of columns alone of a table's rows: none of what indexes compute or ask for, none that somebody has declared, and
-/// none of a table that it is a child of, of which there might be such.
-pub fn is_for_columns(rel: &Relation) -> bool {
-    let is_plain = |index: pg_sys::Oid| {
-        let index = Opened::with_lock(index, pg_sys::AccessShareLock);
-        // SAFETY: an open index; lists are ours.
-        unsafe {
-            pg_sys::RelationGetIndexExpressions(index.raw()).is_null()
-                && pg_sys::RelationGetIndexPredicate(index.raw()).is_null()
-        }
+/// What computes something of an attribute, of type `ty`, where ANALYZE makes statistics of a table's rows: indexes with expressions or predicates, and declared statistics
+/// as if they were such. None if it is more than that: statistics that somebody has declared of such columns, or of one that the table is a child of.
+pub fn computing(rel: &Relation, attribute: i16, ty: pg_sys::Oid) -> Option<Vec<pg_sys::IndexInfo>> {
+    let above = |table| {
+        declared(table, ty)
+            .iter()
+            .any(|d| d.of_type || !d.expressions.is_empty())
     };
-    // SAFETY: an open relation; the list is ours; looks the table up.
-    let is_alone = unsafe { pg_sys::RelationGetStatExtList(rel.raw()).is_null() && !pg_sys::has_superclass(rel.id()) };
-    is_alone && rel.all_indexes(|index| is_plain(index.id))
+    if ancestors(rel.id()).into_iter().any(above) {
+        return None;
+    }
+    let mut found = Vec::new();
+    for declared in declared(rel.id(), ty) {
+        if declared.of_type {
+            return None;
+        }
+        found.push(pg_sys::IndexInfo {
+            ii_Expressions: declared.expressions.raw(),
+            ..Default::default()
+        });
+    }
+    rel.all_indexes(|index| {
+        let index = Opened::with_lock(index.id, pg_sys::AccessShareLock);
+        let mut read = null_mut();
+        // SAFETY: an open index, of which a struct is made; expressions over its table alone, which has number 1 in them; a set.
+        unsafe {
+            let info = pg_sys::BuildIndexInfo(index.raw());
+            pg_sys::pull_varattnos((*info).ii_Expressions.cast(), 1, &mut read);
+            pg_sys::pull_varattnos((*info).ii_Predicate.cast(), 1, &mut read);
+            let member = |n: i32| pg_sys::bms_is_member(n - pg_sys::FirstLowInvalidHeapAttributeNumber, read);
+            // 0: the whole row.
+            if member(i32::from(attribute)) || member(0) {
+                found.push(*info);
+            }
+        }
+        true
+    });
+    Some(found)
 }

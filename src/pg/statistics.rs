@@ -342,12 +342,17 @@ impl RelOptInfo {
 
     /// The expression that it has offered as a column, from 1.
     pub fn offered(&self, index: pg_sys::Oid, column: i16) -> Option<&Node> {
+        self.all_offered(index).get((column as usize).checked_sub(2)?)
+    }
+
+    /// All that it has offered.
+    pub fn all_offered(&self, index: pg_sys::Oid) -> Nodes<'_> {
         let all = self.indexlist();
         let mut all = all.all::<IndexOptInfo>();
         // SAFETY: an index has a column.
         let is_ours = |known: &IndexOptInfo| unsafe { *(*known.raw()).indexkeys == NOTHING };
-        let found = all.find(|known| known.indexoid() == index && is_ours(known))?;
-        found.indexprs().get((column as usize).checked_sub(2)?)
+        let found = all.find(|known| known.indexoid() == index && is_ours(known));
+        found.map_or(Nodes::of_node(None), |known| known.indexprs())
     }
 }
 

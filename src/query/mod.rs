@@ -23,7 +23,10 @@ pub use paths::{add_join_paths, add_paths as add_scan_paths};
 pub use plan::kept::Planning;
 pub use pushdown::relation_info;
 pub use scan::run::Running;
-pub use statistics::{forget as forget_statistics, of_column as column_statistics, of_index as index_statistics};
+pub use statistics::{
+    begin as begin_statistics, forget as forget_statistics, of_column as column_statistics,
+    of_index as index_statistics,
+};
 pub use top::plan::add_paths as add_ordered_paths;
 pub use unnest::select::in_subqueries as unnest_in_subqueries;
 

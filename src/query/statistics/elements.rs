@@ -1,22 +1,22 @@
 //! Statistics of the elements of arrays, as a function in FROM takes them apart.
 
 use super::expressions;
-use super::kept::{give, has_columns};
-use super::sample::{Of, parts};
+use super::kept::give;
+use super::sample::Of;
+use super::source::Source;
 use crate::pg::node::Node;
 use crate::pg::parse::{RangeTblEntry, RangeTblFunction};
 use crate::pg::planner::{PlannerInfo, RelOptInfo};
-use crate::pg::relation::Opened;
 use crate::pg::statistics::VariableStatData;
 use crate::query::expr::path::{JsonPath, call_of, path_of};
 use crate::query::expr::unnesting::{bare, unnests};
 use amax_format::{Question, Tag};
 use pgrx::pg_sys;
 
-/// The arrays of a table that a function takes apart, and that table.
+/// The arrays of a relation that a function takes apart, and that relation.
 pub struct Arrays<'a> {
-    pub table: &'a RelOptInfo,
-    pub oid: pg_sys::Oid,
+    pub rel: &'a RelOptInfo,
+    pub source: Source<'a>,
     pub path: JsonPath,
 }
 
@@ -31,21 +31,16 @@ impl<'a> Arrays<'a> {
             pg_sys::F_JSONB_ARRAY_ELEMENTS | pg_sys::F_JSONB_ARRAY_ELEMENTS_TEXT
         );
         let path = is_array.then(|| path_of(bare(args[0]), &|_| true))??;
-        let of = root.entry(table);
-        let known = of.rtekind() == pg_sys::RTEKind::RTE_RELATION && !of.inh() && has_columns(of.relid());
-        known.then_some(Arrays {
-            table: root.relation(table)?,
-            oid: of.relid(),
-            path,
-        })
+        let rel = root.relation(table)?;
+        let source = Source::of(root, rel)?;
+        Some(Arrays { rel, source, path })
     }
 
     /// The elements in a row, on average; rows without an array count. None if nothing is known.
     fn elements(&self) -> Option<f64> {
-        let rel = Opened::with_lock(self.oid, pg_sys::NoLock);
         let (mut rows, mut elements) = (0, 0);
-        for part in parts(&rel) {
-            let attribute = self.path.attribute as usize - 1;
+        for part in self.source.parts() {
+            let attribute = self.source.members[part.member].attribute(self.path.attribute)? as usize - 1;
             let Some(lengths) = part.leaf.ask(attribute, &self.path.steps, &Question::Length) else {
                 continue;
             };
@@ -58,7 +53,7 @@ impl<'a> Arrays<'a> {
 
     pub fn give(self, root: &PlannerInfo, rel: &RelOptInfo, expression: &Node, data: &VariableStatData) {
         let of = Of::Elements(self.path);
-        give(root, (self.table, self.oid), of, expression, rel.tuples(), data);
+        give(root, self.rel, (&self.source, of, rel.tuples()), expression, data);
     }
 }
 
@@ -72,10 +67,10 @@ pub fn expect(root: &PlannerInfo, rel: &RelOptInfo, rte: &RangeTblEntry) {
         return;
     };
     // As many as there are in all: how many different ones there are is a question about all rows.
-    rel.set_tuples((elements * arrays.table.tuples()).max(1.0));
+    rel.set_tuples((elements * arrays.source.tuples).max(1.0));
     let expressions = expressions::of_relation(root, rel.relid());
     if !expressions.is_empty() {
-        rel.offer_statistics(arrays.oid, expressions.into_iter().collect());
+        rel.offer_statistics(arrays.source.table, expressions.into_iter().collect());
     }
     let selected = root.selectivity_of_all(rel.baserestrictinfo());
     rel.set_rows((elements * selected).max(LEAST));

@@ -5,7 +5,7 @@ use super::sample::Of;
 use crate::pg::expr::{FuncExpr, OpExpr, PlaceHolderVar, Var};
 use crate::pg::node::Node;
 use crate::pg::parse::{FromExpr, JoinExpr};
-use crate::pg::planner::{AppendRelInfo, PlannerInfo};
+use crate::pg::planner::PlannerInfo;
 use crate::query::expr::path::{call_of, path_of, question_of};
 use crate::query::expr::tree::{has, rewrite, walk};
 use pgrx::pg_sys;
@@ -16,11 +16,6 @@ const MOST: usize = 64;
 
 /// Expressions over a relation's documents in the query: those of PostgreSQL alone, and not over other relations.
 pub fn of_relation(root: &PlannerInfo, relid: pg_sys::Index) -> Vec<&Node> {
-    let parent = |child: &AppendRelInfo| root.entry(child.parent_relid()).rtekind() == pg_sys::RTEKind::RTE_RELATION;
-    if let Some(child) = root.parent(relid).filter(|&child| parent(child)) {
-        let of_parent = of_relation(root, child.parent_relid());
-        return of_parent.into_iter().map(|e| root.translated(e, child)).collect();
-    }
     let mut found = Vec::new();
     let mut add = |node| collect(node, relid, &mut found);
     root.targets().for_each(&mut add);

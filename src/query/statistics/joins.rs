@@ -6,7 +6,8 @@
 use super::elements::Arrays;
 use super::hashes::LEAST;
 use super::kept;
-use super::sample::{LEAVES, Made, Of, Wanted};
+use super::sample::{Made, Of, Wanted};
+use super::source::{Member, SIZE, Source};
 use super::{expressions, selected};
 use crate::pg::expr::{OpExpr, Var};
 use crate::pg::lookup::hash_functions;
@@ -88,7 +89,7 @@ fn half_join(root: &PlannerInfo, left: pg_sys::Index, right: pg_sys::Index) -> O
 
 /// A side of a join.
 struct Side<'a> {
-    table: pg_sys::Oid,
+    source: Source<'a>,
     of: Of,
     expression: &'a Node,
     tuples: f64,
@@ -98,56 +99,42 @@ impl<'a> Side<'a> {
     /// None if nothing is known of it, or may be.
     fn of(root: &'a PlannerInfo, relation: pg_sys::Index, expression: &'a Node) -> Option<Side<'a>> {
         let (rel, rte) = (root.relation(relation)?, root.entry(relation));
-        let (root, rel, side) = match rte.rtekind() {
+        let (root, rel, source, of, expression) = match rte.rtekind() {
             pg_sys::RTEKind::RTE_RELATION => {
-                let table = rte.relid();
-                let known = !rte.inh() && rel.offers(table) && expressions::is_known(expression, relation);
-                let side = known.then_some(Side {
-                    table,
-                    of: Of::Rows,
-                    expression,
-                    tuples: rel.tuples(),
-                })?;
-                (root, rel, side)
+                let known = rel.offers(rte.relid()) && expressions::is_known(expression, relation);
+                let source = known.then(|| Source::of(root, rel))??;
+                (root, rel, source, Of::Rows, expression)
             }
             pg_sys::RTEKind::RTE_FUNCTION => {
                 let arrays = Arrays::of(root, relation, rte)?;
-                let (table, of, tuples) = (arrays.oid, Of::Elements(arrays.path), rel.tuples());
-                (
-                    root,
-                    arrays.table,
-                    Side {
-                        table,
-                        of,
-                        expression,
-                        tuples,
-                    },
-                )
+                (root, arrays.rel, arrays.source, Of::Elements(arrays.path), expression)
             }
             _ => {
                 let column = expression.as_a::<Var>()?.varattno();
-                let (root, rel, expression) = selected(root, rte, column)?;
-                let (table, tuples) = (root.entry(rel.relid()).relid(), rel.tuples());
-                (
-                    root,
-                    rel,
-                    Side {
-                        table,
-                        of: Of::Rows,
-                        expression,
-                        tuples,
-                    },
-                )
+                let (root, rel, source, expression) = selected(root, rte, column)?;
+                (root, rel, source, Of::Rows, expression)
             }
         };
-        let manifest = manifest::current(&Opened::with_lock(side.table, pg_sys::NoLock));
-        let leaves: u32 = manifest.components.iter().map(|component| component.leaves).sum();
-        let is_seen = u64::from(leaves) <= LEAVES && manifest.rows() as f64 >= COLUMNAR * rel.tuples();
-        (is_seen && Rights::of(root, rel) == Rights::All).then_some(side)
+        let tuples = match of {
+            Of::Rows => source.tuples,
+            Of::Elements(_) => root.relation(relation)?.tuples(),
+        };
+        let current = |member: &Member| manifest::current(&Opened::with_lock(member.table, pg_sys::NoLock));
+        let manifests: Vec<_> = source.members.iter().map(current).collect();
+        let components = manifests.iter().flat_map(|manifest| &manifest.components);
+        let leaves = components.map(|component| u64::from(component.leaves)).sum::<u64>();
+        let rows = manifests.iter().map(|manifest| manifest.rows()).sum::<u64>();
+        let is_seen = leaves <= SIZE.leaves && rows as f64 >= COLUMNAR * source.tuples;
+        (is_seen && Rights::of(root, rel) == Rights::All).then_some(Side {
+            source,
+            of,
+            expression,
+            tuples,
+        })
     }
 
     fn hashes(&self, function: pg_sys::Oid, collation: pg_sys::Oid) -> Option<Rc<Made>> {
         let wanted = Wanted::Hashes(function, collation);
-        kept::get(self.table, &self.of, self.expression, self.tuples, wanted)
+        kept::get(&self.source, &self.of, self.expression, self.tuples, wanted)
     }
 }

@@ -10,25 +10,44 @@ mod joins;
 mod kept;
 mod sample;
 mod shown;
+mod source;
 
 pub use elements::{expect as expect_elements, expect_all};
 pub use joins::compare as compare_joins;
-pub use kept::forget;
+pub use kept::{begin, forget};
 pub use shown::{Shown, of_paths};
 
 use self::elements::Arrays;
 use self::sample::Of;
+use self::source::Source;
 use crate::guc;
 use crate::pg::expr::{TargetEntry, Var};
 use crate::pg::node::Node;
 use crate::pg::parse::RangeTblEntry;
-use crate::pg::planner::{PlannerInfo, RelOptInfo};
+use crate::pg::planner::{AppendRelInfo, PlannerInfo, RelOptInfo};
 use crate::pg::statistics::VariableStatData;
 use pgrx::pg_sys;
 
-/// Tells the planner that there are statistics of what a query computes of a relation's documents.
+/// Tells the planner that there are statistics of what a query computes of a relation's documents; of its parents' too.
 pub fn offer(root: &PlannerInfo, rel: &RelOptInfo, table: pg_sys::Oid) {
-    let expressions = expressions::of_relation(root, rel.relid());
+    if rel.offers(table) {
+        return;
+    }
+    let relid = rel.relid();
+    let parent = |child: &&AppendRelInfo| root.entry(child.parent_relid()).rtekind() == pg_sys::RTEKind::RTE_RELATION;
+    let expressions = match root.parent(relid).filter(parent) {
+        None => expressions::of_relation(root, relid),
+        Some(child) => {
+            let Some(parent) = root.relation(child.parent_relid()) else {
+                return;
+            };
+            let of_parent = root.entry(parent.relid()).relid();
+            offer(root, parent, of_parent);
+            // In the same order.
+            let all = parent.all_offered(of_parent);
+            all.iter().map(|e| root.translated(e, child)).collect()
+        }
+    };
     if !expressions.is_empty() {
         rel.offer_statistics(table, expressions.into_iter().collect());
     }
@@ -47,13 +66,31 @@ pub fn of_index(root: &PlannerInfo, index: pg_sys::Oid, column: i16, data: &Vari
     let relid = rel.relid();
     match root.entry(relid).rtekind() {
         pg_sys::RTEKind::RTE_RELATION if documents::give(root, rel, &|node| node.equals(expression), data) => {}
-        pg_sys::RTEKind::RTE_RELATION => kept::give(root, (rel, index), Of::Rows, expression, rel.tuples(), data),
+        pg_sys::RTEKind::RTE_RELATION => {
+            if let Some(parent) = source::crowd(root, rel) {
+                kept::give_shared(root, rel, (parent, column), data);
+            } else if let Some(source) = Source::of(root, rel) {
+                kept::give(root, rel, (&source, Of::Rows, source.tuples), expression, data);
+            }
+        }
         _ => match Arrays::of(root, relid, root.entry(relid)) {
             Some(arrays) => arrays.give(root, rel, expression, data),
             None => return false,
         },
     }
     true
+}
+
+/// Says of a parent that it has the rows of all its children, as one table has them: PostgreSQL takes those that their conditions leave for all.
+pub fn count_rows(root: &PlannerInfo, rel: &RelOptInfo) {
+    let rte = root.entry(rel.relid());
+    if rte.rtekind() == pg_sys::RTEKind::RTE_RELATION
+        && rte.inh()
+        && rel.offers(rte.relid())
+        && let Some(source) = Source::of(root, rel)
+    {
+        rel.set_tuples(source.tuples.max(rel.rows()));
+    }
 }
 
 /// The statistics of a document by what is asked of it, of elements themselves, or of an expression that a subquery or CTE selects, where each row of its is one of its table's.
@@ -80,20 +117,19 @@ pub fn of_column(root: &PlannerInfo, rte: &RangeTblEntry, column: i16, data: &Va
             documents::give(root, rel, &is_it, data)
         });
     }
-    let Some((root, rel, expression)) = selected(root, rte, column) else {
+    let Some((root, rel, source, expression)) = selected(root, rte, column) else {
         return false;
     };
-    let table = root.entry(rel.relid()).relid();
-    kept::give(root, (rel, table), Of::Rows, expression, rel.tuples(), data);
+    kept::give(root, rel, (&source, Of::Rows, source.tuples), expression, data);
     true
 }
 
-/// The expression that a column stands for, and the relation that it is of.
+/// The expression that a column stands for, and the relation that it is of, with what is known of that.
 fn selected<'a>(
     root: &'a PlannerInfo,
     rte: &RangeTblEntry,
     column: i16,
-) -> Option<(&'a PlannerInfo, &'a RelOptInfo, &'a Node)> {
+) -> Option<(&'a PlannerInfo, &'a RelOptInfo, Source<'a>, &'a Node)> {
     let root = root.subquery(rte)?;
     let parse = root.parse();
     let of_rows = !parse.groupClause().is_some()
@@ -107,9 +143,6 @@ fn selected<'a>(
     }
     let relid = root.varnos(expression);
     let rel = root.relation(relid.is_one().then(|| relid.at(0))?)?;
-    let rte = root.entry(rel.relid());
-    let known = expressions::is_known(expression, rel.relid())
-        && rte.rtekind() == pg_sys::RTEKind::RTE_RELATION
-        && kept::has_columns(rte.relid());
-    known.then_some((root, rel, expression))
+    let source = expressions::is_known(expression, rel.relid()).then(|| Source::of(root, rel))?;
+    Some((root, rel, source?, expression))
 }

@@ -1,4 +1,4 @@
-//! Statistics of an expression from a sample of a table's columnar rows.
+//! Statistics of an expression from a sample of columnar rows, of a table or of a parent's children.
 //!
 //! Vectors compute it, and nothing that may raise an error: rows that they are unsure of are left out. Of what they do not
 //! know only the paths in it are looked at, for how many values there may be.
@@ -6,12 +6,12 @@
 use super::counted::Counted;
 use super::hashes::Hashes;
 use super::iso::is_iso;
-use crate::columnar::{self, OpenLeaf};
-use crate::hash::Quick;
-use crate::pg::Relation;
+use super::source::{Member, Part, SIZE, Source};
 use crate::pg::expr::{CoerceViaIO, Const, FuncExpr, Var};
 use crate::pg::lookup::function_is_strict;
+use crate::pg::memory::Context;
 use crate::pg::node::Node;
+use crate::pg::relation::Opened;
 use crate::pg::state::EState;
 use crate::pg::statistics::{Statistics, Typed, Values, of_counts, of_values, target};
 use crate::query::batch::arrays::Arrays;
@@ -25,28 +25,15 @@ use crate::query::expr::entry::{Entry, entry_of, over_entries, read_by, referenc
 use crate::query::expr::path::{JsonPath, call_of, question_of};
 use crate::query::expr::tree::{any, walk};
 use crate::query::expr::unnesting::Unnesting;
-use crate::storage::manifest;
 use amax_exec::{Batch, Columns, Evaluated};
 use amax_format::Tag;
-use amax_lsm::Origin;
 use pgrx::pg_sys::*;
-use std::hash::Hasher;
 use std::rc::Rc;
 
-/// Rows that are looked at, and the leaves that they are of, at most.
-const ROWS: u64 = 8192;
-pub const LEAVES: u64 = 16;
 /// Bytes of memory that the columns of one expression may take: long values are not what statistics are about.
 const BYTES: usize = 32 << 20;
 /// Of values that are slow to make or to compare: times of text, jsonb.
 const SLOW: usize = 4096;
-
-/// Rows of one leaf.
-pub struct Part {
-    pub leaf: Rc<OpenLeaf>,
-    origin: Option<Origin>,
-    pub rows: Vec<u32>,
-}
 
 /// What expressions are over.
 #[derive(Clone, PartialEq)]
@@ -57,6 +44,25 @@ pub enum Of {
 }
 
 impl Of {
+    /// The same of a parent's child.
+    pub fn of_member(&self, member: &Member) -> Option<Of> {
+        Some(match self {
+            Of::Rows => Of::Rows,
+            Of::Elements(path) => Of::Elements(JsonPath {
+                attribute: member.attribute(path.attribute)?,
+                ..path.clone()
+            }),
+        })
+    }
+
+    /// An expression over the parent's, over the child's.
+    pub fn over_member<'a>(&self, member: &Member, expression: &'a Node) -> &'a Node {
+        match self {
+            Of::Rows => member.expression(expression),
+            Of::Elements(_) => expression,
+        }
+    }
+
     /// The number of the relation that their variables are of.
     pub fn relation(&self) -> Index {
         match self {
@@ -73,7 +79,7 @@ pub enum Wanted {
     Values,
     /// How many NULLs and different values.
     Counts,
-    /// The values as a function hashes them, by a collation; of rows of all leaves, of which there may be [`LEAVES`].
+    /// The values as a function hashes them, by a collation; of rows of all leaves, of which there may be as many as a sample has.
     Hashes(Oid, Oid),
 }
 
@@ -82,58 +88,46 @@ pub enum Made {
     Hashes(Hashes),
 }
 
-/// Of an expression over about `tuples` rows of a table, or elements. None if there is nothing to be known.
-pub fn make(table: &Relation, of: &Of, expression: &Node, tuples: f64, wanted: Wanted) -> Option<Made> {
+/// Of an expression over rows of tables, or `tuples` elements in them. None if there is nothing to be known.
+pub fn make(source: &Source, of: &Of, expression: &Node, tuples: f64, wanted: Wanted) -> Option<Made> {
     let mut targets = Vec::new();
+    let table = Opened::with_lock(source.table, NoLock);
     walk(expression, &mut |node| {
         let attribute = |var: &Var| match of {
             Of::Rows => var.varattno(),
             Of::Elements(array) => array.attribute,
         };
-        targets.extend(node.as_a::<Var>().map(|var| target(table, attribute(var))));
+        targets.extend(node.as_a::<Var>().map(|var| target(&table, attribute(var))));
         true
     });
     let target = targets.into_iter().max().filter(|&target| target > 0)?;
-    let parts = parts(table);
-    EState::with_new(table.id(), |estate, rel| {
-        let mut read = Vec::new();
-        // About elements nothing can be asked.
-        let asks = |node: &Node| *of == Of::Rows && question_of(node, &|_| true).is_some();
-        read_by(expression, &asks, &mut read);
-        // Elements have one column, whichever function it is.
-        let elements = Unnesting::by(of.relation(), F_JSONB_ARRAY_ELEMENTS).filter(|_| *of != Of::Rows);
-        let functions: Vec<Unnesting> = elements.into_iter().collect();
-        let entries: Rc<[Entry]> = read.iter().map(|e| entry_of(e, &functions)).collect();
-        let arrays = match of {
-            Of::Rows => None,
-            Of::Elements(array) => Some(Rc::new(Arrays::of_elements(array, &entries))),
-        };
-        let all = parts.len();
-        let parts = affordable(parts, of, &entries);
-        if parts.len() < all && matches!(wanted, Wanted::Hashes(..)) {
+    let context = &Context::new("amax sample");
+    context.within(|| {
+        let readers = source.members.iter().map(|member| Reader::new(member, of, expression));
+        let readers: Vec<Reader> = readers.collect::<Option<_>>()?;
+        let all = source.parts();
+        let leaves = all.len();
+        let parts = affordable(all, of, &readers);
+        if parts.len() < leaves && matches!(wanted, Wanted::Hashes(..)) {
             return None;
         }
         let rows = parts.iter().map(|part| part.rows.len()).sum::<usize>();
         if rows == 0 {
             return None;
         }
-        let slot = estate.values_slot(&read);
-        let input = Rows::within(estate, estate.new_context(), slot, rel, &read, entries.clone());
-        let mut sample = Sample {
-            input,
-            entries,
+        let sample = Sample {
+            readers,
             parts,
-            arrays,
             tuples: tuples.max(rows as f64),
+            context,
         };
-        let over_entries = over_entries(expression, &read);
         if let Wanted::Hashes(function, collation) = wanted {
-            let values = sample.values(over_entries, true)?;
+            let values = sample.values(true)?;
             let hashes = Hashes::new(&values, function, collation, sample.tuples);
             return Some(Made::Hashes(hashes));
         }
         let found = match wanted {
-            Wanted::Values => sample.values(over_entries, false),
+            Wanted::Values => sample.values(false),
             _ => None,
         };
         let made = match found {
@@ -144,8 +138,45 @@ pub fn make(table: &Relation, of: &Of, expression: &Node, tuples: f64, wanted: W
     })
 }
 
+/// How an expression is read of a table.
+struct Reader<'a> {
+    table: Oid,
+    /// As it is over the table, which may have a parent's columns in another order.
+    expression: &'a Node,
+    read: Vec<&'a Node>,
+    entries: Rc<[Entry]>,
+    /// Of whose elements it is.
+    arrays: Option<Rc<Arrays>>,
+}
+
+impl<'a> Reader<'a> {
+    fn new(member: &Member, of: &Of, expression: &'a Node) -> Option<Reader<'a>> {
+        let expression = of.over_member(member, expression);
+        let of = of.of_member(member)?;
+        let mut read = Vec::new();
+        // About elements nothing can be asked.
+        let asks = |node: &Node| of == Of::Rows && question_of(node, &|_| true).is_some();
+        read_by(expression, &asks, &mut read);
+        // Elements have one column, whichever function it is.
+        let elements = Unnesting::by(of.relation(), F_JSONB_ARRAY_ELEMENTS).filter(|_| of != Of::Rows);
+        let functions: Vec<Unnesting> = elements.into_iter().collect();
+        let entries: Rc<[Entry]> = read.iter().map(|e| entry_of(e, &functions)).collect();
+        let arrays = match of {
+            Of::Rows => None,
+            Of::Elements(array) => Some(Rc::new(Arrays::of_elements(&array, &entries))),
+        };
+        Some(Reader {
+            table: member.table,
+            expression,
+            read,
+            entries,
+            arrays,
+        })
+    }
+}
+
 /// As many of the parts as do not take too much to read, from all over the table.
-fn affordable(parts: Vec<Part>, of: &Of, entries: &[Entry]) -> Vec<Part> {
+fn affordable(parts: Vec<Part>, of: &Of, readers: &[Reader]) -> Vec<Part> {
     let read = |part: &Part, path: &JsonPath| match path.attribute as usize - 1 {
         at if at < part.leaf.width() => part.leaf.leaf().path_bytes(at, &path.steps),
         _ => 0,
@@ -154,7 +185,7 @@ fn affordable(parts: Vec<Part>, of: &Of, entries: &[Entry]) -> Vec<Part> {
         // All elements of a leaf are decoded.
         Of::Elements(array) => read(part, array),
         Of::Rows => {
-            let paths = entries.iter().filter_map(|entry| match entry {
+            let paths = readers[part.member].entries.iter().filter_map(|entry| match entry {
                 Entry::Path(path) => Some(path),
                 _ => None,
             });
@@ -170,100 +201,74 @@ fn affordable(parts: Vec<Part>, of: &Of, entries: &[Entry]) -> Vec<Part> {
         .collect()
 }
 
-/// Rows from all over the table, in leaves that are as far from one another as may be.
-pub fn parts(table: &Relation) -> Vec<Part> {
-    let manifest = manifest::current(table);
-    let all = manifest.rows().max(1);
-    let (mut parts, mut before, mut next) = (Vec::new(), 0, all / LEAVES / 2);
-    for component in &manifest.components {
-        let Ok(directory) = manifest::read_directory(table, component) else {
-            continue;
-        };
-        for (at, entry) in directory.leaves.iter().enumerate() {
-            let rows = u64::from(entry.rows);
-            before += rows;
-            if before <= next || rows == 0 {
-                continue;
-            }
-            // As many as are nearer to this leaf than to others.
-            let steps = (before - next).div_ceil((all / LEAVES).max(1));
-            next += steps * (all / LEAVES).max(1);
-            let Ok(leaf) = columnar::open_leaf(table, component, at) else {
-                continue;
-            };
-            let wanted = (steps * ROWS / LEAVES).min(rows);
-            parts.push(Part {
-                leaf,
-                origin: component.origin,
-                rows: (0..wanted)
-                    .map(|n| any_of(before, n * rows / wanted, (n + 1) * rows / wanted))
-                    .collect(),
-            });
-        }
-    }
-    parts
-}
-
-/// A row of these of a leaf, the same each time: what comes round every so many rows is not to be met always, or never.
-fn any_of(leaf: u64, first: u64, end: u64) -> u32 {
-    let mut hasher = Quick::default();
-    hasher.write_u64(leaf);
-    hasher.write_u64(first);
-    hasher.write_u64(end);
-    (first + hasher.finish() % (end - first)) as u32
-}
-
 /// An expression's sample.
-struct Sample {
-    input: Rows,
-    entries: Rc<[Entry]>,
+struct Sample<'a> {
+    readers: Vec<Reader<'a>>,
+    /// In the readers' order.
     parts: Vec<Part>,
-    /// Of whose elements it is.
-    arrays: Option<Rc<Arrays>>,
     /// As many as there are of what it is of.
     tuples: f64,
+    /// Where its values are.
+    context: &'a Context,
 }
 
-impl Sample {
+impl Sample<'_> {
     /// The rows of a part, or the elements in them.
     fn batch(&self, part: &Part) -> (Rc<LeafColumns>, Vec<u32>) {
-        let columns = Rc::new(LeafColumns::new(part.leaf.clone(), part.origin, &self.entries));
-        match &self.arrays {
+        let reader = &self.readers[part.member];
+        let columns = Rc::new(LeafColumns::new(part.leaf.clone(), part.origin, &reader.entries));
+        match &reader.arrays {
             None => (columns, part.rows.clone()),
             Some(arrays) if arrays.attribute >= part.leaf.width() => (columns, Vec::new()),
             Some(arrays) => {
                 let elements = Rc::new(columns.unnest(arrays, &part.rows, false));
-                let step = elements.len().div_ceil(ROWS as usize / self.parts.len()).max(1);
+                let step = elements.len().div_ceil(SIZE.rows as usize / self.parts.len()).max(1);
                 let rows = (0..elements.len() as u32).step_by(step).collect();
                 (elements, rows)
             }
         }
     }
 
-    /// The values of an expression over the entries; None if vectors do not know them. `all`: also of those that are slow to compare.
-    fn values(&mut self, expression: &Node, all: bool) -> Option<Values> {
-        if let [Entry::Path(path)] = &*self.entries
-            && expression.is_a::<Var>()
+    /// The values of the expression; None if vectors do not know them. `all`: also of those that are slow to compare.
+    fn values(&self, all: bool) -> Option<Values> {
+        let first = self.readers.first()?;
+        if let [Entry::Path(path)] = &*first.entries
+            && first.read[0].equals(first.expression)
         {
-            return Some(self.at_path(path, all));
+            return Some(self.at_path(path.text, all));
         }
-        let entries = self.entries.clone();
-        let mut compiler = Compiler::new(&entries, None);
+        let mut found = Values::default();
+        for (member, reader) in self.readers.iter().enumerate() {
+            EState::with_new(reader.table, |estate, rel| {
+                let slot = estate.values_slot(&reader.read);
+                let context = estate.new_context();
+                let mut input = Rows::within(estate, context, slot, rel, &reader.read, reader.entries.clone());
+                self.context
+                    .within(|| self.evaluate(member, &mut input, all, &mut found))
+            })?;
+        }
+        Some(found)
+    }
+
+    /// Those in one of the tables.
+    fn evaluate(&self, member: usize, input: &mut Rows, all: bool, found: &mut Values) -> Option<()> {
+        let reader = &self.readers[member];
+        let expression = over_entries(reader.expression, &reader.read);
+        let mut compiler = Compiler::new(&reader.entries, None);
         let vector = compiler.compile(expression)?;
         let times = times_in(expression);
         if vector.calls_out() && !calls_quietly(expression, !times.is_empty()) {
             return None;
         }
-        self.input.pg_exprs = compiler.pg_exprs;
+        input.pg_exprs = compiler.pg_exprs;
         let step = if times.is_empty() || all { 1 } else { self.step() };
-        let number = number_of(expression, &entries);
-        let mut found = Values::default();
-        for part in &self.parts {
+        let number = number_of(expression, &reader.entries);
+        for part in self.parts.iter().filter(|part| part.member == member) {
             let (columns, rows) = self.batch(part);
             let is_time = |row: &u32| times.iter().all(|&entry| has_time(&columns, entry, *row));
             let rows: Vec<u32> = rows.into_iter().step_by(step).filter(is_time).collect();
             let mut external = Postgres {
-                rows: &mut self.input,
+                rows: input,
                 columns: columns.clone(),
             };
             let mut batch = Batch {
@@ -279,19 +284,31 @@ impl Sample {
                 }
             }
         }
-        self.input.clear();
-        Some(found)
+        input.clear();
+        Some(())
+    }
+
+    /// The path that the expression is, of a part's table.
+    fn path(&self, part: &Part) -> Option<&JsonPath> {
+        match &*self.readers[part.member].entries {
+            [Entry::Path(path)] => Some(path),
+            _ => None,
+        }
     }
 
     /// The values at a path.
-    fn at_path(&self, path: &JsonPath, all: bool) -> Values {
-        let batches: Vec<_> = self.parts.iter().map(|part| self.batch(part)).collect();
+    fn at_path(&self, text: bool, all: bool) -> Values {
+        let batches: Vec<_> = self
+            .parts
+            .iter()
+            .map(|part| (self.path(part), self.batch(part)))
+            .collect();
         let (mut counted, mut is_counted) = (Counted::default(), true);
-        for (columns, rows) in &batches {
+        for (_, (columns, rows)) in &batches {
             is_counted &= counted.add_column(columns, 0, rows);
         }
         // Texts are compared by a collation. Where most differ there are no frequent ones to be found, and fewer tell the order.
-        let step = match path.text {
+        let step = match text {
             _ if all => 1,
             _ if counted.are_mostly_containers() => 4 * self.step(),
             true if counted.are_mostly_different() => 2 * self.step(),
@@ -299,9 +316,9 @@ impl Sample {
             false => self.step(),
         };
         let mut found = Values::default();
-        for (columns, rows) in &batches {
+        for (path, (columns, rows)) in &batches {
             let rows = rows.iter().step_by(step);
-            found.extend(rows.filter_map(|&row| columns.path_value(0, row, path)));
+            found.extend(rows.filter_map(|&row| columns.path_value(0, row, (*path)?)));
         }
         found.distinct = is_counted.then(|| counted.distinct(self.tuples));
         found
@@ -316,7 +333,7 @@ impl Sample {
     /// How many NULLs and different values there are of an expression that is not evaluated, by the paths in it.
     fn counts(&self, expression: &Node) -> Option<Statistics> {
         let (mut nulls, mut distinct) = (0.0_f64, 1.0);
-        for (at, entry) in self.entries.iter().enumerate() {
+        for (at, entry) in self.readers.first()?.entries.iter().enumerate() {
             let Entry::Path(_) = entry else {
                 return None;
             };

@@ -1,7 +1,8 @@
 //! What `amax.stats` shows: the statistics of the paths of a document column that most of the sample's documents have.
 
 use super::kept::get;
-use super::sample::{Made, Of, Wanted, parts};
+use super::sample::{Made, Of, Wanted};
+use super::source::Source;
 use crate::memory::check_for_interrupts;
 use crate::pg::Relation;
 use crate::pg::expr::{CoerceViaIO, Var};
@@ -48,7 +49,8 @@ pub fn of_paths(rel: &Relation, attribute: i16) -> Vec<Shown> {
         return Vec::new();
     }
     let mut found = BTreeMap::<Vec<Vec<u8>>, Values>::new();
-    for part in parts(rel).iter().filter(|part| at < part.leaf.width()) {
+    let source = Source::of_table(rel.id(), rel.estimated_tuples());
+    for part in source.parts().iter().filter(|part| at < part.leaf.width()) {
         let mut add = |keys: &[&[u8]], ty: &'static str, values: u64| {
             let keys = keys.iter().map(|key| key.to_vec()).collect();
             let path = found.entry(keys).or_default();
@@ -68,12 +70,11 @@ pub fn of_paths(rel: &Relation, attribute: i16) -> Vec<Shown> {
     found.sort_by_key(|(_, values)| Reverse(values.all));
     found.truncate(target(rel, attribute).max(0) as usize);
     found.sort_by(|one, other| one.0.cmp(&other.0));
-    let tuples = rel.estimated_tuples();
     let (name, mut shown) = (identifier(name_of(rel.desc().attribute(at))), Vec::new());
     for (keys, values) in found {
         for (expression, node) in forms(&name, attribute, &keys, &values) {
             check_for_interrupts();
-            let made = get(rel.id(), &Of::Rows, node, tuples, Wanted::Values);
+            let made = get(&source, &Of::Rows, node, source.tuples, Wanted::Values);
             shown.extend(made.map(|made| Shown { expression, made }));
         }
     }
