@@ -9,6 +9,9 @@ VACUUM words;
 SELECT "straße" ->> 'größe', count(*) FROM words WHERE "straße" @> '{"ß": ["é"]}' AND t LIKE 'ä_' GROUP BY 1 ORDER BY 1;
 EXPLAIN (COSTS OFF) SELECT "straße" -> 'ß' @> '["é"]', "straße" ? 'ß' FROM words WHERE "straße" ->> 'größe' = 'Äpfel1' AND t = 'ä1';
 EXPLAIN (COSTS OFF) SELECT v FROM words, jsonb_array_elements("straße" -> 'ß') v;
+-- SQL/JSON paths order strings by their characters in UTF-8, so in PostgreSQL's hands.
+EXPLAIN (COSTS OFF) SELECT "straße" @@ '$.a == "b"', "straße" @@ '$.a < "b"', "straße" @@ '$.a < 5' FROM words;
+SELECT count(*), count(*) FILTER (WHERE "straße" @@ '$."größe" > "Äpfel0"') FROM words WHERE "straße" @? '$."größe" ? (@ != "Äpfel1" && @ starts with "Ä")';
 SELECT DISTINCT path, min FROM amax.columns('words') WHERE min ~ '[?]' ORDER BY 1, 2;
 SELECT attname, path FROM amax.schema('words');
 \c :here

@@ -7,11 +7,16 @@ use std::ffi::{CStr, CString, c_char, c_int};
 
 const UTF8: c_int = pg_sys::pg_enc::PG_UTF8 as c_int;
 
-/// Whether there is something to convert. From and to SQL_ASCII there is no conversion.
-fn differs(bytes: &[u8]) -> bool {
+/// Whether the database's encoding is converted to UTF-8. From and to SQL_ASCII there is no conversion.
+pub fn is_converted() -> bool {
     // SAFETY: it returns a number that the session has from its start.
     let server = unsafe { pg_sys::GetDatabaseEncoding() };
-    server != UTF8 && server != pg_sys::pg_enc::PG_SQL_ASCII as c_int && !bytes.is_ascii()
+    server != UTF8 && server != pg_sys::pg_enc::PG_SQL_ASCII as c_int
+}
+
+/// Whether there is something to convert.
+fn differs(bytes: &[u8]) -> bool {
+    is_converted() && !bytes.is_ascii()
 }
 
 /// Bytes in the database's encoding as UTF-8. SQL_ASCII may be anything.

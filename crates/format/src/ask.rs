@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use amax_jsonb::Value as Json;
+use amax_jsonb::jsonpath::Condition;
 
+use crate::condition;
 use crate::contains::{self, Test};
 use crate::dense::{Dense, Filling};
 use crate::error::{Error, Result, corrupt};
@@ -33,6 +35,9 @@ pub enum Question {
     HasAll(Vec<Vec<u8>>),
     /// `@>`: whether it contains this jsonb; see [`Question::contains`].
     Contains(Vec<u8>),
+    /// `@?` and `@@`: what a lax SQL/JSON path says of it; see [`Question::path_exists`] and [`Question::path_matches`].
+    /// The string is the operator and the path, to be shown.
+    Condition(Condition, String),
 }
 
 impl Question {
@@ -48,9 +53,19 @@ impl Question {
         contains::is_usable(payload).then(|| Self::Contains(payload.to_vec()))
     }
 
+    /// `@?` of a path as `jsonpath_out` writes it; None if that is not taken apart.
+    pub fn path_exists(path: &str) -> Option<Self> {
+        Some(Self::Condition(Condition::of_path(path)?, format!("@? {path}")))
+    }
+
+    /// `@@` of a predicate as `jsonpath_out` writes it; None if it is none, or not taken apart. Unknown is a missing answer.
+    pub fn path_matches(path: &str) -> Option<Self> {
+        Some(Self::Condition(Condition::of_predicate(path)?, format!("@@ {path}")))
+    }
+
     fn keys(&self) -> &[Vec<u8>] {
         match self {
-            Self::Type | Self::Length | Self::Contains(_) => &[],
+            Self::Type | Self::Length | Self::Contains(_) | Self::Condition(..) => &[],
             Self::HasAny(keys) | Self::HasAll(keys) => keys,
         }
     }
@@ -89,7 +104,15 @@ enum Answer {
     Type(usize),
     Length(usize),
     Has(bool),
+    /// Neither: SQL's NULL.
+    Neither,
     Unknown,
+}
+
+impl From<Option<bool>> for Answer {
+    fn from(has: Option<bool>) -> Self {
+        has.map_or(Self::Neither, Self::Has)
+    }
 }
 
 /// A path's column as far as a question needs it.
@@ -100,6 +123,8 @@ struct Asked<'a> {
     fields: Vec<Option<Arc<[Place]>>>,
     /// Per node met: what its values must have to contain the constant.
     tests: Vec<Option<Option<Test<'a>>>>,
+    /// Per node met: what the condition is of its values.
+    conditions: Vec<Option<condition::Test<'a>>>,
     buffer: Vec<u8>,
 }
 
@@ -125,12 +150,17 @@ impl<R: ReadAt> Leaf<R> {
             Question::Contains(payload) => Some(amax_jsonb::root(payload)?),
             _ => None,
         };
-        let at_end = |node: &SchemaNode, arrays: usize, out: &mut Vec<Wanted>| match sought {
-            Some(sought) => {
-                self.existence(node, arrays, out);
+        let existence = |node: &SchemaNode, arrays: usize, out: &mut Vec<Wanted>| self.existence(node, arrays, out);
+        let at_end = |node: &SchemaNode, arrays: usize, out: &mut Vec<Wanted>| match (question, sought) {
+            (_, Some(sought)) => {
+                existence(node, arrays, out);
                 contains::wanted(std::slice::from_ref(node), sought, true, arrays, out);
             }
-            None => question.wanted(node, arrays, out),
+            (Question::Condition(condition, _), _) => {
+                existence(node, arrays, out);
+                condition::wanted(node, condition, arrays, &existence, out);
+            }
+            _ => question.wanted(node, arrays, out),
         };
         wanted_until(&schema.roots, path, 0, &at_end, &mut wanted);
         wanted.sort_unstable_by_key(|w| (w.column, !w.values));
@@ -139,6 +169,7 @@ impl<R: ReadAt> Leaf<R> {
         let mut asked = Asked {
             fields: vec![None; tree.nodes.len()],
             tests: tree.nodes.iter().map(|_| None).collect(),
+            conditions: tree.nodes.iter().map(|_| None).collect(),
             path: PathColumn::new(self.rows() as u32, tree, path),
             question,
             buffer: Vec::new(),
@@ -150,7 +181,7 @@ impl<R: ReadAt> Leaf<R> {
         let mut dense = Filling::of_codes(self.rows(), names);
         for row in 0..self.rows() {
             let (tag, word) = match asked.answer(row)? {
-                None => continue,
+                None | Some(Answer::Neither) => continue,
                 Some(Answer::Type(which)) => (Tag::String, which as i64),
                 Some(Answer::Length(n)) => (Tag::Int, n as i64),
                 Some(Answer::Has(has)) => (Tag::Bool, i64::from(has)),
@@ -211,6 +242,14 @@ impl Asked<'_> {
                     .as_ref()
                     .map(|test| test.passes(tree, place, instance as u32, buffer));
                 Ok(Answer::Has(passes.unwrap_or(Ok(false))?))
+            }
+            (Question::Condition(condition, _), _) => {
+                let tree = &self.path.tree;
+                let test = match &mut self.conditions[node as usize] {
+                    Some(test) => test,
+                    none => none.insert(condition::Test::new(tree, node, condition)?),
+                };
+                test.of(tree, place, instance as u32).map(|truth| truth.known().into())
             }
             (Question::Type, _) => Ok(type_of(at.kind).map_or(Answer::Unknown, Answer::Type)),
             (Question::Length, Body::Array { starts, .. }) => {
@@ -297,6 +336,7 @@ fn of_json(value: Json<'_>, question: &Question) -> Result<Answer> {
         (Question::Length, Json::Array(c)) => Answer::Length(c.len()),
         (Question::Length, _) => Answer::Unknown,
         (Question::Contains(sought), _) => Answer::Has(contains::contains(value, amax_jsonb::root(sought)?, true)?),
+        (Question::Condition(condition, _), _) => condition::holds(condition, value)?.known().into(),
         (question, Json::Object(c)) => Answer::Has(question.join(|key| Ok(c.get(key)?.is_some()))?),
         (question, Json::Array(c)) => {
             let mut strings = Vec::new();
@@ -399,7 +439,7 @@ mod tests {
                         .expect("jsonb")
                         .map(|value| of_json(value, question).expect("jsonb"));
                     let expected = match expected {
-                        None => (Tag::Missing, 0),
+                        None | Some(Answer::Neither) => (Tag::Missing, 0),
                         Some(Answer::Type(which)) => (Tag::String, which as i64),
                         Some(Answer::Length(n)) => (Tag::Int, n as i64),
                         Some(Answer::Has(has)) => (Tag::Bool, i64::from(has)),

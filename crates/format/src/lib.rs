@@ -12,6 +12,7 @@ mod builder;
 mod bytes;
 mod column;
 mod columns;
+mod condition;
 mod contains;
 mod dense;
 mod describe;

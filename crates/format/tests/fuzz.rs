@@ -273,6 +273,12 @@ fn exercise(image: &[u8], rng: &mut fastrand::Rng, options: ReadOptions) -> bool
             let _ = leaf.ask(0, &path, &Question::contains(&sought).expect("usable"));
         }
         let _ = leaf.ask(0, &path, &Question::HasAny(vec![b"n".to_vec()]));
+        for text in [
+            r#"$."deps"[*]?(@."name" >= "x" && !(@."features"[last] == "q"))"#,
+            r#"$[0]?($."n" > 1)"#,
+        ] {
+            let _ = leaf.ask(0, &path, &Question::path_exists(text).expect("known"));
+        }
         if let Ok(column) = lazy.lazy_path(0, &path) {
             for _ in 0..20.min(column.len()) {
                 let _ = column.get(rng.usize(0..column.len()), &mut buf);

@@ -105,6 +105,15 @@ fn refused_memory_is_an_error() {
         };
         unless_refused(read())
     });
+    refuse_each("condition", TRIES, &|| {
+        let read = || {
+            let question = Question::path_matches(r#"($."tags"[*]?(@."deep" > 3)."deep" == 5 && $."s" != "x")"#);
+            let question = question.ok_or(Error::Misuse("a question"))?;
+            let dense = open(&image)?.ask(1, &[], &question)?;
+            Ok((0..dense.len()).filter(|&row| dense.word(row) == 1).count())
+        };
+        unless_refused(read())
+    });
     refuse_each("unnest", TRIES, &|| {
         let read = || {
             let unnest = Unnest {

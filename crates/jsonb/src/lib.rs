@@ -10,7 +10,7 @@
 //! * [`Builder`]: building from events, with keys in any order.
 //! * [`Writer`]: the same in place, for who knows containers' sizes and has keys in order.
 //! * [`is_canonical`]: whether bytes are exactly what PostgreSQL would have written.
-//! * [`numeric`]: numbers; [`json`]: text; [`jsonpath`]: what a path looks at.
+//! * [`numeric`]: numbers; [`json`]: text; [`jsonpath`]: what a path looks at, and the condition that it is.
 
 mod builder;
 mod canonical;

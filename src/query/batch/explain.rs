@@ -103,6 +103,7 @@ fn asked(path: &str, question: &Question) -> String {
             };
             format!("{path} @> {}", shown(text(sought).to_bytes()))
         }
+        Question::Condition(_, condition) => format!("{path} {}", shown(condition.as_bytes())),
     }
 }
 

@@ -1,5 +1,6 @@
 //! What SQL/JSON paths look at: `doc @? '$.a.b[*] ? (@.c > $.d)'` needs `a.b` and `d` of a document, and nothing else.
 
+use super::condition::text_of;
 use super::constant::value;
 use super::path::{attribute_of, call_of};
 use crate::pg::expr::Var;
@@ -22,9 +23,7 @@ pub fn jsonpath_of(node: &Node, is_base: &dyn Fn(&Var) -> bool) -> Option<(i16, 
     );
     let (base, rest) = args.split_first().filter(|_| known)?;
     let attribute = attribute_of(base, is_base)?;
-    let constants: Vec<pg_sys::Datum> = rest.iter().map(|node| value(node)).collect::<Option<_>>()?;
-    let path = *constants.first()?;
-    // SAFETY: of a constant path.
-    let text: &std::ffi::CStr = unsafe { pgrx::direct_function_call(pg_sys::jsonpath_out, &[Some(path)])? };
-    Some((attribute, looked_at(text.to_str().ok()?)?))
+    let constant = rest.iter().all(|node| value(node).is_some());
+    let path = rest.first().filter(|_| constant)?;
+    Some((attribute, looked_at(text_of(path)?)?))
 }

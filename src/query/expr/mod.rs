@@ -2,6 +2,7 @@
 //! See README.md.
 
 pub mod compile;
+mod condition;
 pub mod constant;
 pub mod containment;
 pub mod datum;

@@ -1,5 +1,6 @@
 //! JSON paths in expressions: which are columns of their own.
 
+use super::condition::condition_of;
 use super::constant::{constant, text, texts};
 use crate::pg::expr::{FuncExpr, OpExpr, PlaceHolderVar, SubscriptingRef, Var};
 use crate::pg::node::Node;
@@ -47,7 +48,8 @@ pub fn path_of(node: &Node, is_base: &dyn Fn(&Var) -> bool) -> Option<JsonPath> 
 }
 
 /// The question about a path, or about a whole document, that an expression is, if it is one: jsonb_typeof,
-/// jsonb_array_length, `?`, `?|` and `?&` with constant keys, `@>` and `<@` with a constant that is contained.
+/// jsonb_array_length, `?`, `?|` and `?&` with constant keys, `@>` and `<@` with a constant that is contained, `@?` and `@@`
+/// with a constant path.
 pub fn question_of(node: &Node, is_base: &dyn Fn(&Var) -> bool) -> Option<(JsonPath, Question)> {
     let (function, mut args) = call_of(node)?;
     if function == pg_sys::F_JSONB_CONTAINED {
@@ -66,7 +68,7 @@ pub fn question_of(node: &Node, is_base: &dyn Fn(&Var) -> bool) -> Option<(JsonP
         (pg_sys::F_JSONB_CONTAINS | pg_sys::F_JSONB_CONTAINED, &[_, sought]) => {
             Question::contains(super::constant::json(sought)?)?
         }
-        _ => return None,
+        _ => condition_of(function, &args)?,
     };
     let base = match args[0].as_a::<PlaceHolderVar>() {
         Some(wrapped) => wrapped.phexpr()?,

@@ -530,7 +530,8 @@ class Expressions:
         text = "$"
         for step in path.steps if path else ("a",):
             text += f"[{rng.choice([str(step) if step >= 0 else 'last', '*'])}]" if isinstance(step, int) else "." + json.dumps(step, ensure_ascii=False)
-        test = rng.choice(["@ > 3", "@ == 1", '@ == "red"', '@ starts with "a"', "@ != null", "exists(@.a)", '@.type() == "number"', "@ <= 7 && @ > 0", '@ like_regex "^[a-c]"'])
+        test = rng.choice(["@ > 3", "@ == 1", '@ == "red"', '@ starts with "a"', "@ != null", "exists(@.a)", '@.type() == "number"', "@ <= 7 && @ > 0", '@ like_regex "^[a-c]"',
+                           "!(@ == 1)", "(@ > 3) is unknown", "@ == null || exists(@.a ? (@ > 1))", '@ >= "b" && @ != "red"', "$.a == 1", "3 > @.b", "@[last] == @[0]"])
         text += rng.choice(["", "", "[*]", f" ? ({test})", f"[*] ? ({test})", ".*", ".**", ".size()" if rng.random() < 0.3 else ""])
         mode = "strict " if self.risky and rng.random() < 0.3 else ""
         return Literal("jsonpath", f"{quote(mode + text)}::jsonpath", fixed=True)
@@ -546,7 +547,7 @@ class Expressions:
             return Node("bool", "(%s @? %s)", Node("jsonb", base), path)
         if draw < 0.7:
             return Node("bool", "jsonb_path_exists(%s, %s)", Node("jsonb", base), path)
-        test = Literal("jsonpath", quote(path.text[1:path.text.rindex("'")].replace("''", "'").split(" ? ")[0] + rng.choice([" > 3", ' == "red"', " == true", " < 100"])) + "::jsonpath", fixed=True)
+        test = Literal("jsonpath", quote(path.text[1:path.text.rindex("'")].replace("''", "'").split(" ? ")[0] + rng.choice([" > 3", ' == "red"', " == true", " < 100", " != null", ' starts with "r"', ' >= "b"'])) + "::jsonpath", fixed=True)
         return Node("bool", "(%s @@ %s)", Node("jsonb", base), test)
 
     def kind_test(self):

@@ -1,9 +1,11 @@
-//! Equal numbers, whatever decimals they display: 1 and 1.00.
+//! Equal numbers, whatever decimals they display: 1 and 1.00; and the order of numbers.
 
-use super::{Value, read};
+use std::cmp::Ordering;
+
+use super::{Digits, Value, read};
 
 /// A number without zeros at the end of its decimals; equal numbers are the same.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Reduced {
     mantissa: i64,
     scale: u16,
@@ -16,6 +18,18 @@ impl Reduced {
             (mantissa, scale) = (mantissa / 10, scale - 1);
         }
         Self { mantissa, scale }
+    }
+
+    /// How `mantissa` / 10^`scale` compares to it.
+    #[must_use]
+    pub fn compared(&self, mantissa: i64, scale: u16) -> Ordering {
+        // With more digits than an i64 has, anything but zero lies beyond the other number.
+        let widened = |n: i64, by: u16| match 10i128.checked_pow(by.into()).filter(|_| by < 20) {
+            Some(power) => i128::from(n) * power,
+            None => i128::from(n.signum()) * i128::MAX,
+        };
+        let (more, less) = (self.scale.saturating_sub(scale), scale.saturating_sub(self.scale));
+        widened(mantissa, more).cmp(&widened(self.mantissa, less))
     }
 }
 
@@ -60,6 +74,34 @@ pub fn equal(a: &[u8], b: &[u8]) -> bool {
     }
 }
 
+/// The order of the numbers of two payloads (`numeric_cmp`); `None` if one is not a numeric.
+pub fn order(a: &[u8], b: &[u8]) -> Option<Ordering> {
+    let rank = |value: &Value<'_>| match value {
+        Value::Infinity { negative: true } => 0,
+        Value::Finite(_) => 1,
+        Value::Infinity { negative: false } => 2,
+        Value::NaN => 3,
+    };
+    Some(match (read(a)?, read(b)?) {
+        (Value::Finite(a), Value::Finite(b)) => order_of(&a, &b),
+        (a, b) => rank(&a).cmp(&rank(&b)),
+    })
+}
+
+fn order_of(a: &Digits<'_>, b: &Digits<'_>) -> Ordering {
+    let sign = |n: &Digits<'_>| match (n.iter().len(), n.negative) {
+        (0, _) => 0,
+        (_, negative) => 1 - 2 * i32::from(negative),
+    };
+    // There are no zeros at the ends.
+    let magnitude = || a.weight.cmp(&b.weight).then_with(|| a.iter().cmp(b.iter()));
+    sign(a).cmp(&sign(b)).then_with(|| match sign(a) {
+        0 => Ordering::Equal,
+        1 => magnitude(),
+        _ => magnitude().reverse(),
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::{Number, decode, from_text};
@@ -92,5 +134,56 @@ mod tests {
                 }
             }
         }
+    }
+    #[test]
+    fn the_order_of_numbers() {
+        let ascending = [
+            "-1e300",
+            "-9223372036854775809",
+            "-9223372036854775808",
+            "-100000.5",
+            "-10000",
+            "-1.5",
+            "-1.0001",
+            "-1",
+            "-1e-300",
+            "0",
+            "1e-300",
+            "0.000000000000000000000000000001",
+            "0.09",
+            "0.1",
+            "0.9999",
+            "1",
+            "1.00001",
+            "9999.9999",
+            "10000",
+            "10000.0001",
+            "20000",
+            "123456789012.345678",
+            "9223372036854775807",
+            "9223372036854775808",
+            "1e300",
+        ];
+        let mut payloads: Vec<Vec<u8>> = ascending.map(|text| from_text(text).expect("a number")).to_vec();
+        payloads.insert(0, super::super::infinity(true).to_vec());
+        payloads.push(super::super::infinity(false).to_vec());
+        payloads.push(super::super::nan().to_vec());
+        for (i, a) in payloads.iter().enumerate() {
+            for (j, b) in payloads.iter().enumerate() {
+                assert_eq!(order(a, b), Some(i.cmp(&j)), "{i} {j}");
+                let Some(b) = reduced(b) else { continue };
+                let found = match decode(a) {
+                    Some(Number::Int(v)) => b.compared(v, 0),
+                    Some(Number::Decimal { mantissa, scale }) => b.compared(mantissa, scale),
+                    None => continue,
+                };
+                assert_eq!(found, i.cmp(&j), "{i} {j}");
+            }
+        }
+        let one = reduced(&from_text("1").expect("a number")).expect("small");
+        assert_eq!(one.compared(1000, 3), Ordering::Equal);
+        assert_eq!(one.compared(1, 40), Ordering::Less);
+        assert_eq!(one.compared(-1, 40), Ordering::Less);
+        assert_eq!(order(b"", b""), None);
     }
 }

@@ -12,7 +12,7 @@ mod equal;
 mod text;
 
 pub use digits::{Digits, Value, infinity, nan, read, write};
-pub use equal::{Reduced, equal, reduced};
+pub use equal::{Reduced, equal, order, reduced};
 pub(crate) use text::parse;
 pub use text::{from_text, to_text, write_text};
 

@@ -1,5 +1,9 @@
 //! SQL/JSON paths, as `jsonpath_out` writes them.
 
+mod condition;
+
+pub use condition::{Comparison, Condition, Finds, Literal, Sought, Step};
+
 use crate::{Value, json, root};
 
 /// The keys that lead from a document's root to all that a lax path looks at: those after each `$`. `None` if a `$` has
