@@ -40,6 +40,13 @@ fn leaf(c: &mut Criterion) {
         group.bench_function("assemble", |b| {
             b.iter(|| (0..docs.len()).filter(|&i| column.get(i, &mut buf).is_ok()).count());
         });
+        group.bench_function("text", |b| {
+            let mut text = |i| {
+                buf.clear();
+                column.text(i, usize::MAX, &mut buf).is_ok()
+            };
+            b.iter(|| (0..docs.len()).map(&mut text).filter(|ok| *ok).count());
+        });
         let path = [PathStep::Key(b"name".to_vec())];
         group.bench_function("path", |b| {
             b.iter(|| {

@@ -90,7 +90,7 @@ impl Tree {
                 overflow.before(field, object, sink)?;
             }
             let field = object.fields[field as usize];
-            sink.key(self.keys.get(field.key as usize))?;
+            sink.key_of(&self.keys, field.key)?;
             self.emit(field.node, place, instance, sink)
         };
         for &field in &object.dense {

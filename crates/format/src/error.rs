@@ -31,6 +31,13 @@ pub enum Error {
     Misuse(&'static str),
 }
 
+impl Error {
+    /// Whether it is that a document's text is longer than asked for.
+    pub fn is_of_long_text(&self) -> bool {
+        matches!(self, Self::Jsonb(amax_jsonb::Error::TextTooLong))
+    }
+}
+
 impl From<amax_jsonb::Error> for Error {
     fn from(error: amax_jsonb::Error) -> Self {
         match error {

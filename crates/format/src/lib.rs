@@ -47,6 +47,7 @@ mod strings;
 mod tag;
 #[cfg(test)]
 mod testing;
+mod text;
 mod tokens;
 mod tree;
 mod types;

@@ -5,12 +5,18 @@ use std::cell::RefCell;
 
 use crate::error::{Error, Result};
 use crate::scalar::{EMPTY_ARRAY, EMPTY_OBJECT, Scalar};
+use crate::strings::ByteVec;
 
 /// Receives the events of one value; keys come in jsonb's order.
 pub(crate) trait Sink {
     fn scalar(&mut self, scalar: Scalar<'_>) -> Result<()>;
     fn begin_object(&mut self) -> Result<()>;
     fn key(&mut self, key: &[u8]) -> Result<()>;
+    /// Key `at` of a tree's.
+    #[inline]
+    fn key_of(&mut self, keys: &ByteVec, at: u32) -> Result<()> {
+        self.key(keys.get(at as usize))
+    }
     fn end_object(&mut self) -> Result<()>;
     fn begin_array(&mut self) -> Result<()>;
     fn end_array(&mut self) -> Result<()>;

@@ -6,7 +6,8 @@
 //! ways: fields that most of its instances have are *dense* and asked one by one; the others are in a list
 //! per instance (compressed sparse rows).
 
-use std::sync::Arc;
+use amax_jsonb::Key;
+use std::sync::{Arc, OnceLock};
 
 use crate::kind::Kind;
 use crate::presence::Presence;
@@ -22,6 +23,8 @@ pub(crate) struct Tree {
     pub(crate) nodes: Vec<Node>,
     /// The keys of all fields, in the order of [`Field::key`].
     pub(crate) keys: ByteVec,
+    /// The same as text, once somebody has asked for text.
+    key_texts: OnceLock<Vec<Key>>,
     /// The alternatives of a row.
     pub(crate) roots: Vec<u32>,
     /// Values a document may have.
@@ -88,6 +91,16 @@ impl Tree {
     pub(crate) fn push_key(&mut self, key: &[u8]) -> crate::Result<u32> {
         self.keys.push(key)?;
         Ok(self.keys.len() as u32 - 1)
+    }
+
+    /// The keys of all fields as they are written.
+    pub(crate) fn key_texts(&self) -> crate::Result<&[Key]> {
+        if let Some(texts) = self.key_texts.get() {
+            return Ok(texts);
+        }
+        let texts: Result<Vec<Key>, amax_jsonb::Error> = self.keys.iter().map(Key::new).collect();
+        let texts = texts?;
+        Ok(self.key_texts.get_or_init(|| texts))
     }
 
     /// Adds an object over `universe` places from its fields, ascending by key, and its overflow column.

@@ -36,6 +36,12 @@ fn check(docs: &[Vec<u8>], options: LeafOptions) -> usize {
             column.get(i, &mut buf).unwrap() == Value::Bytes(&docs[i]),
             "document {i} differs"
         );
+        let mut text = Vec::new();
+        assert!(column.text(i, usize::MAX, &mut text).unwrap());
+        assert!(
+            text == amax_jsonb::json::to_text(&docs[i]).unwrap().into_bytes(),
+            "text of {i}"
+        );
     }
     kept(docs, &column, options);
     let shared = std::sync::Arc::new(image);
@@ -133,9 +139,9 @@ fn paths() {
                 assert_eq!(
                     text(found),
                     expected.map(|v| {
-                        let mut out = String::new();
+                        let mut out = Vec::new();
                         amax_jsonb::json::write_text(v, &mut out).unwrap();
-                        out
+                        String::from_utf8(out).unwrap()
                     }),
                     "{path:?} of document {i}"
                 );

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 /// JSON text with what makes documents hard: mixed kinds, empty containers, odd keys, exact numbers.
 fn json() -> impl Strategy<Value = String> {
     let key = prop_oneof![
-        4 => prop::sample::select(vec!["a", "b", "c", "dd", "", "x.y", "@k/l", "ü"]).prop_map(str::to_owned),
+        4 => prop::sample::select(vec!["a", "b", "c", "dd", "", "x.y", "@k/l", "ü", "\"\\\n"]).prop_map(str::to_owned),
         1 => "[a-z]{1,6}",
     ];
     let scalar = prop_oneof![
@@ -20,6 +20,8 @@ fn json() -> impl Strategy<Value = String> {
         Just("1e400".to_owned()),
         "[a-z]{0,12}".prop_map(|s| format!("\"{s}\"")),
         Just("\"a longer string, often repeated\"".to_owned()),
+        Just(r#""a \"quoted\" \\ \u0001 \n\t\r\f\b \u007f ü""#.to_owned()),
+        Just("-0.0000000000000000012".to_owned()),
     ];
     scalar.prop_recursive(6, 64, 6, move |inner| {
         prop_oneof![
@@ -139,6 +141,19 @@ fn get_in<'a>(mut value: amax_jsonb::Value<'a>, path: &[PathStep]) -> Option<ama
     Some(value)
 }
 
+/// The text of a row is that of its document, behind what is in the vector, and no longer than it may be.
+fn text(column: &Column, row: usize, document: Option<&[u8]>) {
+    let mut out = b"before".to_vec();
+    assert_eq!(column.text(row, usize::MAX, &mut out).unwrap(), document.is_some());
+    let expected = document.map_or(String::new(), |d| amax_jsonb::json::to_text(d).unwrap());
+    assert_eq!(String::from_utf8(out.split_off(6)).unwrap(), expected);
+    assert_eq!(out, b"before");
+    if document.is_some() {
+        let error = column.text(row, 6 + expected.len() - 1, &mut out).unwrap_err();
+        assert!(error.is_of_long_text(), "{error}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
@@ -160,6 +175,7 @@ proptest! {
         for (i, doc) in docs.iter().enumerate() {
             let found = column.get(i, &mut buf).unwrap();
             prop_assert_eq!(found, doc.as_ref().map_or(Value::Null, |d| Value::Bytes(d)));
+            text(&column, i, doc.as_deref());
         }
         // Every path of a few documents, read over all rows.
         let mut all = Vec::new();

@@ -30,6 +30,9 @@ pub enum Error {
         /// What is wrong there.
         message: String,
     },
+    /// Text longer than [`crate::TextWriter`] may write (`ERRCODE_PROGRAM_LIMIT_EXCEEDED`).
+    #[error("text of a jsonb value is too long")]
+    TextTooLong,
     /// Memory was refused (`ERRCODE_OUT_OF_MEMORY`).
     #[error(transparent)]
     OutOfMemory(#[from] amax_memory::OutOfMemory),

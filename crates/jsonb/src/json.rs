@@ -2,7 +2,7 @@
 
 use jiter::{Jiter, JiterError, JiterErrorType, JsonErrorType, Peek};
 
-use crate::{Builder, Error, Event, Value, numeric, root, walk};
+use crate::{Builder, Error, TextWriter, Value, root};
 
 /// The payload of a JSON text, the bytes `jsonb_in` makes: numbers exact with their display scale,
 /// keys sorted, the last of duplicate keys kept, root scalars wrapped. Any depth.
@@ -205,85 +205,15 @@ fn push_number(number: &[u8], builder: &mut Builder) -> Result<(), Error> {
 /// # Errors
 /// [`Error::Truncated`] or [`Error::Corrupt`] for broken bytes and strings that are not UTF-8.
 pub fn to_text(payload: &[u8]) -> Result<String, Error> {
-    let mut text = String::with_capacity(payload.len() + payload.len() / 4);
+    let mut text = Vec::with_capacity(payload.len() + payload.len() / 4);
     write_text(root(payload)?, &mut text)?;
-    Ok(text)
+    String::from_utf8(text).map_err(|_| Error::Corrupt("string is not UTF-8"))
 }
 
-/// As [`to_text`] for any value, appending; after an error `out` may hold part of it.
+/// As [`to_text`] for any value and encoding, appending; after an error `out` may hold part of it.
 ///
 /// # Errors
 /// As [`to_text`].
-pub fn write_text(value: Value<'_>, out: &mut String) -> Result<(), Error> {
-    // Whether a comma comes before the next element or key.
-    let mut comma = false;
-    for event in walk(value) {
-        let event = event?;
-        if comma && !matches!(event, Event::EndArray | Event::EndObject) {
-            out.push_str(", ");
-        }
-        comma = true;
-        match event {
-            Event::Scalar(value) => write_scalar(value, out)?,
-            Event::Key(key) => {
-                write_string(key, out)?;
-                out.push_str(": ");
-                comma = false;
-            }
-            Event::BeginArray(_) => {
-                out.push('[');
-                comma = false;
-            }
-            Event::EndArray => out.push(']'),
-            Event::BeginObject(_) => {
-                out.push('{');
-                comma = false;
-            }
-            Event::EndObject => out.push('}'),
-        }
-    }
-    Ok(())
-}
-
-fn write_scalar(value: Value<'_>, out: &mut String) -> Result<(), Error> {
-    match value {
-        Value::Bool(true) => out.push_str("true"),
-        Value::Bool(false) => out.push_str("false"),
-        Value::Numeric(payload) => numeric::write_text(payload, out)?,
-        Value::String(string) => write_string(string, out)?,
-        // A walk reports containers as other events.
-        Value::Null | Value::Array(_) | Value::Object(_) => out.push_str("null"),
-    }
-    Ok(())
-}
-
-/// As `escape_json`.
-fn write_string(string: &[u8], out: &mut String) -> Result<(), Error> {
-    let mut rest = std::str::from_utf8(string).map_err(|_| Error::Corrupt("string is not UTF-8"))?;
-    out.push('"');
-    while let Some(at) = rest
-        .bytes()
-        .position(|byte| byte < b' ' || byte == b'"' || byte == b'\\')
-    {
-        out.push_str(&rest[..at]);
-        match rest.as_bytes()[at] {
-            b'"' => out.push_str("\\\""),
-            b'\\' => out.push_str("\\\\"),
-            0x08 => out.push_str("\\b"),
-            0x0C => out.push_str("\\f"),
-            b'\n' => out.push_str("\\n"),
-            b'\r' => out.push_str("\\r"),
-            b'\t' => out.push_str("\\t"),
-            byte => {
-                out.push_str("\\u00");
-                for nibble in [byte >> 4, byte & 15] {
-                    out.push(char::from_digit(u32::from(nibble), 16).unwrap_or('0'));
-                }
-            }
-        }
-        rest = &rest[at + 1..];
-    }
-    out.push_str(rest);
-    out.push('"');
-    Ok(())
+pub fn write_text(value: Value<'_>, out: &mut Vec<u8>) -> Result<(), Error> {
+    TextWriter::new(out, usize::MAX).value(value)
 }

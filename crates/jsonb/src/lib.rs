@@ -9,6 +9,7 @@
 //! * [`walk()`]: a whole value as a flat stream of events, at any depth.
 //! * [`Builder`]: building from events, with keys in any order.
 //! * [`Writer`]: the same in place, for who knows containers' sizes and has keys in order.
+//! * [`TextWriter`]: writing text, value by value.
 //! * [`is_canonical`]: whether bytes are exactly what PostgreSQL would have written.
 //! * [`numeric`]: numbers; [`json`]: text; [`jsonpath`]: what a path looks at, and the condition that it is.
 
@@ -21,6 +22,7 @@ mod layout;
 pub mod numeric;
 mod reader;
 mod sort;
+mod text;
 mod walk;
 mod writer;
 
@@ -28,5 +30,6 @@ pub use builder::Builder;
 pub use canonical::is_canonical;
 pub use error::Error;
 pub use reader::{Container, Elements, Pairs, Value, root};
+pub use text::{Key, TextWriter};
 pub use walk::{Event, Walk, walk};
 pub use writer::{Keys, Open, Writer};

@@ -8,20 +8,20 @@ use crate::Error;
 /// # Errors
 /// [`Error::Corrupt`] if the bytes are not a numeric.
 pub fn to_text(payload: &[u8]) -> Result<String, Error> {
-    let mut text = String::new();
+    let mut text = Vec::new();
     write_text(payload, &mut text)?;
-    Ok(text)
+    String::from_utf8(text).map_err(|_| Error::Corrupt("not a numeric"))
 }
 
 /// As [`to_text`], appending; after an error `out` may hold part of the number.
 ///
 /// # Errors
 /// As [`to_text`].
-pub fn write_text(payload: &[u8], out: &mut String) -> Result<(), Error> {
+pub fn write_text(payload: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
     let parts = match split(payload) {
         Some(Form::Finite(parts)) => parts,
         Some(Form::Special(name)) => {
-            out.push_str(name);
+            out.extend_from_slice(name.as_bytes());
             return Ok(());
         }
         None => return Err(Error::Corrupt("not a numeric")),
@@ -33,10 +33,10 @@ pub fn write_text(payload: &[u8], out: &mut String) -> Result<(), Error> {
         ..
     } = parts;
     if negative {
-        out.push('-');
+        out.push(b'-');
     }
     if weight < 0 {
-        out.push('0');
+        out.push(b'0');
     }
     for place in 0..=weight {
         let digit = parts.digit(place)?;
@@ -46,7 +46,7 @@ pub fn write_text(payload: &[u8], out: &mut String) -> Result<(), Error> {
         }
     }
     if dscale > 0 {
-        out.push('.');
+        out.push(b'.');
         let mut place = weight + 1;
         let mut left = usize::from(dscale);
         while left > 0 {
@@ -70,7 +70,7 @@ impl Parts<'_> {
     }
 }
 
-fn push_number(digit: u16, out: &mut String) {
+fn push_number(digit: u16, out: &mut Vec<u8>) {
     let shown = match digit {
         1000.. => 4,
         100.. => 3,
@@ -78,14 +78,14 @@ fn push_number(digit: u16, out: &mut String) {
         _ => 1,
     };
     for power in [1000, 100, 10, 1].iter().skip(DEC_DIGITS - shown) {
-        out.push(char::from(b'0' + (digit / power % 10) as u8));
+        out.push(b'0' + (digit / power % 10) as u8);
     }
 }
 
 /// The leading `shown` of the digit's four decimal digits.
-fn push_padded(digit: u16, shown: usize, out: &mut String) {
+fn push_padded(digit: u16, shown: usize, out: &mut Vec<u8>) {
     for power in [1000, 100, 10, 1].iter().take(shown) {
-        out.push(char::from(b'0' + (digit / power % 10) as u8));
+        out.push(b'0' + (digit / power % 10) as u8);
     }
 }
 
