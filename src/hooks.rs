@@ -4,6 +4,7 @@
 use crate::maintenance::inline;
 use crate::pg::Snapshot;
 use crate::pg::guard::guarded;
+use crate::pg::node::Node;
 use crate::pg::parse::{Query, RangeTblEntry};
 use crate::pg::plan::PlannedStmt;
 use crate::pg::planner::{JoinPathExtraData, PlannerInfo, RelOptInfo};
@@ -13,7 +14,7 @@ use crate::pg::statistics::VariableStatData;
 use crate::storage::map;
 use crate::storage::watch::Watch;
 use crate::table::load;
-use crate::{arrow, columnar, hints, memory, options, query};
+use crate::{am, arrow, columnar, hints, memory, options, query};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 use std::ffi::{CStr, c_char, c_void};
@@ -288,7 +289,7 @@ unsafe extern "C-unwind" fn executor_finish(query: *mut pg_sys::QueryDesc) {
     unsafe { go_on!(ExecutorFinish_hook or standard_ExecutorFinish(query)) }
 }
 
-/// COPY with FORMAT arrow is ours, every other utility statement goes on untouched.
+/// COPY with FORMAT arrow is ours, and so is COPY of a table's documents as text; every other utility statement goes on untouched.
 ///
 /// # Safety
 /// As ProcessUtility() calls it.
@@ -305,8 +306,16 @@ unsafe extern "C-unwind" fn process_utility(
 ) {
     // SAFETY: as the caller promises: all of it stays until we return, and so does the current memory context.
     unsafe {
-        if let Some(copy) = arrow::Statement::of(planned).filter(arrow::is_arrow) {
-            let processed = arrow::copy(copy, arrow::Scope::of(CStr::from_ptr(source), environment));
+        let statement = Node::of((*planned).utilityStmt);
+        let copied = if let Some(copy) = arrow::Statement::of(planned).filter(arrow::is_arrow) {
+            Some(arrow::copy(copy, arrow::Scope::of(CStr::from_ptr(source), environment)))
+        } else if let (Some(copy), None) = (statement.as_a(), next().ProcessUtility_hook) {
+            // Others would not see it.
+            am::copy::as_text(copy, CStr::from_ptr(source), environment)
+        } else {
+            None
+        };
+        if let Some(processed) = copied {
             if let Some(completion) = completion.as_mut() {
                 completion.commandTag = pg_sys::CommandTag::CMDTAG_COPY;
                 completion.nprocessed = processed;

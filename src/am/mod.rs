@@ -4,6 +4,7 @@ mod analyze;
 mod bitmap;
 pub mod build;
 mod cluster;
+pub mod copy;
 mod ddl;
 mod descriptor;
 pub mod fetch;

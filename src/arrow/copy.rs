@@ -12,6 +12,7 @@ use super::receiver::{Receiver, WhenFull};
 use super::relation::{TableQuery, table_query};
 use super::scope::Scope;
 use super::statement::{Destination, Statement};
+use crate::pg::copy::user_has_role;
 use crate::pg::memory::Context;
 use crate::pg::snapshot::Active;
 
@@ -78,8 +79,7 @@ fn check_privileges(destination: Destination) {
         ),
         Destination::File(_) => (pg_sys::ROLE_PG_WRITE_SERVER_FILES, "pg_write_server_files", "to a file"),
     };
-    // SAFETY: it looks both roles up.
-    if !unsafe { pg_sys::has_privs_of_role(pg_sys::GetUserId(), pg_sys::Oid::from(role)) } {
+    if !user_has_role(role) {
         raise(
             PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
             format!("must be superuser or have privileges of the {name} role to COPY {what}"),

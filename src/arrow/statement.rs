@@ -7,7 +7,7 @@ use pgrx::pg_sys;
 use super::scope::Scope;
 use super::tree;
 use crate::pg::node::Node;
-use crate::pg::parse::{CopyStmt, DefElem, RawStmt};
+use crate::pg::parse::{CopyStmt, RawStmt};
 
 /// A COPY statement; its tree is only read, as it may be a cached one.
 #[derive(Clone, Copy)]
@@ -69,14 +69,12 @@ impl<'a> Statement<'a> {
 
     /// The options' names, and their values where those are plain words or strings.
     pub fn options(&self) -> impl Iterator<Item = (&'a CStr, Option<&'a CStr>)> + use<'a> {
-        let options = self.copy.options().iter().filter_map(|option| option.as_a::<DefElem>());
-        options.map(|option| (option.name(), option.arg().and_then(Node::string)))
+        self.copy.words()
     }
 
     /// The table that is copied, if it is not a query.
     pub fn table(&self) -> Option<&'a pg_sys::RangeVar> {
-        // SAFETY: a node of the tree, or null.
-        unsafe { (*self.copy.raw()).relation.as_ref() }
+        self.copy.table()
     }
 
     /// For PostgreSQL's functions: the columns that are listed.

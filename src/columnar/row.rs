@@ -5,6 +5,8 @@ use super::leaf::OpenLeaf;
 use super::leaf_cache::has_room;
 use super::pages::AtHand;
 use super::value::to_datum;
+use crate::pg::copy::printed;
+use crate::pg::datum::c_string;
 use crate::pg::{Relation, Snapshot, TupleDesc};
 use crate::storage::manifest::Replaced;
 use amax_format::{Error, Part, PathStep, Scalar, Value};
@@ -44,6 +46,9 @@ thread_local! {
     /// Where documents are assembled.
     static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
+
+/// The longest C string, its zero apart (MaxAllocSize).
+const MOST_TEXT: usize = 0x3fff_ffff - 1;
 
 fn with_scratch<R>(f: impl FnOnce(&mut Vec<u8>) -> R) -> R {
     SCRATCH.with(|kept| {
@@ -150,6 +155,38 @@ impl Row {
             };
             value.unwrap_or_else(|e| raise(e))
         })
+    }
+
+    /// A document attribute (from 0) as jsonb_out() prints it: a C string in the current memory context.
+    pub fn text(&self, desc: &TupleDesc, at: usize) -> (pg_sys::Datum, bool) {
+        if at < self.leaf.width() {
+            let text = with_scratch(|scratch| {
+                let mut write = || {
+                    scratch.clear();
+                    self.leaf.column(at).text(self.index as usize, MOST_TEXT, scratch)
+                };
+                let mut written = write();
+                if let Err(Error::Replaced) = written {
+                    self.leaf.revive();
+                    written = write();
+                }
+                match written {
+                    Ok(true) => Some((c_string(scratch), false)),
+                    Ok(false) => Some((pg_sys::Datum::null(), true)),
+                    // PostgreSQL says it in its own words.
+                    Err(e) if e.is_of_long_text() => None,
+                    Err(e) => raise(e),
+                }
+            });
+            if let Some(text) = text {
+                return text;
+            }
+        }
+        match self.attribute(desc, at) {
+            (document, true) => (document, true),
+            // SAFETY: a document.
+            (document, false) => (unsafe { printed(document) }, false),
+        }
     }
 
     /// The part of a document attribute (from 0) that its leaf has, in the current memory context; NULL if the document has

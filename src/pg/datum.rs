@@ -39,6 +39,17 @@ pub fn of_bytes(bytes: &[u8]) -> pg_sys::Datum {
     }
 }
 
+/// A C string of these bytes, in the current memory context.
+pub fn c_string(bytes: &[u8]) -> pg_sys::Datum {
+    // SAFETY: memory for the bytes and a zero.
+    unsafe {
+        let at = pg_sys::palloc(bytes.len() + 1) as *mut u8;
+        std::ptr::copy_nonoverlapping(bytes.as_ptr(), at, bytes.len());
+        at.add(bytes.len()).write(0);
+        pg_sys::Datum::from(at as *mut std::ffi::c_void)
+    }
+}
+
 /// A value's bytes as they are in memory, aligned for any type; with their length before them if it is of variable length.
 pub fn image_of(bytes: &[u8], varlena: bool) -> Box<[u64]> {
     let header = if varlena { pg_sys::VARHDRSZ } else { 0 };

@@ -4,6 +4,7 @@ pub mod btree;
 pub mod buffer;
 pub mod catalog;
 pub mod cluster;
+pub mod copy;
 pub mod custom;
 pub mod datum;
 pub mod executor;

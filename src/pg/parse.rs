@@ -33,6 +33,25 @@ nodes! {
 }
 
 impl CopyStmt {
+    /// The table that is copied, if it is not a query.
+    pub fn table(&self) -> Option<&pg_sys::RangeVar> {
+        // SAFETY: a node of the tree, or null.
+        unsafe { (*self.raw()).relation.as_ref() }
+    }
+
+    /// Whether it copies a column of this name: all, if none are listed.
+    pub fn lists(&self, name: &CStr) -> bool {
+        // SAFETY: a list of strings, or null.
+        let names = unsafe { Nodes::of((*self.raw()).attlist) };
+        !names.is_some() || names.iter().any(|listed| listed.string() == Some(name))
+    }
+
+    /// The options' names, and their values where those are plain words or strings.
+    pub fn words(&self) -> impl Iterator<Item = (&CStr, Option<&CStr>)> {
+        let options = self.options().iter().filter_map(|option| option.as_a::<DefElem>());
+        options.map(|option| (option.name(), option.arg().and_then(Node::string)))
+    }
+
     /// The file or program that is copied to or from, if it is not the client.
     pub fn filename(&self) -> Option<&CStr> {
         // SAFETY: a string, or null.

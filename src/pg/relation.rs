@@ -184,6 +184,18 @@ impl Relation {
         unsafe { (*self.form()).relkind as u8 }
     }
 
+    /// Whether the user may read all of its rows, and all columns: no row-level security applies to him.
+    pub fn may_be_read_whole(&self) -> bool {
+        let (table, own_rights) = (self.id(), pg_sys::InvalidOid);
+        let read = pg_sys::ACL_SELECT as pg_sys::AclMode;
+        // SAFETY: rights are looked up.
+        let (allowed, security) = unsafe {
+            let allowed = pg_sys::pg_class_aclcheck(table, pg_sys::GetUserId(), read);
+            (allowed, pg_sys::check_enable_rls(table, own_rights, true))
+        };
+        allowed == pg_sys::AclResult::ACLCHECK_OK && security != pg_sys::CheckEnableRlsResult::RLS_ENABLED as i32
+    }
+
     /// The schema that it is in.
     pub fn schema(&self) -> pg_sys::Oid {
         // SAFETY: a field of pg_class.
@@ -378,6 +390,16 @@ impl Opened {
     pub unsafe fn named(name: *const pg_sys::RangeVar, lock: u32) -> Opened {
         // SAFETY: as the caller promises; it looks the name up.
         Opened(unsafe { pg_sys::table_openrv(name, lock as i32) })
+    }
+
+    /// The same, None if there is none.
+    ///
+    /// # Safety
+    /// As of [`Opened::named`].
+    pub unsafe fn find_named(name: *const pg_sys::RangeVar, lock: u32) -> Option<Opened> {
+        // SAFETY: as the caller promises; it looks the name up.
+        let rel = unsafe { pg_sys::table_openrv_extended(name, lock as i32, true) };
+        (!rel.is_null()).then(|| Opened(rel))
     }
 
     /// An amax table, for somebody who may read it, or this attribute of it.

@@ -2,6 +2,7 @@
 //! attributes are decoded only when somebody asks for them.
 
 use crate::columnar::{Needs, Row, System, columnar_at};
+use crate::pg::copy::{Shown, printed, shown};
 use crate::pg::guard::guarded;
 use crate::pg::relation::Borrowed;
 use crate::pg::{Lock, Pin, Slot, Tuple, TupleDesc, tupdesc::attribute};
@@ -53,6 +54,19 @@ unsafe impl Sync for Ops {}
 unsafe impl Send for Ops {}
 
 static OPS: OnceLock<Ops> = OnceLock::new();
+static TEXT_OPS: OnceLock<Ops> = OnceLock::new();
+
+/// Of a slot for who only gets attributes, of which documents are text, and some are left out (`pg::copy`).
+pub fn text_ops() -> &'static pg_sys::TupleTableSlotOps {
+    &TEXT_OPS
+        .get_or_init(|| {
+            Ops(pg_sys::TupleTableSlotOps {
+                getsomeattrs: Some(get_with_texts),
+                ..*ops()
+            })
+        })
+        .0
+}
 
 pub fn ops() -> &'static pg_sys::TupleTableSlotOps {
     &OPS.get_or_init(|| {
@@ -84,7 +98,8 @@ fn heap_ops() -> pg_sys::TupleTableSlotOps {
 
 fn is_ours(slot: &Slot) -> bool {
     // SAFETY: a field.
-    std::ptr::eq(unsafe { (*slot.raw()).tts_ops }, ops())
+    let found = unsafe { (*slot.raw()).tts_ops };
+    std::ptr::eq(found, ops()) || std::ptr::eq(found, text_ops())
 }
 
 /// # Safety
@@ -439,14 +454,63 @@ unsafe extern "C-unwind" fn getsomeattrs(slot: *mut pg_sys::TupleTableSlot, natt
             }
             return;
         };
+        decode(slot, natts, |desc, at| row.attribute(desc, at));
+    }
+}
+
+/// Puts attributes of a columnar row, those up to a number, into the slot.
+///
+/// # Safety
+/// A slot of ours.
+unsafe fn decode(
+    slot: *mut pg_sys::TupleTableSlot,
+    natts: i32,
+    get: impl Fn(&TupleDesc, usize) -> (pg_sys::Datum, bool),
+) {
+    // SAFETY: a slot of ours, which PostgreSQL keeps while it calls us.
+    unsafe {
         let old = pg_sys::MemoryContextSwitchTo(values_context(slot));
         for attribute in (*slot).tts_nvalid as usize..natts as usize {
-            let (value, null) = row.attribute(TupleDesc::of((*slot).tts_tupleDescriptor), attribute);
+            let (value, null) = get(TupleDesc::of((*slot).tts_tupleDescriptor), attribute);
             *(*slot).tts_values.add(attribute) = value;
             *(*slot).tts_isnull.add(attribute) = null;
         }
         pg_sys::MemoryContextSwitchTo(old);
         (*slot).tts_nvalid = natts as i16;
+    }
+}
+
+/// The same as `getsomeattrs`, with documents as text.
+///
+/// # Safety
+/// A slot of ours.
+#[pg_guard]
+unsafe extern "C-unwind" fn get_with_texts(slot: *mut pg_sys::TupleTableSlot, natts: i32) {
+    // SAFETY: a slot of ours, which PostgreSQL keeps while it calls us. What is text in its descriptor is a document in the row.
+    unsafe {
+        if let Some(row) = row_of(slot) {
+            return decode(slot, natts, |desc, at| match shown(desc, at) {
+                Shown::AsIs => row.attribute(desc, at),
+                Shown::Text => row.text(desc, at),
+                Shown::Not => (pg_sys::Datum::null(), true),
+            });
+        }
+        let valid = (*slot).tts_nvalid as usize;
+        getsomeattrs(slot, natts);
+        if i32::from((*slot).tts_nvalid) < natts {
+            // Otherwise PostgreSQL does it, behind us.
+            pg_sys::slot_getmissingattrs(slot, (*slot).tts_nvalid.into(), natts);
+            (*slot).tts_nvalid = natts as i16;
+        }
+        let old = pg_sys::MemoryContextSwitchTo(values_context(slot));
+        for at in valid..natts as usize {
+            let shown = shown(TupleDesc::of((*slot).tts_tupleDescriptor), at);
+            if shown == Shown::Text && !*(*slot).tts_isnull.add(at) {
+                let value = (*slot).tts_values.add(at);
+                *value = printed(*value);
+            }
+        }
+        pg_sys::MemoryContextSwitchTo(old);
     }
 }
 

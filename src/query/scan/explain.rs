@@ -9,7 +9,6 @@ use crate::pg::node::{Node, Nodes};
 use crate::pg::state::CustomScanState;
 use crate::query::batch::explain::{Conditions, columns, materialization, text};
 use crate::query::plan::private::Private;
-use pgrx::pg_sys;
 
 impl Scan {
     /// How many rows there are after each step: conditions one by one, and arrays unnested.
@@ -94,12 +93,5 @@ impl Scan {
 /// own they find the least and the greatest. Heap's counts, which they get, are all rows less those that pass all
 /// conditions.
 fn may_read_all_rows(rel: &Relation) -> bool {
-    let (table, own_rights) = (rel.id(), pg_sys::InvalidOid);
-    let read = pg_sys::ACL_SELECT as pg_sys::AclMode;
-    // SAFETY: rights are looked up.
-    let (allowed, security) = unsafe {
-        let allowed = pg_sys::pg_class_aclcheck(table, pg_sys::GetUserId(), read);
-        (allowed, pg_sys::check_enable_rls(table, own_rights, true))
-    };
-    allowed == pg_sys::AclResult::ACLCHECK_OK && security != pg_sys::CheckEnableRlsResult::RLS_ENABLED as i32
+    rel.may_be_read_whole()
 }

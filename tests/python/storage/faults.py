@@ -61,6 +61,7 @@ RECIPES = {
     "manifest": ([], FLUSH),
     # An empty file.
     "meta": (["TRUNCATE loaded"], "INSERT INTO {amax}loaded SELECT i, '{}' FROM generate_series(1, 300) i"),
+    "copy": ([FLUSH], "COPY {amax}t TO '/dev/null'"),
     "load": ([LOAD], "INSERT INTO {amax}t SELECT -i, 0, '{}' FROM generate_series(1, 300) i"),
 }
 
