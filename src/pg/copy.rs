@@ -60,7 +60,8 @@ impl<'a> Posed<'a> {
             (*parse).p_queryEnv = environment;
             let state = pg_sys::BeginCopyTo(
                 parse,
-                &mut self.entry,
+                // Of all of it: `table_of` goes from there to the table.
+                std::ptr::from_mut(self).cast(),
                 std::ptr::null_mut(),
                 self.table.id(),
                 (*copy).filename,
