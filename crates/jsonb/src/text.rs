@@ -34,6 +34,10 @@ impl Key {
 }
 
 impl<'a> TextWriter<'a> {
+    /// So many bytes may be left when there is said to be no room: it is made for the longest form of a number or a
+    /// character.
+    pub const SPARE: usize = 48;
+
     /// Of the value that starts at the end of `out`, which may become `most` bytes long.
     pub fn new(out: &'a mut Vec<u8>, most: usize) -> Self {
         Self {
