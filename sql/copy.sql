@@ -4,6 +4,7 @@
 \set crates_file :abs_srcdir '/data/crates.jsonl'
 \set npm_file :abs_srcdir '/data/npm.jsonl'
 \i :include
+SET amax.eager = off;
 
 -- copied(what, options): COPY on both sides to a file: rows of heap's, and whether amax's has the same lines, byte by byte (of the binary
 -- format, as many bytes; rows may be in another order); or the error of both. Whether the text was written from columns tells a fault
