@@ -185,6 +185,9 @@ SELECT plan_of($$SELECT id FROM events WHERE doc @> '{"kind": "rare", "who": {"n
 SELECT differences($$SELECT id FROM EVENTS WHERE doc @> '{"kind": "rare", "who": {"name": "user10"}}' OR id < 5 AND doc @> '{"n": 3}'$$);
 SELECT differences($$SELECT id FROM EVENTS WHERE doc @> '{"tags": ["b1"], "absent": {}}' OR (doc @> '{"n": 3}' OR doc @> '{}' AND id < 100) AND NOT doc @> '{"absent": 1}'$$);
 SELECT differences($$SELECT id FROM EVENTS WHERE doc->'who' @> '{"name": "user7"}' OR doc @> '{"who": {"none": null}}' OR doc @> '{"tags": ["a", "b2"]}'$$);
+-- What AND comes to after it is evaluated neither where it is false for want of a path.
+SELECT differences($$SELECT id FROM EVENTS WHERE id < 9 OR doc @> '{"absent": 1, "n": 3}' AND (doc->>'kind')::int = 1$$);
+SELECT differences($$SELECT id FROM EVENTS WHERE id < 9 OR (id < 5 OR doc @> '{"absent": 1, "n": 3}') AND id > 9 AND (doc->>'kind')::int = 1$$);
 CREATE TABLE odd AS SELECT i, d::jsonb FROM unnest(ARRAY[NULL, '{}', '[]', 'null', '1', '1.0', '"a"', '["a", 1]', '[["a"], {"n": 1.00}]',
     '{"n": null}', '{"n": {}}', '{"n": []}', '{"n": [1, [2, 3], {"m": 1, "k": 2}]}', '{"n": [{"m": 1}, {"k": 2}]}', '{"n": {"m": 1e30, "k": {"j": "a"}}}',
     '{"n": 1.00000000000000000000000, "tags": "a"}', '{"n": 9223372036854775808}']) WITH ORDINALITY u(d, i);

@@ -2,6 +2,8 @@
 //! question (`path`).
 
 use super::constant;
+use super::operators::comparison;
+use super::tree::any;
 use crate::pg::datum::of_bytes;
 use crate::pg::expr::{BoolExpr, Const, OpExpr};
 use crate::pg::node::{Node, is_pure};
@@ -26,27 +28,63 @@ pub fn scalar_of(payload: &[u8]) -> Option<JsonScalar> {
 
 /// A condition of a scan; containment of an object as a condition for each of its fields, also below AND and OR. As the
 /// scan's conditions must all be true, it does not matter there that a missing path makes one NULL, where containment
-/// is false.
+/// is false. Only AND goes on after NULL: where what it comes to then may raise an error, containment stays.
 pub fn split<'a>(condition: &'a Node, out: &mut Vec<&'a Node>) {
     match by_field(condition) {
         Some(fields) => out.extend(fields),
-        None => out.push(below(condition)),
+        None => out.push(below(condition, true)),
     }
 }
 
-/// AND and OR of conditions that are split.
-fn below(condition: &Node) -> &Node {
+/// AND and OR of conditions that are split, if nothing that an AND comes to after this one may raise an error.
+fn below(condition: &Node, nothing_raises: bool) -> &Node {
     use pg_sys::BoolExprType::{AND_EXPR, NOT_EXPR};
     crate::pg::executor::check_stack_depth();
     let Some(op) = condition.as_a::<BoolExpr>().filter(|op| op.boolop() != NOT_EXPR) else {
         return condition;
     };
-    let args = op.args().iter().map(|arg| match by_field(arg) {
-        Some(fields) if fields.len() == 1 => fields[0],
-        Some(fields) => BoolExpr::make(AND_EXPR, fields.into_iter().collect()),
-        None => below(arg),
+    let args = op.args();
+    let behind = |at: usize| args.iter().skip(at + 1);
+    let split = args.iter().enumerate().map(|(at, arg)| {
+        let nothing_raises = nothing_raises && (op.boolop() != AND_EXPR || behind(at).all(raises_nothing));
+        match by_field(arg).filter(|_| nothing_raises) {
+            Some(fields) if fields.len() == 1 => fields[0],
+            Some(fields) => BoolExpr::make(AND_EXPR, fields.into_iter().collect()),
+            None => below(arg, nothing_raises),
+        }
     });
-    BoolExpr::make(op.boolop(), args.collect())
+    BoolExpr::make(op.boolop(), split.collect())
+}
+
+/// Whether evaluating it raises no error, as is easily seen.
+fn raises_nothing(node: &Node) -> bool {
+    use pg_sys::NodeTag::{T_BoolExpr, T_Const, T_List, T_NullTest, T_OpExpr, T_RelabelType, T_Var};
+    !any(node, |node| match node.tag() {
+        T_Var | T_Const | T_List | T_BoolExpr | T_NullTest | T_RelabelType => false,
+        T_OpExpr => !node.as_a::<OpExpr>().is_some_and(|op| {
+            let function = op.function().to_u32();
+            comparison(function, op.inputcollid()).is_some() || is_of_documents(function)
+        }),
+        _ => true,
+    })
+}
+
+/// Operators of documents, which raise no errors.
+fn is_of_documents(function: u32) -> bool {
+    matches!(
+        function,
+        pg_sys::F_JSONB_CONTAINS
+            | pg_sys::F_JSONB_CONTAINED
+            | pg_sys::F_JSONB_EXISTS
+            | pg_sys::F_JSONB_EXISTS_ANY
+            | pg_sys::F_JSONB_EXISTS_ALL
+            | pg_sys::F_JSONB_OBJECT_FIELD
+            | pg_sys::F_JSONB_OBJECT_FIELD_TEXT
+            | pg_sys::F_JSONB_ARRAY_ELEMENT
+            | pg_sys::F_JSONB_ARRAY_ELEMENT_TEXT
+            | pg_sys::F_JSONB_EQ
+            | pg_sys::F_JSONB_NE
+    )
 }
 
 /// Containment of an object, by something that may be computed for each field; None if it is something else.
