@@ -39,16 +39,6 @@ CREATE TABLE kinds (doc jsonb) USING amax WITH (autovacuum_enabled = off);
 INSERT INTO kinds SELECT jsonb_build_object('name', 'value ' || i, 'size', i % 3) FROM generate_series(0, 1999) i;
 VACUUM one, p, h, h1, h2, kinds;
 
--- Rows that a plan expects over those that there are, or the other way round: at most so many times.
-CREATE FUNCTION is_known(query text, most numeric) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-  rows numeric;
-  factor numeric;
-BEGIN
-  EXECUTE 'SELECT count(*) FROM (' || query || ') q' INTO rows;
-  factor := greatest(expected(query), 1) / greatest(rows, 1);
-  RETURN CASE WHEN greatest(factor, 1 / factor) <= most THEN 'known' ELSE format('%s expected, %s rows', expected(query), rows) END;
-END $$;
 CREATE TABLE queries (n int GENERATED ALWAYS AS IDENTITY, query text);
 INSERT INTO queries (query) SELECT * FROM unnest(ARRAY[
   $$SELECT * FROM TABLE WHERE (doc->>'n')::int < 4000$$,

@@ -68,6 +68,17 @@ BEGIN
   RETURN (plan->0->'Plan'->>'Plan Rows')::numeric;
 END $$;
 
+-- is_known(query, most): whether the planner expects as many rows of it as there are, or at most so many times more or fewer.
+CREATE OR REPLACE FUNCTION twins.is_known(query text, most numeric) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+  rows numeric;
+  factor numeric;
+BEGIN
+  EXECUTE 'SELECT count(*) FROM (' || query || ') q' INTO rows;
+  factor := greatest(expected(query), 1) / greatest(rows, 1);
+  RETURN CASE WHEN greatest(factor, 1 / factor) <= most THEN 'known' ELSE format('%s expected, %s rows', expected(query), rows) END;
+END $$;
+
 -- noise(seed, bytes): text that does not compress, for TOAST.
 CREATE OR REPLACE FUNCTION twins.noise(seed int, bytes int) RETURNS text LANGUAGE sql IMMUTABLE AS $$
   SELECT left(string_agg(md5(seed::text || '/' || i::text), '' ORDER BY i), bytes) FROM generate_series(1, bytes / 32 + 1) AS i

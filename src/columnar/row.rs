@@ -146,30 +146,30 @@ impl Row {
             value.map(|value| to_datum(value, att))
         };
         with_scratch(|scratch| {
-            let value = match get(scratch) {
-                Err(Error::Replaced) => {
-                    self.leaf.revive();
-                    get(scratch)
-                }
-                value => value,
-            };
+            let value = self.again(|| get(scratch));
             value.unwrap_or_else(|e| raise(e))
         })
+    }
+
+    /// What is read, and again if the leaf was replaced meanwhile.
+    fn again<R>(&self, mut read: impl FnMut() -> amax_format::Result<R>) -> amax_format::Result<R> {
+        match read() {
+            Err(Error::Replaced) => {
+                self.leaf.revive();
+                read()
+            }
+            result => result,
+        }
     }
 
     /// A document attribute (from 0) as jsonb_out() prints it: a C string in the current memory context.
     pub fn text(&self, desc: &TupleDesc, at: usize) -> (pg_sys::Datum, bool) {
         if at < self.leaf.width() {
             let text = with_scratch(|scratch| {
-                let mut write = || {
+                let written = self.again(|| {
                     scratch.clear();
                     self.leaf.column(at).text(self.index as usize, MOST_TEXT, scratch)
-                };
-                let mut written = write();
-                if let Err(Error::Replaced) = written {
-                    self.leaf.revive();
-                    written = write();
-                }
+                });
                 match written {
                     Ok(true) => Some((c_string(scratch), false)),
                     Ok(false) => Some((pg_sys::Datum::null(), true)),

@@ -176,17 +176,18 @@ pub enum Expr {
 }
 
 impl Expr {
-    /// Whether PostgreSQL's functions are called for it, which may raise errors.
-    pub fn calls_out(&self) -> bool {
+    /// What it is computed of.
+    fn operands(&self) -> Vec<&Expr> {
         match self {
-            Self::Column(..) | Self::Text(_) | Self::Cast { .. } | Self::IsMissing { .. } | Self::JsonEquals(..) => {
-                false
-            }
-            Self::Once { simple, .. } => !simple,
-            Self::Memo { .. } | Self::External { .. } => true,
+            Self::Column(..)
+            | Self::Text(_)
+            | Self::Cast { .. }
+            | Self::IsMissing { .. }
+            | Self::JsonEquals(..)
+            | Self::Once { .. }
+            | Self::External { .. } => Vec::new(),
             Self::Convert { arg, .. }
             | Self::Like(arg, _)
-            | Self::Else(arg, _)
             | Self::IsNull(arg)
             | Self::Not(arg)
             | Self::Function1 { arg, .. }
@@ -197,19 +198,33 @@ impl Expr {
             | Self::Time(arg, _)
             | Self::Cut(arg, _)
             | Self::Field(arg, ..)
-            | Self::ToTimestamp(arg) => arg.calls_out(),
+            | Self::Memo { arg, .. }
+            | Self::AddInterval { factor: arg, .. }
+            | Self::ToTimestamp(arg) => vec![arg],
+            Self::Compare(_, left, right)
+            | Self::Arithmetic { left, right, .. }
+            | Self::NullIf(left, right)
+            | Self::Concatenation(left, right)
+            | Self::Else(left, right) => vec![left, right],
+            Self::Any(arg, list) => std::iter::once(&**arg).chain(list).collect(),
+            Self::And(args) | Self::Or(args) | Self::Coalesce(args, _) | Self::Extreme { args, .. } => {
+                args.iter().collect()
+            }
             Self::Case { arms, default, .. } => {
-                let arm = |(condition, result): &(Expr, Expr)| condition.calls_out() || result.calls_out();
-                arms.iter().any(arm) || default.calls_out()
+                let arms = arms.iter().flat_map(|(condition, result)| [condition, result]);
+                arms.chain(std::iter::once(&**default)).collect()
             }
-            Self::Coalesce(args, _) | Self::Extreme { args, .. } => args.iter().any(Self::calls_out),
-            Self::NullIf(left, right) => left.calls_out() || right.calls_out(),
-            Self::AddInterval { factor, .. } => factor.calls_out(),
-            Self::Compare(_, left, right) | Self::Arithmetic { left, right, .. } | Self::Concatenation(left, right) => {
-                left.calls_out() || right.calls_out()
-            }
-            Self::Any(arg, list) => arg.calls_out() || list.iter().any(Self::calls_out),
-            Self::And(args) | Self::Or(args) => args.iter().any(Self::calls_out),
+        }
+    }
+
+    /// Whether PostgreSQL's functions are called for it, which may raise errors.
+    pub fn calls_out(&self) -> bool {
+        match self {
+            Self::Once { simple, .. } => !simple,
+            Self::Memo { .. } | Self::External { .. } => true,
+            // What stands in for it raises none of its own.
+            Self::Else(expr, _) => expr.calls_out(),
+            _ => self.operands().into_iter().any(Self::calls_out),
         }
     }
 
@@ -249,35 +264,7 @@ impl Expr {
                 });
                 !inputs.is_empty()
             }
-            Self::Once { .. } => true,
-            Self::Convert { arg, .. }
-            | Self::Function1 { arg, .. }
-            | Self::Length { arg, .. }
-            | Self::TextFunction { arg, .. }
-            | Self::Position { arg, .. }
-            | Self::CompareDigits(_, arg, _)
-            | Self::Time(arg, _)
-            | Self::Cut(arg, _)
-            | Self::Field(arg, ..)
-            | Self::Memo { arg, .. }
-            | Self::Like(arg, _)
-            | Self::IsNull(arg)
-            | Self::Not(arg)
-            | Self::AddInterval { factor: arg, .. }
-            | Self::ToTimestamp(arg) => arg.inputs(found),
-            Self::Compare(_, left, right)
-            | Self::Arithmetic { left, right, .. }
-            | Self::NullIf(left, right)
-            | Self::Concatenation(left, right)
-            | Self::Else(left, right) => left.inputs(found) && right.inputs(found),
-            Self::Any(arg, list) => arg.inputs(found) && list.iter().all(|e| e.inputs(found)),
-            Self::And(args) | Self::Or(args) | Self::Coalesce(args, _) | Self::Extreme { args, .. } => {
-                args.iter().all(|e| e.inputs(found))
-            }
-            Self::Case { arms, default, .. } => {
-                let known = arms.iter().all(|(when, then)| when.inputs(found) && then.inputs(found));
-                known && default.inputs(found)
-            }
+            _ => self.operands().into_iter().all(|operand| operand.inputs(found)),
         }
     }
 

@@ -2,8 +2,7 @@
 //! question (`path`).
 
 use super::constant;
-use super::operators::comparison;
-use super::tree::any;
+use super::raises::raises;
 use crate::pg::datum::of_bytes;
 use crate::pg::expr::{BoolExpr, Const, OpExpr};
 use crate::pg::node::{Node, is_pure};
@@ -46,7 +45,7 @@ fn below(condition: &Node, nothing_raises: bool) -> &Node {
     let args = op.args();
     let behind = |at: usize| args.iter().skip(at + 1);
     let split = args.iter().enumerate().map(|(at, arg)| {
-        let nothing_raises = nothing_raises && (op.boolop() != AND_EXPR || behind(at).all(raises_nothing));
+        let nothing_raises = nothing_raises && (op.boolop() != AND_EXPR || !behind(at).any(raises));
         match by_field(arg).filter(|_| nothing_raises) {
             Some(fields) if fields.len() == 1 => fields[0],
             Some(fields) => BoolExpr::make(AND_EXPR, fields.into_iter().collect()),
@@ -54,37 +53,6 @@ fn below(condition: &Node, nothing_raises: bool) -> &Node {
         }
     });
     BoolExpr::make(op.boolop(), split.collect())
-}
-
-/// Whether evaluating it raises no error, as is easily seen.
-fn raises_nothing(node: &Node) -> bool {
-    use pg_sys::NodeTag::{T_BoolExpr, T_Const, T_List, T_NullTest, T_OpExpr, T_RelabelType, T_Var};
-    !any(node, |node| match node.tag() {
-        T_Var | T_Const | T_List | T_BoolExpr | T_NullTest | T_RelabelType => false,
-        T_OpExpr => !node.as_a::<OpExpr>().is_some_and(|op| {
-            let function = op.function().to_u32();
-            comparison(function, op.inputcollid()).is_some() || is_of_documents(function)
-        }),
-        _ => true,
-    })
-}
-
-/// Operators of documents, which raise no errors.
-fn is_of_documents(function: u32) -> bool {
-    matches!(
-        function,
-        pg_sys::F_JSONB_CONTAINS
-            | pg_sys::F_JSONB_CONTAINED
-            | pg_sys::F_JSONB_EXISTS
-            | pg_sys::F_JSONB_EXISTS_ANY
-            | pg_sys::F_JSONB_EXISTS_ALL
-            | pg_sys::F_JSONB_OBJECT_FIELD
-            | pg_sys::F_JSONB_OBJECT_FIELD_TEXT
-            | pg_sys::F_JSONB_ARRAY_ELEMENT
-            | pg_sys::F_JSONB_ARRAY_ELEMENT_TEXT
-            | pg_sys::F_JSONB_EQ
-            | pg_sys::F_JSONB_NE
-    )
 }
 
 /// Containment of an object, by something that may be computed for each field; None if it is something else.

@@ -14,6 +14,7 @@ pub mod needs;
 pub mod operators;
 pub mod path;
 pub mod quiet;
+pub mod raises;
 pub mod times;
 pub mod tree;
 pub mod unnesting;

@@ -5,7 +5,6 @@ pub mod hand;
 pub mod node;
 pub mod plan;
 pub mod private;
-pub mod raises;
 pub mod reach;
 pub mod reading;
 pub mod state;

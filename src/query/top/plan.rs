@@ -2,7 +2,6 @@
 //! scan, which hands up the best rows.
 
 use super::private::{Direction, TopPlan};
-use super::raises::raises;
 use super::reach::reach;
 use super::state::Top;
 use super::wanted::{MOST, Wanted};
@@ -14,6 +13,7 @@ use crate::pg::plan::CustomScan;
 use crate::pg::planner::{Path, PlannerInfo, RelOptInfo, sorts_as};
 use crate::query::batch::{path_in, read_to_end};
 use crate::query::expr::entry::{collected, expressions, is_document};
+use crate::query::expr::raises::raises;
 use crate::query::expr::tree::has;
 use crate::query::plan::costs;
 use crate::query::plan::kept;

@@ -1,12 +1,12 @@
 //! What a query's ORDER BY … LIMIT, DISTINCT ON or bounded row numbers ask of the rows of a scan.
 
-use super::raises::raises;
 use crate::pg::expr::Const;
 use crate::pg::lookup::order;
 use crate::pg::node::{Node, Nodes, is_pure};
 use crate::pg::parse::{Query, SortGroupClause};
 use crate::pg::planner::{PathTarget, PlannerInfo};
 use crate::query::expr::datum::type_of;
+use crate::query::expr::raises::raises;
 use crate::query::expr::tree::has;
 use crate::query::plan::sorts::is_descending;
 use pgrx::pg_sys::*;

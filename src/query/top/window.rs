@@ -1,11 +1,11 @@
 //! What a query asks of rows that window functions number: the first of all, or of each partition.
 
-use super::raises::raises;
 use super::wanted::{Wanted, checks, group, is_plain, keys, limits};
 use crate::pg::expr::{OpExpr, WindowFunc};
 use crate::pg::node::{Node, Nodes, is_pure};
 use crate::pg::parse::{SortGroupClause, WindowClause};
 use crate::pg::planner::{PathTarget, PlannerInfo, sorts_as};
+use crate::query::expr::raises::raises;
 use crate::query::expr::tree::{any, has, walk};
 use pgrx::pg_sys::UpperRelationKind::UPPERREL_WINDOW;
 use pgrx::pg_sys::*;

@@ -1,11 +1,11 @@
 //! Which expressions cannot raise an error, whatever the row: those need not be evaluated for rows that nobody gets.
 
+use super::guard::may_raise;
+use super::operators::comparison;
+use super::path::{path_of, question_of};
+use super::tree::walk;
 use crate::pg::expr::OpExpr;
 use crate::pg::node::Node;
-use crate::query::expr::guard::may_raise;
-use crate::query::expr::operators::comparison;
-use crate::query::expr::path::{path_of, question_of};
-use crate::query::expr::tree::walk;
 use amax_exec::Type;
 use pgrx::pg_sys::NodeTag;
 
