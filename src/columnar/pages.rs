@@ -104,7 +104,8 @@ impl ReadAt for Pages {
     ) -> Result<(), Error> {
         if manifest::on_standby() {
             // The page may change while it is looked at.
-            return f(&self.read_at(offset, len)?, 0);
+            let bytes = self.with(offset, len, |rel| blob::look_up(rel, &self.image, offset, len))?;
+            return f(&bytes, 0);
         }
         self.with(offset, len, |rel| {
             blob::visit_checked(rel, &self.image, &self.buffers, offset, len, f)

@@ -5,6 +5,7 @@ use super::plain;
 use super::relation::Relation;
 use pgrx::pg_sys;
 use std::marker::PhantomData;
+use std::ptr::null_mut;
 
 /// True when an error is on its way through us. PostgreSQL's abort then releases locks and pins (and has already reset
 /// the interrupt holdoff count that a release would decrement), so destructors keep out of its way.
@@ -17,10 +18,15 @@ pub struct Pin(pg_sys::Buffer);
 
 impl Pin {
     pub fn read(rel: &Relation, block: u32) -> Pin {
-        Pin(read(rel, block, pg_sys::ReadBufferMode::RBM_NORMAL))
+        Pin(read(rel, block, pg_sys::ReadBufferMode::RBM_NORMAL, null_mut()))
     }
 
-    /// The same; from here on nobody has the page's cleanup lock. A pin alone keeps others from getting it, not who has
+    /// The same, through a ring of buffers if there is one (src/pg/stream.rs).
+    pub(super) fn read_in(rel: &Relation, block: u32, ring: pg_sys::BufferAccessStrategy) -> Pin {
+        Pin(read(rel, block, pg_sys::ReadBufferMode::RBM_NORMAL, ring))
+    }
+
+    /// The same as [`Pin::read`]; from here on nobody has the page's cleanup lock. A pin alone keeps others from getting it, not who has
     /// it already.
     pub fn hold(rel: &Relation, block: u32) -> Pin {
         let pin = Pin::read(rel, block);
@@ -44,7 +50,7 @@ impl Pin {
     pub fn append(rel: &Relation) -> Locked {
         let _lock = super::lock::Extension::take(rel);
         const P_NEW: u32 = pg_sys::InvalidBlockNumber;
-        Locked(read(rel, P_NEW, pg_sys::ReadBufferMode::RBM_ZERO_AND_LOCK))
+        Locked(read(rel, P_NEW, pg_sys::ReadBufferMode::RBM_ZERO_AND_LOCK, null_mut()))
     }
 
     /// Takes over a pin that a PostgreSQL function returned.
@@ -134,10 +140,15 @@ impl Pin {
     }
 }
 
-fn read(rel: &Relation, block: u32, mode: pg_sys::ReadBufferMode::Type) -> pg_sys::Buffer {
+fn read(
+    rel: &Relation,
+    block: u32,
+    mode: pg_sys::ReadBufferMode::Type,
+    strategy: pg_sys::BufferAccessStrategy,
+) -> pg_sys::Buffer {
     let main = pg_sys::ForkNumber::MAIN_FORKNUM;
-    // SAFETY: an open relation; errors unwind.
-    unsafe { pg_sys::ReadBufferExtended(rel.raw(), main, block, mode, std::ptr::null_mut()) }
+    // SAFETY: an open relation, and a strategy of the session's or none; errors unwind.
+    unsafe { pg_sys::ReadBufferExtended(rel.raw(), main, block, mode, strategy) }
 }
 
 impl Drop for Pin {

@@ -41,6 +41,7 @@ pub mod snapshot;
 pub mod state;
 pub mod statistics;
 pub mod stats;
+pub mod stream;
 pub mod table_function;
 pub mod tupdesc;
 pub mod tuple;

@@ -4,6 +4,7 @@ use super::buffer::{Change, Kind, PAYLOAD, payload_unlocked};
 use super::damage::corrupt;
 use super::hand;
 use crate::memory;
+use crate::pg::stream::read_each;
 use crate::pg::{Pin, Relation};
 use amax_lsm::{Blob, Extent, FreeSpace};
 use std::cell::RefCell;
@@ -48,19 +49,30 @@ pub fn write(rel: &Relation, free: &mut FreeSpace, bytes: &[u8]) -> Blob {
     }
 }
 
-/// Bytes `offset..offset + len` of a blob.
-pub fn read(rel: &Relation, blob: &Blob, offset: u64, len: usize) -> Vec<u8> {
-    pieces(rel, blob, offset, len, |pin, part, bytes| {
+/// All bytes of a blob.
+pub fn read_all(rel: &Relation, blob: &Blob) -> Vec<u8> {
+    pieces(rel, blob, 0, blob.len as usize, read_one_by_one, |pin, part, bytes| {
         bytes.extend_from_slice(&pin.share().payload(rel, Kind::Blob)[part])
     })
 }
 
-/// The same for bytes that have a checksum of their own: they do not change while anybody may read them, so a pin is
-/// enough.
+/// Bytes `offset..offset + len` of a blob, which have a checksum of their own: they do not change while anybody may read them, so a pin is
+/// enough. For who reads much of the table.
 pub fn read_checked(rel: &Relation, blob: &Blob, offset: u64, len: usize) -> Vec<u8> {
-    pieces(rel, blob, offset, len, |pin, part, bytes| {
+    pieces(rel, blob, offset, len, read_each, |pin, part, bytes| {
         bytes.extend_from_slice(&payload_unlocked(pin)[part])
     })
+}
+
+/// The same for who looks something up, and may come back.
+pub fn look_up(rel: &Relation, blob: &Blob, offset: u64, len: usize) -> Vec<u8> {
+    pieces(rel, blob, offset, len, read_one_by_one, |pin, part, bytes| {
+        bytes.extend_from_slice(&payload_unlocked(pin)[part])
+    })
+}
+
+fn read_one_by_one(rel: &Relation, blocks: &[u32], f: &mut dyn FnMut(Pin)) {
+    blocks.iter().for_each(|&block| f(Pin::read(rel, block)));
 }
 
 /// The buffers that a blob's pages were last seen in.
@@ -114,7 +126,7 @@ thread_local! {
     static TWO_PAGES: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Passes the bytes that [`read_checked`] reads to `f`, without a copy if they are in one page, and a number for the
+/// Passes the bytes that [`look_up`] reads to `f`, without a copy if they are in one page, and a number for the
 /// buffers they are in: pages are checked when they come into a buffer, not again while they stay, or come back to the
 /// same one. It is 0 for more than two pages.
 pub fn visit_checked<R>(
@@ -128,7 +140,7 @@ pub fn visit_checked<R>(
     let (page, start) = (offset / PAYLOAD as u64, (offset % PAYLOAD as u64) as usize);
     let number = |pin: &Pin| u64::from(pin.buffer() as u32);
     if start + len > 2 * PAYLOAD {
-        return f(&read_checked(rel, blob, offset, len), 0);
+        return f(&look_up(rel, blob, offset, len), 0);
     }
     let first = buffers.pin(rel, blob, page);
     let bytes = &payload_unlocked(&first)[start..];
@@ -145,25 +157,29 @@ pub fn visit_checked<R>(
     result
 }
 
+/// The bytes of a blob's pages, which `read` hands over, taken from each by `take_part`.
 fn pieces(
     rel: &Relation,
     blob: &Blob,
     offset: u64,
     len: usize,
+    read: fn(&Relation, &[u32], &mut dyn FnMut(Pin)),
     take_part: impl Fn(&Pin, Range<usize>, &mut Vec<u8>),
 ) -> Vec<u8> {
     let mut bytes = Vec::new();
     memory::make_room(&mut bytes, len, "bytes of a leaf");
-    let mut at = offset;
-    while bytes.len() < len {
-        let Some(block) = blob.page(at / PAYLOAD as u64) else {
-            past_end(rel, blob, at)
-        };
-        let start = (at % PAYLOAD as u64) as usize;
+    let pages = offset / PAYLOAD as u64..(offset + len as u64).div_ceil(PAYLOAD as u64);
+    let of = |page| {
+        blob.page(page)
+            .unwrap_or_else(|| past_end(rel, blob, page * PAYLOAD as u64))
+    };
+    let blocks: Vec<u32> = pages.map(of).collect();
+    let mut start = (offset % PAYLOAD as u64) as usize;
+    read(rel, &blocks, &mut |pin| {
         let take = (PAYLOAD - start).min(len - bytes.len());
-        take_part(&Pin::read(rel, block), start..start + take, &mut bytes);
-        at += take as u64;
-    }
+        take_part(&pin, start..start + take, &mut bytes);
+        start = 0;
+    });
     bytes
 }
 
@@ -180,8 +196,4 @@ pub fn check(rel: &Relation, blob: &Blob) {
         crate::memory::check_for_interrupts();
         Pin::read(rel, page).share().payload(rel, Kind::Blob);
     }
-}
-
-pub fn read_all(rel: &Relation, blob: &Blob) -> Vec<u8> {
-    read(rel, blob, 0, blob.len as usize)
 }

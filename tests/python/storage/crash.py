@@ -7,7 +7,7 @@ the old one; after a crash while COMMIT was under way, one of the two, whole. Ro
 and that of one backend, which makes the postmaster restart the others. Every round is a test; another is that the data checksums are
 right after a clean shutdown; another that a last round without a crash ends as it should. Then every fault point has its turn: faults.py.
 
-Environment: AMAX_CRASH_ROUNDS (default 50), AMAX_SEED. The last line is "N passed, N failed".
+Environment: AMAX_CRASH_ROUNDS (default 35), AMAX_SEED. The last line is "N passed, N failed".
 """
 
 import os
@@ -26,6 +26,7 @@ import commits
 import decoding
 import faults
 import minimal
+import reading
 import waiting
 import xids
 from server import Server
@@ -472,7 +473,7 @@ def keep(server, place):
 
 def main():
     directory, results = sys.argv[1:3]
-    rounds = int(os.environ.get("AMAX_CRASH_ROUNDS", "50"))
+    rounds = int(os.environ.get("AMAX_CRASH_ROUNDS", "35"))
     seed = int(os.environ.get("AMAX_SEED", "1")) or time.time_ns() // 1_000_000 % 1_000_000
     print(f"seed {seed} (AMAX_SEED), {rounds} rounds", flush=True)
     server = Server(directory, "crash", [
@@ -519,6 +520,7 @@ def main():
         passes("logical decoding", lambda: decoding.run(directory))
         passes("minimal WAL", lambda: minimal.run(directory))
         passes("large documents", lambda: waiting.run(directory))
+        passes("cold scans", lambda: reading.run(directory))
     finally:
         if count[False]:
             shutil.copy(server.log, pathlib.Path(results) / "server.log")
