@@ -46,36 +46,56 @@ write_source_lists() {
     done
 }
 
-# fetch_source: unpacks the newest source of this PostgreSQL that the mirrors really have into $SOURCE_DIR. An index may
-# announce a version whose files the mirror does not hold, so versions are tried from the newest down. apt checks hashes.
-fetch_source() {
-    local apt=$BUILD_DIR/apt version archive options
-    [ -e "$SOURCE_DIR/configure" ] && return 0
-    rm -rf "$apt" "$SOURCE_DIR"
+# prepare_apt DIRECTORY: an apt of our own, APT, for these sources.
+prepare_apt() {
+    local apt=$1
+    rm -rf "$apt"
     mkdir -p "$apt"/{parts,lists/partial,cache/archives/partial,download}
     write_source_lists "$apt/parts"
-    options=(-o Dir::Etc::SourceList=/dev/null -o "Dir::Etc::SourceParts=$apt/parts" -o "Dir::State::Lists=$apt/lists"
+    APT=(-o Dir::Etc::SourceList=/dev/null -o "Dir::Etc::SourceParts=$apt/parts" -o "Dir::State::Lists=$apt/lists"
         -o "Dir::Cache=$apt/cache" -o APT::Sandbox::User=root -o Debug::NoLocking=1)
-    say "fetching the source of postgresql-$PG_MAJOR"
-    apt-get "${options[@]}" -qq update </dev/null >&2 || say "some source indexes could not be fetched"
-    for version in $(apt-cache "${options[@]}" showsrc --only-source "postgresql-$PG_MAJOR" |
-        sed -n 's/^Version: //p' | sort -rVu); do
-        if (cd "$apt/download" &&
-            apt-get "${options[@]}" -qq source --download-only "postgresql-$PG_MAJOR=$version" </dev/null >"$apt/log" 2>&1); then
-            # The upstream archive only: what is tested is PostgreSQL, not a distribution's patches.
-            archive=$(echo "$apt"/download/*.orig.tar.*)
-            rm -rf "$SOURCE_DIR.new"
-            mkdir -p "$SOURCE_DIR.new"
-            tar -xf "$archive" -C "$SOURCE_DIR.new" --strip-components=1
-            mv "$SOURCE_DIR.new" "$SOURCE_DIR"
-            rm -rf "$apt"
-            say "source of PostgreSQL $version"
+    apt-get "${APT[@]}" -qq update </dev/null >&2 || say "some source indexes could not be fetched"
+}
+
+# unpack_source APT PACKAGE DIRECTORY: the newest source of a package that the mirrors really have. An index may announce a version whose
+# files the mirror does not hold, so versions are tried from the newest down. apt checks hashes. The upstream archive only: what is tested is
+# PostgreSQL, not a distribution's patches.
+unpack_source() {
+    local apt=$1 package=$2 directory=$3 version archive
+    for version in $(apt-cache "${APT[@]}" showsrc --only-source "$package" | sed -n 's/^Version: //p' | sort -rVu); do
+        if (cd "$apt/download" && apt-get "${APT[@]}" -qq source --download-only "$package=$version" </dev/null >"$apt/log" 2>&1); then
+            archive=$(echo "$apt/download/$package"_*.orig.tar.*)
+            rm -rf "$directory" "$directory.new"
+            mkdir -p "$directory.new"
+            tar -xf "$archive" -C "$directory.new" --strip-components=1
+            mv "$directory.new" "$directory"
+            say "source of $package $version"
             return 0
         fi
         say "version $version is announced but cannot be fetched"
     done
     [ -e "$apt/log" ] && cat "$apt/log" >&2
-    die "no source of postgresql-$PG_MAJOR to be had from this machine's apt sources"
+    die "no source of $package to be had from this machine's apt sources"
+}
+
+# install_companion PACKAGE: an extension of others, from Debian's source of it, for the PostgreSQL of PG_CONFIG.
+install_companion() {
+    local apt=$RUN_DIR/apt source=$RUN_DIR/$1 log=$RUN_DIR/$1.log
+    if [ ! -e "$apt" ]; then prepare_apt "$apt"; fi
+    unpack_source "$apt" "$1" "$source"
+    make -s -C "$source" "PG_CONFIG=$PG_CONFIG" install </dev/null >"$log" 2>&1 || {
+        tail -30 "$log" >&2
+        die "$1 did not build"
+    }
+}
+
+# fetch_source: unpacks the source of this PostgreSQL into $SOURCE_DIR.
+fetch_source() {
+    [ -e "$SOURCE_DIR/configure" ] && return 0
+    say "fetching the source of postgresql-$PG_MAJOR"
+    prepare_apt "$BUILD_DIR/apt"
+    unpack_source "$BUILD_DIR/apt" "postgresql-$PG_MAJOR" "$SOURCE_DIR"
+    rm -rf "$BUILD_DIR/apt"
 }
 
 # count_interrupts: has CHECK_FOR_INTERRUPTS() count a variable of the server's down, and cancel the query when it comes to 0, so

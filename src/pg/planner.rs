@@ -39,7 +39,7 @@ nodes! {
     SpecialJoinInfo: T_SpecialJoinInfo { jointype: value(pg_sys::JoinType::Type), syn_lefthand: rels, syn_righthand: rels }
     StatisticExtInfo: T_StatisticExtInfo { exprs: list }
     IndexOptInfo: T_IndexOptInfo {
-        relam: value(pg_sys::Oid), indexoid: value(pg_sys::Oid),
+        relam: value(pg_sys::Oid), indexoid: value(pg_sys::Oid), hypothetical: value(bool),
         indexprs: list, indpred: list,
     }
     IndexClause: T_IndexClause { rinfo: of(RestrictInfo), lossy: value(bool) }

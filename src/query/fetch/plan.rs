@@ -175,6 +175,9 @@ impl Planning for Fetches {
         }
         // It computes nothing: we take the row it is about.
         below.empty();
+        // PostgreSQL looks in the catalog for what the index can, where one that an extension pretends is not.
+        let index = path.children()[0].as_a::<IndexPath>();
+        let exists = index.is_some_and(|index| !index.indexinfo().hypothetical());
         NewPlan {
             methods: &SCAN,
             relation: rel.relid(),
@@ -182,7 +185,7 @@ impl Planning for Fetches {
             entries: entries(root, rel, asked.targets, &conditions),
             expressions: conditions,
             private: Nodes::NONE,
-            backward: below.is_backward(),
+            backward: exists && below.is_backward(),
         }
     }
 }

@@ -2,17 +2,21 @@
 
 import os
 import random
+import re
 import time
 
 import psycopg
 
 from columns import PREPARE_DATABASE
+from documents import quote
 from shapes import Shapes
 from sides import LOST, Answer, Side, both, difference
 from worlds import World
 
 PARALLEL = {"parallel_setup_cost": "0", "parallel_tuple_cost": "0", "min_parallel_table_scan_size": "0", "min_parallel_index_scan_size": "0",
             "max_parallel_workers_per_gather": "2"}
+# Libraries that plan along, loaded before ours or after it: hypopg, with indexes that are not there; pg_hint_plan, with hints.
+COMPANIONS = os.environ.get("AMAX_COMPANIONS", "").split()
 # As the major has it.
 FORCED = "force_parallel_mode" if int(os.environ.get("AMAX_PG_MAJOR", "15")) < 16 else "debug_parallel_query"
 BATCH = 12  # cases between changes of settings
@@ -89,6 +93,11 @@ class Stage:
             control.execute(f"CREATE DATABASE {database}" + (" LOCALE 'C' TEMPLATE template0" if plain else ""))
         with server.connect(database) as control:
             control.execute("CREATE EXTENSION amax")
+            if "hypopg" in COMPANIONS:
+                control.execute("CREATE EXTENSION hypopg")
+            if COMPANIONS:
+                libraries = COMPANIONS + ["amax"] if plain else ["amax"] + COMPANIONS
+                control.execute(f"ALTER DATABASE {database} SET session_preload_libraries = {', '.join(libraries)}")
             control.execute(PREPARE_DATABASE)
         self.open()
 
@@ -148,6 +157,13 @@ class Stage:
             other.run("ROLLBACK")
         return world
 
+    def suppose(self, statements):
+        """Has only these indexes that are not there, in both sides' sessions."""
+        for side in self.sides:
+            side.must("SELECT hypopg_reset()")
+            for statement in statements:
+                side.must(f"SELECT hypopg_create_index({quote(statement)})")
+
     def reset(self):
         for side in self.sides:
             side.run("ROLLBACK")
@@ -171,7 +187,9 @@ class Stage:
         if case.needs_transaction() and not inside:
             steps = [("BEGIN", None)] + steps
         first, failed = Answer(), None
+        hint = hints(case)
         for statement, compare in steps:
+            statement = hint + statement
             heap, amax = both(self.sides, statement)
             what = difference(case, compare, heap, amax)
             if what:
@@ -195,10 +213,36 @@ class Stage:
         return first
 
     def explain(self, case):
+        """Both plans. Both can be made, or neither."""
         texts = []
-        for side in self.sides:
-            texts.append("\n".join(r[0].decode() for r in side.run(f"EXPLAIN (COSTS OFF) {case.node.sql()}").rows))
+        statement = f"{hints(case)}EXPLAIN (COSTS OFF) {case.node.sql()}"
+        answers = both(self.sides, statement)
+        if bool(answers[0].state) != bool(answers[1].state):
+            raise Finding("a plan", case, [], statement, *answers)
+        for answer in answers:
+            texts.append("\n".join(r[0].decode() for r in answer.rows))
         return texts
+
+
+def hints(case):
+    """Some for pg_hint_plan, if there is a choice of plans."""
+    if "pg_hint_plan" not in COMPANIONS or case.risky:
+        return ""
+    text = case.node.sql()
+    rng = random.Random(text)
+    names = sorted(set(re.findall(r"\bAS (\w+)", text)))
+    if not names or rng.random() < 0.2:
+        return ""
+    found = []
+    for _ in range(rng.randint(1, 3)):
+        some = " ".join(rng.sample(names, min(len(names), rng.choice([1, 1, 2, 2, 3]))))
+        one = rng.choice(names)
+        found.append(rng.choice([
+            f"{rng.choice(['SeqScan', 'IndexScan', 'BitmapScan', 'IndexOnlyScan', 'NoIndexScan', 'NoSeqScan', 'NoBitmapScan', 'TidScan'])}({one})",
+            f"{rng.choice(['HashJoin', 'NestLoop', 'MergeJoin', 'NoHashJoin', 'NoNestLoop', 'Memoize'])}({some})",
+            f"Leading({some})", f"Rows({some} #{rng.choice([1, 100, 100000])})", f"Parallel({one} 2 {rng.choice(['soft', 'hard'])})",
+            f"Set({rng.choice(['enable_hashagg', 'enable_sort', 'enable_seqscan'])} off)"]))
+    return f"/*+ {' '.join(found)} */ "
 
 
 def cases(world, count):

@@ -2,8 +2,9 @@
 
     queries.py DIRECTORY RESULTS [SEED...]
 
-Environment: AMAX_QUERY_SECONDS (default 90), AMAX_QUERIES (as many and no time limit), AMAX_SEED (the first world's; 0: from the clock),
+Environment: AMAX_QUERY_SECONDS (default 60), AMAX_QUERIES (as many and no time limit), AMAX_SEED (the first world's; 0: from the clock),
 AMAX_QUERY_JOBS (default 2), AMAX_QUERIES_PER_WORLD (default 240), AMAX_REDUCE_SECONDS (for each finding, default 60).
+AMAX_COMPANIONS: libraries that plan along (play.py); all queries are explained, too.
 A finding is written to RESULTS as a psql script. The last line is "N passed, N failed", of queries.
 """
 
@@ -20,7 +21,7 @@ import traceback
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "storage"))
 
 from server import Server  # pylint: disable=wrong-import-position
-from play import Finding, Stage, cases  # pylint: disable=wrong-import-position
+from play import COMPANIONS, Finding, Stage, cases  # pylint: disable=wrong-import-position
 from reduce import Reducer, script  # pylint: disable=wrong-import-position
 from worlds import World  # pylint: disable=wrong-import-position
 
@@ -54,6 +55,8 @@ class Worker:
         try:
             self.stage.reset()
             self.stage.build(world.steps)
+            if "hypopg" in COMPANIONS:
+                self.stage.suppose(world.hypothetical())
         except Finding as finding:
             return self.count, [self.report(world, finding)]
         rows = self.stage.sides[1].must("SELECT sum(n.rows) FROM pg_class c, amax.components(c.oid) n WHERE relnamespace = 'amax_side'::regnamespace AND relkind = 'r' "
@@ -77,7 +80,7 @@ class Worker:
                     self.count["invalid"] += 1
                     if os.environ.get("AMAX_SHOW_INVALID"):
                         print(f"invalid: {case.node.sql()}\n    {answer}", flush=True)
-                if self.count["queries"] % 4 == 0 and case.kind != "change":
+                if (COMPANIONS or self.count["queries"] % 4 == 0) and case.kind != "change":
                     self.count["plans"] += 1
                     plan = self.stage.explain(case)[1]
                     self.count["custom scans"] += "Custom Scan" in plan
@@ -85,6 +88,7 @@ class Worker:
                     self.count["top nodes"] += "AmaxTop" in plan
                     self.count["top nodes of groups"] += "AmaxTop" in plan and "Unique" in plan
                     self.count["unnesting scans"] += "AmaxUnnest" in plan
+                    self.count["hypothetical indexes"] += bool(re.search(r"<\d+>", plan))
             except Finding as finding:
                 texts.append(self.report(world, finding))
                 before = None
@@ -148,7 +152,7 @@ def main():
     directory, results, *only = sys.argv[1:]
     first = int(os.environ.get("AMAX_SEED", "1")) or time.time_ns() // 1_000_000 % 100_000_000
     wanted = int(os.environ.get("AMAX_QUERIES", "0"))
-    seconds = float(os.environ.get("AMAX_QUERY_SECONDS", "90")) if not wanted and not only else float("inf")
+    seconds = float(os.environ.get("AMAX_QUERY_SECONDS", "60")) if not wanted and not only else float("inf")
     jobs = 1 if only else int(os.environ.get("AMAX_QUERY_JOBS", "2"))
     seeds = [[int(seed) for seed in only]] if only else [itertools.count(first + number, jobs) for number in range(jobs)]
     queries = int(os.environ.get("AMAX_QUERIES_PER_WORLD", "240"))
@@ -183,7 +187,7 @@ def main():
     if not total["queries"] or not total["columnar rows"]:
         failures += 1
         print("FAILED  no query ran, or no row was columnar: nothing was tested")
-    for wanted, plans in (("custom scans", 60), ("fetches", 400), ("top nodes", 200), ("top nodes of groups", 1000)):
+    for wanted, plans in (("custom scans", 60), ("fetches", 400), ("top nodes", 200), ("top nodes of groups", 1000)) + ((("hypothetical indexes", 100),) if "hypopg" in COMPANIONS else ()):
         if total["plans"] >= plans and not total[wanted]:
             failures += 1
             print(f"FAILED  none of the plans looked at has {wanted}: nothing of them was tested")

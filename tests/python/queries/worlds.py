@@ -7,6 +7,11 @@ from documents import Documents, Type, ARR, BOOL, DEC, INT, OBJ, STR, WORDS, doc
 from expressions import Expressions, Scope
 
 STATES = ["pages", "columns", "columns", "loaded", "mixed", "mixed", "mixed"]
+# What hypopg knows: no GIN.
+HYPOTHETICAL = [
+    "((doc ->> 's'))", "((doc ->> 'u'), id)", "((doc -> 'n'))", "(((doc ->> 'n')::int))", "(jsonb_typeof(doc -> 'mix'))", "(lower(doc ->> 's'))",
+    "((doc ->> 's')) WHERE (doc ->> 's') > 'b'", "(id) WHERE (doc ->> 's') IS NOT NULL", "(id)", "(i)", "(d, i)", "(tx) WHERE bo", "(d) INCLUDE (i, ts)",
+    "USING brin (id)", "USING brin (d, ts)", "USING hash ((doc ->> 's'))"]
 
 
 class Relation:
@@ -185,6 +190,11 @@ class World:
             "USING gin (ta)", "((doc ->> 's') COLLATE \"C\", (doc ->> 'w')) WHERE (doc ->> 's') > 'b'",
             "(id)", "(id)", "(i)", "(i)", "((doc ->> 's'))", "((doc ->> 'u'), id)", "USING gin (doc)", "USING gin (doc jsonb_path_ops)", "(d, i)", "((doc -> 'n'))",
             "(tx) WHERE bo", "USING gin ((doc -> 'objs'))", "(jsonb_typeof(doc -> 'mix'))"]))
+
+    def hypothetical(self):
+        """Indexes that hypopg may pretend."""
+        rng = random.Random(f"hypothetical {self.seed}")
+        return [f"CREATE INDEX ON {table} {rng.choice(HYPOTHETICAL)}" for table in ("t1", "t1", "t2", "t2", "p1", "th") for _ in range(2)]
 
     def change(self, table, rng):
         """A change that leaves every path the kinds it has."""
