@@ -439,6 +439,7 @@ fn delete_entries(
     status: &[pg_sys::TM_IndexStatus],
     op: &mut pg_sys::TM_IndexDeleteOp,
 ) -> pg_sys::TransactionId {
+    let known = |entry: &pg_sys::TM_IndexDelete| status[entry.id as usize].knowndeletable;
     let manifest = manifest::current(rel);
     let mut logical = std::collections::HashMap::new();
     let mut hot = Vec::new();
@@ -459,12 +460,13 @@ fn delete_entries(
                 set_tid(&mut physical.tid, p, entry.tid.ip_posid);
                 hot.push(physical);
             }
-            None if status[entry.id as usize].knowndeletable => kept.push(*entry),
+            None if known(entry) => kept.push(*entry),
             None => {}
         }
     }
     let mut horizon = pg_sys::InvalidTransactionId;
-    if !hot.is_empty() {
+    // heapam.c relies on one that is known, unless the deletion is bottom-up: nbtree adds others of the same blocks, and of the new entry's.
+    if op.bottomup && !hot.is_empty() || hot.iter().any(known) {
         all[..hot.len()].copy_from_slice(&hot);
         op.ndeltids = hot.len() as i32;
         horizon = heap::index_delete_tuples(rel, op);

@@ -1,4 +1,4 @@
-"""Errors that are caught while a transaction commits, on a server with assertions: it stays up, and the commit succeeds.
+"""What PostgreSQL's assertions would stop: errors that are caught while a transaction commits, after which it commits; dead entries of columnar rows in an index.
 
     assertions.py DIRECTORY RESULTS PROGRAMS [TEST...]
 
@@ -8,6 +8,8 @@ PROGRAMS is where the server's programs are. The last line is "N passed, N faile
 import pathlib
 import shutil
 import sys
+
+import psycopg
 
 from checks import Checks, equal
 from commits import ROWS, components, filled, one
@@ -64,9 +66,33 @@ def caught(server, statements):
         raise Mismatch(f"a crash: {crashes}")
 
 
+def known_dead(server):
+    """A btree that is full removes entries that it knows to be dead, of columnar rows, beside others of the block of the new row."""
+    with server.connect("assertions") as control:
+        control.execute("CREATE TABLE dead (k int, v int); INSERT INTO dead SELECT i, 0 FROM generate_series(1, 340) i; CREATE INDEX ON dead (k)")
+        control.execute("SELECT amax.flush('dead')")
+        control.execute("DELETE FROM dead WHERE k BETWEEN 100 AND 300")
+        # Dead, with entries.
+        control.execute("SET amax.fault_point = 'vacuum_marked'")
+        try:
+            control.execute("VACUUM dead")
+        except psycopg.errors.Error:
+            control.execute("SET amax.fault_point = ''")
+        control.execute("SET enable_seqscan = off; SET enable_bitmapscan = off")
+        equal("rows", one(control, "SELECT count(*) FROM dead WHERE k BETWEEN 90 AND 310"), 20)
+        for k in range(100, 300):
+            control.execute(f"INSERT INTO dead VALUES ({k}, 1)")
+        # A page has some 400: without those that are dead it was not split.
+        equal("pages of the index", one(control, "SELECT pg_relation_size('dead_k_idx') / 8192"), 2)
+        equal("rows", one(control, "SELECT count(*) FROM dead WHERE k BETWEEN 1 AND 340"), 339)
+        equal("problems", control.execute("SELECT * FROM amax.verify('dead')").fetchall(), [])
+    if crashes := server.new_crashes():
+        raise Mismatch(f"a crash: {crashes}")
+
+
 def main():
     directory, results, programs, *names = sys.argv[1:]
-    server = Server(directory, "assertions", ["autovacuum = off", "fsync = off"], programs)
+    server = Server(directory, "assertions", ["autovacuum = off", "fsync = off", "default_table_access_method = amax"], programs)
     server.start()
     with server.connect() as control:
         control.execute("CREATE DATABASE assertions")
@@ -85,6 +111,9 @@ def main():
             server.start()
             with server.connect("assertions") as control:
                 control.execute("DROP TABLE IF EXISTS caught; DROP PROCEDURE IF EXISTS add, add_and_commit")
+    if not names or "known_dead" in names:
+        with checks.check(known_dead.__doc__.rstrip(".")):
+            known_dead(server)
     if checks.failed:
         shutil.copy(server.log, pathlib.Path(results) / "server.log")
     server.stop()
