@@ -23,7 +23,7 @@ pub struct Thinning {
 
 impl Thinning {
     pub fn of(rel: &Relation) -> Thinning {
-        let share = sample_size(rel).and_then(|wanted| share(rel, f64::from(wanted)));
+        let share = share(rel, f64::from(sample_size(rel)));
         let mut thinning = Thinning { share, left: 0 };
         thinning.draw();
         thinning

@@ -357,7 +357,7 @@ fn insert(rel: &Relation, mut stub: Tuple) -> (u32, u16) {
     };
     // Frozen: every snapshot that sees the row must see that it has not been changed yet.
     {
-        #[cfg(feature = "pg18")]
+        #[cfg(not(any(feature = "pg15", feature = "pg16")))]
         let _unread = crate::disguise::unread::Unread::enter(rel);
         insert_frozen(rel, &mut stub);
     }

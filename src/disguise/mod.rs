@@ -5,5 +5,5 @@ pub mod keys;
 pub mod kind;
 pub mod routine;
 pub mod size;
-#[cfg(feature = "pg18")]
+#[cfg(not(any(feature = "pg15", feature = "pg16")))]
 pub mod unread;

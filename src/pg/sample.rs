@@ -2,6 +2,7 @@
 
 use super::catalog::{ancestors, declared};
 use super::relation::{Opened, Relation};
+use super::statistics::target;
 use pgrx::pg_sys;
 use std::ptr::null_mut;
 
@@ -13,36 +14,23 @@ pub fn random() -> f64 {
 
 /// The rows that ANALYZE takes of a table at most: 300 for each unit of the highest statistics target of its columns and of
 /// its indexes', and of declared statistics (std_typanalyze(), ComputeExtStatisticsRows()).
-#[cfg(any(feature = "pg15", feature = "pg16"))]
-pub fn sample_size(rel: &Relation) -> Option<u32> {
-    let default = || {
-        // SAFETY: a setting.
-        unsafe { pg_sys::default_statistics_target }
-    };
+pub fn sample_size(rel: &Relation) -> u32 {
     let of = |rel: &Relation| {
-        let targets = rel.desc().attributes().filter(|att| !att.attisdropped);
-        let target = |att: &pg_sys::FormData_pg_attribute| match att.attstattarget {
-            ..0 => default(),
-            target => target,
-        };
-        targets.map(target).max().unwrap_or(0)
+        let attributes = rel.desc().attributes().filter(|att| !att.attisdropped);
+        attributes.map(|att| target(rel, att.attnum)).max().unwrap_or(0)
     };
     let mut most = of(rel);
     rel.all_indexes(|index| {
         most = most.max(of(&Opened::with_lock(index.id, pg_sys::AccessShareLock)));
         true
     });
+    // SAFETY: a setting.
+    let default = unsafe { pg_sys::default_statistics_target };
     for declared in declared(rel.id(), pg_sys::InvalidOid) {
         // Without a target of their own: that of the columns, or of expressions (statext_compute_stattarget()).
-        most = most.max(declared.target).max(default());
+        most = most.max(declared.target).max(default);
     }
-    Some(300 * most.unsigned_abs())
-}
-
-/// As above; statistics targets are not among the fields of these versions' attributes.
-#[cfg(not(any(feature = "pg15", feature = "pg16")))]
-pub fn sample_size(_rel: &Relation) -> Option<u32> {
-    None
+    300 * most.unsigned_abs()
 }
 
 /// What computes something of an attribute, of type `ty`, where ANALYZE makes statistics of a table's rows: indexes with expressions or predicates, and declared statistics
