@@ -13,9 +13,13 @@ TARGET_DIR=${CARGO_TARGET_DIR:-$AMAX_ROOT/target}
 # The major of PostgreSQL that the extension is built for and tested on. Debian 12 has packages of its own alone: the others are built
 # from source (use_major of scripts/lib/source.sh), and PG_BIN is theirs from then on.
 OWN_MAJOR=15
+NEWEST_MAJOR=18
 PG_MAJOR=${AMAX_PG_MAJOR:-$OWN_MAJOR}
 PG_BIN=${PG_BIN:-/usr/lib/postgresql/$PG_MAJOR/bin}
 PG_CONFIG=$PG_BIN/pg_config
+# What the last run of the tests leaves.
+TEST_RESULTS=$BUILD_DIR/test
+if [ "$PG_MAJOR" != "$OWN_MAJOR" ]; then TEST_RESULTS+=-$PG_MAJOR; fi
 export AMAX_ROOT BUILD_DIR PG_BIN PG_CONFIG
 
 # Locale and environment are part of every expected result: fix them here, once. (pg_regress drops LC_ALL and heeds LANG.)

@@ -23,7 +23,7 @@ count_core() {
 
 # compare_core PART INPUT TESTS [OPTION...]: tests/core/compare.py on the results that were kept of PART. TESTS are words of one string.
 compare_core() {
-    local part=$1 input=$2 kept=$BUILD_DIR/test/$1 tests major=()
+    local part=$1 input=$2 kept=$TEST_RESULTS/$1 tests major=()
     read -r -a tests <<<"$3"
     shift 3
     if [ "$PG_MAJOR" != "$OWN_MAJOR" ]; then major=(--major "$PG_MAJOR"); fi

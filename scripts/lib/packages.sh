@@ -1,8 +1,9 @@
 # Debian packages. Only what is missing is installed; nothing present is upgraded on purpose.
 
-COMPILER_PACKAGES=(libclang-dev clang pkg-config build-essential)
+# libicu-dev: headers of PostgreSQL that include those of ICU.
+COMPILER_PACKAGES=(libclang-dev clang pkg-config build-essential libicu-dev)
 BUILD_PACKAGES=(postgresql-$OWN_MAJOR postgresql-server-dev-$OWN_MAJOR "${COMPILER_PACKAGES[@]}" xz-utils)
-TEST_PACKAGES=(python3 bison flex libicu-dev libreadline-dev zlib1g-dev liblz4-dev libzstd-dev bzip2 diffutils patch)
+TEST_PACKAGES=(python3 bison flex libreadline-dev zlib1g-dev liblz4-dev libzstd-dev bzip2 diffutils patch)
 
 package_installed() {
     [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null || true)" = installed ]

@@ -78,7 +78,7 @@ run_pg_regress() {
 
 # keep_results WORK NAME: what a reader of a failure wants, into build/test/NAME.
 keep_results() {
-    local keep=$BUILD_DIR/test/$2
+    local keep=$TEST_RESULTS/$2
     rm -rf "$keep"
     mkdir -p "$keep"
     cp -r "$1/output/results" "$keep/" 2>/dev/null || true

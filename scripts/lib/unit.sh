@@ -5,6 +5,7 @@ run_unit() {
     local log=$RUN_DIR/unit.log status=0 ok bad
     run_check "cargo fmt" bash -c 'cd "$AMAX_ROOT" && cargo fmt --all --check'
     run_check "documents name what is there" "$AMAX_ROOT/scripts/check-docs"
+    run_check "the README's picture" "$AMAX_ROOT/scripts/draw-numbers" --check
     run_check "META.json" "$AMAX_ROOT/scripts/check-meta"
     run_check "the check of imports" "$AMAX_ROOT/scripts/lib/check-imports-test"
     run_check "imports" "$AMAX_ROOT/scripts/check-imports"
@@ -15,8 +16,8 @@ run_unit() {
     export AMAX_FUZZ_SECONDS=${AMAX_FUZZ_SECONDS:-60}
     # The root crate is left out: code that calls PostgreSQL links only into a server.
     run_cargo test --workspace --exclude amax --no-fail-fast "$@" >"$log" 2>&1 || status=$?
-    mkdir -p "$BUILD_DIR/test"
-    cp "$log" "$BUILD_DIR/test/unit.log"
+    mkdir -p "$TEST_RESULTS"
+    cp "$log" "$TEST_RESULTS/unit.log"
     read -r ok bad < <(awk '/^test result:/ { ok += $4; bad += $6 } END { print ok + 0, bad + 0 }' "$log")
     passed "$ok"
     FAILED=$((FAILED + bad))

@@ -2,7 +2,7 @@
 
     differential.py DIRECTORY RESULTS [SCENARIO...]
 
-Environment: AMAX_DIFF_SECONDS (in all, default 90), AMAX_SEED (default 1; 0: from the clock), AMAX_DIFF_JOBS (default 2).
+Environment: AMAX_DIFF_SECONDS (in all, default 60), AMAX_SEED (default 1; 0: from the clock), AMAX_DIFF_JOBS (default 2).
 A scenario that failed leaves its statements in RESULTS. The last line is "N passed, N failed".
 """
 
@@ -133,7 +133,7 @@ def run_one(name, mode, seed, seconds, results):
 
 def main():
     directory, results, *wanted = sys.argv[1:]
-    total = float(os.environ.get("AMAX_DIFF_SECONDS", "90"))
+    total = float(os.environ.get("AMAX_DIFF_SECONDS", "60"))
     jobs = int(os.environ.get("AMAX_DIFF_JOBS", "2"))
     first = int(os.environ.get("AMAX_SEED", "1")) or time.time_ns() // 1_000_000 % 1_000_000
     names = [n for n in scenarios() if not wanted or n in wanted or any(w in n for w in wanted)]

@@ -24,7 +24,7 @@ import psycopg
 from server import Server
 from twins import Mismatch
 
-SECONDS = float(os.environ.get("AMAX_INTERRUPTED_SECONDS", "100"))
+SECONDS = float(os.environ.get("AMAX_INTERRUPTED_SECONDS", "60"))
 SETTINGS = ["fsync = off", "jit = off", "autovacuum_naptime = '1s'", "shared_preload_libraries = 'amax'", "max_wal_size = '2GB'",
             "log_error_verbosity = terse"]
 PHASE = 8  # seconds between comparisons
