@@ -4,7 +4,7 @@
 //! Leaves move as they are, and the directory is written anew: a component with another id takes the place of the old
 //! one, whose readers go on with its pages, which are retired like others.
 
-use super::truncate;
+use super::{reclaim, truncate};
 use crate::columnar::write::Leaves;
 use crate::pg::{Pin, Relation, free_space, vacuum::delay_point};
 use crate::storage::buffer::{Change, Kind};
@@ -25,14 +25,17 @@ pub fn compact(rel: &Relation) -> u64 {
         return 0;
     }
     let current = manifest::current(rel);
-    let rows = RowPages::of(rel, &current);
+    let mut rows = RowPages::of(rel, &current);
     let other = 1 + map::walk(rel).0.len() as u64;
-    if !has_spare(rel, rows.used.len() + other) {
+    // Row pages that were flushed are of no use to anybody who comes from now on.
+    let small = current.pages() < u64::from(truncate::MANY);
+    let given_up = if small { current.retired_rows() } else { 0 };
+    if !has_spare(rel, rows.used.len().saturating_sub(given_up) + other) {
         return 0;
     }
     take_back(rel, &rows.empty);
-    if current.pages() < u64::from(truncate::MANY) {
-        truncate::free_retired_if_alone(rel);
+    if small && truncate::is_alone(rel) && reclaim::reclaim_all(rel) > 0 {
+        rows = RowPages::of(rel, &manifest::current(rel));
     }
     let used = (current.pages() + space::kept(&current) + rows.used.len() + other) as u32;
     let end = (used + used / ROOM).max(rows.used.end());

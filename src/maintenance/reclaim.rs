@@ -49,9 +49,20 @@ pub fn let_pass(rel: &Relation) {
 
 /// Frees what is due. The caller holds the maintenance lock. Returns the pages freed.
 pub fn reclaim(rel: &Relation) -> u64 {
+    free(rel, |retired| removable(rel, retired.safexid))
+}
+
+/// Frees all that was given up. The caller has an AccessExclusiveLock besides: who comes later reads the manifest of then.
+pub fn reclaim_all(rel: &Relation) -> u64 {
+    // What this VACUUM has given up is stamped by the next change, and known by its stamp.
+    manifest::stamp(rel);
+    free(rel, |_| true)
+}
+
+fn free(rel: &Relation, is_ripe: impl Fn(&Retired) -> bool) -> u64 {
     let current = manifest::current(rel);
     let due = |safexid: u64| removable(rel, safexid);
-    let ripe: Vec<Retired> = current.retired.iter().filter(|r| due(r.safexid)).cloned().collect();
+    let ripe: Vec<Retired> = current.retired.iter().filter(|r| is_ripe(r)).cloned().collect();
     let unswept: Vec<&Component> = current
         .components
         .iter()

@@ -56,12 +56,9 @@ fn free_retired(rel: &Relation) {
     }
 }
 
-/// The same if nobody else is using the relation. Nobody can until the transaction's end then: the caller has not much
-/// to do.
-pub fn free_retired_if_alone(rel: &Relation) {
-    if lock(rel, false) {
-        free_retired(rel);
-    }
+/// Whether nobody else is using the relation. Nobody can until the transaction's end then: the caller has not much to do.
+pub fn is_alone(rel: &Relation) -> bool {
+    lock(rel, false)
 }
 
 /// Small tables are not worth waiting for: most of their VACUUMs find something to give back, and those of busy ones

@@ -507,7 +507,7 @@ impl<'a> Vacuum<'a> {
         let r = &self.report;
         let blocks = meta::logical_blocks(self.rel);
         let grows = r.live > 0.0 || blocks != self.rel.pages();
-        let spare = !has_standby() && compact::has_spare(self.rel, r.row_pages);
+        let spare = !has_standby() && compact::has_spare(self.rel, r.row_pages.saturating_sub(r.flushed.pages));
         spare
             || !grows && standby::may_call_idle(self.rel)
             || self.undone

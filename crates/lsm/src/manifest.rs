@@ -277,7 +277,16 @@ impl Manifest {
         pages
     }
 
-    /// Makes those free. Nobody is reading the relation.
+    /// How many row pages were given up.
+    pub fn retired_rows(&self) -> u64 {
+        let of = |retired: &Retired| match &retired.pages {
+            RetiredPages::Rows(rows) => rows.len() as u64,
+            RetiredPages::Columnar(_) => 0,
+        };
+        self.retired.iter().map(of).sum()
+    }
+
+    /// Makes those of components free. Nobody is reading the relation.
     pub fn free_retired_columnar(&mut self) {
         let pages = self.retired_columnar();
         self.retired.retain(|r| !matches!(r.pages, RetiredPages::Columnar(_)));
