@@ -1,7 +1,7 @@
 -- Functions of texts, times and floats on vectors, beside heap: values to the byte, and what is an error.
 SET amax.eager = off;
 SET timezone = 'America/St_Johns';
-CREATE TABLE plain (id int, t text, c char(6), f float8, ts timestamp, doc jsonb);
+CREATE TABLE plain (id int, t text, c char(6), f float8, ts timestamp, doc jsonb, u uuid GENERATED ALWAYS AS (md5(t)::uuid) STORED, d date GENERATED ALWAYS AS ((ts - interval '50 hours')::date) STORED);
 -- Strings with and without a dictionary, with spaces at their ends, of one to four bytes a character.
 INSERT INTO plain
     SELECT i, t, left(t, 6), CASE i % 13 WHEN 0 THEN 0 WHEN 1 THEN 'NaN' WHEN 2 THEN 'Infinity' WHEN 3 THEN -i ELSE i / 7.0 END,
@@ -48,6 +48,13 @@ CREATE TABLE asked AS
     SELECT format(call, value)
     FROM unnest(ARRAY['sqrt(%s)', 'exp(%s)', 'ln(%s)', 'log(%s)', 'log10(%s)', '|/ %s']) call,
          unnest(ARRAY['f', 'abs(f)', 'abs(f) + 1', '- abs(f)', 'nullif(f, ''Infinity'') / 10', 'f * 100', '(doc->>''mixed'')::float8']) value;
+INSERT INTO asked
+    SELECT unnest(ARRAY['u', 'u < ''80000000-0000-0000-0000-000000000000''', '''80000000-0000-0000-0000-000000000000'' <= u', 'u = md5('''')::uuid', 'u <> md5(t)::uuid', 'u > md5(left(t, 3))::uuid', 'u IN (md5('''')::uuid, md5(''a'')::uuid)',
+                        'nullif(u, md5('''')::uuid)', 'coalesce(u, md5(''a'')::uuid)', 'CASE WHEN id % 2 = 0 THEN u END', 'u IS NULL'])
+    UNION ALL
+    SELECT format('extract(epoch from %s - %s)', value, other)
+    FROM unnest(ARRAY['ts', 'nullif(nullif(ts, ''infinity''), ''-infinity'')', 'timestamp ''2000-01-01 00:00:00.5''', 'd']) value,
+         unnest(ARRAY['timestamp ''294000-01-01''', 'timestamp ''4713-01-01 BC''', 'd::timestamp', 'nullif(nullif(d, ''infinity''), ''-infinity'')::timestamp', 'ts', '(doc->>''at'')::timestamp', 'timestamptz ''2000-01-01''']) other;
 CREATE COLLATION loose (provider = icu, locale = 'und', deterministic = false);
 CREATE COLLATION numbers (provider = icu, locale = 'en-u-kn');
 CREATE TABLE answers AS SELECT expression, found('plain', expression) AS heap, found('columns', expression) AS amax FROM asked;
@@ -56,6 +63,8 @@ SELECT * FROM answers WHERE heap IS DISTINCT FROM amax LIMIT 10;
 
 -- Groups by expressions of which the planner expects as many as there are rows are made on vectors, too.
 EXPLAIN (COSTS OFF) SELECT date_trunc('day', (doc->>'at')::timestamptz), count(*) FROM columns GROUP BY 1;
+-- uuids are bytes on vectors.
+EXPLAIN (COSTS OFF) SELECT u, count(*), count(DISTINCT u) FROM columns WHERE u > '80000000-0000-0000-0000-000000000000' GROUP BY 1;
 DROP TABLE plain, columns, asked, answers;
 DROP FUNCTION found;
 DROP COLLATION loose;

@@ -264,3 +264,24 @@ SELECT * FROM compare($$SELECT id FROM shapes WHERE n = 7 AND (other->>'o')::int
 RESET enable_seqscan;
 SELECT twice($$DROP TABLE shapes$$) \gexec
 DROP EXTENSION amcheck;
+
+-- Values of a fixed length that are passed by reference.
+SELECT twice($$CREATE TABLE uuids (id int, u uuid, doc jsonb)$$) \gexec
+SELECT twice($$INSERT INTO uuids SELECT i, CASE WHEN i % 50 > 0 THEN md5((i % 3000)::text)::uuid END, jsonb_build_object('u', md5(i::text)) FROM generate_series(1, 6000) i$$) \gexec
+SELECT twice($$VACUUM (FULL, ANALYZE) uuids$$) \gexec
+SELECT twice($$CREATE INDEX ON uuids (u)$$) \gexec
+SELECT twice($$CREATE INDEX ON uuids (id, u)$$) \gexec
+SELECT twice($$CREATE INDEX ON uuids ((coalesce(u, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))) WHERE u > '80000000-0000-0000-0000-000000000000' OR u IS NULL$$) \gexec
+SELECT twice($$CREATE INDEX ON uuids (((doc->>'u')::uuid))$$) \gexec
+SET enable_seqscan = off;
+SELECT * FROM compare($$SELECT * FROM uuids WHERE u > 'f0000000-0000-0000-0000-000000000000'$$);
+SELECT * FROM compare($$SELECT u FROM uuids WHERE u = (SELECT u FROM uuids WHERE id = 77)$$);
+SELECT * FROM compare($$SELECT u FROM uuids ORDER BY u LIMIT 100$$);
+SELECT * FROM compare($$SELECT id FROM uuids WHERE id BETWEEN 100 AND 200 AND u < '80000000-0000-0000-0000-000000000000'$$);
+SELECT * FROM compare($$SELECT id FROM uuids WHERE coalesce(u, 'ffffffff-ffff-ffff-ffff-ffffffffffff') = 'ffffffff-ffff-ffff-ffff-ffffffffffff' AND u IS NULL$$);
+SELECT * FROM compare($$SELECT id FROM uuids WHERE (doc->>'u')::uuid = md5('4711')::uuid$$);
+SET enable_bitmapscan = off;
+SELECT * FROM compare($$SELECT * FROM uuids WHERE u BETWEEN '10000000-0000-0000-0000-000000000000' AND '20000000-0000-0000-0000-000000000000'$$);
+RESET enable_bitmapscan;
+RESET enable_seqscan;
+SELECT * FROM amax.verify('amax_side.uuids');

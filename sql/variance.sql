@@ -61,3 +61,42 @@ SET min_parallel_table_scan_size = 0;
 SET max_parallel_workers_per_gather = 2;
 EXPLAIN (COSTS OFF) SELECT stddev(big), doc->>'k' FROM t GROUP BY 2;
 SELECT c.* FROM compare(format($$SELECT doc->>'k', %s FROM t GROUP BY 1$$, all_of('big'))) c;
+SET max_parallel_workers_per_gather = 0;
+
+-- Of two floats, and bits.
+CREATE FUNCTION all_pairs(y text, x text) RETURNS text LANGUAGE sql AS
+    $$ SELECT string_agg(format('%s(%s, %s)', name, y, x), ', ')
+       FROM unnest('{corr,covar_pop,covar_samp,regr_avgx,regr_avgy,regr_count,regr_intercept,regr_r2,regr_slope,regr_sxx,regr_sxy,regr_syy}'::text[]) name $$;
+CREATE FUNCTION all_bits(value text) RETURNS text LANGUAGE sql AS $$ SELECT string_agg(format('%s(%s)', name, value), ', ') FROM unnest('{bit_and,bit_or,bit_xor}'::text[]) name $$;
+EXPLAIN (COSTS OFF) SELECT corr(f, g), regr_count(id, small) FILTER (WHERE id > 0), bit_and(small), bit_or(id), bit_xor(big) FROM t;
+EXPLAIN (COSTS OFF) SELECT corr(f, random()) FROM t;
+SELECT query, c.* FROM (VALUES
+    (format($$SELECT %s FROM t$$, all_pairs('f', 'g'))),
+    (format($$SELECT %s FROM t WHERE id > 0$$, all_pairs('f', 'g'))),
+    (format($$SELECT %s FROM t WHERE id > 0$$, all_pairs('id', 'small'))),
+    (format($$SELECT %s FROM t WHERE id > 0$$, all_pairs('f', 'f'))),
+    (format($$SELECT %s FROM t WHERE id = 7$$, all_pairs('f', 'small'))),
+    (format($$SELECT %s FROM t WHERE id = 8$$, all_pairs('f', 'small'))),
+    (format($$SELECT %s FROM t WHERE id IN (-1, 8, 9)$$, all_pairs('f', 'id'))),
+    (format($$SELECT %s FROM t WHERE id IN (-2, 8, 9)$$, all_pairs('id', 'f'))),
+    (format($$SELECT %s FROM t WHERE id IN (8, 9, -2)$$, all_pairs('g', 'f'))),
+    ($$SELECT regr_count(f, id), regr_count(id, f) FROM t$$),
+    (format($$SELECT id %% 50, %s FROM t WHERE id > 0 GROUP BY 1$$, all_pairs('f', 'small'))),
+    (format($$SELECT (doc->>'k')::int, %s FROM t GROUP BY 1$$, all_pairs('(doc->>''n'')::float8', 'id'))),
+    (format($$SELECT (doc->>'k')::int, %s FROM t GROUP BY ROLLUP (1)$$, all_pairs('id', '(doc->>''p'')::float8'))),
+    ($$SELECT corr(id, small) FILTER (WHERE id % 3 = 0), corr(small, id), sum(small) FROM t WHERE id > 0 HAVING regr_count(id, small) > 0$$),
+    (format($$SELECT %s, %s, %s FROM t$$, all_bits('id'), all_bits('small'), all_bits('big'))),
+    (format($$SELECT %s, %s, %s FROM t WHERE id = 0$$, all_bits('id'), all_bits('small'), all_bits('big'))),
+    (format($$SELECT doc->>'k', %s, %s, %s FROM t GROUP BY 1$$, all_bits('id'), all_bits('small'), all_bits('big'))),
+    (format($$SELECT doc->>'k', small %% 3, %s, %s FROM t GROUP BY CUBE (1, 2)$$, all_bits('id'), all_bits('small'))),
+    ($$SELECT id % 9, bit_xor((doc->>'n')::int) FILTER (WHERE id % 2 = 0) FROM t GROUP BY 1 ORDER BY 2 LIMIT 4$$)
+) AS q (query), compare(query) AS c;
+-- Sums too large for a float, of either; the last is not.
+SELECT twice($$SELECT covar_pop(f, id) FROM t WHERE id IN (-3, 8, 9)$$) \gexec
+SELECT twice($$SELECT covar_pop(id, f) FROM t WHERE id IN (-3, 8, 9)$$) \gexec
+SELECT twice($$SELECT regr_sxy(least(f, 1e152), -least(f, 1e152)) FROM t WHERE id IN (-3, 8, 9)$$) \gexec
+-- By workers.
+SET max_parallel_workers_per_gather = 2;
+SELECT c.* FROM compare(format($$SELECT doc->>'k', %s, regr_count(id, small) FROM t GROUP BY 1$$, all_bits('big'))) c;
+SELECT abs(a.corr - h.corr) < 1e-9 AND abs(a.slope / h.slope - 1) < 1e-9 AS alike
+    FROM (SELECT corr(id, small), regr_slope(id, small) AS slope FROM amax_side.t) a, (SELECT corr(id, small), regr_slope(id, small) AS slope FROM heap_side.t) h;

@@ -5,7 +5,7 @@
 
 use crate::memory::{ask, check_for_interrupts, make_room};
 use crate::pg::btree::{Btree, Order};
-use crate::pg::datum::{image_of, of_bytes, varlena};
+use crate::pg::datum::{image_of, of_bytes, of_fixed, varlena};
 use crate::pg::memory::Other;
 use pgrx::pg_sys;
 use std::collections::HashMap;
@@ -20,6 +20,8 @@ pub enum Value<'a> {
     Word(pg_sys::Datum),
     /// The bytes of one of variable length.
     Bytes(&'a [u8]),
+    /// Those of one of a fixed length, passed by reference.
+    Fixed(&'a [u8]),
 }
 
 impl Value<'_> {
@@ -29,6 +31,7 @@ impl Value<'_> {
             Value::Null => (pg_sys::Datum::null(), true),
             Value::Word(word) => (word, false),
             Value::Bytes(bytes) => (of_bytes(bytes), false),
+            Value::Fixed(bytes) => (of_fixed(bytes), false),
         }
     }
 }
@@ -104,6 +107,7 @@ impl InOrder {
             }
             Value::Word(word) => self.btree.word(word) as u64 ^ SIGN,
             Value::Bytes(bytes) => self.number(bytes).into(),
+            Value::Fixed(_) => unreachable!("a btree in whose order rows are handed on has values of another kind"),
         };
         make_room(&mut self.rows, 1, WHAT);
         self.rows.push(Row { key, place });

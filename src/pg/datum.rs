@@ -18,6 +18,15 @@ pub unsafe fn varlena<'a>(value: pg_sys::Datum) -> &'a [u8] {
     }
 }
 
+/// The bytes of a value of so many, which is passed by reference and lives as long as its memory context.
+///
+/// # Safety
+/// Such a value, not NULL.
+pub unsafe fn fixed<'a>(value: pg_sys::Datum, len: usize) -> &'a [u8] {
+    // SAFETY: as the caller promises.
+    unsafe { std::slice::from_raw_parts(value.cast_mut_ptr(), len) }
+}
+
 /// A copy of a variable-length value in the current memory context, out of line as it is.
 ///
 /// # Safety
@@ -35,6 +44,16 @@ pub fn of_bytes(bytes: &[u8]) -> pg_sys::Datum {
         let at = pg_sys::MemoryContextAllocHuge(pg_sys::CurrentMemoryContext, total) as *mut u8;
         std::ptr::copy_nonoverlapping(bytes.as_ptr(), at.add(pg_sys::VARHDRSZ), bytes.len());
         pgrx::set_varsize_4b(at as *mut pg_sys::varlena, total as i32);
+        pg_sys::Datum::from(at as *mut std::ffi::c_void)
+    }
+}
+
+/// A value that is these bytes, in the current memory context.
+pub fn of_fixed(bytes: &[u8]) -> pg_sys::Datum {
+    // SAFETY: memory for the bytes.
+    unsafe {
+        let at = pg_sys::palloc(bytes.len()) as *mut u8;
+        std::ptr::copy_nonoverlapping(bytes.as_ptr(), at, bytes.len());
         pg_sys::Datum::from(at as *mut std::ffi::c_void)
     }
 }

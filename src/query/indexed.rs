@@ -141,6 +141,7 @@ fn value_of<'a>(value: Scalar<'a>, sql: pg_sys::Oid, numeric: &'a mut Vec<u8>) -
         Scalar::Bool(value) => Value::Word(of_word(value.into(), sql)),
         Scalar::Int(value) => Value::Word(of_word(value, sql)),
         Scalar::Float(value) => Value::Word(of_word(value.to_bits() as i64, sql)),
+        Scalar::Text(bytes) if sql == pg_sys::UUIDOID => Value::Fixed(bytes),
         Scalar::Text(bytes) | Scalar::Numeric(bytes) => Value::Bytes(bytes),
         Scalar::Decimal { mantissa, scale } => {
             numeric.clear();

@@ -47,7 +47,7 @@ fn scan(function: Function, batches: &[Batch], rounds: usize) -> Aggregator {
     for batch in (0..rounds).flat_map(|_| batches) {
         let input = Input {
             argument: batch.argument.as_ref(),
-            filter: None,
+            ..Input::default()
         };
         let done = aggregator.update(BATCH, &batch.keys, &[input]);
         done.expect("update");

@@ -4,11 +4,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::distinct::Distinct;
 use crate::error::{Error, Result};
+use crate::pairs::Pairs;
 use crate::range::Range;
 use crate::spread::NumericMoments;
 use crate::state::{
-    Accumulated, BoolFold, Count, FloatExtreme, FloatSum, IntExtreme, IntSum, Moments, NumericExtreme, Output, State,
-    TextExtreme, single,
+    Accumulated, BitFold, BoolFold, Count, FloatExtreme, FloatSum, IntExtreme, IntSum, Moments, NumericExtreme, Output,
+    State, TextExtreme, single,
 };
 use crate::sum::NumericSum;
 use crate::table::NONE;
@@ -35,6 +36,25 @@ pub enum Function {
     BoolAnd,
     /// bool_or.
     BoolOr,
+    /// bit_and.
+    BitAnd,
+    /// bit_or.
+    BitOr,
+    /// bit_xor.
+    BitXor,
+    /// corr, covar_pop, regr_slope and the like, of two floats.
+    Pairs,
+}
+
+/// An aggregate of a batch.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Input<'a> {
+    /// What it is computed of, if of anything.
+    pub argument: Option<&'a Vector<'a>>,
+    /// A float that it is computed of as well; rows without it are left out.
+    pub second: Option<&'a Vector<'a>>,
+    /// Its FILTER.
+    pub filter: Option<&'a [bool]>,
 }
 
 /// One aggregate's states, by group.
@@ -109,6 +129,10 @@ states! {
     TextMax(TextExtreme<true>),
     And(BoolFold<false>),
     Or(BoolFold<true>),
+    BitAnd(BitFold<'&'>),
+    BitOr(BitFold<'|'>),
+    BitXor(BitFold<'^'>),
+    Pairs(Pairs),
 }
 
 /// States by group.
@@ -254,6 +278,10 @@ impl Aggregate {
             (F::Max, Some(T::Text)) => States::TextMax(Column::NEW),
             (F::BoolAnd, Some(T::Bool)) => States::And(Column::NEW),
             (F::BoolOr, Some(T::Bool)) => States::Or(Column::NEW),
+            (F::BitAnd, Some(T::Int)) => States::BitAnd(Column::NEW),
+            (F::BitOr, Some(T::Int)) => States::BitOr(Column::NEW),
+            (F::BitXor, Some(T::Int)) => States::BitXor(Column::NEW),
+            (F::Pairs, Some(T::Float)) => States::Pairs(Column::NEW),
             _ => return None,
         };
         Some(Self {
@@ -279,27 +307,40 @@ impl Aggregate {
     }
 
     /// Adds the rows of a batch to their groups, which there is room for; to none where `groups` is
-    /// [`NONE`], where `filter` is false and where `argument` is NULL.
+    /// [`NONE`], where the filter is false and where an argument is NULL.
     ///
     /// # Errors
     /// Any [`Error`]; the states are then of no use.
     ///
     /// # Panics
-    /// If slices differ in length, or the argument is not of the declared type.
-    pub fn update(&mut self, groups: &[u32], argument: Option<&Vector<'_>>, filter: Option<&[bool]>) -> Result<()> {
+    /// If slices differ in length, an argument is not of the declared type, or a second one is missing.
+    pub fn update(&mut self, groups: &[u32], input: &Input<'_>) -> Result<()> {
+        let Input {
+            argument,
+            second,
+            filter,
+        } = *input;
         assert_eq!(argument.map(|vector| vector.ty), self.argument, "argument");
-        let view = argument.map(Vector::view);
-        if let Some(view) = &view {
+        let mut view = argument.map(Vector::view);
+        let second = second.map(Vector::view);
+        for view in view.iter().chain(&second) {
             assert_eq!(view.words.len(), groups.len(), "rows of a batch");
         }
-        let valid = view.as_ref().and_then(|view| view.valid);
+        if let States::Pairs(_) = self.states {
+            assert_eq!(second.map(|view| view.ty), Some(Type::Float), "second argument");
+        }
+        let valid = view.and_then(|view| view.valid);
+        let second_valid = second.and_then(|view| view.valid);
+        if let (Some(view), Some(second)) = (&mut view, second) {
+            view.second = second.words;
+        }
         let selected = &mut self.selected;
-        let groups = if valid.is_none() && filter.is_none() {
+        let groups = if valid.is_none() && second_valid.is_none() && filter.is_none() {
             groups
         } else {
             selected.clear();
             selected.extend_from_slice(groups);
-            for keep in [valid, filter].into_iter().flatten() {
+            for keep in [valid, second_valid, filter].into_iter().flatten() {
                 assert_eq!(keep.len(), groups.len(), "rows of a batch");
                 for (group, &keep) in selected.iter_mut().zip(keep) {
                     *group = if keep { *group } else { NONE };

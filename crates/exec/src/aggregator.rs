@@ -1,6 +1,6 @@
 //! Grouping and aggregates in bounded memory.
 
-use crate::aggregate::{Aggregate, Function};
+use crate::aggregate::{Aggregate, Function, Input};
 use crate::distinct::Distinct;
 use crate::error::{Error, Result};
 use crate::group::Grouping;
@@ -8,15 +8,6 @@ use crate::range::Range;
 use crate::rows::owner;
 use crate::state::Output;
 use crate::vector::{Type, Vector};
-
-/// An aggregate of a batch.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Input<'a> {
-    /// What it is computed of, if of anything.
-    pub argument: Option<&'a Vector<'a>>,
-    /// Its FILTER.
-    pub filter: Option<&'a [bool]>,
-}
 
 /// Groups rows and computes aggregates. When that takes more than its limit of memory, it goes on with a part of
 /// the groups, and the rest takes further passes over the same rows:
@@ -141,7 +132,7 @@ impl Aggregator {
         self.resize();
         for (aggregate, input) in self.aggregates.iter_mut().zip(inputs) {
             if !self.again || aggregate.distinct().is_some() {
-                aggregate.update(&groups, input.argument, input.filter)?;
+                aggregate.update(&groups, input)?;
             }
         }
         self.groups = groups;

@@ -34,6 +34,7 @@ mod like;
 mod memo;
 mod operators;
 mod order;
+mod pairs;
 mod range;
 pub mod rows;
 mod scaled;
@@ -54,8 +55,8 @@ mod tuples;
 mod values;
 pub mod vector;
 
-pub use aggregate::{Aggregate, Function};
-pub use aggregator::{Aggregator, By, Input, Sent};
+pub use aggregate::{Aggregate, Function, Input};
+pub use aggregator::{Aggregator, By, Sent};
 pub use batch::{Batch, Columns};
 pub use builder::VectorBuilder;
 pub use decimal::Decimal;

@@ -138,7 +138,7 @@ mod tests {
         let (keys, arguments) = rows.columns.split_at(rows.columns.len() - 1);
         let input = Input {
             argument: arguments.first(),
-            filter: None,
+            ..Input::default()
         };
         aggregator.update(rows.len, keys, &[input]).expect("integers");
     }

@@ -70,6 +70,9 @@ pub enum Output {
         /// The sum of squares of their differences from the mean.
         squares: f64,
     },
+    /// The transition values of `float8_regr_accum`, of one pair or more: how many, then the sums of x, of the squares of
+    /// its differences from the mean, both of y, and that of the products of both differences.
+    Pairs([f64; 6]),
 }
 
 /// An aggregate's state for one group, at first of no rows. `heap` counts the bytes all states have allocated.
@@ -237,7 +240,7 @@ impl State for Moments {
 }
 
 #[inline]
-fn float(view: &View<'_>, row: usize) -> f64 {
+pub(crate) fn float(view: &View<'_>, row: usize) -> f64 {
     f64::from_bits(view.words[row] as u64)
 }
 
@@ -594,5 +597,38 @@ impl<const OR: bool> State for BoolFold<OR> {
 
     fn output(&self) -> Result<Output> {
         Ok(self.0.map_or(Output::Null, Output::Bool))
+    }
+}
+
+/// bit_and, bit_or or bit_xor of integers, by their operator.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct BitFold<const OPERATOR: char>(Option<i64>);
+
+impl<const OPERATOR: char> BitFold<OPERATOR> {
+    #[inline]
+    fn offer(&mut self, value: i64) {
+        self.0 = Some(match (self.0, OPERATOR) {
+            (None, _) => value,
+            (Some(old), '&') => old & value,
+            (Some(old), '|') => old | value,
+            (Some(old), _) => old ^ value,
+        });
+    }
+}
+
+impl<const OPERATOR: char> State for BitFold<OPERATOR> {
+    #[inline]
+    fn add(&mut self, view: &View<'_>, row: usize, _: &mut usize) -> Result<()> {
+        self.offer(view.words[row]);
+        Ok(())
+    }
+
+    fn combine(&mut self, other: &Self, _: &mut usize) -> Result<()> {
+        other.0.into_iter().for_each(|value| self.offer(value));
+        Ok(())
+    }
+
+    fn output(&self) -> Result<Output> {
+        Ok(self.0.map_or(Output::Null, Output::Int))
     }
 }

@@ -231,6 +231,8 @@ pub(crate) struct View<'a> {
     pub(crate) words: &'a [i64],
     pub(crate) scales: Option<&'a [u16]>,
     pub(crate) valid: Option<&'a [bool]>,
+    /// The words of an aggregate's second argument, if it has one.
+    pub(crate) second: &'a [i64],
     ends: &'a [u32],
     data: &'a [u8],
     pub(crate) dictionary: bool,
@@ -244,6 +246,7 @@ impl Vector<'_> {
             words: &self.words,
             scales: self.scales.as_deref(),
             valid: self.valid.as_deref(),
+            second: &[],
             ends: strings.map_or(&[], |strings| &strings.ends),
             data: strings.map_or(&[], |strings| &strings.data),
             dictionary: self.dictionary,

@@ -187,6 +187,8 @@ fn functions() -> Vec<(Function, Option<Type>)> {
     functions.push((F::Accumulate, Some(T::Numeric)));
     functions.push((F::BoolAnd, Some(T::Bool)));
     functions.push((F::BoolOr, Some(T::Bool)));
+    functions.extend([F::BitAnd, F::BitOr, F::BitXor].map(|function| (function, Some(T::Int))));
+    functions.push((F::Pairs, Some(T::Float)));
     functions
 }
 
@@ -348,6 +350,10 @@ fn expected(function: Function, values: &[Val], parallel: bool) -> String {
         Function::Max => extreme(Ordering::Greater),
         Function::BoolAnd => values.iter().all(|value| matches!(value, Val::Bool(true))).to_string(),
         Function::BoolOr => values.iter().any(|value| matches!(value, Val::Bool(true))).to_string(),
+        Function::BitAnd => bits(values, |a, b| a & b),
+        Function::BitOr => bits(values, |a, b| a | b),
+        Function::BitXor => bits(values, |a, b| a ^ b),
+        Function::Pairs => expected(Function::Accumulate, values, true),
         Function::SumFloat4 => show(&Some(Val::Float(floats().sum()))),
         Function::Accumulate if matches!(values[0], Val::Int(_)) => {
             let ints = || values.iter().map(int);
@@ -382,6 +388,11 @@ fn expected(function: Function, values: &[Val], parallel: bool) -> String {
             }
         },
     }
+}
+
+fn bits(values: &[Val], fold: fn(i128, i128) -> i128) -> String {
+    let folded = values.iter().map(int).reduce(fold);
+    show(&folded.map(|value| Val::Int(value as i64)))
 }
 
 fn int(value: &Val) -> i128 {
@@ -460,6 +471,10 @@ fn show_output(output: Output, parallel: bool) -> String {
             format!("{} of {count} and {squares}", text(&sum))
         }
         Output::Accumulated { count, sum, squares } => accumulated(count, sum, squares, parallel),
+        Output::Pairs([count, x, squares, y, of_y, products]) => {
+            assert_eq!(format!("{x} {squares} {squares}"), format!("{y} {of_y} {products}"));
+            accumulated(count, x, squares, true)
+        }
     }
 }
 
@@ -510,8 +525,12 @@ fn add(aggregator: &mut Aggregator, rows: &[Row], case: &Case) {
         let inputs: Vec<_> = functions
             .iter()
             .enumerate()
-            .map(|(i, (_, ty))| Input {
+            .map(|(i, (function, ty))| Input {
                 argument: argument(*ty).map(|at| &arguments[at]),
+                // Of two that are the same.
+                second: argument(*ty)
+                    .filter(|_| *function == Function::Pairs)
+                    .map(|at| &arguments[at]),
                 filter: filtered(i).then_some(&filter[..]),
             })
             .collect();

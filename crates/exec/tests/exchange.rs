@@ -116,6 +116,7 @@ impl Case {
             .map(|i| Input {
                 argument: argument(i),
                 filter: rows.filters[i].as_deref(),
+                ..Input::default()
             })
             .collect();
         aggregator.update(rows.len, keys, &inputs).expect("update");

@@ -39,7 +39,10 @@ fn update(aggregator: &mut Aggregator, batches: std::ops::Range<usize>) -> Resul
         let codes = words.clone();
         let number = Vector::of_words(Type::Int, &codes);
         let text = Vector::of_strings(StringTable::new(&ends, &data));
-        let input = |argument| Input { argument, filter: None };
+        let input = |argument| Input {
+            argument,
+            ..Input::default()
+        };
         let inputs = [input(None), input(Some(&number)), input(Some(&text))];
         aggregator.update(BATCH, std::slice::from_ref(&text), &inputs)?;
     }

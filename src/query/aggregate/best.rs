@@ -192,7 +192,10 @@ impl Groups<'_> {
                 .and_then(function_of)
                 .is_some_and(|(function, _)| {
                     use Function::*;
-                    matches!(function, Count | CountDistinct | Min | Max | BoolAnd | BoolOr)
+                    matches!(
+                        function,
+                        Count | CountDistinct | Min | Max | BoolAnd | BoolOr | BitAnd | BitOr | BitXor
+                    )
                 })
     }
 }

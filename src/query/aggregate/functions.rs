@@ -12,13 +12,38 @@ pub fn argument(aggregate: &Aggref) -> Option<&Node> {
     aggregate.args().get(0)?.as_a::<TargetEntry>()?.expr()
 }
 
+/// The second argument of an aggregate that has two.
+pub fn second(aggregate: &Aggref) -> Option<&Node> {
+    aggregate.args().get(1)?.as_a::<TargetEntry>()?.expr()
+}
+
+/// Whether an aggregate is of two floats.
+fn is_of_pairs(aggregate: &Aggref) -> bool {
+    matches!(
+        aggregate.aggfnoid().to_u32(),
+        F_CORR
+            | F_COVAR_POP
+            | F_COVAR_SAMP
+            | F_REGR_AVGX
+            | F_REGR_AVGY
+            | F_REGR_COUNT
+            | F_REGR_INTERCEPT
+            | F_REGR_R2
+            | F_REGR_SLOPE
+            | F_REGR_SXX
+            | F_REGR_SXY
+            | F_REGR_SYY
+    )
+}
+
 /// The function that computes an aggregate, and the type of its argument; None if there is none.
 pub fn function_of(aggregate: &Aggref) -> Option<(Function, Option<Type>)> {
     let plain = aggregate.agglevelsup() == 0
         && !aggregate.aggorder().is_some()
         && !aggregate.aggdirectargs().is_some()
         && aggregate.aggsplit() == AggSplit::AGGSPLIT_SIMPLE
-        && aggregate.args().len() <= 1
+        && aggregate.args().len() <= if is_of_pairs(aggregate) { 2 } else { 1 }
+        && second(aggregate).is_none_or(|second| is_pure(second) && type_of_node(second) == Some(Type::Float))
         && aggregate.aggfilter().is_none_or(is_pure);
     if !plain {
         return None;
@@ -49,6 +74,11 @@ pub fn function_of(aggregate: &Aggref) -> Option<(Function, Option<Type>)> {
         F_MAX_TEXT if is_ordered(aggregate) => Function::Max,
         F_BOOL_AND | F_EVERY => Function::BoolAnd,
         F_BOOL_OR => Function::BoolOr,
+        F_BIT_AND_INT2 | F_BIT_AND_INT4 | F_BIT_AND_INT8 => Function::BitAnd,
+        F_BIT_OR_INT2 | F_BIT_OR_INT4 | F_BIT_OR_INT8 => Function::BitOr,
+        F_BIT_XOR_INT2 | F_BIT_XOR_INT4 | F_BIT_XOR_INT8 => Function::BitXor,
+        F_REGR_COUNT => Function::Count,
+        _ if is_of_pairs(aggregate) => Function::Pairs,
         _ => return None,
     };
     Aggregate::new(function, argument, true).map(|_| (function, argument))

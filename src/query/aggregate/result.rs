@@ -7,7 +7,7 @@ use crate::pg::Slot;
 use crate::query::batch::raise::raise;
 use crate::query::expr::datum;
 use amax_exec::{Output, Scalar};
-use pgrx::pg_sys;
+use pgrx::{IntoDatum, pg_sys};
 
 /// A function of PostgreSQL's, of numbers, which gives one.
 macro_rules! call {
@@ -76,6 +76,7 @@ fn finish(output: Output, aggregate: &Wanted) -> (pg_sys::Datum, bool) {
                 of_float(if root { variance.sqrt() } else { variance })
             }
         },
+        Output::Pairs(sums) => return of_pairs(aggregate.function, &sums),
         Output::Moments { count, sum, squares } => match spread(aggregate.function) {
             Some(spread) if !spread.is_unknown(count as f64) => spread.of_integers(count.into(), sum, squares),
             _ => return (pg_sys::Datum::null(), true),
@@ -96,6 +97,27 @@ fn finish(output: Output, aggregate: &Wanted) -> (pg_sys::Datum, bool) {
         },
     };
     (value, false)
+}
+
+/// What the final function gives for the transition values of two floats' aggregate.
+fn of_pairs(function: u32, sums: &[f64; 6]) -> (pg_sys::Datum, bool) {
+    use pg_sys::*;
+    let sums = [sums.to_vec().into_datum()];
+    macro_rules! result {
+        ($($aggregate:ident => $function:ident),*) => {
+            match function {
+                // SAFETY: an array of six floats.
+                $($aggregate => unsafe { pgrx::direct_function_call_as_datum(pg_sys::$function, &sums) },)*
+                _ => None,
+            }
+        };
+    }
+    let value = result!(
+        F_CORR => float8_corr, F_COVAR_POP => float8_covar_pop, F_COVAR_SAMP => float8_covar_samp, F_REGR_AVGX => float8_regr_avgx,
+        F_REGR_AVGY => float8_regr_avgy, F_REGR_INTERCEPT => float8_regr_intercept, F_REGR_R2 => float8_regr_r2,
+        F_REGR_SLOPE => float8_regr_slope, F_REGR_SXX => float8_regr_sxx, F_REGR_SXY => float8_regr_sxy, F_REGR_SYY => float8_regr_syy
+    );
+    (value.unwrap_or(Datum::null()), value.is_none())
 }
 
 fn of_float(value: f64) -> pg_sys::Datum {

@@ -1,6 +1,6 @@
 //! What the aggregate node computes of a scan's rows: keys and arguments as vectors, for the aggregator.
 
-use super::functions::{argument, function_of};
+use super::functions::{argument, function_of, second};
 use super::sets::{Grouped, Sets};
 use crate::pg::expr::Aggref;
 use crate::pg::node::Node;
@@ -19,6 +19,7 @@ use std::rc::Rc;
 pub struct Wanted {
     /// Which of the arguments.
     argument: Option<usize>,
+    second: Option<usize>,
     filter: Option<Computed>,
     pub function: u32,
     /// SQL type of the result.
@@ -61,7 +62,7 @@ impl Inputs {
                 crate::pg::executor::check_aggregate(aggregate.aggfnoid());
                 functions.push(function_of(aggregate).expect("the planner chose what we have"));
                 let filter = aggregate.aggfilter().map(&mut one);
-                let argument = argument(aggregate).map(|node| {
+                let mut place = |node| {
                     let known = shared
                         .iter()
                         .find(|known| known.0.equals(node))
@@ -76,9 +77,10 @@ impl Inputs {
                         }
                         arguments.len() - 1
                     })
-                });
+                };
                 Wanted {
-                    argument,
+                    argument: argument(aggregate).map(&mut place),
+                    second: second(aggregate).map(&mut place),
                     filter,
                     function: aggregate.aggfnoid().to_u32(),
                     result: aggregate.aggtype(),
@@ -235,6 +237,7 @@ impl Inputs {
             .zip(&rows.filters)
             .map(|(aggregate, filter)| Input {
                 argument: aggregate.argument.map(|at| &arguments[at]),
+                second: aggregate.second.map(|at| &arguments[at]),
                 filter: filter.as_deref(),
             })
             .collect();

@@ -147,6 +147,7 @@ fn is_in_any_order(aggregate: &Aggref) -> bool {
     let one_scale = argument(aggregate).is_some_and(|argument| argument.typmod() >= 0);
     match function_of(aggregate) {
         Some((Function::Count | Function::BoolAnd | Function::BoolOr, _)) => true,
+        Some((Function::BitAnd | Function::BitOr | Function::BitXor, _)) => true,
         Some((Function::Sum | Function::Accumulate, Some(Type::Int | Type::Numeric))) => true,
         Some((Function::Min | Function::Max, Some(Type::Int | Type::Text))) => true,
         Some((Function::Min | Function::Max, Some(Type::Numeric))) => one_scale,

@@ -66,6 +66,15 @@ pub struct Compiler<'a> {
     depth: usize,
 }
 
+fn arithmetic_of(operator: Arithmetic, left: Expr, right: Expr, to: To) -> Expr {
+    Expr::Arithmetic {
+        operator,
+        to,
+        left: Box::new(left),
+        right: Box::new(right),
+    }
+}
+
 /// What is nested more deeply is left to PostgreSQL, who knows how much stack it may take.
 const DEEPEST: usize = 100;
 
@@ -473,6 +482,12 @@ impl<'a> Compiler<'a> {
                     right: Box::new(self.typed(count, Type::Int)?),
                 })
             }
+            (F_EXTRACT_TEXT_INTERVAL, &[field, interval])
+                if constant::bytes(field).is_some_and(|name| name.eq_ignore_ascii_case(b"epoch")) =>
+            {
+                self.seconds_between(interval)
+                    .or_else(|| self.single(node, id.into(), &args, ty))
+            }
             (F_TO_TIMESTAMP_FLOAT8, &[arg]) => Some(Expr::ToTimestamp(Box::new(self.typed(arg, Type::Float)?))),
             (F_TIMESTAMPTZ_PL_INTERVAL, &[base, interval]) => self.add_interval(base, interval),
             (
@@ -495,6 +510,41 @@ impl<'a> Compiler<'a> {
             arg: Box::new(self.typed(date, Type::Int)?),
             to: To::Int { min, max },
         })
+    }
+
+    /// The seconds of the difference of two timestamps, with six decimals.
+    fn seconds_between(&mut self, difference: &Node) -> Option<Expr> {
+        let (F_TIMESTAMP_MI | F_TIMESTAMPTZ_MI, args) = call_of(difference)? else {
+            return None;
+        };
+        let (left, right) = (
+            self.finite_timestamp(args.first()?)?,
+            self.finite_timestamp(args.get(1)?)?,
+        );
+        let microseconds = arithmetic_of(Arithmetic::Subtract, left, right, number(INT8OID)?);
+        let numeric = Expr::Convert {
+            arg: Box::new(microseconds),
+            to: To::Numeric,
+        };
+        let millionth = (super::datum::of_decimal(1, 6), false);
+        let millionth = self.compile(Const::make(NUMERICOID, InvalidOid, (-1, false), millionth))?;
+        Some(arithmetic_of(Arithmetic::Multiply, numeric, millionth, To::Numeric))
+    }
+
+    /// A timestamp, or a date cast to one, unsure where it is infinite or far off.
+    fn finite_timestamp(&mut self, node: &Node) -> Option<Expr> {
+        let within = |arg, min, max| Expr::Convert {
+            arg: Box::new(arg),
+            to: To::Int { min, max },
+        };
+        if let Some((F_TIMESTAMP_DATE, args)) = call_of(node) {
+            let date = self.typed(args.first()?, Type::Int)?;
+            let day = self.compile(times::word(INT8OID, times::DAY))?;
+            let date = within(date, -times::NEAR, times::NEAR);
+            return Some(arithmetic_of(Arithmetic::Multiply, date, day, number(INT8OID)?));
+        }
+        let timestamp = self.typed(node, Type::Int)?;
+        Some(within(timestamp, i64::MIN + 1, i64::MAX - 1))
     }
 
     /// `timestamptz + interval * number`, all but the number constant, with an interval of microseconds only.

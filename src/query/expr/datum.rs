@@ -1,5 +1,6 @@
 //! Between PostgreSQL's values and the words of vectors.
 
+use crate::pg::datum::{fixed, of_fixed};
 pub use crate::pg::datum::{of_bytes, varlena};
 use crate::pg::expr::Var;
 use crate::pg::lookup::is_deterministic;
@@ -7,6 +8,9 @@ use crate::pg::node::Node;
 use amax_exec::{Scalar, Type, VectorBuilder};
 use pgrx::pg_sys;
 use std::cell::RefCell;
+
+/// uuid.h.
+const UUID_LEN: usize = 16;
 
 /// The vectors that hold values of an SQL type; None if none do. Text is compared bytewise, so its collation must be
 /// deterministic.
@@ -25,6 +29,8 @@ pub fn type_of(ty: pg_sys::Oid, collation: pg_sys::Oid) -> Option<Type> {
         pg_sys::TEXTOID | pg_sys::VARCHAROID if collation == pg_sys::InvalidOid || is_deterministic(collation) => {
             Type::Text
         }
+        // Bytes as well, and ordered by them.
+        pg_sys::UUIDOID => Type::Text,
         _ => return None,
     })
 }
@@ -56,6 +62,8 @@ pub unsafe fn push(out: &mut VectorBuilder, ty: pg_sys::Oid, value: pg_sys::Datu
         pg_sys::NUMERICOID => out.push_numeric(unsafe { varlena(value) }),
         // SAFETY: as the caller promises.
         pg_sys::TEXTOID | pg_sys::VARCHAROID | pg_sys::BPCHAROID => out.push_text(unsafe { varlena(value) }),
+        // SAFETY: as the caller promises.
+        pg_sys::UUIDOID => out.push_text(unsafe { fixed(value, UUID_LEN) }),
         _ => out.push_word(value.value() as i64),
     }
 }
@@ -78,6 +86,7 @@ pub fn of_scalar(value: Scalar<'_>, ty: pg_sys::Oid) -> (pg_sys::Datum, bool) {
         Scalar::Bool(value) => of_word(i64::from(value), ty),
         Scalar::Int(value) => of_word(value, ty),
         Scalar::Float(value) => of_word(value.to_bits() as i64, ty),
+        Scalar::Text(bytes) if ty == pg_sys::UUIDOID => of_fixed(bytes),
         Scalar::Text(bytes) => of_bytes(bytes),
         Scalar::Numeric(payload) => of_bytes(payload),
         Scalar::Decimal { mantissa, scale } => of_decimal(mantissa, scale),

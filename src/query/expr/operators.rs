@@ -176,6 +176,10 @@ macro_rules! comparisons {
 
 /// What a comparison operator's function asks, and as what its operands are held. Text has an order only bytewise.
 pub fn comparison(function: u32, collation: Oid) -> Option<(Comparison, Type)> {
+    let uuids = comparisons!(function, Type::Text => [F_UUID_EQ F_UUID_NE F_UUID_LT F_UUID_LE F_UUID_GT F_UUID_GE]);
+    if uuids.is_some() {
+        return uuids;
+    }
     let found = comparisons!(function,
         Type::Int => [
             F_INT2EQ F_INT2NE F_INT2LT F_INT2LE F_INT2GT F_INT2GE,

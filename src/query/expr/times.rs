@@ -7,11 +7,11 @@ use crate::pg::node::Node;
 use amax_exec::Comparison;
 use pgrx::pg_sys::*;
 
-const DAY: i64 = 86_400_000_000;
+pub const DAY: i64 = 86_400_000_000;
 /// The least finite date (`IS_VALID_DATE`), and the greatest.
 pub const DATES: (i64, i64) = (-2_451_545, 2_145_031_948);
 /// Within so many days of 2000 every date is a timestamp, in every time zone.
-const NEAR: i64 = 2_000_000;
+pub const NEAR: i64 = 2_000_000;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kinds {
@@ -118,7 +118,8 @@ fn near(day: i64) -> Option<i64> {
     (day.abs() <= NEAR).then_some(day)
 }
 
-fn word<'a>(ty: Oid, word: i64) -> &'a Node {
+/// A constant that is passed by value.
+pub fn word<'a>(ty: Oid, word: i64) -> &'a Node {
     let held = held(ty);
     let none = InvalidOid;
     Const::make(

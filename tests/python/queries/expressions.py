@@ -650,8 +650,13 @@ class Expressions:
             # 1.0 and 1 are the same to min and max.
             self.loose |= type_ in ("numeric", "float8", "real")
             return Node(None if type_ in OTHERS else type_, f"{rng.choice(['min', 'max'])}(%s)", self.value(type_, 1))
-        if draw < 0.86:
+        if draw < 0.84:
             return Node("bool", f"{rng.choice(['bool_and', 'bool_or', 'every'])}(%s)", self.value("bool", 1))
+        if draw < 0.86:
+            type_ = rng.choice(["int", "bigint"])
+            if rng.random() < 0.4:
+                return Node("bigint", "regr_count(%s, %s)", self.value("int", 1), self.value(rng.choice(["int", "float8"]), 1))
+            return Node(type_, f"{rng.choice(['bit_and', 'bit_or', 'bit_xor'])}(%s)", self.value(type_, 1))
         keys = ", ".join(self.scope.keys)
         if not keys:
             return Node("bigint", "count(*)")
@@ -666,7 +671,7 @@ class Expressions:
             # Rows may have the same keys: then the values themselves give an order.
             return Node(result, f'{call} ORDER BY {keys}, (%s)::text COLLATE "C")', value, value)
         return rng.choice([
-            lambda: Node("numeric", rng.choice(["bit_xor(%s)", "bit_or(%s)", "bit_and(%s)", "mode() WITHIN GROUP (ORDER BY %s)", "rank(3) WITHIN GROUP (ORDER BY %s)",
+            lambda: Node("numeric", rng.choice(["mode() WITHIN GROUP (ORDER BY %s)", "rank(3) WITHIN GROUP (ORDER BY %s)",
                                                 "percentile_cont(0.25) WITHIN GROUP (ORDER BY %s)", "array_agg(DISTINCT %s)"]), self.value("int", 1)),
             lambda: Node(None, f"percentile_disc({rng.choice(['0', '0.5', '1', 'ARRAY[0.1, 0.9]'])}) WITHIN GROUP (ORDER BY %s)", self.value(rng.choice(["int", "bigint", "text", "date", "timestamp"]), 1)),
             lambda: Node("text", "string_agg(DISTINCT %s, '|' ORDER BY %s)", *[Node("text", '(%s) COLLATE "C"', self.value("text", 1))] * 2),
