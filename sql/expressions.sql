@@ -64,6 +64,8 @@ SELECT * FROM answers WHERE heap IS DISTINCT FROM amax LIMIT 10;
 -- Groups by expressions of which the planner expects as many as there are rows are made on vectors, too.
 EXPLAIN (COSTS OFF) SELECT date_trunc('day', (doc->>'at')::timestamptz), count(*) FROM columns GROUP BY 1;
 -- uuids are bytes on vectors.
+SELECT (SELECT array_agg((u, d)::text) FROM (SELECT u, doc AS d FROM columns ORDER BY u DESC NULLS LAST, id LIMIT 20) a)
+     = (SELECT array_agg((u, d)::text) FROM (SELECT u, doc AS d FROM plain ORDER BY u DESC NULLS LAST, id LIMIT 20) h) AS same;
 EXPLAIN (COSTS OFF) SELECT u, count(*), count(DISTINCT u) FROM columns WHERE u > '80000000-0000-0000-0000-000000000000' GROUP BY 1;
 DROP TABLE plain, columns, asked, answers;
 DROP FUNCTION found;
