@@ -94,7 +94,7 @@ impl GroupingSets {
 mod tests {
     use super::*;
     use crate::aggregate::Function;
-    use crate::aggregator::Input;
+    use crate::aggregate::Input;
     use crate::state::Output;
     use crate::vector::Scalar;
     use proptest::prelude::*;
