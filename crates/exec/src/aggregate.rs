@@ -8,8 +8,8 @@ use crate::pairs::Pairs;
 use crate::range::Range;
 use crate::spread::NumericMoments;
 use crate::state::{
-    Accumulated, BitFold, BoolFold, Count, FloatExtreme, FloatSum, IntExtreme, IntSum, Moments, NumericExtreme, Output,
-    State, TextExtreme, single,
+    Accumulated, BoolFold, Count, FloatExtreme, FloatSum, IntFold, IntSum, Moments, NumericExtreme, Output, State,
+    TextExtreme, single,
 };
 use crate::sum::NumericSum;
 use crate::table::NONE;
@@ -119,8 +119,8 @@ states! {
     Float4Sum(FloatSum<true>),
     Float8Sum(FloatSum<false>),
     Accumulated(Accumulated),
-    IntMin(IntExtreme<false>),
-    IntMax(IntExtreme<true>),
+    IntMin(IntFold<'<'>),
+    IntMax(IntFold<'>'>),
     FloatMin(FloatExtreme<false>),
     FloatMax(FloatExtreme<true>),
     NumericMin(NumericExtreme<false>),
@@ -129,9 +129,9 @@ states! {
     TextMax(TextExtreme<true>),
     And(BoolFold<false>),
     Or(BoolFold<true>),
-    BitAnd(BitFold<'&'>),
-    BitOr(BitFold<'|'>),
-    BitXor(BitFold<'^'>),
+    BitAnd(IntFold<'&'>),
+    BitOr(IntFold<'|'>),
+    BitXor(IntFold<'^'>),
     Pairs(Pairs),
 }
 

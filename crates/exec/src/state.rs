@@ -351,22 +351,25 @@ fn replaces<const GREATEST: bool>(old_to_new: Ordering) -> bool {
     old_to_new != if GREATEST { Ordering::Greater } else { Ordering::Less }
 }
 
-/// min and max of integers.
+/// min, max, bit_and, bit_or or bit_xor of integers, by their operator: `<`, `>`, `&`, `|` or `^`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct IntExtreme<const GREATEST: bool>(Option<i64>);
+pub(crate) struct IntFold<const OPERATOR: char>(Option<i64>);
 
-impl<const GREATEST: bool> IntExtreme<GREATEST> {
+impl<const OPERATOR: char> IntFold<OPERATOR> {
     #[inline]
     fn offer(&mut self, value: i64) {
-        self.0 = Some(match self.0 {
-            None => value,
-            Some(old) if GREATEST => old.max(value),
-            Some(old) => old.min(value),
+        self.0 = Some(match (self.0, OPERATOR) {
+            (None, _) => value,
+            (Some(old), '<') => old.min(value),
+            (Some(old), '>') => old.max(value),
+            (Some(old), '&') => old & value,
+            (Some(old), '|') => old | value,
+            (Some(old), _) => old ^ value,
         });
     }
 }
 
-impl<const GREATEST: bool> State for IntExtreme<GREATEST> {
+impl<const OPERATOR: char> State for IntFold<OPERATOR> {
     #[inline]
     fn add(&mut self, view: &View<'_>, row: usize, _: &mut usize) -> Result<()> {
         self.offer(view.words[row]);
@@ -597,38 +600,5 @@ impl<const OR: bool> State for BoolFold<OR> {
 
     fn output(&self) -> Result<Output> {
         Ok(self.0.map_or(Output::Null, Output::Bool))
-    }
-}
-
-/// bit_and, bit_or or bit_xor of integers, by their operator.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct BitFold<const OPERATOR: char>(Option<i64>);
-
-impl<const OPERATOR: char> BitFold<OPERATOR> {
-    #[inline]
-    fn offer(&mut self, value: i64) {
-        self.0 = Some(match (self.0, OPERATOR) {
-            (None, _) => value,
-            (Some(old), '&') => old & value,
-            (Some(old), '|') => old | value,
-            (Some(old), _) => old ^ value,
-        });
-    }
-}
-
-impl<const OPERATOR: char> State for BitFold<OPERATOR> {
-    #[inline]
-    fn add(&mut self, view: &View<'_>, row: usize, _: &mut usize) -> Result<()> {
-        self.offer(view.words[row]);
-        Ok(())
-    }
-
-    fn combine(&mut self, other: &Self, _: &mut usize) -> Result<()> {
-        other.0.into_iter().for_each(|value| self.offer(value));
-        Ok(())
-    }
-
-    fn output(&self) -> Result<Output> {
-        Ok(self.0.map_or(Output::Null, Output::Int))
     }
 }

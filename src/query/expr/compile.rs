@@ -380,12 +380,7 @@ impl<'a> Compiler<'a> {
         if let (&[left, right], Some(operator)) = (&args[..], arithmetic(id)) {
             let to = number(node.type_oid())?;
             let (left, right) = (self.typed(left, ty)?, self.typed(right, ty)?);
-            return Some(Expr::Arithmetic {
-                operator,
-                to,
-                left: Box::new(left),
-                right: Box::new(right),
-            });
+            return Some(arithmetic_of(operator, left, right, to));
         }
         if let Some((function, arg)) = function1(id, &args) {
             return Some(Expr::Function1 {
@@ -462,25 +457,16 @@ impl<'a> Compiler<'a> {
             }),
             (F_DATE_MI, &[left, right]) => {
                 let (left, right) = (self.finite_date(left)?, self.finite_date(right)?);
-                Some(Expr::Arithmetic {
-                    operator: Arithmetic::Subtract,
-                    to: number(INT4OID)?,
-                    left: Box::new(left),
-                    right: Box::new(right),
-                })
+                Some(arithmetic_of(Arithmetic::Subtract, left, right, number(INT4OID)?))
             }
             (F_DATE_PLI | F_DATE_MII, &[date, count]) => {
                 let (min, max) = times::DATES;
-                Some(Expr::Arithmetic {
-                    operator: if id == F_DATE_PLI {
-                        Arithmetic::Add
-                    } else {
-                        Arithmetic::Subtract
-                    },
-                    to: To::Int { min, max },
-                    left: Box::new(self.finite_date(date)?),
-                    right: Box::new(self.typed(count, Type::Int)?),
-                })
+                let operator = match id {
+                    F_DATE_PLI => Arithmetic::Add,
+                    _ => Arithmetic::Subtract,
+                };
+                let (date, count) = (self.finite_date(date)?, self.typed(count, Type::Int)?);
+                Some(arithmetic_of(operator, date, count, To::Int { min, max }))
             }
             (F_EXTRACT_TEXT_INTERVAL, &[field, interval])
                 if constant::bytes(field).is_some_and(|name| name.eq_ignore_ascii_case(b"epoch")) =>
