@@ -6,6 +6,7 @@ use super::thinning::Thinning;
 use crate::columnar;
 use crate::pg::{Lock, Relation, Slot, Tuple, xid};
 use crate::storage::manifest::{Replaced, cancel_replaced};
+use crate::storage::map;
 use crate::storage::rowpage::{self, Item, heap_tuple, is_stub, new_tid};
 use crate::table::block::{Place, locate};
 use crate::table::slot;
@@ -64,6 +65,7 @@ fn open(rel: &Relation, state: &mut State, v: u32) -> bool {
         }
     };
     if state.thinning.is_none() {
+        map::note_analyzed(rel);
         let thinning = Thinning::of(rel);
         state.stand_ins = Some(StandIns::of(rel, thinning.thins()));
         state.thinning = Some(thinning);

@@ -177,26 +177,36 @@ fn are_enough(rel: &Relation, pages: &[(u32, u32)], least: usize) -> bool {
     true
 }
 
-/// Bytes of the relation's row pages, with the rows on them that hold values out of line; no more than `most` are counted.
-pub fn waiting_bytes(rel: &Relation, most: usize) -> usize {
-    let mut bytes = 0;
-    for v in manifest::current(rel).unowned(meta::logical_blocks(rel)).blocks() {
-        if bytes >= most {
-            break;
-        }
-        delay_point();
-        if let Some(p) = map::physical(rel, v) {
-            let pin = rowpage::read(rel, p);
-            let _lock = pin.share();
-            if !rowpage::is_empty(pin.page()) {
-                bytes += pg_sys::BLCKSZ as usize + large_bytes(rel, &pin);
-            }
-        }
-    }
-    bytes
+/// Bytes of the relation's row pages, and of the rows on them that hold values out of line.
+#[derive(Default)]
+pub struct Waiting {
+    pub pages: usize,
+    pub large: usize,
 }
 
-/// The same of those pages that may be flushed once others have ended.
+impl Waiting {
+    /// No more than `most` are counted.
+    pub fn of(rel: &Relation, most: usize) -> Waiting {
+        let mut waiting = Waiting::default();
+        for v in manifest::current(rel).unowned(meta::logical_blocks(rel)).blocks() {
+            if waiting.pages + waiting.large >= most {
+                break;
+            }
+            delay_point();
+            if let Some(p) = map::physical(rel, v) {
+                let pin = rowpage::read(rel, p);
+                let _lock = pin.share();
+                if !rowpage::is_empty(pin.page()) {
+                    waiting.pages += pg_sys::BLCKSZ as usize;
+                    waiting.large += large_bytes(rel, &pin);
+                }
+            }
+        }
+        waiting
+    }
+}
+
+/// The bytes of those pages that may be flushed once others have ended, values out of line included.
 pub fn unsettled_bytes(rel: &Relation, limits: &Limits) -> usize {
     let mut bytes = 0;
     for v in manifest::current(rel).unowned(meta::logical_blocks(rel)).blocks() {

@@ -75,11 +75,13 @@ fn is_due(rel: &Relation, grown: &Grown) -> bool {
 }
 
 /// Whether a transaction has added so many bytes in large rows that it looks at a table of so many row pages: one that has
-/// as many bytes always, of those with fewer some do.
+/// as many bytes always, of those with fewer some do. ANALYZE always does: what it reports to PostgreSQL takes the place
+/// of what autovacuum was told before.
 fn looks_at_bytes(grown: &Grown, row_pages: u64) -> bool {
     let chosen = xid::current().unwrap_or(0).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
     let enough = row_pages * u64::from(pg_sys::BLCKSZ);
-    grown.large_bytes > 0 && (u128::from(chosen) * u128::from(enough)) >> 32 < grown.large_bytes as u128
+    grown.analyzed
+        || grown.large_bytes > 0 && (u128::from(chosen) * u128::from(enough)) >> 32 < grown.large_bytes as u128
 }
 
 /// Whether others have left as much in row pages as makes a leaf, values out of line included. That comes seldom enough to be worth a
@@ -88,7 +90,11 @@ fn is_leaf_full(rel: &Relation, grown: &Grown) -> bool {
     let page = pg_sys::BLCKSZ as usize;
     let options = Options::of(rel);
     let leaf = options.leaf_bytes.max(2 * options.flush_threshold as usize * page);
-    let bytes = flush::waiting_bytes(rel, leaf + grown.large_bytes).saturating_sub(grown.large_bytes);
+    let waiting = flush::Waiting::of(rel, leaf + grown.large_bytes);
+    if waiting.large == 0 {
+        return false;
+    }
+    let bytes = (waiting.pages + waiting.large).saturating_sub(grown.large_bytes);
     if bytes < leaf && bytes >= flush::due_for_vacuum(rel) {
         stats::call_autovacuum(rel, rel.tuples().into());
     }

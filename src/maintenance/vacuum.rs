@@ -528,7 +528,7 @@ impl<'a> Vacuum<'a> {
     /// What somebody may not have seen yet stays in row pages. If it is worth a VACUUM autovacuum comes again, which
     /// waits for more rows otherwise.
     fn come_again(&self, rows: f64) {
-        if self.failsafe || self.rel.is_temporary() || self.report.row_pages == 0 {
+        if self.failsafe || self.rel.is_temporary() {
             return;
         }
         let limits = flush::Limits {

@@ -448,11 +448,18 @@ impl Borrowed {
         Borrowed::find(relid).unwrap_or_else(|| pgrx::error!("could not open relation with OID {}", relid.to_u32()))
     }
 
-    /// None if there is no such relation any more.
+    /// None if there is no such relation any more. As relation_open() does it makes what is done to it count, which an
+    /// entry that the relcache has built anew does not.
     pub fn find(relid: pg_sys::Oid) -> Option<Borrowed> {
-        // SAFETY: it looks the OID up.
-        let rel = unsafe { pg_sys::RelationIdGetRelation(relid) };
-        (!rel.is_null()).then(|| Borrowed(rel))
+        // SAFETY: it looks the OID up, and what it returns is open.
+        unsafe {
+            let rel = pg_sys::RelationIdGetRelation(relid);
+            if rel.is_null() {
+                return None;
+            }
+            pg_sys::pgstat_init_relation(rel);
+            Some(Borrowed(rel))
+        }
     }
 }
 

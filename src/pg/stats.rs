@@ -45,8 +45,9 @@ pub fn call_autovacuum(rel: &Relation, rows: f64) {
             return;
         }
         let known = pg_sys::pgstat_fetch_stat_tabentry(rel.id()).as_ref();
-        let dead = known.map_or(0, Counts::dead_rows_of);
-        let wanted = f64::from(pg_sys::autovacuum_vac_thresh) + pg_sys::autovacuum_vac_scale * rows.max(0.0);
+        let (live, dead) = known.map_or((0, 0), Counts::rows_of);
+        let rows = rows.max(live as f64);
+        let wanted = f64::from(pg_sys::autovacuum_vac_thresh) + pg_sys::autovacuum_vac_scale * rows;
         count(rel, |counts| {
             let missing = wanted as i64 + 1 - dead - counts.dead_rows();
             counts.add_dead_rows(missing.max(0));
@@ -106,8 +107,9 @@ impl Counts<'_> {
         self.0.t_counts.t_delta_dead_tuples += more;
     }
 
-    fn dead_rows_of(known: &pg_sys::PgStat_StatTabEntry) -> i64 {
-        known.n_dead_tuples
+    /// Live and dead.
+    fn rows_of(known: &pg_sys::PgStat_StatTabEntry) -> (i64, i64) {
+        (known.n_live_tuples, known.n_dead_tuples)
     }
 }
 
@@ -139,7 +141,8 @@ impl Counts<'_> {
         self.0.counts.delta_dead_tuples += more;
     }
 
-    fn dead_rows_of(known: &pg_sys::PgStat_StatTabEntry) -> i64 {
-        known.dead_tuples
+    /// Live and dead.
+    fn rows_of(known: &pg_sys::PgStat_StatTabEntry) -> (i64, i64) {
+        (known.live_tuples, known.dead_tuples)
     }
 }

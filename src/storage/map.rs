@@ -109,7 +109,7 @@ pub fn adopt_unread(rel: &Relation, p: u32) -> (u32, bool) {
     }
 }
 
-/// What our transaction has added to a relation's row pages.
+/// What our transaction has added to a relation's row pages, or that it has looked at all of them.
 pub struct Grown {
     pub relid: pg_sys::Oid,
     pub file: FileId,
@@ -119,6 +119,8 @@ pub struct Grown {
     pub large_bytes: usize,
     /// The most zeros that the binary form of one of their logical blocks ends in: of 2^n pages one has n.
     pub zeros: u32,
+    /// Whether it has counted the relation's rows, for ANALYZE.
+    pub analyzed: bool,
 }
 
 thread_local! {
@@ -145,6 +147,10 @@ pub fn note_row(rel: &Relation, bytes: usize) {
     }
 }
 
+pub fn note_analyzed(rel: &Relation) {
+    note(rel, |grown| grown.analyzed = true);
+}
+
 fn note(rel: &Relation, add: impl FnOnce(&mut Grown)) {
     let file = rel.file();
     GROWN.with_borrow_mut(|grown| {
@@ -155,6 +161,7 @@ fn note(rel: &Relation, add: impl FnOnce(&mut Grown)) {
                 pages: 0,
                 large_bytes: 0,
                 zeros: 0,
+                analyzed: false,
             });
             grown.len() - 1
         });
