@@ -2,6 +2,7 @@
 
 use super::lookup::held;
 use pgrx::pg_sys;
+use pgrx::varlena::{varatt_is_1b_e, varatt_is_4b_c, vardata_any, varsize_any_exhdr};
 
 /// The bytes of a variable-length value, which lives as long as its memory context.
 ///
@@ -10,11 +11,11 @@ use pgrx::pg_sys;
 pub unsafe fn varlena<'a>(value: pg_sys::Datum) -> &'a [u8] {
     // SAFETY: as the caller promises.
     unsafe {
-        let plain = pg_sys::pg_detoast_datum_packed(value.cast_mut_ptr());
-        std::slice::from_raw_parts(
-            pgrx::varlena::vardata_any(plain) as *const u8,
-            pgrx::varlena::varsize_any_exhdr(plain),
-        )
+        let mut plain: *mut pg_sys::varlena = value.cast_mut_ptr();
+        if varatt_is_1b_e(plain) || varatt_is_4b_c(plain) {
+            plain = pg_sys::pg_detoast_datum_packed(plain);
+        }
+        std::slice::from_raw_parts(vardata_any(plain) as *const u8, varsize_any_exhdr(plain))
     }
 }
 

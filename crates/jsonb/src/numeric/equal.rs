@@ -20,6 +20,19 @@ impl Reduced {
         Self { mantissa, scale }
     }
 
+    /// Its mantissa, with so many decimals; `None` if that is too large, or if it has more of them.
+    #[must_use]
+    pub fn scaled(&self, scale: u16) -> Option<i128> {
+        let power = 10i128.checked_pow(scale.checked_sub(self.scale)?.into())?;
+        i128::from(self.mantissa).checked_mul(power)
+    }
+
+    /// Decimals.
+    #[must_use]
+    pub fn scale(&self) -> u16 {
+        self.scale
+    }
+
     /// How `mantissa` / 10^`scale` compares to it.
     #[must_use]
     pub fn compared(&self, mantissa: i64, scale: u16) -> Ordering {
@@ -106,6 +119,16 @@ fn order_of(a: &Digits<'_>, b: &Digits<'_>) -> Ordering {
 mod tests {
     use super::super::{Number, decode, from_text};
     use super::*;
+
+    #[test]
+    fn with_more_decimals() {
+        let number = Reduced::new(-150, 2);
+        assert_eq!(number.scale(), 1);
+        assert_eq!(number.scaled(1), Some(-15));
+        assert_eq!(number.scaled(20), Some(-150_000_000_000_000_000_000));
+        assert_eq!(number.scaled(0), None);
+        assert_eq!(number.scaled(40), None);
+    }
 
     #[test]
     fn the_same_number_in_many_forms() {
