@@ -3,8 +3,8 @@ taken in vain, and makes room for more.
 
     full.py DIRECTORY RESULTS [TEST...]
 
-The limit is one on the size of a session's files (RLIMIT_FSIZE); it ends within a page, where PostgreSQL finds that it could write a part only,
-and says that the disk is full. Heap's twin is changed by a session without the limit.
+The limit is one on the size of a session's files (RLIMIT_FSIZE). full.c, which the server has loaded, has what meets it say that the disk is full.
+Heap's twin is changed by a session without the limit.
 """
 
 import concurrent.futures
@@ -51,7 +51,7 @@ class Table:
     def limit(self, more=0):
         """From now on amax's session cannot add more than so many pages."""
         size = self.pages() + more
-        self.set_limit(size * PAGE + PAGE // 2)
+        self.set_limit(size * PAGE)
 
     def lift(self):
         self.set_limit("unlimited")
@@ -315,7 +315,7 @@ def taken(server):
                 raise Mismatch("no page was made for a stub")
             time.sleep(0.01)
         # Somebody on the same disk takes all the room there is for rows, which are smaller than stubs.
-        table.set_limit(table.pages() * PAGE + PAGE // 2, holder)
+        table.set_limit(table.pages() * PAGE, holder)
         rows = 0
         try:
             while True:
