@@ -27,6 +27,7 @@ import decoding
 import faults
 import minimal
 import reading
+import unlogged
 import waiting
 import xids
 from server import Server
@@ -347,7 +348,7 @@ class Load:
         if problems:
             raise problems[0]
         if crash == "server":
-            self.server.start()
+            unlogged.start(self.server)
         elif crash is None:
             self.server.stop()
             checked = self.server.checksums()
@@ -521,6 +522,7 @@ def main():
         passes("minimal WAL", lambda: minimal.run(directory))
         passes("large documents", lambda: waiting.run(directory))
         passes("cold scans", lambda: reading.run(directory))
+        passes("an unlogged table in the way of a restart, heap's too", lambda: unlogged.run(directory))
     finally:
         if count[False]:
             shutil.copy(server.log, pathlib.Path(results) / "server.log")
