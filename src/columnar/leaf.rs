@@ -11,7 +11,7 @@ use crate::storage::manifest::{self, Replaced};
 use amax_format::{
     Column, ColumnType, Dense, Elements, Error, Leaf, Part, PathColumn, PathStep, Question, Tag, Unnest, Zone,
 };
-use amax_lsm::{Component, LeafEntry, Xids};
+use amax_lsm::{Component, LeafEntry, Xids, tid};
 use pgrx::pg_sys;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::HashMap;
@@ -79,6 +79,8 @@ pub struct OpenLeaf {
     place: Place,
     /// Lazy reads so far.
     reads: Cell<usize>,
+    /// When the cache had its last use.
+    pub(super) used: Cell<u64>,
 }
 
 /// What is read through Page 0.
@@ -152,6 +154,7 @@ impl OpenLeaf {
             segment: Cell::new(u64::MAX),
             place,
             reads: Cell::new(0),
+            used: Cell::new(u64::MAX),
             dense: RefCell::default(),
             paths: RefCell::default(),
             lazy_paths: RefCell::default(),
@@ -258,6 +261,11 @@ impl OpenLeaf {
         &self.opened().leaf
     }
 
+    /// Whether the leaf has the rows of a block, if its component has any.
+    pub fn has_block(&self, v: u32) -> bool {
+        (tid::block(self.entry.first)..=tid::block(self.entry.last)).contains(&v)
+    }
+
     /// Rows, anti-matter included.
     pub fn rows(&self) -> usize {
         self.entry.rows as usize
@@ -281,6 +289,11 @@ impl OpenLeaf {
         self.opened().columns[at]
             .get_or_init(|| self.keep(self.read(|leaf| leaf.column(at))))
             .clone()
+    }
+
+    /// The same, if it has been decoded.
+    pub fn kept_column(&self, at: usize) -> Option<&Column> {
+        self.opened().columns.get(at)?.get().map(|column| &**column)
     }
 
     /// The same with one place per row; None if the leaf is older than the attribute.

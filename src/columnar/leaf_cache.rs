@@ -5,7 +5,7 @@ use super::leaf::{OpenLeaf, Place};
 use super::shared;
 use crate::guc;
 use crate::hash::QuickMap;
-use crate::pg::Relation;
+use crate::pg::{Relation, relation::FileId};
 use crate::storage::cache;
 use crate::storage::manifest::Replaced;
 use amax_format::forget_blocks;
@@ -16,16 +16,14 @@ use std::rc::Rc;
 
 #[derive(Default)]
 struct Cache {
-    leaves: QuickMap<Place, Cached>,
+    leaves: QuickMap<Place, Rc<OpenLeaf>>,
+    /// Some of them, each the last one of some files: the next row that an index leads to is often in the same.
+    last: [Option<Rc<OpenLeaf>>; LAST],
     /// Uses so far.
     clock: u64,
 }
 
-struct Cached {
-    leaf: Rc<OpenLeaf>,
-    /// Its last one.
-    used: u64,
-}
+const LAST: usize = 8;
 
 thread_local! {
     static CACHE: RefCell<Cache> = RefCell::default();
@@ -37,17 +35,39 @@ fn with<R>(f: impl FnOnce(&mut Cache) -> R) -> R {
 
 impl Cache {
     fn held(&self) -> usize {
-        self.leaves.values().map(|c| c.leaf.bytes()).sum()
+        self.leaves.values().map(|leaf| leaf.bytes()).sum()
+    }
+
+    fn last(&mut self, file: FileId) -> &mut Option<Rc<OpenLeaf>> {
+        &mut self.last[file.2 as usize % LAST]
+    }
+
+    /// Another use of a leaf. Blocks of strings are worth keeping for the next row only, and there may be many leaves.
+    fn turn_to(&mut self, leaf: &OpenLeaf) {
+        if leaf.used.get() != self.clock {
+            forget_blocks();
+        }
+        self.clock += 1;
+        leaf.used.set(self.clock);
+    }
+
+    /// Lets go of leaves.
+    fn retain(&mut self, keep: impl Fn(&OpenLeaf) -> bool) {
+        self.last = Default::default();
+        self.leaves.retain(|_, leaf| keep(leaf));
     }
 }
 
-/// Another use, of a leaf whose last one was this. Blocks of strings are worth keeping for the next row only, and there may
-/// be many leaves.
-fn turn_to(clock: &mut u64, used: Option<u64>) {
-    if used != Some(*clock) {
-        forget_blocks();
-    }
-    *clock += 1;
+/// The open leaf with block `v` of a component, if it is where a row of the file was found last.
+pub fn find_last(rel: &Relation, component: &Component, v: u32) -> Option<Rc<OpenLeaf>> {
+    let file = rel.file();
+    with(|cache| {
+        let last = cache.last(file).as_ref();
+        let leaf = last.filter(|leaf| leaf.place().0 == file && leaf.place().1 == component.id && leaf.has_block(v))?;
+        let leaf = leaf.clone();
+        cache.turn_to(&leaf);
+        Some(leaf)
+    })
 }
 
 /// Leaf `at` of a component.
@@ -65,50 +85,49 @@ pub fn open(rel: &Relation, component: &Component, at: usize) -> Result<Rc<OpenL
 /// An open leaf.
 fn find(place: Place) -> Option<Rc<OpenLeaf>> {
     with(|cache| {
-        let Cache { leaves, clock } = cache;
-        let cached = leaves.get_mut(&place)?;
-        turn_to(clock, Some(cached.used));
-        cached.used = *clock;
-        Some(cached.leaf.clone())
+        let leaf = cache.leaves.get(&place)?.clone();
+        cache.turn_to(&leaf);
+        *cache.last(place.0) = Some(leaf.clone());
+        Some(leaf)
     })
 }
 
 /// Keeps a leaf that has been opened, in place of those that have not been used for longest.
 fn keep(leaf: &Rc<OpenLeaf>) {
     with(|cache| {
-        turn_to(&mut cache.clock, None);
+        cache.turn_to(leaf);
         let bound = guc::decode_cache_bytes();
         let mut held = cache.held();
         while held > bound {
-            let oldest = cache.leaves.iter().min_by_key(|(_, cached)| cached.used);
+            let oldest = cache.leaves.iter().min_by_key(|(_, leaf)| leaf.used.get());
             let Some((&place, _)) = oldest else {
                 break;
             };
             let gone = cache.leaves.remove(&place);
-            held -= gone.map_or(0, |cached| cached.leaf.bytes());
+            held -= gone.map_or(0, |leaf| leaf.bytes());
         }
-        let cached = Cached {
-            leaf: leaf.clone(),
-            used: cache.clock,
-        };
-        cache.leaves.insert(leaf.place(), cached);
+        cache.last = Default::default();
+        cache.leaves.insert(leaf.place(), leaf.clone());
     });
 }
 
 /// Lets go of a leaf that will not be read again.
 pub fn close(leaf: &OpenLeaf) {
-    with(|cache| cache.leaves.remove(&leaf.place()));
+    with(|cache| {
+        cache.last = Default::default();
+        cache.leaves.remove(&leaf.place())
+    });
 }
 
 /// Drops what is in shared memory that others have given up. Scans do so as they begin.
 pub fn drop_stale() {
     let gone = shared::drop_stale();
-    with(|cache| cache.leaves.retain(|_, c| c.leaf.segment() > gone));
+    with(|cache| cache.retain(|leaf| leaf.segment() > gone));
 }
 
 /// Drops the leaves of some relations.
 fn forget(of: impl Fn(pg_sys::Oid) -> bool) {
-    with(|cache| cache.leaves.retain(|_, c| !of(c.leaf.relid)));
+    with(|cache| cache.retain(|leaf| !of(leaf.relid)));
 }
 
 /// Whether so many bytes more need no leaf to go.

@@ -1,7 +1,7 @@
 //! Looking a row up by its TID, whoever sees it.
 
 use super::leaf::OpenLeaf;
-use super::leaf_cache::open;
+use super::leaf_cache::{find_last, open};
 use super::row::Row;
 use crate::pg::Relation;
 use crate::storage::damage::corrupt;
@@ -14,6 +14,9 @@ use std::rc::Rc;
 
 /// The leaf that holds block `v`.
 pub fn leaf_of(rel: &Relation, component: &Component, v: u32) -> Result<Option<Rc<OpenLeaf>>, Replaced> {
+    if let Some(leaf) = find_last(rel, component, v) {
+        return Ok(Some(leaf));
+    }
     let directory = manifest::read_directory(rel, component)?;
     let at = directory.first_leaf_at(v);
     match directory.leaves.get(at) {

@@ -21,7 +21,8 @@ pub struct Row {
     pub(super) index: u32,
     pub(super) origin: Option<Origin>,
     among: Among,
-    instead: Rc<Instead>,
+    /// Most rows have all of their own values.
+    instead: Option<Rc<Instead>>,
 }
 
 /// Values that stand for attributes, from 0: images of documents that are not assembled.
@@ -41,8 +42,6 @@ enum Among {
 }
 
 thread_local! {
-    /// Most rows have all of their own values.
-    static NOTHING: Rc<Instead> = Rc::default();
     /// Where documents are assembled.
     static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
@@ -69,7 +68,7 @@ impl Row {
             index: index as u32,
             origin,
             among: Among::All,
-            instead: NOTHING.with(Rc::clone),
+            instead: None,
         }
     }
 
@@ -93,7 +92,7 @@ impl Row {
     pub fn sampled(self, few: bool, instead: Rc<Instead>) -> Row {
         Row {
             among: Among::Sample { few },
-            instead,
+            instead: Some(instead),
             ..self
         }
     }
@@ -122,7 +121,13 @@ impl Row {
         if att.attisdropped {
             return (pg_sys::Datum::null(), true);
         }
-        if let Some((_, value)) = self.instead.iter().find(|instead| instead.0 == at) {
+        // Most are asked for again and again.
+        let kept = self.leaf.kept_column(at);
+        if let Some(value) = kept.and_then(|column| column.kept(self.index as usize)) {
+            return to_datum(value, att);
+        }
+        let mut instead = self.instead.iter().flat_map(|all| all.iter());
+        if let Some((_, value)) = instead.find(|instead| instead.0 == at) {
             // It stays as long as the row.
             return (pg_sys::Datum::from(value.as_ptr()), false);
         }

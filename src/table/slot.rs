@@ -40,7 +40,8 @@ impl Columnar {
             self.row = None;
             self.loaded = None;
             self.outside = false;
-            if !self.values.is_null() {
+            // As MemoryContextReset() does; its call would take longer.
+            if !self.values.is_null() && !(*self.values).isReset {
                 pg_sys::MemoryContextReset(self.values);
             }
         }
@@ -292,10 +293,13 @@ unsafe fn settle(slot: *mut pg_sys::TupleTableSlot) {
 /// Puts a columnar row in the slot.
 pub fn store_columnar(slot: &Slot, row: Row, tid: pg_sys::ItemPointerData, table: pg_sys::Oid) {
     assert!(is_ours(slot), "a slot of amax's");
-    slot.clear();
-    // SAFETY: a slot of ours.
+    // SAFETY: a slot of ours. With a columnar row it has neither a tuple nor a pin, and is cleared here.
     unsafe {
+        if row_of(slot.raw()).is_none() {
+            slot.clear();
+        }
         let s = ours(slot.raw());
+        s.columnar.empty();
         s.columnar.row = Some(row);
         let base = &mut s.base.base.base;
         base.tts_flags &= !(pg_sys::TTS_FLAG_EMPTY as u16);

@@ -59,6 +59,28 @@ impl Column {
         self.read(row, false, buf)
     }
 
+    /// The value of `row` where it is kept as it is: not in a block, nor of parts to be put together. None of another, and
+    /// if there is no such row.
+    pub fn kept(&self, row: usize) -> Option<Value<'_>> {
+        if self.tree.lazy || self.column_type == ColumnType::Json || row >= self.len() {
+            return None;
+        }
+        let Some((node, instance)) = self.tree.alternative(&self.tree.roots, row as u32) else {
+            return Some(Value::Null);
+        };
+        let node = &self.tree.nodes[node as usize];
+        let Body::Leaf(values) = &node.body else { return None };
+        let i = instance as usize;
+        Some(match (node.kind, &**values) {
+            (Kind::Int, Values::Int(v)) if self.column_type == ColumnType::Int => Value::Int(v[i]),
+            (Kind::Bool, Values::Bool(v)) => Value::Bool(v[i]),
+            (Kind::Float4, Values::Float4(v)) => Value::Float4(f32::from_bits(v[i])),
+            (Kind::Float8, Values::Float8(v)) => Value::Float8(f64::from_bits(v[i])),
+            (Kind::Bytes, v @ (Values::Bytes(_) | Values::Dictionary { .. })) => Value::Bytes(v.bytes(i)),
+            _ => return None,
+        })
+    }
+
     fn read<'a>(&'a self, row: usize, expect: bool, buf: &'a mut Vec<u8>) -> Result<Value<'a>> {
         if row >= self.len() {
             return Err(Error::Misuse("row is past the end of the leaf"));

@@ -79,8 +79,16 @@ impl Keys {
 
     /// The row with this key.
     pub fn find(&self, key: u64) -> Option<usize> {
-        let row = self.first(key);
-        (row < self.rows && self.get(row) == key).then_some(row)
+        let runs = match &self.kept {
+            Kept::Each(keys) => return keys.binary_search(&key).ok(),
+            Kept::Runs(runs) => runs,
+        };
+        let after = runs.partition_point(|run| run.key <= key);
+        let run = runs[after.checked_sub(1)?];
+        let end = runs.get(after).map_or(self.rows, |next| next.row);
+        let before = usize::try_from(key - run.key).ok()?;
+        let row = run.row.checked_add(before)?;
+        (row < end).then_some(row)
     }
 
     /// All of them.
