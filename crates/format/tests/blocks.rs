@@ -78,6 +78,10 @@ fn a_row_read_alone_is_the_same() {
                 let (whole, lazy) = (whole.get(i, &mut a).unwrap(), lazy.get(i, &mut b).unwrap());
                 assert_eq!(whole, lazy, "column {col}, row {i}");
             }
+            assert_eq!(lazy.kept(ROWS as usize), None);
+            if let Some(kept) = lazy.kept(7) {
+                assert_eq!(kept, whole.get(7, &mut a).unwrap());
+            }
         }
         for steps in ["id", "digest", "price", "text", "list", "list 0 a", "list -1", "none"] {
             let step = |step: &str| match step.parse() {

@@ -285,6 +285,10 @@ proptest! {
                     (a, b) => a == b,
                 };
                 prop_assert!(same, "column {} row {}: {:?} for {:?}", col, row, found, expected);
+                let put_together = matches!(types[col], ColumnType::Json | ColumnType::Numeric);
+                let kept = column.kept(row);
+                prop_assert!(kept.is_some() || put_together, "column {} row {}", col, row);
+                prop_assert!(kept.is_none_or(|kept| format!("{kept:?}") == format!("{found:?}")));
             }
         }
         for (col, low) in [(1, true), (3, false)] {

@@ -39,10 +39,10 @@ pub const GROUP: f64 = 1.0;
 pub const GROUP_VALUE: f64 = 3.0;
 /// Sending one group to the leader, and as much again for merging it there, in cpu_operator_cost. Measured: 6.2.
 pub const GROUP_SENT: f64 = 6.0;
-/// Finding one row by its TID, in cpu_tuple_cost, beside what PostgreSQL counts for it. Measured: 7, more in many leaves.
-pub const FETCH_ROW: f64 = 10.0;
-/// Reading one value of it. Measured: 6, and more of numeric.
-pub const FETCH_VALUE: f64 = 8.0;
+/// Finding one row by its TID, in cpu_tuple_cost, beside what PostgreSQL counts for it. Measured: 6, more in many leaves.
+pub const FETCH_ROW: f64 = 6.0;
+/// Reading one value of it. Measured: 2.2, and more of numeric.
+pub const FETCH_VALUE: f64 = 3.0;
 /// Reading a whole document of it. Measured: 120 for 34 values, in leaves that are read so often that they are decoded.
 pub const FETCH_DOCUMENT: f64 = 120.0;
 /// What is left of these where a bitmap has the rows in their order, as the next one is often near. Measured: 0.78.
