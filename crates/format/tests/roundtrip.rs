@@ -288,7 +288,8 @@ proptest! {
                 let put_together = matches!(types[col], ColumnType::Json | ColumnType::Numeric);
                 let kept = column.kept(row);
                 prop_assert!(kept.is_some() || put_together, "column {} row {}", col, row);
-                prop_assert!(kept.is_none_or(|kept| format!("{kept:?}") == format!("{found:?}")));
+                let as_found = kept.is_none_or(|kept| format!("{kept:?}") == format!("{found:?}"));
+                prop_assert!(as_found, "column {} row {}: {:?} kept, {:?} found", col, row, kept, found);
             }
         }
         for (col, low) in [(1, true), (3, false)] {
