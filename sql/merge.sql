@@ -111,6 +111,39 @@ SELECT twice($$VACUUM replaced$$) \gexec
 SELECT * FROM components_of('amax_side.replaced');
 SELECT * FROM compare('SELECT * FROM replaced');
 
+-- A merge writes the leaves anew that have dead rows, that are small, or that have another component's rows between their own;
+-- others stay where they are.
+SET amax.max_components = 1000;
+SELECT twice($$CREATE TABLE kept (id int PRIMARY KEY, s text)$$) \gexec
+SELECT twice($$INSERT INTO kept SELECT i, repeat('x', i % 50) FROM generate_series(1, 900) i$$) \gexec
+SELECT twice($$VACUUM (TRUNCATE off) kept$$) \gexec
+SELECT twice($$INSERT INTO kept SELECT i, repeat('y', i % 50) FROM generate_series(1001, 1600) i$$) \gexec
+SELECT twice($$VACUUM (TRUNCATE off) kept$$) \gexec
+SELECT twice($$INSERT INTO kept SELECT i, 'z' FROM generate_series(2001, 2010) i$$) \gexec
+SELECT twice($$VACUUM (TRUNCATE off) kept$$) \gexec
+-- A load has one transaction id for all its rows, which the leaves know when the component is merged.
+SET amax.bulk_threshold = 0;
+SELECT twice($$INSERT INTO kept SELECT i, repeat('l', i % 50) FROM generate_series(3001, 3600) i$$) \gexec
+RESET amax.bulk_threshold;
+SELECT twice($$VACUUM (TRUNCATE off) kept$$) \gexec
+SELECT twice($$DELETE FROM kept WHERE id BETWEEN 310 AND 320$$) \gexec
+CREATE TABLE leaves_before AS SELECT * FROM amax.leaves('amax_side.kept');
+CREATE TABLE seen_before AS SELECT id, ctid AS place, xmin AS inserter FROM amax_side.kept;
+SELECT rows FROM leaves_before ORDER BY component, leaf;
+SET amax.merge_ratio = 0;
+SELECT twice($$VACUUM (TRUNCATE off) kept$$) \gexec
+SELECT * FROM components_of('amax_side.kept');
+SELECT l.rows, b.first_page IS NOT NULL AS stayed FROM amax.leaves('amax_side.kept') l LEFT JOIN leaves_before b USING (first_page, first_tid, rows) ORDER BY l.leaf;
+SELECT count(*) AS differ FROM seen_before s FULL JOIN amax_side.kept k ON k.ctid = s.place AND k.id = s.id AND k.xmin = s.inserter WHERE s.id IS NULL OR k.id IS NULL;
+SELECT * FROM compare('SELECT * FROM kept');
+-- what the merge has given up is used again, what stayed is not
+SELECT twice($$INSERT INTO kept SELECT i, repeat('w', i % 50) FROM generate_series(4001, 5000) i$$) \gexec
+SELECT twice($$VACUUM (TRUNCATE off) kept$$) \gexec
+SELECT * FROM components_of('amax_side.kept');
+SELECT * FROM compare('SELECT * FROM kept');
+RESET amax.max_components;
+SET amax.merge_ratio = 1000;
+
 -- A leaf is cut where its bytes end, whatever the number of rows.
 SET amax.leaf_size = 64;
 SET amax.rows_per_leaf = 15000;

@@ -1,6 +1,6 @@
 //! The vertical merge (AMAX paper §4.5): keys first, which gives the sequence of the inputs' rows; then one column at a
 //! time, so that one column of each input is in memory. Rows whose marks say that they are gone are left out: matter
-//! and anti-matter annihilate.
+//! and anti-matter annihilate. Leaves that have none of these, and that no other input has rows between, stay as they are.
 
 use super::error::raise;
 use super::leaf_read;
@@ -16,7 +16,8 @@ use crate::pg::settings::own_maintenance_work_mem;
 use crate::pg::vacuum::delay_point;
 use crate::storage::manifest;
 use amax_format::{Error, Leaf, VerticalBuilder};
-use amax_lsm::{Component, Directory, FreeSpace, RangeSet, Xids, tid};
+use amax_lsm::merge::{LeafCandidate, keep};
+use amax_lsm::{Component, Directory, Extent, FreeSpace, LeafEntry, LeafXids, RangeSet, Xids, tid};
 use std::collections::VecDeque;
 use std::rc::Rc;
 
@@ -40,10 +41,31 @@ pub struct Merge<'a> {
 struct Input<'a> {
     component: &'a Component,
     directory: Rc<Directory>,
+    /// Leaves that stay as they are.
+    kept: Vec<bool>,
     next_leaf: usize,
     leaf: Option<Rc<InputLeaf>>,
     next_row: usize,
-    next: Option<BlockRows>,
+    next: Option<Next>,
+}
+
+/// What comes next of an input.
+enum Next {
+    Rows(BlockRows),
+    /// A leaf that stays as it is, and its first block.
+    Leaf {
+        v: u32,
+        at: usize,
+    },
+}
+
+impl Next {
+    fn block(&self) -> u32 {
+        match self {
+            Next::Rows(rows) => rows.v,
+            Next::Leaf { v, .. } => *v,
+        }
+    }
 }
 
 struct InputLeaf {
@@ -72,15 +94,62 @@ pub struct Merged {
     pub component: Component,
     /// Free pages not used.
     pub free: FreeSpace,
+    /// Pages of the inputs that are not the component's.
+    pub given_up: Vec<Extent>,
     pub left_out: u64,
+}
+
+/// Which leaves of the inputs stay as they are.
+fn kept_leaves(rel: &Relation, options: &Options, components: &[&Component]) -> Vec<Vec<bool>> {
+    let mut leaves = Vec::new();
+    for (input, &component) in components.iter().enumerate() {
+        let directory = manifest::directory(rel, component);
+        // A flush also leaves rows of pages that it could not seal: another component may have them by now.
+        let written: u64 = directory.leaves.iter().map(|entry| u64::from(entry.rows)).sum();
+        for (at, entry) in directory.leaves.iter().enumerate() {
+            delay_point();
+            let (first, end) = (tid::block(entry.first), tid::block(entry.last) + 1);
+            let mut others = components.iter().filter(|other| other.id != component.id);
+            let gone = gone_rows(rel, component, at, entry);
+            let whole = gone == 0 && written == component.rows && !others.any(|c| c.blocks.meets(first, end));
+            let by_rows = f64::from(entry.rows - gone) / f64::from(options.rows_per_leaf);
+            // A leaf that takes so many bytes on disk took several times as many while it was built.
+            let by_bytes = (4 * entry.image.len) as f64 / options.leaf_bytes as f64;
+            let fill = by_rows.max(by_bytes).min(1.0);
+            leaves.push((first, input, LeafCandidate { fill, whole }));
+        }
+    }
+    leaves.sort_by_key(|leaf| leaf.0);
+    let candidates: Vec<LeafCandidate> = leaves.iter().map(|leaf| leaf.2).collect();
+    let mut kept = vec![Vec::new(); components.len()];
+    for (leaf, is_kept) in leaves.iter().zip(keep(&candidates)) {
+        kept[leaf.1].push(is_kept);
+    }
+    kept
+}
+
+/// How many rows of a leaf are marked gone. Marks of rows that an earlier merge has left out may be between its own.
+fn gone_rows(rel: &Relation, component: &Component, at: usize, entry: &LeafEntry) -> u32 {
+    let mut leaf = None;
+    let mut gone = 0;
+    for (v, states) in stub::states_of_blocks(rel, tid::block(entry.first)..tid::block(entry.last) + 1) {
+        let marked = (1..=tid::MAX_OFFSET).filter(|&offset| states.get(offset) == State::Gone);
+        for offset in marked {
+            let leaf = leaf.get_or_insert_with(|| leaf_read::read(rel, component, at, entry));
+            gone += u32::from(leaf.keys().find(tid::key(v, offset)).is_some());
+        }
+    }
+    gone
 }
 
 impl<'a> Merge<'a> {
     /// Of components whose rows everyone sees; `free` are pages to write to.
     pub fn new(rel: &'a Relation, options: Options, components: &[&'a Component], free: FreeSpace) -> Merge<'a> {
-        let inputs = components.iter().map(|&component| Input {
+        let kept = kept_leaves(rel, &options, components);
+        let inputs = components.iter().zip(kept).map(|(&component, kept)| Input {
             component,
             directory: manifest::directory(rel, component),
+            kept,
             next_leaf: 0,
             leaf: None,
             next_row: 0,
@@ -106,20 +175,26 @@ impl<'a> Merge<'a> {
     pub fn run(mut self, after_leaf: impl Fn()) -> Merged {
         loop {
             let blocks = self.next_blocks();
-            if blocks.is_empty() {
+            if !blocks.is_empty() {
+                self.write_leaf(blocks);
+            } else if !self.keep_leaf() {
                 break;
             }
-            self.write_leaf(blocks);
             after_leaf();
         }
         let mut blocks = RangeSet::default();
+        let mut given_up = Vec::new();
         for input in &self.inputs {
             blocks.union(&input.component.blocks);
+            given_up.extend(&input.component.directory.extents);
+            let leaves = input.directory.leaves.iter().zip(&input.kept);
+            given_up.extend(leaves.filter(|leaf| !leaf.1).flat_map(|leaf| leaf.0.extents()));
         }
         let (component, free, _) = self.leaves.finish(self.rel, blocks, None);
         Merged {
             component,
             free,
+            given_up,
             left_out: self.left_out,
         }
     }
@@ -137,6 +212,13 @@ impl<'a> Merge<'a> {
                         input.leaf = None;
                         return;
                     };
+                    if input.kept[at] {
+                        let v = tid::block(entry.first);
+                        input.leaf = None;
+                        input.next_leaf += 1;
+                        input.next = Some(Next::Leaf { v, at });
+                        return;
+                    }
                     let leaf = leaf_read::read(self.rel, input.component, at, entry);
                     let xids = leaf_read::read_xids(self.rel, input.component, entry);
                     input.leaf = Some(Rc::new(InputLeaf { at, leaf, xids }));
@@ -162,12 +244,12 @@ impl<'a> Merge<'a> {
             let rows: Vec<u32> = (first..end).filter(|&row| !gone(row)).map(|row| row as u32).collect();
             self.left_out += (end - first - rows.len()) as u64;
             if !rows.is_empty() {
-                input.next = Some(BlockRows {
+                input.next = Some(Next::Rows(BlockRows {
                     v,
                     input: at,
                     leaf,
                     rows,
-                });
+                }));
                 return;
             }
         }
@@ -187,15 +269,47 @@ impl<'a> Merge<'a> {
         blocks
     }
 
-    /// The lowest block of all inputs. No two hold the same.
+    /// The lowest block of all inputs, unless a leaf that stays as it is comes before. No two hold the same.
     fn next_block(&mut self) -> Option<BlockRows> {
         delay_point();
-        let of = |input: &Input| input.next.as_ref().map(|block| block.v);
-        let inputs = 0..self.inputs.len();
-        let lowest = inputs.min_by_key(|&i| of(&self.inputs[i]).unwrap_or(u32::MAX))?;
-        let block = self.inputs[lowest].next.take();
+        let lowest = self.lowest()?;
+        match self.inputs[lowest].next.take() {
+            Some(Next::Rows(block)) => {
+                self.advance(lowest);
+                Some(block)
+            }
+            leaf => {
+                self.inputs[lowest].next = leaf;
+                None
+            }
+        }
+    }
+
+    /// The input that the lowest block is of.
+    fn lowest(&self) -> Option<usize> {
+        let inputs = self.inputs.iter().enumerate();
+        let next = inputs.filter_map(|(at, input)| Some((input.next.as_ref()?.block(), at)));
+        next.min().map(|(_, at)| at)
+    }
+
+    /// Takes over the leaf that comes next; false if there is none.
+    fn keep_leaf(&mut self) -> bool {
+        let Some(lowest) = self.lowest() else {
+            return false;
+        };
+        let input = &mut self.inputs[lowest];
+        let Some(Next::Leaf { at, .. }) = input.next.take() else {
+            return false;
+        };
+        let mut entry = input.directory.leaves[at].clone();
+        if entry.xids == LeafXids::Frozen {
+            // Of a load the component says whose they are.
+            let xids = leaf_read::read_xids(self.rel, input.component, &entry);
+            entry.xids = LeafXids::store(&xids, |bytes| self.leaves.write_bytes(self.rel, bytes));
+        }
+        self.leaves.add(entry);
         self.advance(lowest);
-        block
+        true
     }
 
     /// Writes a leaf of these blocks, or of as many as its byte bound and memory allow.

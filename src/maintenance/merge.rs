@@ -169,17 +169,19 @@ pub fn drop_leaves(rel: &Relation, dead: &DeadLeaves) -> u64 {
     let component = &dead.component;
     let mut leaves = Leaves::new(Some(manifest::take_free(rel, space::for_manifests)));
     let mut pages: Vec<Extent> = component.directory.extents.clone();
+    let mut left_out = 0;
     for (at, entry) in manifest::directory(rel, component).leaves.iter().enumerate() {
         if dead.leaves.contains(&at) {
-            pages.extend(&entry.image.extents);
-            pages.extend(entry.xids.blob().iter().flat_map(|blob| &blob.extents));
+            left_out += u64::from(entry.rows);
+            pages.extend(entry.extents());
         } else {
             leaves.add(entry.clone());
         }
     }
     let (mut rest, free, _) = leaves.finish(rel, component.blocks.clone(), component.origin);
     super::fault("drop_written");
-    let left_out = component.rows - rest.rows;
+    // Leaves may have rows of pages that their flush could not seal, which are not the component's.
+    rest.rows = component.rows - left_out;
     rest.unswept = Some(Unswept {
         safexid: UNKNOWN_XID,
         rows: left_out,
@@ -210,10 +212,6 @@ pub fn merge(rel: &Relation, chosen: &Chosen) -> Merged {
     super::fault("merge_written");
     let rows = output.component.rows;
     let mut component = output.component;
-    let pages: Vec<Extent> = inputs
-        .iter()
-        .flat_map(|input| manifest::directory(rel, input).pages(&input.directory))
-        .collect();
     let unswept = inputs.iter().filter_map(|input| input.unswept);
     let left_out = output.left_out + unswept.map(|u| u.rows).sum::<u64>();
     manifest::publish(rel, |manifest| {
@@ -222,7 +220,7 @@ pub fn merge(rel: &Relation, chosen: &Chosen) -> Merged {
         let place = manifest.components.iter().position(is_input);
         manifest.components.retain(|c| !is_input(c));
         component.id = manifest.new_id();
-        manifest.retire(RetiredPages::Columnar(pages));
+        manifest.retire(RetiredPages::Columnar(output.given_up));
         component.unswept = (left_out > 0).then_some(Unswept {
             safexid: UNKNOWN_XID,
             rows: left_out,

@@ -65,6 +65,12 @@ pub struct LeafEntry {
 }
 
 impl LeafEntry {
+    /// Its pages.
+    pub fn extents(&self) -> impl Iterator<Item = &Extent> {
+        let blobs = std::iter::once(&self.image).chain(self.xids.blob());
+        blobs.flat_map(|blob| &blob.extents)
+    }
+
     /// The aliases in logical block `block`.
     pub fn aliases_of(&self, block: u32) -> &[(Key, u16)] {
         let start = self.aliases.partition_point(|a| a.0 < crate::tid::key(block, 0));
@@ -93,11 +99,7 @@ impl Directory {
 
     /// All pages of the component whose directory this is, stored at `stored`.
     pub fn pages(&self, stored: &Blob) -> Vec<Extent> {
-        let blobs = self
-            .leaves
-            .iter()
-            .flat_map(|leaf| std::iter::once(&leaf.image).chain(leaf.xids.blob()));
-        let extents = blobs.flat_map(|blob| &blob.extents);
+        let extents = self.leaves.iter().flat_map(LeafEntry::extents);
         extents.chain(&stored.extents).copied().collect()
     }
 

@@ -1,4 +1,5 @@
-//! Which components to merge: tiering by size, as in the AMAX paper's experiments (§6.1).
+//! Which components to merge: tiering by size, as in the AMAX paper's experiments (§6.1); and which of their leaves stay as
+//! they are.
 
 use std::ops::Range;
 
@@ -57,6 +58,26 @@ impl Policy {
         }
         chosen
     }
+}
+
+/// What is asked of a leaf of a merge's inputs.
+#[derive(Clone, Copy, Debug)]
+pub struct LeafCandidate {
+    /// How much of a full leaf the rows to keep are.
+    pub fill: f64,
+    /// All its rows are to be kept, and no other input has rows between them.
+    pub whole: bool,
+}
+
+/// Which leaves, in the order of their rows, a merge takes over as they are: whole ones that are half full at least. None if
+/// that makes the leaves many more than their rows need: what is written anew is parted by what stays.
+pub fn keep(leaves: &[LeafCandidate]) -> Vec<bool> {
+    let is_kept = |leaf: &LeafCandidate| leaf.whole && leaf.fill >= 0.5;
+    let fill = |leaves: &[LeafCandidate]| leaves.iter().map(|leaf| leaf.fill).sum::<f64>().ceil();
+    let parts = leaves.chunk_by(|a, b| !is_kept(a) && !is_kept(b));
+    let made: f64 = parts.map(|part| if is_kept(&part[0]) { 1.0 } else { fill(part) }).sum();
+    let few = made <= 1.5 * fill(leaves);
+    leaves.iter().map(|leaf| few && is_kept(leaf)).collect()
 }
 
 #[cfg(test)]
@@ -126,7 +147,52 @@ mod tests {
         assert_eq!(POLICY.choose(&candidates), [0..3]);
     }
 
+    fn kept(leaves: &[(f64, bool)]) -> Vec<bool> {
+        let leaves = leaves.iter().map(|&(fill, whole)| LeafCandidate { fill, whole });
+        keep(&leaves.collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn full_leaves_stay() {
+        let (full, part, changed, small) = ((1.0, true), (0.6, true), (0.9, false), (0.1, true));
+        assert_eq!(kept(&[]), []);
+        assert_eq!(kept(&[full, part, full, part]), [true; 4]);
+        assert_eq!(kept(&[full, changed, full]), [true, false, true]);
+        assert_eq!(kept(&[full, small, full]), [true, false, true]);
+        // Small ones become one.
+        assert_eq!(
+            kept(&[full, full, full, small, small, small]),
+            [true, true, true, false, false, false]
+        );
+    }
+
+    #[test]
+    fn leaves_that_would_become_many_are_written_anew() {
+        let (half, small) = ((0.5, true), (0.1, true));
+        // One leaf has room for all.
+        assert_eq!(kept(&[half, small]), [false; 2]);
+        assert_eq!(kept(&[half, small, half, small, half, small]), [false; 6]);
+    }
+
     proptest! {
+        /// What stays does not make more leaves than half as many again.
+        #[test]
+        fn leaves_are_few(leaves in prop::collection::vec((0.01f64..1.0, any::<bool>()), 0..40)) {
+            let kept = kept(&leaves);
+            let needed = leaves.iter().map(|leaf| leaf.0).sum::<f64>().ceil();
+            let (mut made, mut part) = (0.0, 0.0f64);
+            for (&(fill, whole), &kept) in leaves.iter().zip(&kept) {
+                if kept {
+                    prop_assert!(whole && fill >= 0.5);
+                    made += part.ceil() + 1.0;
+                    part = 0.0;
+                } else {
+                    part += fill;
+                }
+            }
+            prop_assert!(made + part.ceil() <= 1.5 * needed);
+        }
+
         /// Whatever flushes come, few components are left and a row is not written often.
         #[test]
         fn stays_bounded(flushes in prop::collection::vec(1u64..50, 1..400)) {

@@ -11,6 +11,12 @@ impl RangeSet {
         self.0.get(i).is_some_and(|r| r.0 <= block)
     }
 
+    /// Whether any block of `start..end` is in it.
+    pub fn meets(&self, start: u32, end: u32) -> bool {
+        let i = self.0.partition_point(|r| r.1 <= start);
+        self.0.get(i).is_some_and(|r| r.0 < end)
+    }
+
     /// The range that `block` is in.
     pub fn range_of(&self, block: u32) -> Option<std::ops::Range<u32>> {
         let i = self.0.partition_point(|r| r.1 <= block);
@@ -106,6 +112,7 @@ mod tests {
             prop_assert_eq!(ranges.len(), set.len() as u64);
             for block in 0..230 {
                 prop_assert_eq!(ranges.contains(block), set.contains(&block));
+                prop_assert_eq!(ranges.meets(block, block + 7), set.range(block..block + 7).next().is_some());
             }
             let mut other = RangeSet::default();
             others.iter().for_each(|&(start, len)| other.insert(start, start + len));

@@ -285,6 +285,38 @@ def copied_while_the_horizon_moves(server):
         return "250 rows"
 
 
+def written_in_vain(server):
+    """A flush has written the rows of a page that somebody locks before it is sealed: they stay the page's, whatever becomes of the leaf."""
+    said = []
+    for ratio, leaves in ((0, "stay"), (1000, "are dropped")):
+        with server.connect("races") as control:
+            control.execute("CREATE TABLE vain (a int, s text) USING amax WITH (autovacuum_enabled = off)")
+            control.execute("""SELECT amax.set_options('vain', '{"rows_per_leaf": 300, "flush_threshold": 0}')""")
+            # Another component, which is as large.
+            control.execute("SET amax.bulk_threshold = 0; INSERT INTO vain SELECT -i, 'x' FROM generate_series(1, 900) i; RESET amax.bulk_threshold")
+            control.execute("VACUUM vain")
+            control.execute("INSERT INTO vain SELECT i, 'y' FROM generate_series(1, 900) i")
+            holder = Holder(server, 1)
+            vacuum = Session(server, "flush_shredded@1", f"SET amax.merge_ratio = {ratio}", "VACUUM (TRUNCATE off) vain")
+            if not holder.until(vacuum, "advisory"):
+                raise Mismatch("VACUUM was to write rows")
+            control.execute("BEGIN; SELECT a FROM vain WHERE a = 1 FOR SHARE")
+            holder.release(1)
+            vacuum.ended()
+            holder.close()
+            check(control, "vain", 1800)
+            control.execute("COMMIT")
+            control.execute(f"SET amax.merge_ratio = {ratio}")
+            control.execute("DELETE FROM vain WHERE ctid > (SELECT last_tid::tid FROM amax.leaves('vain') ORDER BY component DESC, leaf DESC LIMIT 1 OFFSET 1)")
+            rows = one(control, "SELECT count(*) FROM vain")
+            for _ in range(3):
+                control.execute("VACUUM (TRUNCATE off) vain")
+                check(control, "vain", rows)
+            control.execute("DROP TABLE vain")
+            said.append(f"leaves {leaves}: {rows} rows")
+    return ", ".join(said)
+
+
 def main():
     directory, results, *names = sys.argv[1:]
     server = Server(directory, "races", ["autovacuum = off", "fsync = off"])
@@ -295,7 +327,7 @@ def main():
         control.execute("CREATE EXTENSION amax")
     checks = Checks()
     for test in (pruned_while_sealed, summarized_while_reused, summarized_while_reclaimed, stub_made_anew, metapage_while_extending,
-                 copied_while_the_horizon_moves):
+                 copied_while_the_horizon_moves, written_in_vain):
         if names and test.__name__ not in names:
             continue
         with checks.check(test.__name__) as said:
