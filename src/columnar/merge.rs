@@ -128,18 +128,22 @@ fn kept_leaves(rel: &Relation, options: &Options, components: &[&Component]) -> 
     kept
 }
 
-/// How many rows of a leaf are marked gone. Marks of rows that an earlier merge has left out may be between its own.
+/// About how many rows of a leaf are marked gone; 0 if none is. Marks of rows that an earlier merge has left out may be between
+/// its own.
 fn gone_rows(rel: &Relation, component: &Component, at: usize, entry: &LeafEntry) -> u32 {
     let mut leaf = None;
-    let mut gone = 0;
+    let (mut marks, mut has_gone) = (0, false);
     for (v, states) in stub::states_of_blocks(rel, tid::block(entry.first)..tid::block(entry.last) + 1) {
         let marked = (1..=tid::MAX_OFFSET).filter(|&offset| states.get(offset) == State::Gone);
         for offset in marked {
-            let leaf = leaf.get_or_insert_with(|| leaf_read::read(rel, component, at, entry));
-            gone += u32::from(leaf.keys().find(tid::key(v, offset)).is_some());
+            marks += 1;
+            if !has_gone {
+                let leaf = leaf.get_or_insert_with(|| leaf_read::read(rel, component, at, entry));
+                has_gone = leaf.keys().find(tid::key(v, offset)).is_some();
+            }
         }
     }
-    gone
+    if has_gone { entry.rows.min(marks) } else { 0 }
 }
 
 impl<'a> Merge<'a> {
