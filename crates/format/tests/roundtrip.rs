@@ -273,7 +273,7 @@ proptest! {
         prop_assert!(copied.finish().unwrap() == image);
         prop_assert!(leaf.schema().eq(types));
         let mut buf = Vec::new();
-        for col in 0..7 {
+        for (col, column_type) in types.iter().enumerate() {
             let column = leaf.column(col).unwrap();
             for row in 0..rows.len() {
                 prop_assert_eq!(leaf.is_antimatter(row), row % 5 == 4);
@@ -285,7 +285,7 @@ proptest! {
                     (a, b) => a == b,
                 };
                 prop_assert!(same, "column {} row {}: {:?} for {:?}", col, row, found, expected);
-                let put_together = matches!(types[col], ColumnType::Json | ColumnType::Numeric);
+                let put_together = matches!(column_type, ColumnType::Json | ColumnType::Numeric);
                 let kept = column.kept(row);
                 prop_assert!(kept.is_some() || put_together, "column {} row {}", col, row);
                 let as_found = kept.is_none_or(|kept| format!("{kept:?}") == format!("{found:?}"));
