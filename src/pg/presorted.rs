@@ -4,6 +4,7 @@
 use super::datum::varlena;
 use super::lookup::{compare_text, held, is_bytewise, is_deterministic, order};
 use super::sampled::{Typed, Values};
+use amax_exec::ordered;
 use amax_jsonb::numeric;
 use pgrx::pg_sys;
 use std::collections::HashMap;
@@ -31,22 +32,22 @@ impl Presorted {
             pg_sys::NUMERICOID => Some(Ranks::of_numerics(&values)?),
             _ => None,
         };
-        let (rows, mut values) = match &ranks {
-            Some(ranks) => (in_order(&ranks.of_rows, ranks.values.len()), values),
+        let rows: Vec<u32> = match &ranks {
+            Some(ranks) => in_order(&ranks.of_rows, ranks.values.len()),
             None => {
                 let numbers = values.iter().zip(0_u32..);
                 let mut numbers: Vec<(i64, u32)> = numbers
                     .map(|(value, row)| Some((number(of.ty, *value)?, row)))
                     .collect::<Option<_>>()?;
                 numbers.sort_unstable();
-                (numbers.into_iter().map(|(_, row)| row).collect(), values)
+                numbers.into_iter().map(|(_, row)| row).collect()
             }
         };
         let value = |&row: &u32| match &ranks {
             Some(ranks) => pg_sys::Datum::from(ranks.of_rows[row as usize] as i32),
             None => values[row as usize],
         };
-        values = rows.iter().map(value).collect();
+        let mut values: Vec<pg_sys::Datum> = rows.iter().map(value).collect();
         values.resize(sample.values.len(), pg_sys::Datum::null());
         let numbers = Typed {
             ty: pg_sys::INT4OID,
@@ -106,14 +107,7 @@ fn number(ty: pg_sys::Oid, value: pg_sys::Datum) -> Option<i64> {
         pg_sys::INT2OID => i64::from(value.value() as i16),
         pg_sys::INT4OID | pg_sys::DATEOID => i64::from(value.value() as i32),
         pg_sys::INT8OID | pg_sys::TIMESTAMPOID | pg_sys::TIMESTAMPTZOID => value.value() as i64,
-        pg_sys::FLOAT8OID => {
-            // As PostgreSQL has it: 0 and -0 are the same, NaN is above all.
-            let bits = (f64::from_bits(value.value() as u64) + 0.0).to_bits() as i64;
-            match f64::from_bits(bits as u64).is_nan() {
-                true => i64::MAX,
-                false => bits ^ ((bits >> 63) as u64 >> 1) as i64,
-            }
-        }
+        pg_sys::FLOAT8OID => ordered(value.value() as i64),
         _ => return None,
     })
 }

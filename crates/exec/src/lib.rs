@@ -71,7 +71,7 @@ pub use keys::KeySet;
 pub use like::Pattern;
 pub use memo::Memo;
 pub use operators::{Arithmetic, Comparison, From, JsonScalar, To};
-pub use order::{Bytewise, Collation, SortKey};
+pub use order::{Bytewise, Collation, SortKey, ordered};
 pub use rows::Rows;
 pub use sets::GroupingSets;
 pub use skip::{Zones, is_harmless, passes_none};

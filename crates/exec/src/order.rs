@@ -52,7 +52,7 @@ pub(crate) enum Value {
 
 /// A float's bits as an integer, in the order of `float8_cmp_internal`: zeros are equal, and so are NaNs, above all.
 #[inline]
-pub(crate) fn ordered(bits: i64) -> i64 {
+pub fn ordered(bits: i64) -> i64 {
     let value = f64::from_bits(bits as u64);
     let bits = match value {
         _ if value.is_nan() => f64::NAN.to_bits() as i64 & i64::MAX,
