@@ -166,3 +166,17 @@ SELECT * FROM compare($$SELECT r.id FROM guarded r LEFT JOIN LATERAL jsonb_array
   WHERE (length(r.s || 'a' || 'b') > 1000 OR e.v IS NOT NULL) AND ((r.doc -> 'k')::int <= (r.doc -> 'm')::int OR e.v IS NOT NULL)$$);
 EXPLAIN (COSTS OFF) SELECT r.id FROM guarded r LEFT JOIN LATERAL jsonb_array_elements(r.doc -> 'list') e(v) ON false
   WHERE (length(r.s || 'a' || 'b') > 1000 OR e.v IS NOT NULL) AND ((r.doc -> 'k')::int <= (r.doc -> 'm')::int OR e.v IS NOT NULL);
+-- How many rows have a match is estimated by the table of the join below that has the fewest of the values.
+CREATE TABLE stock USING amax AS SELECT i % 500 AS k, i % 7 AS place FROM generate_series(1, 4000) i;
+ANALYZE stock;
+SET join_collapse_limit = 1;
+CREATE FUNCTION expected_rows(query text, of_table text) RETURNS float LANGUAGE plpgsql AS $$
+DECLARE
+    plan json;
+BEGIN
+    EXECUTE 'EXPLAIN (FORMAT JSON) ' || query INTO plan;
+    RETURN (jsonb_path_query_first(plan::jsonb, '$.**{1 to last} ? (@."Relation Name" == $of)', jsonb_build_object('of', of_table))->'Plan Rows')::float;
+END $$;
+-- 10 of 500 values of k; of 80 rows of stock some 75 might be different.
+SELECT expected_rows('SELECT facts.t FROM facts JOIN (stock JOIN dims USING (k)) USING (k) WHERE g = 1 AND place < 9', 'facts') BETWEEN 60 AND 300 AS by_the_fewest;
+RESET join_collapse_limit;

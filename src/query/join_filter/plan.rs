@@ -32,11 +32,7 @@ pub fn add_paths(
         return;
     };
     let keys = keys(outer, inner, extra);
-    let matched = keys.all::<RestrictInfo>().filter(|key| is_offered(key));
-    let Some(matched) = matched
-        .map(|key| root.matched(key.clause(), outer, inner))
-        .reduce(f64::min)
-    else {
+    let Some(matched) = matched(root, outer, inner, keys) else {
         return;
     };
     let columnar = Columnar::of(root.entry(outer.relid()).relid()).unwrap_or_default();
@@ -90,6 +86,21 @@ fn keys<'a>(outer: &RelOptInfo, inner: &RelOptInfo, extra: &'a JoinPathExtraData
         .filter(|key| key.can_join() && key.hashjoinoperator() != pg_sys::InvalidOid && between(key))
         .map(|key| &**key)
         .collect()
+}
+
+/// The part of the outer rows that a join by these keys leaves; None if the scan will not be told of them. An inner join has
+/// no more values of a key than each of its tables that are joined by it, of which PostgreSQL looks at one.
+fn matched(root: &PlannerInfo, outer: &RelOptInfo, inner: &RelOptInfo, keys: Nodes<'_>) -> Option<f64> {
+    let of = |inner: &RelOptInfo, keys: Nodes<'_>| {
+        let offered = keys.all::<RestrictInfo>().filter(|key| is_offered(key));
+        let matched = offered.map(|key| root.matched(key.clause(), outer, inner));
+        matched.reduce(f64::min)
+    };
+    let joined = of(inner, keys)?;
+    let tables = root.relations().filter(|table| table.relids().are_in(inner.relids()));
+    let tables = tables.filter(|_| inner.relids().is_several());
+    let of_tables = tables.filter_map(|table| of(table, root.equalities(outer, table)));
+    Some(of_tables.fold(joined, f64::min))
 }
 
 /// Whether a join will tell the scan of a key.
