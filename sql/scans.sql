@@ -76,3 +76,33 @@ SELECT * FROM compare('SELECT a.id FROM t a JOIN t b USING (id)');
 SELECT twice($$ANALYZE t$$) \gexec
 SELECT * FROM compare('SELECT attname, null_frac, n_distinct FROM pg_stats WHERE schemaname = current_schema() AND tablename = ''t'' AND attname = ''id''');
 SELECT * FROM compare('SELECT reltuples FROM pg_class WHERE oid = ''t''::regclass');
+
+-- Paths of a sample's documents, of columnar rows and others
+SELECT twice($$CREATE TABLE sampled (id int, doc jsonb, n numeric)$$) \gexec
+SELECT twice($$INSERT INTO sampled SELECT i, jsonb_build_object('i', i, 'of', jsonb_build_object('k', 'k' || i % 7), 'list', jsonb_build_array(i, NULL)), i / 4.0 FROM generate_series(1, 4000) i$$) \gexec
+SELECT twice($$VACUUM (FREEZE, ANALYZE) sampled$$) \gexec
+SELECT twice($$UPDATE sampled SET doc = doc || '{"i": "changed"}' WHERE id % 500 = 1$$) \gexec
+SELECT twice($$DELETE FROM sampled WHERE id % 300 = 2$$) \gexec
+SELECT twice($$INSERT INTO sampled SELECT 5000 + i, nullif(jsonb_build_object('i', i), '{"i": 3}'), NULL FROM generate_series(1, 5) i$$) \gexec
+SELECT twice($$ALTER TABLE sampled ADD later text DEFAULT 'then'$$) \gexec
+EXPLAIN (COSTS OFF) SELECT doc->>'i' FROM amax_side.sampled TABLESAMPLE SYSTEM (50) REPEATABLE (2) WHERE doc->'of'->>'k' = 'k3';
+SELECT * FROM compare($$SELECT id, doc->>'i', doc->'of', n, later FROM sampled TABLESAMPLE SYSTEM (100) WHERE doc->'of'->>'k' <> 'k3' OR doc->'of' IS NULL$$);
+SELECT * FROM compare($$SELECT doc->'list'->0, doc @> '{"i": 77}', n FROM sampled TABLESAMPLE BERNOULLI (100) WHERE id > 70$$);
+SELECT * FROM compare($$SELECT g, s FROM generate_series(1, 3) g, LATERAL (SELECT sum(length(doc->>'i')) AS s FROM sampled TABLESAMPLE SYSTEM (100) WHERE (doc->'list'->>0)::int % 10 = g) x$$);
+SELECT * FROM compare($$SELECT doc->>'i' FROM sampled TABLESAMPLE SYSTEM (100) WHERE id % 100 = 7 FOR UPDATE$$);
+SELECT * FROM raised($$SELECT (doc->>'i')::int FROM sampled TABLESAMPLE SYSTEM (100)$$);
+-- The same sample without the fetch
+SET search_path = amax_side, public, twins;
+CREATE FUNCTION is_same(query text) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+    answers text[];
+    fetched text;
+BEGIN
+    FOREACH fetched IN ARRAY '{on,off}'::text[] LOOP
+        PERFORM set_config('amax.custom_scan', fetched, true);
+        EXECUTE format('SELECT array_append($1, array_agg(x)::text) FROM (%s) x', query) USING answers INTO answers;
+    END LOOP;
+    RETURN answers[1] IS NOT DISTINCT FROM answers[2];
+END $$;
+SELECT bool_and(is_same(format($$SELECT id, doc->>'i', doc->'of'->>'k', later FROM sampled TABLESAMPLE %s REPEATABLE (%s)$$, method, seed)))
+  FROM unnest('{SYSTEM (30),SYSTEM (5),BERNOULLI (30),BERNOULLI (2)}'::text[]) method, generate_series(1, 20) seed;

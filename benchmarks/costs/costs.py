@@ -15,6 +15,7 @@ from bench.numbers import machine
 
 NAMES = ("a", "b", "c", "d", "e")
 KEYS = ("k", "l", "m")
+NUMERICS = ("x", "y", "z")
 RULES = {"GROUP_BYTES", "MOST_PASSES"}
 
 
@@ -90,7 +91,12 @@ def prepare(bench):
         run(f"CREATE INDEX ON costs_documents_{system} (hashint4(id))")
         for table in (f"costs_{system}", f"costs_documents_{system}"):
             run(f"VACUUM (ANALYZE) {table}")
-    for table, rows in (("costs_amax", bench.rows), ("costs_documents_amax", bench.documents)):
+    numerics = "".join(f", (abs(hashint4(i * 10 + {n})) % 1000000 / 100.0)::numeric(9,2) AS {name}" for n, name in enumerate(NUMERICS))
+    run("DROP TABLE IF EXISTS costs_numerics")
+    run(f"CREATE TABLE costs_numerics USING amax AS SELECT abs(hashint4(i * 10)) % 100000 * 2 AS a{numerics} FROM generate_series(1, {bench.rows}) i")
+    run("CREATE INDEX ON costs_numerics (a)")
+    run("VACUUM (ANALYZE) costs_numerics")
+    for table, rows in (("costs_amax", bench.rows), ("costs_numerics", bench.rows), ("costs_documents_amax", bench.documents)):
         (columnar,) = run(f"SELECT sum(rows) FROM amax.components('{table}')").fetchone()
         if columnar is None or columnar < 0.9 * rows:
             sys.exit(f"{table}: {columnar} of {rows} rows are columnar")
@@ -196,8 +202,13 @@ def measure(bench, tuple_, operator):
     def values(n):
         return f"SELECT {', '.join(NAMES[1 : n + 1])} FROM costs_amax WHERE {few}"
 
+    def numerics(n):
+        return f"SELECT {', '.join(NUMERICS[:n])} FROM costs_numerics WHERE {few}"
+
     slope, _ = bench.slope(values, range(1, 5), "AmaxFetch", "Index Scan")
     yield "FETCH_VALUE", slope / fetched_rows / tuple_, "four columns less one of scattered rows by an index"
+    slope, _ = bench.slope(numerics, range(1, 4), "Index Scan")
+    yield "FETCH_NUMERIC", slope / fetched_rows / tuple_, "three numerics less one, likewise"
     by_index = bench.time(values(4), "AmaxFetch", "Index Scan")
     scattered = "FROM costs_documents_amax WHERE hashint4(id) < -1900000000"
     ((fetched_rows,),) = bench.run(f"SELECT count(*) {scattered}").fetchall()

@@ -97,6 +97,11 @@ impl Row {
         }
     }
 
+    /// Where it is, if it is one of a scan, which reads most of its leaf.
+    pub fn of_scan(&self) -> Option<(&Rc<OpenLeaf>, Option<Origin>, u32)> {
+        (self.among == Among::All).then_some((&self.leaf, self.origin, self.index))
+    }
+
     pub(super) fn is_sampled(&self) -> bool {
         matches!(self.among, Among::Sample { .. })
     }

@@ -31,6 +31,8 @@ pub struct LeafRows {
     origin: Option<Origin>,
     /// Row numbers in the leaf, ascending.
     rows: Vec<u32>,
+    /// The number and the offset of the block's first row, if no offset is missing after it.
+    dense: Option<(u32, u16)>,
     max_offset: u16,
     dead: usize,
     /// Whether an index picked them.
@@ -43,6 +45,7 @@ impl LeafRows {
             leaf: None,
             origin: None,
             rows: Vec::new(),
+            dense: None,
             max_offset: 0,
             dead: 0,
             picked: false,
@@ -58,7 +61,11 @@ impl LeafRows {
     }
 
     pub fn offset(&self, i: usize) -> u16 {
-        tid::offset(self.leaf().keys().get(self.rows[i] as usize))
+        let row = self.rows[i];
+        match self.dense {
+            Some((first, offset)) => offset + (row - first) as u16,
+            None => tid::offset(self.leaf().keys().get(row as usize)),
+        }
     }
 
     pub fn row(&self, i: usize) -> Row {
@@ -146,7 +153,13 @@ pub fn rows_of_block(
             rows
         }
     };
-    let max_offset = if end > start { tid::offset(keys.get(end - 1)) } else { 0 };
+    let offset = |row| tid::offset(keys.get(row));
+    let (first, max_offset) = if end > start {
+        (offset(start), offset(end - 1))
+    } else {
+        (0, 0)
+    };
+    let is_dense = end - start == usize::from(max_offset - first) + 1;
     let dead = end - start - rows.len();
     drop(judge);
     confirm(rel, component.id)?;
@@ -154,6 +167,7 @@ pub fn rows_of_block(
         leaf: Some(leaf),
         origin: component.origin,
         rows,
+        dense: is_dense.then_some((start as u32, first)),
         max_offset,
         dead,
         picked,

@@ -222,10 +222,17 @@ pub unsafe fn make<'a, T: Kind>() -> &'a T {
 /// A copy of the struct alone.
 pub fn duplicate<'a, T: Kind>(node: &T) -> &'a T {
     // SAFETY: the node is such a struct.
+    unsafe { &*copied(std::ptr::from_ref(node).cast::<T::Struct>()).cast() }
+}
+
+/// # Safety
+/// A struct, which is copied as it is.
+pub unsafe fn copied<T>(from: *const T) -> *mut T {
+    // SAFETY: see above; as many bytes.
     unsafe {
-        let copy = pg_sys::palloc(size_of::<T::Struct>()).cast::<T::Struct>();
-        std::ptr::copy_nonoverlapping(std::ptr::from_ref(node).cast(), copy, 1);
-        &*copy.cast()
+        let copy = pg_sys::palloc(size_of::<T>()).cast::<T>();
+        std::ptr::copy_nonoverlapping(from, copy, 1);
+        copy
     }
 }
 

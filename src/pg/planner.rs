@@ -6,7 +6,7 @@ use super::expr::TargetEntry;
 #[cfg(not(feature = "pg15"))]
 use super::expr::Var;
 use super::handle::handle;
-use super::node::{Node, Nodes, fields, nodes};
+use super::node::{Node, Nodes, copied, fields, nodes};
 use super::parse::{CommonTableExpr, Query, RangeTblEntry, WindowClause};
 use super::relids::Relids;
 use pgrx::pg_sys;
@@ -95,6 +95,13 @@ pub fn paths<'a>(list: Nodes<'a>) -> impl Iterator<Item = &'a Path> {
 }
 
 impl Path {
+    /// A copy; None of one that has more than what all paths have.
+    pub fn plain_copy(&self) -> Option<&Path> {
+        // SAFETY: the struct, whole.
+        let copy = || unsafe { Path::of(copied(self.raw())) };
+        (self.tag() == pg_sys::NodeTag::T_Path).then(copy)
+    }
+
     /// What it costs after its start.
     pub fn run_cost(&self) -> f64 {
         self.total_cost() - self.startup_cost()

@@ -92,14 +92,6 @@ impl Indexed {
             columns: None,
         })
     }
-
-    fn columns_of(&mut self, leaf: &Rc<OpenLeaf>, origin: Option<Origin>) -> Rc<LeafColumns> {
-        let known = self.columns.take();
-        let known = known.filter(|known| Rc::ptr_eq(&known.leaf, leaf) && known.origin == origin);
-        let made = || Rc::new(LeafColumns::new(leaf.clone(), origin, &self.rows.entries));
-        let columns = known.unwrap_or_else(made);
-        self.columns.insert(columns).clone()
-    }
 }
 
 impl Compute for Indexed {
@@ -110,7 +102,7 @@ impl Compute for Indexed {
         rows: &[u32],
         take: &mut dyn FnMut(usize, &[Value]),
     ) {
-        let columns = self.columns_of(leaf, origin);
+        let columns = LeafColumns::known(&mut self.columns, (leaf, origin), &self.rows.entries);
         // Rows of which the predicate is true so far, and their places.
         let mut left = rows.to_vec();
         let mut places: Vec<usize> = (0..rows.len()).collect();

@@ -1,4 +1,4 @@
-//! Paths of a relation that has columns: a scan beside the sequential one, and a fetch above each scan by an index.
+//! Paths of a relation that has columns: a scan beside the sequential one, and a fetch above each scan by an index, or of a sample.
 
 use super::fetch::plan as fetch;
 use super::join_filter::plan as join_filter;
@@ -44,7 +44,6 @@ pub fn add_paths(root: &PlannerInfo, rel: &RelOptInfo, rte: &RangeTblEntry) {
         && rte.rtekind() == pg_sys::RTEKind::RTE_RELATION
         && matches!(rte.relkind(), pg_sys::RELKIND_RELATION | pg_sys::RELKIND_MATVIEW)
         && !rte.inh()
-        && rte.tablesample().is_none()
         && rel.lateral_relids().is_empty()
         && !rel.is_dummy();
     if !scannable {
@@ -61,6 +60,9 @@ pub fn add_paths(root: &PlannerInfo, rel: &RelOptInfo, rte: &RangeTblEntry) {
     // All before one is added: that may free those below.
     for fetch in fetch::paths(root, rel, columnar.share) {
         rel.add_path(fetch);
+    }
+    if rte.tablesample().is_some() {
+        return;
     }
     let conditions = conditions::of(root, rel);
     let (serial, parallel) = scan::paths(root, rel, columnar, &conditions);

@@ -217,14 +217,16 @@ impl Block {
 
     /// The row at `offset`, if it is among those loaded with [`Pick::All`].
     pub fn find(&self, offset: u16) -> Option<usize> {
-        let (mut low, mut high) = (0, self.len());
+        // Offsets are from 1: it is the last of so many at most, and where none is missing before it, it is that.
+        let (mut low, mut high) = (0, self.len().min(usize::from(offset)));
+        let mut middle = high.saturating_sub(1);
         while low < high {
-            let middle = (low + high) / 2;
             match self.offset(middle).cmp(&offset) {
                 std::cmp::Ordering::Equal => return Some(middle),
                 std::cmp::Ordering::Less => low = middle + 1,
                 std::cmp::Ordering::Greater => high = middle,
             }
+            middle = (low + high) / 2;
         }
         None
     }

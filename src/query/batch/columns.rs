@@ -44,6 +44,17 @@ impl LeafColumns {
         }
     }
 
+    /// Those of a leaf: those known if they are.
+    pub fn known(
+        known: &mut Option<Rc<LeafColumns>>,
+        (leaf, origin): (&Rc<OpenLeaf>, Option<Origin>),
+        entries: &Rc<[Entry]>,
+    ) -> Rc<LeafColumns> {
+        let same = known.take().filter(|k| Rc::ptr_eq(&k.leaf, leaf) && k.origin == origin);
+        let columns = same.unwrap_or_else(|| Rc::new(LeafColumns::new(leaf.clone(), origin, entries)));
+        known.insert(columns).clone()
+    }
+
     /// The elements of the next arrays of some rows; see [`Elements::new`].
     pub fn unnest(self: &Rc<Self>, arrays: &Rc<Arrays>, rows: &[u32], outer: bool) -> LeafColumns {
         let levels = self.levels(arrays).expect("only others are in no column");

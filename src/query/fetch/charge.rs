@@ -5,11 +5,11 @@ use crate::pg::expr::Var;
 use crate::pg::node::Node;
 use crate::pg::planner::{BitmapHeapPath, IndexPath, Path, RelOptInfo, row_count};
 use crate::pg::relation::Opened;
-use crate::pg::tupdesc::Attribute;
 use crate::query::expr::entry::{Entry, entry_of};
 use crate::query::expr::path::JsonPath;
 use crate::query::plan::costs::{self, FetchWork};
 use pgrx::pg_sys;
+use pgrx::pg_sys::NodeTag;
 
 /// What is read of a row of which these paths and variables are asked for: by a fetch, and by PostgreSQL's own scan, which
 /// reads documents for their paths, and with an attribute all those before it.
@@ -43,31 +43,24 @@ pub fn work(table: pg_sys::Oid, read: &[&Node]) -> (FetchWork, FetchWork) {
         last = last.max(attribute);
     }
     let (mut of_fetch, mut own) = (FetchWork::default(), FetchWork::default());
-    for (attribute, whole) in rel.desc().attributes().zip(whole).take(last) {
-        own.add(attribute);
+    let attributes = rel.desc().attributes().zip(whole).take(last);
+    for (attribute, whole) in attributes.filter(|(attribute, _)| !attribute.attisdropped) {
+        own.add(attribute.atttypid);
         if whole {
-            of_fetch.add(attribute);
+            of_fetch.add(attribute.atttypid);
         }
     }
     of_fetch.values += paths;
     (of_fetch, own)
 }
 
-impl FetchWork {
-    fn add(&mut self, attribute: &Attribute) {
-        match attribute.atttypid {
-            _ if attribute.attisdropped => {}
-            pg_sys::JSONBOID => self.documents += 1,
-            _ => self.values += 1,
-        }
-    }
-}
-
-/// The rows that a scan by an index fetches from the table, each time it runs, as far as the constants of a fetch count
-/// for them; None if it is no such scan. One at least, as PostgreSQL expects it: an estimate of less is mostly wrong.
+/// The rows that a scan by an index, or of a sample, fetches from the table, each time it runs, as far as the constants of a fetch
+/// count for them; None if it is no such scan. One at least, as PostgreSQL expects it: an estimate of less is mostly wrong.
 pub fn rows(rel: &RelOptInfo, path: &Path) -> Option<f64> {
     let mut rows = if let Some(scan) = path.as_a::<IndexPath>() {
         row_count(scan.indexselectivity() * rel.tuples())
+    } else if path.pathtype() == NodeTag::T_SampleScan {
+        costs::FETCH_IN_ORDER * row_count(rel.tuples())
     } else {
         let (_, selectivity) = path.as_a::<BitmapHeapPath>()?.found();
         costs::FETCH_IN_ORDER * row_count(selectivity * rel.tuples())

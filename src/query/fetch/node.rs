@@ -1,22 +1,27 @@
-//! The node above an index or bitmap scan: the entries of the rows it finds, paths from their own columns. The scan
+//! The node above an index, bitmap or sample scan: the entries of the rows it finds, paths from their own columns. The scan
 //! below does all that has to do with finding rows, EvalPlanQual included.
 
+use crate::columnar::Row;
 use crate::pg::Slot;
 use crate::pg::explain::ExplainState;
 use crate::pg::node::{Node, Nodes};
 use crate::pg::state::{CustomScanState, EState, PlanState, Prepared};
 use crate::query::batch::child::begin_child;
+use crate::query::batch::columns::LeafColumns;
 use crate::query::batch::explain;
 use crate::query::batch::rows::Rows;
 use crate::query::expr::compile::{all_reads, reads};
 use crate::query::expr::entry::{Entry, entry_of, expressions};
 use crate::query::plan::node::{CustomNode, ExecMethods};
+use crate::table::slot::columnar_row;
 use std::rc::Rc;
 
 static METHODS: ExecMethods = ExecMethods::of::<Fetch>(c"AmaxFetch");
 
 pub struct Fetch {
     rows: Rows,
+    /// Of the leaf that a sample's rows are in.
+    columns: Option<Rc<LeafColumns>>,
     below: &'static PlanState,
     /// Conditions with the entries they read.
     conditions: Vec<(Prepared, Vec<usize>)>,
@@ -29,6 +34,16 @@ impl Fetch {
     fn next_row(&self) -> Option<&'static Slot> {
         self.below.next()?;
         Some(self.below.econtext().row())
+    }
+
+    /// Where a row is in a slot. Of a sample's, which are many of a leaf, whole columns are read.
+    fn set(&mut self, slot: &'static Slot) {
+        let row = columnar_row(slot);
+        let Some((leaf, origin, row)) = row.as_ref().and_then(Row::of_scan) else {
+            return self.rows.set_slot(slot);
+        };
+        let columns = LeafColumns::known(&mut self.columns, (leaf, origin), &self.rows.entries);
+        self.rows.set_leaf(&columns, row);
     }
 
     fn passes(&mut self) -> bool {
@@ -60,6 +75,7 @@ impl CustomNode for Fetch {
         let condition = |clause: &Node| (Prepared::new(clause, Some(node)), reads(clause));
         Fetch {
             rows: Rows::new(node, rel, &tlist, entries),
+            columns: None,
             below,
             conditions: plan.custom_exprs().iter().map(condition).collect(),
             output: all_reads(plan.targetlist()),
@@ -72,7 +88,7 @@ impl CustomNode for Fetch {
                 self.rows.clear();
                 return None;
             };
-            self.rows.set_slot(slot);
+            self.set(slot);
             if self.passes() {
                 break;
             }

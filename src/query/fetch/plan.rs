@@ -1,4 +1,4 @@
-//! Planning fetches: a custom path above every index and bitmap scan of an amax table from whose documents the query
+//! Planning fetches: a custom path above every index, bitmap and sample scan of an amax table from whose documents the query
 //! reads paths only, or that would read attributes nobody asks for. The scan below finds the rows and hands them up undecoded; its conditions beyond the index's are
 //! ours.
 
@@ -51,7 +51,8 @@ fn below(scan: &Path) -> Option<&Path> {
         return plain.then_some(scan);
     }
     // add_path() frees it when it finds the fetch to be better.
-    Some(duplicate(scan.as_a::<BitmapHeapPath>()?).as_path())
+    let bitmap = scan.as_a::<BitmapHeapPath>();
+    bitmap.map_or_else(|| scan.plain_copy(), |bitmap| Some(duplicate(bitmap).as_path()))
 }
 
 /// Paths and variables that are read of the rows that a scan finds: by what is above it, and by conditions that an index does
@@ -121,7 +122,8 @@ fn saves((of_fetch, own): (FetchWork, FetchWork)) -> Option<Saves> {
     if of_fetch.documents < own.documents {
         Some(Saves::Documents)
     } else {
-        (of_fetch.values + 1 < own.values).then_some(Saves::Values)
+        let values = |work: FetchWork| work.values + work.numerics;
+        (values(of_fetch) + 1 < values(own)).then_some(Saves::Values)
     }
 }
 

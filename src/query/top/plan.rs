@@ -21,6 +21,7 @@ use crate::query::plan::node::create;
 use crate::query::plan::private::Private;
 use crate::query::plan::wanted::conditions_of;
 use crate::query::scan::plan::{Columnar, cost_of_reading};
+use pgrx::pg_sys;
 use pgrx::pg_sys::RelOptKind;
 use pgrx::pg_sys::UpperRelationKind::{self, UPPERREL_DISTINCT, UPPERREL_ORDERED, UPPERREL_WINDOW};
 
@@ -148,13 +149,15 @@ fn path<'a>(
     let conditions = conditions_of(input.baserestrictinfo());
     let of_all = of_all_rows(wanted);
     let early = collected(root, of_all.iter().copied().chain(conditions), relid);
-    let mut late = collected(root, input.reltarget().exprs().iter(), relid);
-    late.retain(|node| !has(&early, node));
-    let documents = late.iter().filter(|node| is_document(node)).count();
-    let late = costs::FetchWork {
-        values: late.len() - documents,
-        documents,
-    };
+    let mut late = costs::FetchWork::default();
+    for node in collected(root, input.reltarget().exprs().iter(), relid) {
+        match node.type_oid() {
+            _ if has(&early, node) => {}
+            // A path.
+            pg_sys::JSONBOID if !is_document(node) => late.values += 1,
+            ty => late.add(ty),
+        }
+    }
     let reach = reach_of(root, input, wanted);
     let columnar = Columnar::of(root.entry(relid).relid()).map_or(0.0, |columnar| columnar.share);
     let read = 1.0 - columnar * (1.0 - reach);
