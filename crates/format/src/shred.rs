@@ -1,7 +1,7 @@
 //! Shredding with schema inference in one pass: each value is appended to the node of its path and kind,
 //! which is made when first met.
 
-use amax_jsonb::Value as Json;
+use amax_jsonb::{Container, Value as Json};
 use hashbrown::DefaultHashBuilder;
 use hashbrown::hash_table::{Entry, HashTable};
 use std::hash::{BuildHasher, Hasher};
@@ -139,8 +139,7 @@ impl Shredder {
     /// Appends the bits of a float at `row`.
     pub(crate) fn push_float(&mut self, row: u32, kind: Kind, bits: u64) -> Result<()> {
         self.room(0)?;
-        let node = self.leaf(At::Root, NONE, kind, row);
-        match &mut self.nodes[node as usize].body {
+        match self.leaf(At::Root, NONE, kind, row) {
             Body::Leaf(Values::Float4(v)) => v.push(bits as u32),
             Body::Leaf(Values::Float8(v)) => v.push(bits),
             _ => return Err(Error::Misuse("not a float column")),
@@ -149,51 +148,56 @@ impl Shredder {
         Ok(())
     }
 
+    #[inline(always)]
     fn json(&mut self, at: At, array: u32, place: u32, value: Json<'_>, depth: usize) -> Result<()> {
         self.room(0)?;
         match value {
             Json::Null => self.scalar(at, array, place, Scalar::Null),
             Json::Bool(b) => self.scalar(at, array, place, Scalar::Bool(b)),
             Json::Numeric(n) => self.scalar(at, array, place, Scalar::of_numeric(n)),
-            Json::String(s) => self.scalar(at, array, place, Scalar::String(s)),
-            Json::Object(c) if c.is_empty() => {
-                self.leaf(at, array, Kind::EmptyObject, place);
-                Ok(())
-            }
-            Json::Array(c) if c.is_empty() => {
-                self.leaf(at, array, Kind::EmptyArray, place);
-                Ok(())
-            }
-            Json::Object(c) | Json::Array(c) if depth >= MAX_DEPTH => {
-                self.scalar(at, array, place, Scalar::Payload(c.bytes()))
-            }
-            Json::Object(c) => self.object(at, array, place, c, depth),
-            Json::Array(c) => {
-                let node = self.node(at, array, Kind::Array);
-                let first = match &mut self.nodes[node as usize] {
-                    Node {
-                        places,
-                        body: Body::Array { starts, slots, .. },
-                        ..
-                    } => {
-                        if c.len() as u64 + u64::from(*slots) > u64::from(MAX_SLOTS) {
-                            return Err(Error::Limit("elements of one array path"));
-                        }
-                        places.push(place);
-                        starts.push(*slots);
-                        let first = *slots;
-                        *slots += c.len() as u32;
-                        first
-                    }
-                    _ => return Err(Error::Misuse("not an array node")),
-                };
-                self.bytes += 8;
-                for (slot, element) in (first..).zip(c.elements()) {
-                    self.json(At::Element(node), node, slot, element?, depth + 1)?;
-                }
-                Ok(())
-            }
+            Json::String(s) => self.string(at, array, place, Kind::Bytes, s),
+            Json::Object(c) | Json::Array(c) => self.container(at, array, place, c, depth),
         }
+    }
+
+    fn container(&mut self, at: At, array: u32, place: u32, c: Container<'_>, depth: usize) -> Result<()> {
+        if c.is_empty() {
+            let kind = match c.is_object() {
+                true => Kind::EmptyObject,
+                false => Kind::EmptyArray,
+            };
+            self.leaf(at, array, kind, place);
+            return Ok(());
+        }
+        if depth >= MAX_DEPTH {
+            return self.scalar(at, array, place, Scalar::Payload(c.bytes()));
+        }
+        if c.is_object() {
+            return self.object(at, array, place, c, depth);
+        }
+        let node = self.node(at, array, Kind::Array);
+        let first = match &mut self.nodes[node as usize] {
+            Node {
+                places,
+                body: Body::Array { starts, slots, .. },
+                ..
+            } => {
+                if c.len() as u64 + u64::from(*slots) > u64::from(MAX_SLOTS) {
+                    return Err(Error::Limit("elements of one array path"));
+                }
+                places.push(place);
+                starts.push(*slots);
+                let first = *slots;
+                *slots += c.len() as u32;
+                first
+            }
+            _ => return Err(Error::Misuse("not an array node")),
+        };
+        self.bytes += 8;
+        for (slot, element) in (first..).zip(c.elements()) {
+            self.json(At::Element(node), node, slot, element?, depth + 1)?;
+        }
+        Ok(())
     }
 
     fn object(
@@ -201,7 +205,7 @@ impl Shredder {
         at: At,
         array: u32,
         place: u32,
-        object: amax_jsonb::Container<'_>,
+        object: Container<'_>,
         depth: usize,
     ) -> Result<()> {
         let node = self.node(at, array, Kind::Object);
@@ -216,7 +220,7 @@ impl Shredder {
         node: u32,
         array: u32,
         place: u32,
-        object: amax_jsonb::Container<'_>,
+        object: Container<'_>,
         depth: usize,
     ) -> Result<()> {
         let mut before = NONE;
@@ -274,55 +278,77 @@ impl Shredder {
         self.scalar(At::Key(key), array, place, Scalar::Payload(payload))
     }
 
+    #[inline(always)]
     fn scalar(&mut self, at: At, array: u32, place: u32, scalar: Scalar<'_>) -> Result<()> {
         let kind = match scalar {
             Scalar::Null => Kind::Null,
             Scalar::Bool(_) => Kind::Bool,
             Scalar::Int(_) => Kind::Int,
             Scalar::Decimal { .. } => Kind::Decimal,
-            Scalar::Numeric(_) => Kind::Numeric,
-            Scalar::String(_) => Kind::Bytes,
-            Scalar::Payload(_) => Kind::Raw,
+            Scalar::Numeric(bytes) => return self.string(at, array, place, Kind::Numeric, bytes),
+            Scalar::String(bytes) => return self.string(at, array, place, Kind::Bytes, bytes),
+            Scalar::Payload(bytes) => return self.string(at, array, place, Kind::Raw, bytes),
         };
-        let node = self.leaf(at, array, kind, place);
-        let Body::Leaf(values) = &mut self.nodes[node as usize].body else {
-            return Err(Error::Misuse("not a leaf"));
-        };
-        match (values, scalar) {
-            (Values::None, _) => {}
-            (Values::Bool(v), Scalar::Bool(b)) => {
+        let values = self.leaf(at, array, kind, place);
+        let bytes = match (values, scalar) {
+            (Body::Leaf(Values::None), _) => 0,
+            (Body::Leaf(Values::Bool(v)), Scalar::Bool(b)) => {
                 v.push(b);
-                self.bytes += 1;
+                1
             }
-            (Values::Int(v), Scalar::Int(i)) => {
+            (Body::Leaf(Values::Int(v)), Scalar::Int(i)) => {
                 v.push(i);
-                self.bytes += 8;
+                8
             }
-            (Values::Decimal { mantissa, scale }, Scalar::Decimal { mantissa: m, scale: s }) => {
+            (Body::Leaf(Values::Decimal { mantissa, scale }), Scalar::Decimal { mantissa: m, scale: s }) => {
                 mantissa.push(m);
                 scale.push(s);
-                self.bytes += 10;
-            }
-            (Values::Bytes(v), Scalar::Numeric(bytes) | Scalar::String(bytes) | Scalar::Payload(bytes)) => {
-                v.push(bytes)?;
-                self.bytes += 4 + bytes.len();
+                10
             }
             _ => return Err(Error::Misuse("value of another kind")),
-        }
+        };
+        self.bytes += bytes;
         Ok(())
     }
 
-    /// The leaf node of `kind` at `at`, with `place` added.
-    #[inline]
-    fn leaf(&mut self, at: At, array: u32, kind: Kind, place: u32) -> u32 {
+    /// Appends what is kept as bytes.
+    fn string(&mut self, at: At, array: u32, place: u32, kind: Kind, bytes: &[u8]) -> Result<()> {
+        let Body::Leaf(Values::Bytes(values)) = self.leaf(at, array, kind, place) else {
+            return Err(Error::Misuse("value of another kind"));
+        };
+        values.push(bytes)?;
+        self.bytes += 4 + bytes.len();
+        Ok(())
+    }
+
+    /// The body of the leaf node of `kind` at `at`, with `place` added.
+    #[inline(always)]
+    fn leaf(&mut self, at: At, array: u32, kind: Kind, place: u32) -> &mut Body {
         let node = self.node(at, array, kind);
-        self.nodes[node as usize].places.push(place);
         self.bytes += 4;
-        node
+        let node = &mut self.nodes[node as usize];
+        node.places.push(place);
+        &mut node.body
     }
 
     #[inline]
     pub(crate) fn node(&mut self, at: At, array: u32, kind: Kind) -> u32 {
+        let alternatives = match at {
+            At::Root => &self.roots,
+            At::Key(key) => &self.keys[key as usize].alternatives,
+            At::Element(node) => match &self.nodes[node as usize].body {
+                Body::Array { alternatives, .. } => alternatives,
+                _ => &self.roots,
+            },
+        };
+        match alternatives[kind as usize] {
+            NONE => self.new_node(at, array, kind),
+            node => node,
+        }
+    }
+
+    #[cold]
+    fn new_node(&mut self, at: At, array: u32, kind: Kind) -> u32 {
         let id = self.nodes.len() as u32;
         let alternatives = match at {
             At::Root => &mut self.roots,
@@ -332,11 +358,7 @@ impl Shredder {
                 _ => &mut self.roots,
             },
         };
-        let node = &mut alternatives[kind as usize];
-        if *node != NONE {
-            return *node;
-        }
-        *node = id;
+        alternatives[kind as usize] = id;
         let body = match kind {
             Kind::Object => Body::Object {
                 keys: Vec::new(),

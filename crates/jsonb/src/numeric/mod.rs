@@ -145,6 +145,13 @@ pub fn decode(payload: &[u8]) -> Option<Number> {
     if digits.len() > 6 || *first == [0; 2] || *last == [0; 2] {
         return None;
     }
+    // By which power of ten the digits are to be multiplied.
+    let shift = DEC_DIGITS as i32 * (weight - (digits.len() as i32 - 1)) + i32::from(dscale);
+    if let Some(magnitude) = small(digits, shift) {
+        // Up to 10^16.
+        let mantissa = magnitude as i64;
+        return Some(number(if negative { -mantissa } else { mantissa }, dscale));
+    }
     let mut value = 0_u128;
     for digit in digits {
         let digit = u16::from_le_bytes(*digit);
@@ -153,8 +160,6 @@ pub fn decode(payload: &[u8]) -> Option<Number> {
         }
         value = value * u128::from(NBASE) + u128::from(digit);
     }
-    // value * 10000^(weight - last digit's index) * 10^dscale
-    let shift = DEC_DIGITS as i32 * (weight - (digits.len() as i32 - 1)) + i32::from(dscale);
     let magnitude = if shift >= 0 {
         value.checked_mul(power(shift as usize)?)?
     } else {
@@ -170,6 +175,30 @@ pub fn decode(payload: &[u8]) -> Option<Number> {
         i128::try_from(magnitude).ok()?
     };
     Some(number(i64::try_from(mantissa).ok()?, dscale))
+}
+
+/// The digits times 10^`shift`, of few digits, if that is whole: what most numbers are, in one word.
+#[inline]
+fn small(digits: &[[u8; 2]], shift: i32) -> Option<u64> {
+    let mut value = 0;
+    if digits.len() > 3 {
+        return None;
+    }
+    for digit in digits {
+        let digit = u16::from_le_bytes(*digit);
+        if digit >= NBASE {
+            return None;
+        }
+        value = value * u64::from(NBASE) + u64::from(digit);
+    }
+    match shift {
+        0 => Some(value),
+        4 => Some(value * 10_000),
+        -1 if value.is_multiple_of(10) => Some(value / 10),
+        -2 if value.is_multiple_of(100) => Some(value / 100),
+        -3 if value.is_multiple_of(1000) => Some(value / 1000),
+        _ => None,
+    }
 }
 
 fn number(mantissa: i64, scale: u16) -> Number {
