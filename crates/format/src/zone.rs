@@ -47,20 +47,7 @@ pub(crate) fn of(values: &Values) -> Option<([u8; 8], [u8; 8])> {
     match values {
         Values::Bool(v) => ints(v.iter().map(|&b| i64::from(b)), v.iter().map(|&b| i64::from(b))),
         Values::Int(v) => ints(v.iter().copied(), v.iter().copied()),
-        Values::Decimal { mantissa, scale } => {
-            let rounded = |up: bool| {
-                mantissa.iter().zip(scale).map(move |(&m, &s)| {
-                    let unit = 10i128.checked_pow(u32::from(s)).unwrap_or(i128::MAX);
-                    let floor = i128::from(m).div_euclid(unit);
-                    (if up && i128::from(m).rem_euclid(unit) != 0 {
-                        floor + 1
-                    } else {
-                        floor
-                    }) as i64
-                })
-            };
-            ints(rounded(false), rounded(true))
-        }
+        Values::Decimal { mantissa, scale } => decimals(mantissa, scale),
         Values::Float4(v) => floats(v.iter().map(|&bits| f64::from(f32::from_bits(bits)))),
         Values::Float8(v) => floats(v.iter().map(|&bits| f64::from_bits(bits))),
         Values::Bytes(v) => {
@@ -125,6 +112,25 @@ pub(crate) fn float_order(a: f64, b: f64) -> std::cmp::Ordering {
 
 fn ints(low: impl Iterator<Item = i64>, high: impl Iterator<Item = i64>) -> Option<([u8; 8], [u8; 8])> {
     Some((low.min()?.to_le_bytes(), high.max()?.to_le_bytes()))
+}
+
+/// Rounding keeps the order of those with the same scale: only the least and the greatest of each are rounded.
+fn decimals(mantissa: &[i64], scale: &[u16]) -> Option<([u8; 8], [u8; 8])> {
+    // More decimals than these round every mantissa alike.
+    const SCALES: usize = 20;
+    let mut found = [None; SCALES];
+    for (&m, &s) in mantissa.iter().zip(scale) {
+        let (min, max) = found[usize::from(s).min(SCALES - 1)].get_or_insert((m, m));
+        *min = m.min(*min);
+        *max = m.max(*max);
+    }
+    let floor = |m: i64, unit: i128| i128::from(m).div_euclid(unit) as i64;
+    let rounded = (0..).zip(found).filter_map(|(s, found)| {
+        let unit = 10i128.pow(s);
+        found.map(|(min, max)| (floor(min, unit), floor(max, unit) + i64::from(i128::from(max).rem_euclid(unit) != 0)))
+    });
+    let (min, max) = rounded.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))?;
+    Some((min.to_le_bytes(), max.to_le_bytes()))
 }
 
 fn floats(v: impl Iterator<Item = f64> + Clone) -> Option<([u8; 8], [u8; 8])> {

@@ -33,6 +33,20 @@ pub(crate) fn pack(out: &mut Vec<u8>, values: impl Iterator<Item = u64>, width: 
     out.extend_from_slice(&word.to_le_bytes()[..bits.div_ceil(8) as usize]);
 }
 
+/// The same of groups of eight, which begin and end with a byte.
+pub(crate) fn pack_groups(out: &mut Vec<u8>, values: &[u32], width: u32) {
+    if width == 0 || width > 8 {
+        return pack(out, values.iter().map(|&v| u64::from(v)), width);
+    }
+    out.reserve(values.len() * width as usize / 8 + 8);
+    for group in values.as_chunks::<8>().0 {
+        let at = |i: usize| u64::from(group[i]) << (i as u32 * width);
+        let word = (at(0) | at(1)) | (at(2) | at(3)) | ((at(4) | at(5)) | (at(6) | at(7)));
+        out.extend_from_slice(&word.to_le_bytes());
+        out.truncate(out.len() - 8 + width as usize);
+    }
+}
+
 /// Value `i` of those of `width` bits, at most 64, in `bytes`; `None` past their end.
 pub(crate) fn unpack_at(bytes: &[u8], i: usize, width: u32) -> Option<u64> {
     let bit = i.checked_mul(width as usize)?;
@@ -125,6 +139,13 @@ mod tests {
             let mut out = Vec::new();
             pack(&mut out, values.iter().copied(), width);
             prop_assert_eq!(out.len(), packed_len(values.len(), width));
+            let groups: Vec<u32> = values.chunks_exact(8).flatten().map(|&v| v as u32).collect();
+            if width <= 32 {
+                let (mut one_by_one, mut by_group) = (Vec::new(), Vec::new());
+                pack(&mut one_by_one, groups.iter().map(|&v| u64::from(v)), width);
+                pack_groups(&mut by_group, &groups, width);
+                prop_assert_eq!(by_group, one_by_one);
+            }
             let mut back = Vec::new();
             unpack(&out, values.len(), width, |v| back.push(v)).unwrap();
             prop_assert_eq!(back, values);

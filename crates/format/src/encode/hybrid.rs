@@ -41,7 +41,17 @@ impl Encoder {
         }
     }
 
+    #[inline]
     fn end_run(&mut self) {
+        if self.run == 1 && self.literals.len() + 1 < MAX_LITERALS {
+            self.literals.push(self.value);
+            self.run = 0;
+        } else {
+            self.end_long_run();
+        }
+    }
+
+    fn end_long_run(&mut self) {
         let fill = self.literals.len().wrapping_neg() % GROUP;
         if self.run >= fill + GROUP {
             self.literals.extend(std::iter::repeat_n(self.value, fill));
@@ -64,7 +74,7 @@ impl Encoder {
         }
         self.literals.resize(self.literals.len().next_multiple_of(GROUP), 0);
         put_varint(&mut self.out, (((self.literals.len() / GROUP) as u64) << 1) | 1);
-        bitpack::pack(&mut self.out, self.literals.iter().map(|&v| u64::from(v)), self.width);
+        bitpack::pack_groups(&mut self.out, &self.literals, self.width);
         self.literals.clear();
     }
 

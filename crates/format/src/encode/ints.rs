@@ -27,73 +27,129 @@ pub(crate) fn name(tag: u8) -> &'static str {
 /// Appends a self-delimiting stream of `values` (their number is not stored). With `aligned`, bit widths
 /// are rounded up to whole bytes, which a byte-oriented compressor can find repetitions in.
 pub(crate) fn encode(out: &mut Vec<u8>, values: &[i64], aligned: bool) {
-    let (mut min, mut max, mut first) = (i64::MAX, i64::MIN, 0);
-    if let Some(&v) = values.first() {
-        first = v;
+    Choices::of(values).encode(out, aligned);
+}
+
+/// What is known of integers that are to be encoded.
+pub(crate) struct Choices<'a> {
+    values: &'a [i64],
+    min: i64,
+    max: i64,
+    /// If there are few.
+    distinct: Option<Distinct>,
+}
+
+impl<'a> Choices<'a> {
+    pub(crate) fn of(values: &'a [i64]) -> Self {
+        let (mut min, mut max) = (i64::MAX, i64::MIN);
+        for &v in values {
+            min = min.min(v);
+            max = max.max(v);
+        }
+        let distinct = if min < max { Distinct::of(values) } else { None };
+        Self {
+            values,
+            min,
+            max,
+            distinct,
+        }
     }
-    for &v in values {
-        min = min.min(v);
-        max = max.max(v);
-    }
-    if min >= max {
-        out.push(CONSTANT);
-        return put_zigzag(out, first);
-    }
-    let round = |width: u32| {
-        if aligned { width.next_multiple_of(8) } else { width }
-    };
-    let width = round(width_of(max.wrapping_sub(min) as u64));
-    let frame = packed_len(values.len(), width) + 11;
-    let dictionary = dictionary(values, &round, frame);
-    let best = dictionary.as_ref().map_or(frame, Vec::len);
-    if !aligned {
-        let estimate = delta_estimate(values);
-        if estimate < best {
+
+    /// Appends the smallest stream.
+    pub(crate) fn encode(&self, out: &mut Vec<u8>, aligned: bool) {
+        let values = self.values;
+        if self.min >= self.max {
+            out.push(CONSTANT);
+            return put_zigzag(out, values.first().copied().unwrap_or(0));
+        }
+        let width = self.width(aligned);
+        let frame = self.frame(aligned);
+        let delta = if aligned { usize::MAX } else { delta_estimate(values) };
+        let limit = frame.min(delta.saturating_add(1));
+        let dictionary = self.distinct.as_ref().and_then(|d| d.encode(aligned, limit));
+        if let Some(dictionary) = dictionary {
+            return out.extend_from_slice(&dictionary);
+        }
+        if delta < frame {
             out.push(DELTA);
             return delta::encode(out, values);
         }
+        out.push(FRAME);
+        put_zigzag(out, self.min);
+        out.push(width as u8);
+        pack(out, values.iter().map(|v| v.wrapping_sub(self.min) as u64), width);
     }
-    if let Some(dictionary) = dictionary {
-        return out.extend_from_slice(&dictionary);
+
+    /// Whether an aligned stream might take less than `len` bytes when compressed by snappy, which makes 64 bytes of at
+    /// least three.
+    pub(crate) fn aligned_may_take_less(&self, len: usize) -> bool {
+        self.min < self.max && (self.distinct.is_some() || self.frame(true) / 64 * 3 < len)
     }
-    out.push(FRAME);
-    put_zigzag(out, min);
-    out.push(width as u8);
-    pack(out, values.iter().map(|v| v.wrapping_sub(min) as u64), width);
+
+    fn width(&self, aligned: bool) -> u32 {
+        round(width_of(self.max.wrapping_sub(self.min) as u64), aligned)
+    }
+
+    /// Bytes of a frame of reference, about.
+    fn frame(&self, aligned: bool) -> usize {
+        packed_len(self.values.len(), self.width(aligned)) + 11
+    }
 }
 
-/// A dictionary stream if it takes fewer than `limit` bytes.
-fn dictionary(values: &[i64], round: &dyn Fn(u32) -> u32, limit: usize) -> Option<Vec<u8>> {
-    let mut codes = hashbrown::HashMap::new();
-    let mut entries = Vec::new();
-    let mut coded = Vec::with_capacity(values.len());
-    let (mut last, mut last_code) = (None, 0);
-    for &v in values {
-        if last != Some(v) {
-            last = Some(v);
-            last_code = match codes.get(&v) {
-                Some(&code) => code,
-                None => {
-                    if entries.len() == MAX_DICTIONARY || entries.len() > values.len() / 4 + 1 {
-                        return None;
+fn round(width: u32, aligned: bool) -> u32 {
+    if aligned { width.next_multiple_of(8) } else { width }
+}
+
+/// The distinct values in the order they come, and the code of each value.
+struct Distinct {
+    entries: Vec<i64>,
+    codes: Vec<u32>,
+}
+
+impl Distinct {
+    /// `None` if there are too many for a dictionary.
+    fn of(values: &[i64]) -> Option<Self> {
+        const BITS: u32 = 10;
+        const SLOTS: usize = 1 << BITS;
+        let most = MAX_DICTIONARY.min(values.len() / 4 + 2);
+        // By hash, one more than the code.
+        let mut slots = [0u16; SLOTS];
+        let mut entries: Vec<i64> = Vec::new();
+        let mut codes = Vec::with_capacity(values.len());
+        for &v in values {
+            let mut at = ((v as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - BITS)) as usize;
+            let code = loop {
+                match slots[at] {
+                    0 if entries.len() == most => return None,
+                    0 => {
+                        entries.push(v);
+                        slots[at] = entries.len() as u16;
+                        break entries.len() as u32 - 1;
                     }
-                    codes.insert(v, entries.len() as u32);
-                    entries.push(v);
-                    entries.len() as u32 - 1
+                    found if entries[usize::from(found) - 1] == v => break u32::from(found) - 1,
+                    _ => at = (at + 1) % SLOTS,
                 }
             };
+            codes.push(code);
         }
-        coded.push(last_code);
+        Some(Self { entries, codes })
     }
-    let mut out = vec![DICTIONARY];
-    put_varint(&mut out, entries.len() as u64);
-    entries.iter().for_each(|&v| put_zigzag(&mut out, v));
-    let width = round(width_of(entries.len() as u64 - 1));
-    let stream = hybrid::encode(coded.into_iter(), width);
-    out.push(width as u8);
-    put_varint(&mut out, stream.len() as u64);
-    out.extend_from_slice(&stream);
-    (out.len() < limit).then_some(out)
+
+    /// The stream of a dictionary, unless it would take `limit` bytes.
+    fn encode(&self, aligned: bool, limit: usize) -> Option<Vec<u8>> {
+        let mut out = vec![DICTIONARY];
+        put_varint(&mut out, self.entries.len() as u64);
+        self.entries.iter().for_each(|&v| put_zigzag(&mut out, v));
+        if out.len() >= limit {
+            return None;
+        }
+        let width = round(width_of(self.entries.len() as u64 - 1), aligned);
+        let stream = hybrid::encode(self.codes.iter().copied(), width);
+        out.push(width as u8);
+        put_varint(&mut out, stream.len() as u64);
+        out.extend_from_slice(&stream);
+        (out.len() < limit).then_some(out)
+    }
 }
 
 /// About how many bytes [`delta::encode`] takes.

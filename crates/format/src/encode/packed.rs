@@ -25,13 +25,18 @@ pub(crate) fn encode(values: &ByteVec, size: usize) -> Result<Option<Vec<u8>>> {
     let middle = |value: &'_ [u8]| prefix..value.len() - suffix;
     let mut seen = [false; 256];
     let mut distinct = 0;
-    for value in values.iter() {
+    // Counted now and then: text has too many after few values.
+    let mut count_at = 8;
+    for (i, value) in values.iter().enumerate() {
         for &byte in &value[middle(value)] {
-            distinct += usize::from(!seen[usize::from(byte)]);
             seen[usize::from(byte)] = true;
         }
-        if distinct > 1 << MAX_WIDTH {
-            return Ok(None);
+        if i + 1 == count_at || i + 1 == values.len() {
+            distinct = seen.iter().filter(|&&seen| seen).count();
+            if distinct > 1 << MAX_WIDTH {
+                return Ok(None);
+            }
+            count_at *= 2;
         }
     }
     let width = width_of(distinct.saturating_sub(1) as u64);
@@ -78,17 +83,26 @@ impl<'a> Packer<'a> {
 
     #[inline]
     fn put(&mut self, characters: &[u8], codes: &[u8; 256]) {
+        let code = |byte: u8| u64::from(codes[usize::from(byte)]);
         // Four codes have 24 bits at most.
-        for four in characters.chunks(4) {
-            for &byte in four {
-                self.word |= u64::from(codes[usize::from(byte)]) << self.bits;
-                self.bits += self.width;
-            }
-            if self.bits >= 32 {
-                self.out.extend_from_slice(&(self.word as u32).to_le_bytes());
-                self.word >>= 32;
-                self.bits -= 32;
-            }
+        let (fours, rest) = characters.as_chunks();
+        for &[a, b, c, d] in fours {
+            let two = [code(a) | code(b) << self.width, code(c) | code(d) << self.width];
+            self.add(two[0] | two[1] << (2 * self.width), 4 * self.width);
+        }
+        for &byte in rest {
+            self.add(code(byte), self.width);
+        }
+    }
+
+    #[inline]
+    fn add(&mut self, codes: u64, bits: u32) {
+        self.word |= codes << self.bits;
+        self.bits += bits;
+        if self.bits >= 32 {
+            self.out.extend_from_slice(&(self.word as u32).to_le_bytes());
+            self.word >>= 32;
+            self.bits -= 32;
         }
     }
 

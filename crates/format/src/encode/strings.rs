@@ -156,6 +156,11 @@ fn encode_delta(out: &mut Vec<u8>, values: &ByteVec, aligned: bool) -> Result<()
     Ok(amax_memory::extend(out, &data, WHAT)?)
 }
 
+/// A hash of which a table may take the upper bits as well as the lower.
+fn spread(hash: u32) -> u64 {
+    u64::from(hash) << 32 | u64::from(hash)
+}
+
 struct Dictionary {
     entries: ByteVec,
     codes: Vec<u32>,
@@ -169,29 +174,32 @@ impl Dictionary {
             return Ok(None);
         }
         let hasher = DefaultHashBuilder::default();
-        let mut table: HashTable<u32> = HashTable::new();
-        let mut entries = ByteVec::default();
+        // Hashes, and where the values came first: what is compared and moved is small.
+        let mut table: HashTable<(u32, u32)> = HashTable::new();
+        let mut first: Vec<usize> = Vec::new();
         let mut codes = Vec::with_capacity(values.len());
-        for value in values.iter() {
-            let hash = hasher.hash_one(value);
+        for (i, value) in values.iter().enumerate() {
+            let hash = hasher.hash_one(value) as u32;
             let found = table.entry(
-                hash,
-                |&code| entries.get(code as usize) == value,
-                |&code| hasher.hash_one(entries.get(code as usize)),
+                spread(hash),
+                |&(other, code)| other == hash && values.get(first[code as usize]) == value,
+                |&(hash, _)| spread(hash),
             );
             match found {
-                Entry::Occupied(entry) => codes.push(*entry.get()),
+                Entry::Occupied(entry) => codes.push(entry.get().1),
                 Entry::Vacant(entry) => {
-                    if entries.len() >= limit {
+                    if first.len() >= limit {
                         return Ok(None);
                     }
-                    let code = entries.len() as u32;
-                    entry.insert(code);
-                    entries.push(value)?;
+                    let code = first.len() as u32;
+                    entry.insert((hash, code));
+                    first.push(i);
                     codes.push(code);
                 }
             }
         }
+        let mut entries = ByteVec::default();
+        first.into_iter().try_for_each(|i| entries.push(values.get(i)))?;
         Ok(Some(Self { entries, codes }))
     }
 

@@ -48,14 +48,15 @@ pub(crate) fn encode_as(values: &Values, encoding: u8, compression: Compression)
 /// Integers packed by bits, or by bytes where the compressor makes up for it.
 fn encode_ints(out: &mut Vec<u8>, values: &[i64], aligned: bool) {
     let start = out.len();
-    ints::encode(out, values, false);
-    if aligned && values.len() > 16 {
+    let choices = ints::Choices::of(values);
+    choices.encode(out, false);
+    if aligned && values.len() > 16 && choices.aligned_may_take_less(out.len() - start) {
         let mut other = Vec::new();
-        ints::encode(&mut other, values, true);
+        choices.encode(&mut other, true);
         let stored = |raw: &[u8]| {
             super::compress::compress(raw, Compression::Snappy).map_or(raw.len(), |(_, stored)| stored.len())
         };
-        if stored(&other) < stored(&out[start..]) {
+        if other != out[start..] && stored(&other) < stored(&out[start..]) {
             out.truncate(start);
             out.append(&mut other);
         }
