@@ -54,6 +54,8 @@ pub(crate) fn encode(rows: u32, arrays: &[ArrayAbove<'_>], places: &[u32], align
             row = place + 1;
         }
         sink.push(0, (rows - row) as usize);
+    } else if let [array] = arrays {
+        encode_below_one(rows, array, places, &mut sink);
     } else {
         encode_nested(rows, arrays, places, &mut sink);
     }
@@ -77,6 +79,38 @@ impl Entries {
             self.count += n as u64;
         }
     }
+}
+
+/// The same as [`encode_nested`] below one array, which most arrays are.
+fn encode_below_one(rows: u32, array: &ArrayAbove<'_>, places: &[u32], sink: &mut Entries) {
+    let mut instances = array.places.iter().zip(array.starts);
+    let mut ends = array.starts.iter().skip(1);
+    // The first row that is not complete, and the next element of the array it has.
+    let (mut next_row, mut next, mut end) = (0, 0, 0);
+    for &place in places {
+        if place >= end {
+            if end > 0 {
+                sink.push(0, 1);
+            }
+            while place >= end {
+                let Some((&row, &start)) = instances.next() else {
+                    return;
+                };
+                end = ends.next().copied().unwrap_or(u32::MAX);
+                if place < end {
+                    sink.push(0, (row - next_row) as usize);
+                    (next_row, next) = (row + 1, start);
+                }
+            }
+        }
+        sink.push(1, (place - next) as usize);
+        sink.push(2, 1);
+        next = place + 1;
+    }
+    if end > 0 {
+        sink.push(0, 1);
+    }
+    sink.push(0, (rows - next_row) as usize);
 }
 
 fn encode_nested(rows: u32, arrays: &[ArrayAbove<'_>], places: &[u32], sink: &mut Entries) {
@@ -517,6 +551,26 @@ mod tests {
             }
             let values = rows.iter().flatten().flatten().filter(|&&p| p).count();
             prop_assert_eq!(shape.leaf.len() as usize, values);
+        }
+
+        #[test]
+        fn one_array_as_any(lists in prop::collection::vec(prop::collection::vec(any::<bool>(), 0..5), 0..30)) {
+            let (mut arrays, mut starts, mut places, mut elements) = (vec![], vec![], vec![], 0);
+            for (row, list) in (0..).zip(&lists) {
+                if !list.is_empty() {
+                    arrays.push(row);
+                    starts.push(elements);
+                }
+                places.extend((elements..).zip(list).filter(|element| *element.1).map(|element| element.0));
+                elements += list.len() as u32;
+            }
+            let array = ArrayAbove { places: &arrays, starts: &starts };
+            let entries = || Entries { encoder: Encoder::new(2), count: 0 };
+            let (mut one, mut any) = (entries(), entries());
+            encode_below_one(lists.len() as u32, &array, &places, &mut one);
+            encode_nested(lists.len() as u32, &[array], &places, &mut any);
+            prop_assert_eq!(one.count, any.count);
+            prop_assert_eq!(one.encoder.finish(), any.encoder.finish());
         }
 
         /// Whatever the levels say, sound or not.

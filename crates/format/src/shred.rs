@@ -1,7 +1,7 @@
 //! Shredding with schema inference in one pass: each value is appended to the node of its path and kind,
 //! which is made when first met.
 
-use amax_jsonb::{Container, Value as Json};
+use amax_jsonb::{Container, StoredKeys, Value as Json};
 use hashbrown::DefaultHashBuilder;
 use hashbrown::hash_table::{Entry, HashTable};
 use std::hash::{BuildHasher, Hasher};
@@ -65,6 +65,7 @@ pub(crate) enum Body {
         first: u32,
         /// The nameless key whose values are the pairs that came after [`MAX_KEYS`] keys, or [`NONE`].
         late: u32,
+        known: Option<Box<Known>>,
     },
     Array {
         /// First slot of each instance.
@@ -73,6 +74,21 @@ pub(crate) enum Body {
         alternatives: Alternatives,
     },
 }
+
+/// The keys of an object that came before: documents of few shapes have the same ones again and again.
+#[derive(Debug)]
+pub(crate) struct Known {
+    stored: StoredKeys,
+    keys: Vec<u32>,
+    /// Objects since then with other keys.
+    others: u32,
+}
+
+/// Keys of an object that are remembered.
+const MOST_KNOWN: usize = 256;
+
+/// Objects with other keys after which keys are forgotten for newer ones.
+const OTHERS: u32 = 8;
 
 #[derive(Debug)]
 pub(crate) struct Key {
@@ -200,14 +216,7 @@ impl Shredder {
         Ok(())
     }
 
-    fn object(
-        &mut self,
-        at: At,
-        array: u32,
-        place: u32,
-        object: Container<'_>,
-        depth: usize,
-    ) -> Result<()> {
+    fn object(&mut self, at: At, array: u32, place: u32, object: Container<'_>, depth: usize) -> Result<()> {
         let node = self.node(at, array, Kind::Object);
         self.nodes[node as usize].places.push(place);
         self.bytes += 4;
@@ -222,6 +231,61 @@ impl Shredder {
         place: u32,
         object: Container<'_>,
         depth: usize,
+    ) -> Result<()> {
+        // Out of the node meanwhile, which is not among what is below it.
+        let mut known = self.known(node).and_then(Option::take);
+        if let Some(known) = &mut known
+            && let Some(values) = object.values_of(&known.stored)
+        {
+            for (&key, value) in known.keys.iter().zip(values) {
+                self.json(At::Key(key), array, place, value?, depth + 1)?;
+            }
+            known.others = 0;
+        } else {
+            let others = known.as_ref().map_or(1, |known| known.others + 1);
+            let mut keys = Vec::new();
+            self.other_pairs(node, array, place, object, depth, &mut keys)?;
+            match &mut known {
+                Some(known) if others < OTHERS => known.others = others,
+                _ => known = self.new_known(node, &object, keys),
+            }
+        }
+        if let Some(of_node) = self.known(node) {
+            *of_node = known;
+        }
+        Ok(())
+    }
+
+    fn known(&mut self, object: u32) -> Option<&mut Option<Box<Known>>> {
+        match &mut self.nodes[object as usize].body {
+            Body::Object { known, .. } => Some(known),
+            _ => None,
+        }
+    }
+
+    /// The keys of an object, to know others by; not of the first of its node, which may be the only one.
+    fn new_known(&mut self, node: u32, object: &Container<'_>, keys: Vec<u32>) -> Option<Box<Known>> {
+        if keys.len() != object.len() || self.nodes[node as usize].places.len() < 2 {
+            return None;
+        }
+        let stored = StoredKeys::of(object)?;
+        self.bytes += stored.bytes() + 4 * keys.len();
+        Some(Box::new(Known {
+            stored,
+            keys,
+            others: 0,
+        }))
+    }
+
+    /// The same of pairs whose keys are looked up one by one, and put into `found`, but for those that are no columns.
+    fn other_pairs(
+        &mut self,
+        node: u32,
+        array: u32,
+        place: u32,
+        object: Container<'_>,
+        depth: usize,
+        found: &mut Vec<u32>,
     ) -> Result<()> {
         let mut before = NONE;
         let mut previous: Option<&[u8]> = None;
@@ -249,6 +313,9 @@ impl Shredder {
                 continue;
             };
             before = key;
+            if found.len() < MOST_KNOWN {
+                found.push(key);
+            }
             self.json(At::Key(key), array, place, value, depth + 1)?;
         }
         if let Some(mut builder) = late {
@@ -364,6 +431,7 @@ impl Shredder {
                 keys: Vec::new(),
                 first: NONE,
                 late: NONE,
+                known: None,
             },
             Kind::Array => Body::Array {
                 starts: Vec::new(),

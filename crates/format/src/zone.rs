@@ -127,7 +127,12 @@ fn decimals(mantissa: &[i64], scale: &[u16]) -> Option<([u8; 8], [u8; 8])> {
     let floor = |m: i64, unit: i128| i128::from(m).div_euclid(unit) as i64;
     let rounded = (0..).zip(found).filter_map(|(s, found)| {
         let unit = 10i128.pow(s);
-        found.map(|(min, max)| (floor(min, unit), floor(max, unit) + i64::from(i128::from(max).rem_euclid(unit) != 0)))
+        found.map(|(min, max)| {
+            (
+                floor(min, unit),
+                floor(max, unit) + i64::from(i128::from(max).rem_euclid(unit) != 0),
+            )
+        })
     });
     let (min, max) = rounded.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))?;
     Some((min.to_le_bytes(), max.to_le_bytes()))
@@ -146,4 +151,26 @@ fn prefix(bytes: &[u8]) -> [u8; 8] {
     let mut prefix = [0; 8];
     prefix[..bytes.len()].copy_from_slice(bytes);
     prefix
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn decimals_are_rounded_outwards(values in prop::collection::vec(
+            (prop_oneof![any::<i64>(), -200i64..200], prop_oneof![0u16..4, 17u16..22, 1000u16..1100]), 1..20))
+        {
+            let rounded = |&(mantissa, scale): &(i64, u16)| {
+                let unit = 10i128.checked_pow(scale.into()).unwrap_or(i128::MAX);
+                let floor = i128::from(mantissa).div_euclid(unit) as i64;
+                (floor, floor + i64::from(i128::from(mantissa).rem_euclid(unit) != 0))
+            };
+            let (mantissa, scale): (Vec<i64>, Vec<u16>) = values.iter().copied().unzip();
+            let bounds = super::decimals(&mantissa, &scale).map(|(min, max)| (i64::from_le_bytes(min), i64::from_le_bytes(max)));
+            let all = || values.iter().map(rounded);
+            prop_assert_eq!(bounds, all().map(|r| r.0).min().zip(all().map(|r| r.1).max()));
+        }
+    }
 }

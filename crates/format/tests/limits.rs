@@ -105,6 +105,39 @@ fn more_keys_than_are_inferred() {
     }
 }
 
+/// Objects with the same keys as before, with others for some rows, and for many.
+#[test]
+fn objects_of_few_shapes() {
+    let shapes: [fn(usize) -> String; 5] = [
+        |i| format!(r#"{{"a":{i},"b":{{"c":"x{i}","d":[{{"e":1}},{{"e":{i}}},{{"f":null}}]}},"long":true}}"#),
+        |i| format!(r#"{{"a":"{i}","b":{{"c":"x{i}","d":[{{"e":2}},{{"e":[]}}]}},"long":{{}}}}"#),
+        |i| format!(r#"{{"a":{i},"b":{{"c":1.5,"g":{i}}},"lang":false}}"#),
+        |i| format!(r#"{{"a":{i},"b":{{"d":{i},"c":1.5}},"long":false,"{}":1}}"#, i % 9),
+        |_| "{}".to_string(),
+    ];
+    let docs: Vec<Vec<u8>> = (0..1200)
+        .map(|i| {
+            let shape = match i / 100 % 4 {
+                0 => 0,
+                1 => i % 2,
+                2 => i % shapes.len(),
+                _ => (i / 9) % shapes.len(),
+            };
+            parse(&shapes[shape](i))
+        })
+        .collect();
+    for (min_path_values, path_cap) in [(1, 4000), (20, 4000), (1, 5)] {
+        roundtrip(
+            &docs,
+            LeafOptions {
+                min_path_values,
+                path_cap,
+                ..LeafOptions::default()
+            },
+        );
+    }
+}
+
 /// The path cap holds, and the most frequent paths are the ones kept.
 #[test]
 fn path_cap() {

@@ -29,7 +29,7 @@ mod writer;
 pub use builder::Builder;
 pub use canonical::is_canonical;
 pub use error::Error;
-pub use reader::{Container, Elements, Pairs, Value, root};
+pub use reader::{Container, Elements, Pairs, StoredKeys, Value, root};
 pub use text::{Key, TextWriter};
 pub use walk::{Event, Walk, walk};
 pub use writer::{Keys, Open, Writer};

@@ -141,6 +141,21 @@ impl<'a> Container<'a> {
         }
     }
 
+    /// The values of an object in the order of its keys, if those are stored as in the object that `keys` were taken of:
+    /// then they are the same.
+    #[inline]
+    pub fn values_of(&self, keys: &StoredKeys) -> Option<Elements<'a>> {
+        let data = self.data();
+        if !self.bytes.starts_with(&keys.head) || !data.starts_with(&keys.names) {
+            return None;
+        }
+        Some(Elements {
+            entries: self.entries()[self.len()..].iter(),
+            data,
+            offset: keys.names.len(),
+        })
+    }
+
     /// The value of `key`, by binary search on (length, bytes) as `getKeyJsonValueFromContainer`
     /// does; `None` if the key is absent or this is an array.
     ///
@@ -212,6 +227,34 @@ impl std::fmt::Debug for Container<'_> {
             .field("len", &self.len())
             .field("bytes", &self.bytes.len())
             .finish()
+    }
+}
+
+/// How the keys of an object are stored, to know objects with the same ones by.
+#[derive(Clone, Debug)]
+pub struct StoredKeys {
+    /// Header and the keys' JEntries.
+    head: Vec<u8>,
+    names: Vec<u8>,
+}
+
+impl StoredKeys {
+    /// Of an object whose pairs have all been read without an error; of an array, None.
+    pub fn of(object: &Container) -> Option<StoredKeys> {
+        if !object.is_object() {
+            return None;
+        }
+        let count = object.len();
+        let names = start_of(object.entries(), count);
+        Some(StoredKeys {
+            head: object.bytes[..WORD + count * WORD].to_vec(),
+            names: object.data().get(..names)?.to_vec(),
+        })
+    }
+
+    /// Bytes that it takes, about.
+    pub fn bytes(&self) -> usize {
+        size_of::<StoredKeys>() + self.head.len() + self.names.len()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use amax_jsonb::{Builder, Event, Value, is_canonical, json, numeric, root, walk};
+use amax_jsonb::{Builder, Event, StoredKeys, Value, is_canonical, json, numeric, root, walk};
 use proptest::prelude::*;
 
 /// Reads `bytes` in every way; asserts what must hold of any bytes.
@@ -97,6 +97,48 @@ fn a_numeric_shorter_or_longer_than_its_entry_is_refused() {
         assert!(array.get_index(0).is_err(), "{other}");
         assert!(!is_canonical(&broken));
     }
+}
+
+/// An object whose keys are stored as another's has the same keys, and the values that it has anyway, whatever is broken
+/// in those.
+#[test]
+fn stored_keys_of_mutated_documents() {
+    let seeds: Vec<Vec<u8>> = include_str!("golden/documents.tsv")
+        .lines()
+        .filter_map(|line| hex::decode(line.split('\t').nth(1)?).ok())
+        .collect();
+    let mut random = fastrand::Rng::with_seed(16);
+    let (mut same, mut other) = (0, 0);
+    for _ in 0..40_000 {
+        let mut bytes = seeds[random.usize(..seeds.len())].clone();
+        let of = bytes.clone();
+        if random.bool() {
+            mutate(&mut bytes, &seeds, &mut random);
+        }
+        let (Ok(Value::Object(of)), Ok(Value::Object(object))) = (root(&of), root(&bytes)) else {
+            continue;
+        };
+        let keys = StoredKeys::of(&of).expect("an object");
+        let Some(values) = object.values_of(&keys) else {
+            other += 1;
+            continue;
+        };
+        same += 1;
+        assert_eq!(object.len(), of.len());
+        let mut values = values;
+        for (pair, expected) in object.pairs().zip(of.pairs()) {
+            let value = values.next().expect("a value for each key");
+            match (pair, value) {
+                (Ok((key, one)), Ok(another)) => {
+                    assert_eq!(key, expected.expect("sound").0);
+                    assert_eq!(format!("{one:?}"), format!("{another:?}"));
+                }
+                (Err(one), Err(another)) => assert_eq!(one, another),
+                (pair, value) => panic!("{pair:?} differs from {value:?}"),
+            }
+        }
+    }
+    assert!(same > 1000 && other > 200, "{same} {other}");
 }
 
 /// Five seconds of mutations of real and tricky documents, from a fixed seed.

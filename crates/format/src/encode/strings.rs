@@ -169,6 +169,9 @@ struct Dictionary {
 impl Dictionary {
     /// The distinct values in the order they come and the code of each; `None` if there are too many.
     fn of(values: &ByteVec) -> Result<Option<Self>> {
+        // Where there are more there will be many.
+        const FEW: usize = 512;
+        const MANY: usize = 1 << 14;
         let limit = values.len() / 2;
         if limit == 0 {
             return Ok(None);
@@ -195,6 +198,9 @@ impl Dictionary {
                     entry.insert((hash, code));
                     first.push(i);
                     codes.push(code);
+                    if first.len() == FEW {
+                        table.reserve(limit.clamp(FEW, MANY) - FEW, |&(hash, _)| spread(hash));
+                    }
                 }
             }
         }
