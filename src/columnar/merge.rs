@@ -90,6 +90,9 @@ enum Encoded {
     Fits(usize),
 }
 
+/// Blocks of a leaf whose rows are copied at once: each time all nodes of its columns are walked.
+const TOGETHER: usize = 16;
+
 pub struct Merged {
     pub component: Component,
     /// Free pages not used.
@@ -372,12 +375,19 @@ impl<'a> Merge<'a> {
         let mut builder = VerticalBuilder::new(keys, columns, options)?;
         let mut bytes = 0;
         let mut buffer = Vec::new();
+        let mut rows = Vec::new();
         for at in 0..columns {
             let mut column = builder.column(self.storages[at].column);
             let mut sources: Vec<Option<(usize, Source)>> = Vec::new();
             sources.resize_with(self.inputs.len(), || None);
-            for (done, block) in blocks.iter().enumerate() {
+            let mut done = 0;
+            let of_leaves = blocks.chunk_by(|a, b| Rc::ptr_eq(&a.leaf, &b.leaf));
+            for run in of_leaves.flat_map(|run| run.chunks(TOGETHER)) {
                 delay_point();
+                let block = &run[0];
+                done += run.len();
+                rows.clear();
+                rows.extend(run.iter().flat_map(|block| &block.rows));
                 let source = &mut sources[block.input];
                 if source.as_ref().is_none_or(|s| s.0 != block.leaf.at) {
                     // Let go of the old column before decoding the next.
@@ -386,10 +396,10 @@ impl<'a> Merge<'a> {
                 }
                 let source = &source.as_ref().expect("set above").1;
                 if let Some(copied) = source.same(self.storages[at]) {
-                    column.append(copied, &block.rows)?;
+                    column.append(copied, &rows)?;
                 } else {
                     let pushed = self.values.within(|| {
-                        block.rows.iter().try_for_each(|&row| {
+                        rows.iter().try_for_each(|&row| {
                             let value = source.value(self.rel, at, self.storages[at], row, &mut buffer)?;
                             column.push(value)
                         })
@@ -398,7 +408,7 @@ impl<'a> Merge<'a> {
                     pushed?;
                 }
                 if bytes + column.bytes() > self.leaf_bytes && blocks.len() > 1 {
-                    let share = (done + 1) as f64 / blocks.len() as f64;
+                    let share = done as f64 / blocks.len() as f64;
                     let likely = bytes as f64 + column.bytes() as f64 / share;
                     let fit = self.leaf_bytes as f64 / likely * blocks.len() as f64;
                     return Ok(Encoded::Fits(((fit * 0.9) as usize).clamp(1, blocks.len() - 1)));

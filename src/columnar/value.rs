@@ -1,6 +1,7 @@
 //! Datums and the format's values.
 
 use crate::pg::TupleDesc;
+use crate::pg::datum::varlena;
 use crate::pg::tupdesc::Attribute;
 use amax_format::{ColumnType, Dense, Tag, Value};
 use pgrx::pg_sys;
@@ -72,14 +73,7 @@ unsafe fn bytes<'a>(len: i16, datum: pg_sys::Datum) -> &'a [u8] {
     // SAFETY: as the caller promises.
     unsafe {
         match len {
-            -1 => {
-                // Flattens what is out of line, compressed or expanded; short headers are fine.
-                let plain = pg_sys::pg_detoast_datum_packed(datum.cast_mut_ptr());
-                std::slice::from_raw_parts(
-                    pgrx::varlena::vardata_any(plain) as *const u8,
-                    pgrx::varlena::varsize_any_exhdr(plain),
-                )
-            }
+            -1 => varlena(datum),
             -2 => std::ffi::CStr::from_ptr(datum.cast_mut_ptr()).to_bytes_with_nul(),
             len => std::slice::from_raw_parts(datum.cast_mut_ptr::<u8>(), len as usize),
         }

@@ -31,6 +31,25 @@ impl ByteVec {
         Ok(())
     }
 
+    /// Appends some strings of others.
+    ///
+    /// # Errors
+    /// As [`ByteVec::push`].
+    pub(crate) fn extend(&mut self, from: &Self, range: std::ops::Range<u32>) -> Result<()> {
+        let (first, end) = (range.start as usize, range.end as usize);
+        let start = first.checked_sub(1).map_or(0, |before| from.ends[before]);
+        let ends = &from.ends[first..end];
+        let bytes = &from.data[start as usize..ends.last().map_or(start, |&end| end) as usize];
+        let base = self.data.len();
+        if u32::try_from(base + bytes.len()).is_err() {
+            return Err(Error::Limit("4 GiB of values in one column"));
+        }
+        amax_memory::extend(&mut self.data, bytes, "strings of a column")?;
+        amax_memory::reserve(&mut self.ends, ends.len(), "strings of a column")?;
+        self.ends.extend(ends.iter().map(|end| end - start + base as u32));
+        Ok(())
+    }
+
     #[inline]
     pub(crate) fn get(&self, i: usize) -> &[u8] {
         let start = if i == 0 { 0 } else { self.ends[i - 1] };

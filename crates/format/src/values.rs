@@ -35,6 +35,7 @@ pub(crate) enum Values {
 
 /// What memory is asked for.
 const WRITING: &str = "the rows of a leaf";
+const READING: &str = "decoding a column";
 
 impl Values {
     /// The byte string `i` of a `Bytes` or `Dictionary` column.
@@ -120,7 +121,12 @@ impl Values {
             (Self::Decimal { mantissa, scale }, Self::Decimal { mantissa: m, scale: s }) => {
                 pick(mantissa, m, ranges)? + pick(scale, s, ranges)?
             }
-            (Self::Bytes(v), from @ (Self::Bytes(_) | Self::Dictionary { .. })) => {
+            (Self::Bytes(v), Self::Bytes(from)) => {
+                let before = v.heap_bytes();
+                ranges.iter().try_for_each(|range| v.extend(from, range.clone()))?;
+                v.heap_bytes() - before
+            }
+            (Self::Bytes(v), from @ Self::Dictionary { .. }) => {
                 let before = v.heap_bytes();
                 for i in ranges.iter().cloned().flatten() {
                     v.push(from.bytes(i as usize))?;
@@ -129,6 +135,33 @@ impl Values {
             }
             _ => return Err(Error::Misuse("values of another kind")),
         })
+    }
+
+    /// Makes room for `count` values like these, if they are likely to take no more than `limit` bytes: growing moves
+    /// them again and again.
+    pub(crate) fn make_room(&mut self, count: usize, limit: usize) -> Result<()> {
+        let len = self.len();
+        let bytes = (self.heap_bytes() / len.max(1)).saturating_mul(count);
+        if len == 0 || bytes > limit {
+            return Ok(());
+        }
+        let more = count.saturating_sub(len);
+        match self {
+            Self::Int(v) => amax_memory::reserve(v, more, READING)?,
+            Self::Float4(v) => amax_memory::reserve(v, more, READING)?,
+            Self::Float8(v) => amax_memory::reserve(v, more, READING)?,
+            Self::Decimal { mantissa, scale } => {
+                amax_memory::reserve(mantissa, more, READING)?;
+                amax_memory::reserve(scale, more, READING)?;
+            }
+            Self::Bytes(v) => {
+                amax_memory::reserve(&mut v.ends, more, READING)?;
+                let bytes = v.data.len().div_ceil(len) * more;
+                amax_memory::reserve(&mut v.data, bytes, READING)?;
+            }
+            _ => {}
+        }
+        Ok(())
     }
 
     /// Puts more values of the same kind behind these.
@@ -141,14 +174,7 @@ impl Values {
                 mantissa.extend_from_slice(m);
                 scale.extend_from_slice(s);
             }
-            (Self::Bytes(v), Self::Bytes(more)) => {
-                let base = v.data.len();
-                if u32::try_from(base + more.data.len()).is_err() {
-                    return Err(Error::Limit("4 GiB of values in one column"));
-                }
-                amax_memory::extend(&mut v.data, &more.data, "decoding a column")?;
-                v.ends.extend(more.ends.iter().map(|end| end + base as u32));
-            }
+            (Self::Bytes(v), Self::Bytes(more)) => v.extend(more, 0..more.len() as u32)?,
             _ => return corrupt("blocks of a column that has none"),
         }
         Ok(())

@@ -109,11 +109,15 @@ pub(crate) fn decode(
         amax_memory::check("decoding a column")?;
         let mut raw = Budget(budget.0);
         let raw = unpack(Cow::Borrowed(stored), blob, &mut raw, lenient)?;
-        let count = blocks.count(at, count);
+        let of_block = blocks.count(at, count);
         match &mut all {
-            None => all = Some(value_codec::decode(&raw, kind, count, budget.0)?),
+            None => {
+                let mut first = value_codec::decode(&raw, kind, of_block, budget.0)?;
+                first.make_room(count, budget.0)?;
+                all = Some(first);
+            }
             Some(all) => {
-                value_codec::append(all, &raw, kind, count, budget.0)?;
+                value_codec::append(all, &raw, kind, of_block, budget.0)?;
                 if all.heap_bytes() > budget.0 {
                     return Err(Error::Limit("memory to decode a column"));
                 }

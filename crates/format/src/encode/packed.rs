@@ -3,10 +3,12 @@
 //! Snappy and LZ4 have no entropy coding and leave digests as they are; this takes what every value starts
 //! and ends with once, and the characters between at the width of their alphabet.
 
+use std::cell::Cell;
+
 use super::bitpack::{packed_len, width_of};
 use super::ints;
 use crate::bytes::{Reader, put_bytes};
-use crate::error::{Result, corrupt};
+use crate::error::{Error, Result, corrupt};
 use crate::strings::ByteVec;
 
 /// The widest worth while: at seven bits and more a compressor does better.
@@ -239,8 +241,8 @@ fn word_at(bytes: &[u8], at: usize) -> u64 {
     }
 }
 
-/// Decodes exactly `n` strings of at most `limit` bytes together.
-pub(crate) fn decode(reader: &mut Reader<'_>, n: usize, limit: usize) -> Result<ByteVec> {
+/// Decodes exactly `n` strings of at most `limit` bytes together behind `out`.
+pub(crate) fn append(reader: &mut Reader<'_>, n: usize, limit: usize, out: &mut ByteVec) -> Result<()> {
     let Stream {
         shared,
         lengths,
@@ -258,13 +260,16 @@ pub(crate) fn decode(reader: &mut Reader<'_>, n: usize, limit: usize) -> Result<
     let Some(size) = size.filter(|&size| size <= limit) else {
         return corrupt("strings exceed the memory limit");
     };
-    let pairs = Pairs::new(&characters, width);
-    let mut out = ByteVec {
-        ends: Vec::with_capacity(n),
-        data: Vec::new(),
-    };
-    amax_memory::zero(&mut out.data, size, "strings of a column")?;
-    let (mut rest, mut end, mut bit) = (out.data.as_mut_slice(), 0, 0);
+    let mut end = out.data.len();
+    if u32::try_from(end + size).is_err() {
+        return Err(Error::Limit("4 GiB of values in one column"));
+    }
+    amax_memory::reserve(&mut out.data, size, "strings of a column")?;
+    out.data.resize(end + size, 0);
+    out.ends.reserve(n);
+    let mut pairs = PAIRS.take().unwrap_or_default();
+    pairs.become_of(&characters, width);
+    let (mut rest, mut bit) = (&mut out.data[end..], 0);
     for length in lengths {
         let length = length as usize;
         let (value, tail) = rest.split_at_mut(length + affixes);
@@ -276,32 +281,46 @@ pub(crate) fn decode(reader: &mut Reader<'_>, n: usize, limit: usize) -> Result<
         last.copy_from_slice(suffix);
         bit += length * width as usize;
         end += length + affixes;
-        // `limit` has been checked; the data may still exceed what offsets count.
-        out.ends
-            .push(u32::try_from(end).or_else(|_| corrupt("strings exceed 4 GiB"))?);
+        out.ends.push(end as u32);
     }
-    Ok(out)
+    PAIRS.set(Some(pairs));
+    Ok(())
+}
+
+thread_local! {
+    /// Of the block before: those of a column mostly have the same characters.
+    static PAIRS: Cell<Option<Pairs>> = const { Cell::new(None) };
 }
 
 /// Characters by two codes, so that one look-up gives two of them.
 struct Pairs {
+    of: ([u8; 1 << MAX_WIDTH], u32),
     width: usize,
     characters: Box<[[u8; 2]; 1 << (2 * MAX_WIDTH)]>,
 }
 
+impl Default for Pairs {
+    fn default() -> Self {
+        Self {
+            of: ([0; 1 << MAX_WIDTH], 0),
+            width: 0,
+            characters: Box::new([[0; 2]; 1 << (2 * MAX_WIDTH)]),
+        }
+    }
+}
+
 impl Pairs {
-    fn new(characters: &[u8; 1 << MAX_WIDTH], width: u32) -> Self {
-        let mut pairs = Box::new([[0; 2]; 1 << (2 * MAX_WIDTH)]);
-        for (code, pair) in pairs.iter_mut().enumerate().take(1 << (2 * width)) {
+    fn become_of(&mut self, characters: &[u8; 1 << MAX_WIDTH], width: u32) {
+        if self.of == (*characters, width) {
+            return;
+        }
+        for (code, pair) in self.characters.iter_mut().enumerate().take(1 << (2 * width)) {
             *pair = [
                 characters[code % (1 << width)],
                 characters[(code >> width) % characters.len()],
             ];
         }
-        Self {
-            width: width as usize,
-            characters: pairs,
-        }
+        (self.of, self.width) = ((*characters, width), width as usize);
     }
 
     #[inline]
@@ -332,6 +351,11 @@ impl Pairs {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    fn decode(reader: &mut Reader<'_>, n: usize, limit: usize) -> Result<ByteVec> {
+        let mut out = ByteVec::default();
+        append(reader, n, limit, &mut out).map(|()| out)
+    }
 
     proptest! {
         #[test]

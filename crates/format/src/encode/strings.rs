@@ -296,11 +296,17 @@ pub(crate) fn plain(bytes: &[u8], n: usize, limit: usize, ends: &mut Vec<u32>) -
     Ok(Some(start))
 }
 
-/// Decodes exactly `n` strings behind `out`, and advances `reader`, if they are plain; else leaves both.
-pub(crate) fn append_plain(reader: &mut Reader<'_>, n: usize, limit: usize, out: &mut ByteVec) -> Result<bool> {
+/// Decodes exactly `n` strings behind `out`, and advances `reader`, if they are plain or packed; else leaves both.
+pub(crate) fn append_to(reader: &mut Reader<'_>, n: usize, limit: usize, out: &mut ByteVec) -> Result<bool> {
     let mut ahead = *reader;
-    if ahead.u8()? != PLAIN {
-        return Ok(false);
+    match ahead.u8()? {
+        PLAIN => {}
+        PACKED => {
+            packed::append(&mut ahead, n, limit, out)?;
+            *reader = ahead;
+            return Ok(true);
+        }
+        _ => return Ok(false),
     }
     let (base, first) = (out.data.len(), out.ends.len());
     let total = read_ends(&mut ahead, n, limit, &mut out.ends)?;
@@ -350,7 +356,11 @@ pub(crate) fn decode_entries(reader: &mut Reader<'_>, n: usize, limit: usize) ->
             }
             Ok(out)
         }
-        PACKED => packed::decode(reader, n, limit),
+        PACKED => {
+            let mut out = ByteVec::default();
+            packed::append(reader, n, limit, &mut out)?;
+            Ok(out)
+        }
         tag => corrupt(format!("unknown string encoding {tag}")),
     }
 }

@@ -130,7 +130,7 @@ pub(crate) fn decode(bytes: &[u8], kind: Kind, n: usize, limit: usize) -> Result
 pub(crate) fn append(all: &mut Values, bytes: &[u8], kind: Kind, n: usize, limit: usize) -> Result<()> {
     if let Values::Bytes(all) = all {
         let mut reader = Reader::new(bytes);
-        if strings::append_plain(&mut reader, n, limit, all)? {
+        if strings::append_to(&mut reader, n, limit, all)? {
             return match reader.is_empty() {
                 true => Ok(()),
                 false => corrupt("bytes after the values of a column"),
