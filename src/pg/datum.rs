@@ -139,3 +139,53 @@ pub unsafe fn elements(array: pg_sys::Datum, element: pg_sys::Oid) -> Vec<(pg_sy
         (0..n as usize).map(|at| (*values.add(at), *nulls.add(at))).collect()
     }
 }
+
+/// An array of so many elements, each with whether it is NULL, in the current memory context.
+pub fn array_of(element: pg_sys::Oid, values: &[(pg_sys::Datum, bool)]) -> pg_sys::Datum {
+    let held = held(element);
+    let (mut elements, mut nulls): (Vec<_>, Vec<_>) = values.iter().copied().unzip();
+    let (mut len, mut first) = (values.len() as i32, 1);
+    // SAFETY: elements of the type, one dimension of them.
+    unsafe {
+        let made = pg_sys::construct_md_array(
+            elements.as_mut_ptr(),
+            nulls.as_mut_ptr(),
+            1,
+            &mut len,
+            &mut first,
+            element,
+            i32::from(held.len),
+            held.by_value,
+            held.align,
+        );
+        pg_sys::Datum::from(made)
+    }
+}
+
+/// A text that grows, in the memory context that was current when it was begun (stringinfo.c).
+pub struct Text(pg_sys::StringInfoData);
+
+impl Text {
+    pub fn new() -> Text {
+        let mut text = Text(pg_sys::StringInfoData::default());
+        // SAFETY: makes it an empty one.
+        unsafe { pg_sys::initStringInfo(&mut text.0) };
+        text
+    }
+
+    /// PostgreSQL's error if it becomes too long.
+    pub fn append(&mut self, bytes: &[u8]) {
+        // SAFETY: bytes, whose length PostgreSQL bounds.
+        unsafe { pg_sys::appendBinaryStringInfo(&mut self.0, bytes.as_ptr().cast(), bytes.len() as i32) }
+    }
+
+    /// As a value, in the current memory context.
+    pub fn finish(self) -> pg_sys::Datum {
+        // SAFETY: so many bytes are there, which nobody else has.
+        unsafe {
+            let value = of_bytes(std::slice::from_raw_parts(self.0.data.cast(), self.0.len as usize));
+            pg_sys::pfree(self.0.data.cast());
+            value
+        }
+    }
+}

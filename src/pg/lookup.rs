@@ -62,6 +62,29 @@ pub fn is_bytewise(collation: pg_sys::Oid) -> bool {
     }
 }
 
+/// Whether a collation orders text as its bytes are ordered, though PostgreSQL asks the C library for it: the default one of a
+/// database where glibc has no rules to sort by, as in C.UTF-8 (strcoll() is strcmp() then).
+pub fn has_no_rules(collation: pg_sys::Oid) -> bool {
+    #[cfg(all(any(feature = "pg15", feature = "pg16"), target_env = "gnu"))]
+    {
+        unsafe extern "C" {
+            fn nl_langinfo(item: std::ffi::c_int) -> *const std::ffi::c_char;
+        }
+        /// _NL_COLLATE_NRULES of langinfo.h: a word, not a string.
+        const RULES: std::ffi::c_int = 3 << 16;
+        // SAFETY: a collation of no locale of its own is the process's, as setlocale() has set it.
+        collation == pg_sys::DEFAULT_COLLATION_OID
+            && unsafe {
+                pg_sys::pg_newlocale_from_collation(collation).is_null() && nl_langinfo(RULES).addr() as u32 == 0
+            }
+    }
+    #[cfg(not(all(any(feature = "pg15", feature = "pg16"), target_env = "gnu")))]
+    {
+        let _ = collation;
+        false
+    }
+}
+
 /// The order of two texts as a collation has it.
 pub fn compare_text(one: &[u8], other: &[u8], collation: pg_sys::Oid) -> std::cmp::Ordering {
     let (first, second) = (one.as_ptr().cast(), other.as_ptr().cast());

@@ -38,6 +38,7 @@ pub mod settings;
 pub mod shm;
 pub mod slot;
 pub mod snapshot;
+pub mod sort;
 pub mod state;
 pub mod statistics;
 pub mod stats;

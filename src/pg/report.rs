@@ -42,3 +42,21 @@ impl Report {
         unsafe { (*self.raw()).hint = pg_sys::MemoryContextStrdup((*self.raw()).assoc_context, hint.as_ptr()) }
     }
 }
+
+/// A number as PostgreSQL's `%g` prints it.
+pub fn short(value: f64) -> String {
+    unsafe extern "C" {
+        fn snprintf(out: *mut c_char, len: usize, format: *const c_char, ...) -> std::ffi::c_int;
+    }
+    match value {
+        _ if value.is_nan() => return "NaN".into(),
+        f64::INFINITY => return "Infinity".into(),
+        f64::NEG_INFINITY => return "-Infinity".into(),
+        _ => {}
+    }
+    let mut out = [0_u8; 32];
+    // SAFETY: room for six digits and an exponent, and a format with what it asks for.
+    unsafe { snprintf(out.as_mut_ptr().cast(), out.len(), c"%g".as_ptr(), value) };
+    let text = CStr::from_bytes_until_nul(&out).unwrap_or_default();
+    text.to_string_lossy().into_owned()
+}

@@ -1,9 +1,14 @@
 //! Aggregate functions over the groups of a scan.
 
+use std::rc::Rc;
+
 use serde::{Deserialize, Serialize};
 
+use crate::builder::VectorBuilder;
+use crate::collect::Collected;
 use crate::distinct::Distinct;
 use crate::error::{Error, Result};
+use crate::order::{Collation, TextOrder};
 use crate::pairs::Pairs;
 use crate::range::Range;
 use crate::spread::NumericMoments;
@@ -28,9 +33,9 @@ pub enum Function {
     SumFloat4,
     /// avg, variance and stddev of floats; variance and stddev of integers and numerics.
     Accumulate,
-    /// min; of text by its bytes.
+    /// min.
     Min,
-    /// max; of text by its bytes.
+    /// max.
     Max,
     /// bool_and, every.
     BoolAnd,
@@ -44,6 +49,11 @@ pub enum Function {
     BitXor,
     /// corr, covar_pop, regr_slope and the like, of two floats.
     Pairs,
+    /// Those that keep all values, such as percentile_disc and array_agg: [`crate::Aggregator::collected`].
+    Values {
+        /// NULLs too.
+        nulls: bool,
+    },
 }
 
 /// An aggregate of a batch.
@@ -62,6 +72,8 @@ pub struct Input<'a> {
 pub struct Aggregate {
     argument: Option<Type>,
     states: States,
+    /// Of text, if it is not that of bytes.
+    order: Option<TextOrder>,
     /// The groups of a batch, [`NONE`] where the row is left out.
     selected: Vec<u32>,
 }
@@ -73,13 +85,15 @@ macro_rules! states {
         enum States {
             $($name(Column<$state>),)*
             Distinct(Box<Distinct>),
+            Collected(Box<Collected>),
         }
 
         macro_rules! with {
-            ($states:expr, $column:ident => $body:expr, $distinct:ident => $other:expr) => {
+            ($states:expr, $column:ident => $body:expr, $other:ident => $otherwise:expr) => {
                 match $states {
                     $(States::$name($column) => $body,)*
-                    States::Distinct($distinct) => $other,
+                    States::Distinct($other) => $otherwise,
+                    States::Collected($other) => $otherwise,
                 }
             };
         }
@@ -92,6 +106,9 @@ macro_rules! states {
                     Self::Distinct(distinct) => {
                         Self::Distinct(Box::new(distinct.deserialize(groups, from)?))
                     }
+                    Self::Collected(collected) => {
+                        Self::Collected(Box::new(collected.deserialize(groups, from)?))
+                    }
                 })
             }
 
@@ -102,6 +119,9 @@ macro_rules! states {
                     $((Self::$name(states), Self::$name(others)) => states.merge(others, groups),)*
                     (Self::Distinct(distinct), Self::Distinct(other)) => {
                         distinct.merge(other, groups)
+                    }
+                    (Self::Collected(collected), Self::Collected(other)) => {
+                        collected.merge(other, groups)
                     }
                     _ => Err(Error::Corrupt("aggregates to merge differ")),
                 }
@@ -205,6 +225,18 @@ impl<S: State> Column<S> {
     }
 }
 
+/// The texts of states.
+fn texts<S>(states: &[S], text: impl Fn(&S) -> Option<&[u8]>) -> Option<Vector<'static>> {
+    let mut out = VectorBuilder::new(Type::Text);
+    for state in states {
+        match text(state) {
+            Some(text) => out.push_text(text),
+            None => out.push_null(),
+        }
+    }
+    Some(out.finish())
+}
+
 const DAMAGED: Error = Error::Corrupt("serialized aggregate is damaged");
 
 /// Adds the rows of each group to its count. One group after another would wait for the same few counters, so
@@ -281,21 +313,28 @@ impl Aggregate {
             (F::BitAnd, Some(T::Int)) => States::BitAnd(Column::NEW),
             (F::BitOr, Some(T::Int)) => States::BitOr(Column::NEW),
             (F::BitXor, Some(T::Int)) => States::BitXor(Column::NEW),
+            (F::Values { nulls }, Some(ty)) => States::Collected(Box::new(Collected::new(ty, nulls, grouped))),
             (F::Pairs, Some(T::Float)) => States::Pairs(Column::NEW),
             _ => return None,
         };
         Some(Self {
             argument,
             states,
+            order: None,
             selected: Vec::new(),
         })
+    }
+
+    /// With the order of text that key `key` of a collation has.
+    pub(crate) fn set_collation(&mut self, collation: &Rc<dyn Collation>, key: usize) {
+        self.order = TextOrder::new(collation, key);
     }
 
     /// Makes room for groups below `groups`.
     pub fn resize(&mut self, groups: usize) {
         with!(&mut self.states,
             column => column.states.resize_with(groups, Default::default),
-            distinct => distinct.resize(groups));
+            other => other.resize(groups));
     }
 
     /// Of the states; what is kept for a batch is not counted.
@@ -303,7 +342,7 @@ impl Aggregate {
         fn used<S>(column: &Column<S>) -> usize {
             column.states.len() * size_of::<S>() + column.heap
         }
-        with!(&self.states, column => used(column), distinct => distinct.bytes_used())
+        with!(&self.states, column => used(column), other => other.bytes_used())
     }
 
     /// Adds the rows of a batch to their groups, which there is room for; to none where `groups` is
@@ -329,10 +368,14 @@ impl Aggregate {
         if let States::Pairs(_) = self.states {
             assert_eq!(second.map(|view| view.ty), Some(Type::Float), "second argument");
         }
-        let valid = view.and_then(|view| view.valid);
+        let keeps_nulls = matches!(&self.states, States::Collected(collected) if collected.keeps_nulls());
+        let valid = view.and_then(|view| view.valid).filter(|_| !keeps_nulls);
         let second_valid = second.and_then(|view| view.valid);
         if let (Some(view), Some(second)) = (&mut view, second) {
             view.second = second.words;
+        }
+        if let Some(view) = &mut view {
+            view.order = self.order.as_ref();
         }
         let selected = &mut self.selected;
         let groups = if valid.is_none() && second_valid.is_none() && filter.is_none() {
@@ -355,7 +398,7 @@ impl Aggregate {
             }
             (states, Some(view)) => with!(states,
                 column => column.update(groups, view),
-                distinct => distinct.update(groups, view)),
+                other => other.update(groups, view)),
             (_, None) => Ok(()), // only count takes no argument
         }
     }
@@ -367,7 +410,7 @@ impl Aggregate {
     pub fn output(&self, group: usize) -> Result<Output> {
         with!(&self.states,
             column => column.states[group].output(),
-            distinct => Ok(distinct.output(group)))
+            other => Ok(other.output(group)))
     }
 
     /// Adds the states of another of the same kind, whose group `g` is `groups[g]` here, or left out if that
@@ -379,6 +422,21 @@ impl Aggregate {
         if self.argument != other.argument {
             return Err(Error::Corrupt("aggregates to merge differ"));
         }
+        let texts = match &other.states {
+            States::TextMin(column) => texts(&column.states, TextExtreme::text),
+            States::TextMax(column) => texts(&column.states, TextExtreme::text),
+            _ => None,
+        };
+        if let (Some(texts), Some(_)) = (texts, &self.order) {
+            let argument = Some(&texts);
+            return self.update(
+                groups,
+                &Input {
+                    argument,
+                    ..Input::default()
+                },
+            );
+        }
         self.states.merge(&other.states, groups)
     }
 
@@ -386,7 +444,7 @@ impl Aggregate {
     pub(crate) fn retain(&mut self, keep: &[bool]) -> Result<()> {
         with!(&mut self.states,
             column => { column.retain(keep); Ok(()) },
-            distinct => distinct.retain(keep))
+            other => other.retain(keep))
     }
 
     /// Begins with no groups; distinct values are counted of a range of their hashes.
@@ -396,7 +454,7 @@ impl Aggregate {
         }
         with!(&mut self.states,
             column => clear(column),
-            distinct => { distinct.resize(0); distinct.restart(values) });
+            other => { other.resize(0); other.restart(values) });
     }
 
     /// Forgets all rows, but no group.
@@ -413,6 +471,22 @@ impl Aggregate {
         }
     }
 
+    /// Of one that keeps all values.
+    pub(crate) fn collected(&mut self) -> Option<&mut Collected> {
+        match &mut self.states {
+            States::Collected(collected) => Some(collected),
+            _ => None,
+        }
+    }
+
+    /// As [`Aggregate::collected`].
+    pub(crate) fn as_collected(&self) -> Option<&Collected> {
+        match &self.states {
+            States::Collected(collected) => Some(collected),
+            _ => None,
+        }
+    }
+
     /// As [`Aggregate::distinct`].
     pub(crate) fn as_distinct(&self) -> Option<&Distinct> {
         match &self.states {
@@ -425,13 +499,14 @@ impl Aggregate {
         fn states<S: Serialize>(column: &Column<S>, out: Vec<u8>) -> Vec<u8> {
             postcard::to_extend(&column.states, out).expect("memory does not refuse bytes")
         }
-        with!(&self.states, column => states(column, out), distinct => distinct.serialize(counted, out))
+        with!(&self.states, column => states(column, out), other => other.serialize(counted, out))
     }
 
     /// What [`Aggregate::serialize`] wrote of one like this, of so many groups.
     pub(crate) fn deserialize(&self, groups: usize, from: &mut &[u8]) -> Result<Self> {
         Ok(Self {
             argument: self.argument,
+            order: self.order.clone(),
             states: self.states.deserialize(groups, from)?,
             selected: Vec::new(),
         })

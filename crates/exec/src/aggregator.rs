@@ -1,9 +1,13 @@
 //! Grouping and aggregates in bounded memory.
 
+use std::rc::Rc;
+
 use crate::aggregate::{Aggregate, Function, Input};
+use crate::collect::Collected;
 use crate::distinct::Distinct;
 use crate::error::{Error, Result};
 use crate::group::Grouping;
+use crate::order::Collation;
 use crate::range::Range;
 use crate::rows::owner;
 use crate::state::Output;
@@ -63,6 +67,9 @@ pub enum By {
 /// What memory is asked for.
 const GROUPS: &str = "groups";
 
+/// Bytes, where all values are kept: their strings end at a place of 32 bits.
+const MOST_COLLECTED: usize = 1 << 31;
+
 /// With so many rows for each it is cheaper to merge groups than to send rows.
 const ROWS: usize = 8;
 /// So few rows tell nothing.
@@ -77,10 +84,16 @@ impl Aggregator {
         let aggregates = functions
             .iter()
             .map(|&(function, argument)| Aggregate::new(function, argument, grouped));
+        let aggregates: Vec<Aggregate> = aggregates.collect::<Option<_>>()?;
+        let most = match aggregates.iter().any(|aggregate| aggregate.as_collected().is_some()) {
+            true => MOST_COLLECTED,
+            false => usize::MAX,
+        };
+        let limit = limit.min(most);
         let mut aggregator = Self {
             keys: keys.to_vec(),
             grouping: Grouping::new(keys),
-            aggregates: aggregates.collect::<Option<_>>()?,
+            aggregates,
             again: false,
             counted: false,
             limit,
@@ -89,6 +102,15 @@ impl Aggregator {
         };
         aggregator.resize();
         Some(aggregator)
+    }
+
+    /// With orders of text that may be others than those of bytes: key `i` of the collation is that of aggregate `i`.
+    #[must_use]
+    pub fn with_collation(mut self, collation: &Rc<dyn Collation>) -> Self {
+        for (key, aggregate) in self.aggregates.iter_mut().enumerate() {
+            aggregate.set_collation(collation, key);
+        }
+        self
     }
 
     fn resize(&mut self) {
@@ -108,6 +130,40 @@ impl Aggregator {
     /// [`Error::NumericOverflow`].
     pub fn output(&self, aggregate: usize, group: usize) -> Result<Output> {
         self.aggregates[aggregate].output(group)
+    }
+
+    /// Of an aggregate that keeps all values: those of a group, in the order of rows, but for those that were taken away.
+    /// None of any other.
+    pub fn collected(&self, aggregate: usize, group: usize) -> Option<Vector<'_>> {
+        Some(self.aggregates[aggregate].as_collected()?.values(group))
+    }
+
+    /// To be called after the last row, before [`Aggregator::collected`].
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`]; the aggregator is then of no use.
+    pub fn arrange(&mut self) -> Result<()> {
+        let mut collected = self.aggregates.iter_mut().filter_map(Aggregate::collected);
+        collected.try_for_each(Collected::arrange)
+    }
+
+    /// Whether the only group takes more memory than all may.
+    pub fn is_full(&self) -> bool {
+        self.grouping.len() == 1 && self.bytes_used() > self.limit
+    }
+
+    /// Takes the values away that an aggregate has kept of the only group; what `visit` makes of them.
+    ///
+    /// # Panics
+    /// If it does not keep all values.
+    pub fn take_values<R>(&mut self, aggregate: usize, visit: impl FnOnce(&Vector<'_>) -> R) -> R {
+        let collected = self.aggregates[aggregate].collected();
+        collected.expect("an aggregate that keeps values").take(visit)
+    }
+
+    /// The group that values of an aggregate have been taken away of, if it is still there.
+    pub fn taken(&self, aggregate: usize) -> Option<u32> {
+        self.aggregates[aggregate].as_collected()?.taken()
     }
 
     /// Of all groups and states; what is kept for a batch is not counted, nor what vectors have allocated beyond their

@@ -5,6 +5,7 @@
 //! * [`Aggregator`]: grouping and aggregate functions in bounded memory; [`Grouping`] and [`Aggregate`] alone.
 //! * [`rows`]: rows that processes send one another, so that each has groups or values of its own.
 //! * [`KeySet`]: which rows can have a match in a join.
+//! * [`Ordered`]: values in their order, for percentiles and the like.
 //! * [`Top`]: the first rows of an order; [`TopOfEach`]: the first row of each group.
 //! * [`decimal`]: numerics as values.
 
@@ -17,6 +18,7 @@ mod branches;
 mod builder;
 mod call;
 mod codes;
+mod collect;
 mod combinations;
 mod compare;
 pub mod decimal;
@@ -34,6 +36,7 @@ mod like;
 mod memo;
 mod operators;
 mod order;
+mod ordered;
 mod pairs;
 mod range;
 pub mod rows;
@@ -72,6 +75,7 @@ pub use like::Pattern;
 pub use memo::Memo;
 pub use operators::{Arithmetic, Comparison, From, JsonScalar, To};
 pub use order::{Bytewise, Collation, SortKey, ordered};
+pub use ordered::{Ordered, are_equal};
 pub use rows::Rows;
 pub use sets::GroupingSets;
 pub use skip::{Zones, is_harmless, passes_none};

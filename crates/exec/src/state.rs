@@ -7,7 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::decimal::{Decimal, NOT_A_NUMERIC, compare_small};
 use crate::error::{Error, Result};
+use crate::order::{TextOrder, compare_texts};
 use crate::scaled::{magnitude, scale_of};
+use crate::table::NONE;
 use crate::vector::{LARGE, View};
 
 /// What an aggregate function gives for a group; the caller makes it a value of the function's type.
@@ -532,15 +534,19 @@ impl<const GREATEST: bool> State for NumericExtreme<GREATEST> {
     }
 }
 
-/// min and max of byte strings.
+/// min and max of text.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct TextExtreme<const GREATEST: bool>(Option<Vec<u8>>);
 
 impl<const GREATEST: bool> TextExtreme<GREATEST> {
+    pub(crate) fn text(&self) -> Option<&[u8]> {
+        self.0.as_deref()
+    }
+
     #[inline]
-    fn offer(&mut self, value: &[u8], heap: &mut usize) {
+    fn offer(&mut self, value: &[u8], order: Option<&TextOrder>, heap: &mut usize) {
         let old = self.0.as_deref();
-        if old.is_none_or(|old| replaces::<GREATEST>(old.cmp(value))) {
+        if old.is_none_or(|old| replaces::<GREATEST>(compare_texts(order, old, value))) {
             let kept = self.0.get_or_insert_default();
             let before = kept.capacity();
             kept.clear();
@@ -553,12 +559,57 @@ impl<const GREATEST: bool> TextExtreme<GREATEST> {
 impl<const GREATEST: bool> State for TextExtreme<GREATEST> {
     #[inline]
     fn add(&mut self, view: &View<'_>, row: usize, heap: &mut usize) -> Result<()> {
-        self.offer(view.string(row), heap);
+        self.offer(view.string(row), view.order, heap);
         Ok(())
     }
 
+    /// Of few strings: each is compared once.
+    fn add_all(states: &mut [Self], groups: &[u32], view: &View<'_>, heap: &mut usize) -> bool {
+        let strings = view.strings();
+        if !view.dictionary || strings > groups.len() || states.len() > groups.len() {
+            return false;
+        }
+        let mut seen = vec![false; strings];
+        for (&word, &group) in view.words.iter().zip(groups) {
+            if group != NONE {
+                seen[word as usize] = true;
+            }
+        }
+        let mut seen: Vec<u32> = (0..strings as u32).filter(|&code| seen[code as usize]).collect();
+        if let [state] = states {
+            seen.iter()
+                .for_each(|&code| state.offer(view.text(code as usize), view.order, heap));
+            return true;
+        }
+        if seen.len() * seen.len().max(2).ilog2() as usize > groups.len() {
+            return false;
+        }
+        seen.sort_unstable_by(|&a, &b| compare_texts(view.order, view.text(a as usize), view.text(b as usize)));
+        if GREATEST {
+            seen.reverse();
+        }
+        // By code its place, the best first.
+        let mut places = vec![0; strings];
+        (0_u32..)
+            .zip(&seen)
+            .for_each(|(place, &code)| places[code as usize] = place);
+        let mut best = vec![u32::MAX; states.len()];
+        for (&word, &group) in view.words.iter().zip(groups) {
+            if let Some(best) = best.get_mut(group as usize) {
+                *best = (*best).min(places[word as usize]);
+            }
+        }
+        for (state, &place) in states.iter_mut().zip(&best) {
+            if let Some(&code) = seen.get(place as usize) {
+                state.offer(view.text(code as usize), view.order, heap);
+            }
+        }
+        true
+    }
+
+    /// In the order of bytes.
     fn combine(&mut self, other: &Self, heap: &mut usize) -> Result<()> {
-        other.0.iter().for_each(|value| self.offer(value, heap));
+        other.0.iter().for_each(|value| self.offer(value, None, heap));
         Ok(())
     }
 

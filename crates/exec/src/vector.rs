@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use crate::order::TextOrder;
+
 /// What the words of a [`Vector`] are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Type {
@@ -233,6 +235,8 @@ pub(crate) struct View<'a> {
     pub(crate) valid: Option<&'a [bool]>,
     /// The words of an aggregate's second argument, if it has one.
     pub(crate) second: &'a [i64],
+    /// The order of an aggregate's text, if it is not that of bytes.
+    pub(crate) order: Option<&'a TextOrder>,
     ends: &'a [u32],
     data: &'a [u8],
     pub(crate) dictionary: bool,
@@ -247,6 +251,7 @@ impl Vector<'_> {
             scales: self.scales.as_deref(),
             valid: self.valid.as_deref(),
             second: &[],
+            order: None,
             ends: strings.map_or(&[], |strings| &strings.ends),
             data: strings.map_or(&[], |strings| &strings.data),
             dictionary: self.dictionary,
@@ -267,12 +272,17 @@ impl<'a> View<'a> {
 
     #[inline]
     pub(crate) fn string(&self, i: usize) -> &'a [u8] {
-        let string = self.words[i] as usize;
-        let start = if string == 0 { 0 } else { self.ends[string - 1] };
-        &self.data[start as usize..self.ends[string] as usize]
+        self.text(self.words[i] as usize)
     }
 
     pub(crate) fn strings(&self) -> usize {
         self.ends.len()
+    }
+
+    /// What a word stands for.
+    #[inline]
+    pub(crate) fn text(&self, string: usize) -> &'a [u8] {
+        let start = if string == 0 { 0 } else { self.ends[string - 1] };
+        &self.data[start as usize..self.ends[string] as usize]
     }
 }

@@ -1,8 +1,10 @@
 //! The aggregate functions that crates/exec computes.
 
+use super::collect::Collect;
 use crate::pg::expr::{Aggref, TargetEntry};
-use crate::pg::lookup::is_bytewise;
+use crate::pg::lookup::is_deterministic;
 use crate::pg::node::{Node, is_pure};
+use crate::query::expr::collation::Collations;
 use crate::query::expr::datum::type_of_node;
 use amax_exec::{Aggregate, Function, Type};
 use pgrx::pg_sys::*;
@@ -18,7 +20,7 @@ pub fn second(aggregate: &Aggref) -> Option<&Node> {
 }
 
 /// Whether an aggregate is of two floats.
-fn is_of_pairs(aggregate: &Aggref) -> bool {
+pub fn is_of_pairs(aggregate: &Aggref) -> bool {
     matches!(
         aggregate.aggfnoid().to_u32(),
         F_CORR
@@ -36,15 +38,26 @@ fn is_of_pairs(aggregate: &Aggref) -> bool {
     )
 }
 
+/// Whether an aggregate is of this query, computed at once, and its FILTER may be evaluated as we do.
+fn is_ours(aggregate: &Aggref) -> bool {
+    aggregate.agglevelsup() == 0
+        && aggregate.aggsplit() == AggSplit::AGGSPLIT_SIMPLE
+        && aggregate.aggfilter().is_none_or(is_pure)
+}
+
 /// The function that computes an aggregate, and the type of its argument; None if there is none.
 pub fn function_of(aggregate: &Aggref) -> Option<(Function, Option<Type>)> {
-    let plain = aggregate.agglevelsup() == 0
+    if let Some(collect) = Collect::of(aggregate).filter(|_| is_ours(aggregate)) {
+        let ty = argument(aggregate)
+            .filter(|argument| is_pure(argument))
+            .and_then(type_of_node)?;
+        return Some((collect.function(), Some(ty)));
+    }
+    let plain = is_ours(aggregate)
         && !aggregate.aggorder().is_some()
         && !aggregate.aggdirectargs().is_some()
-        && aggregate.aggsplit() == AggSplit::AGGSPLIT_SIMPLE
         && aggregate.args().len() <= if is_of_pairs(aggregate) { 2 } else { 1 }
-        && second(aggregate).is_none_or(|second| is_pure(second) && type_of_node(second) == Some(Type::Float))
-        && aggregate.aggfilter().is_none_or(is_pure);
+        && second(aggregate).is_none_or(|second| is_pure(second) && type_of_node(second) == Some(Type::Float));
     if !plain {
         return None;
     }
@@ -70,8 +83,8 @@ pub fn function_of(aggregate: &Aggref) -> Option<(Function, Option<Type>)> {
         | F_MIN_TIME | F_MIN_TIMESTAMP | F_MIN_TIMESTAMPTZ => Function::Min,
         F_MAX_INT2 | F_MAX_INT4 | F_MAX_INT8 | F_MAX_FLOAT4 | F_MAX_FLOAT8 | F_MAX_NUMERIC | F_MAX_DATE
         | F_MAX_TIME | F_MAX_TIMESTAMP | F_MAX_TIMESTAMPTZ => Function::Max,
-        F_MIN_TEXT if is_ordered(aggregate) => Function::Min,
-        F_MAX_TEXT if is_ordered(aggregate) => Function::Max,
+        F_MIN_TEXT | F_MIN_BPCHAR if is_ordered(aggregate) => Function::Min,
+        F_MAX_TEXT | F_MAX_BPCHAR if is_ordered(aggregate) => Function::Max,
         F_BOOL_AND | F_EVERY => Function::BoolAnd,
         F_BOOL_OR => Function::BoolOr,
         F_BIT_AND_INT2 | F_BIT_AND_INT4 | F_BIT_AND_INT8 => Function::BitAnd,
@@ -84,10 +97,24 @@ pub fn function_of(aggregate: &Aggref) -> Option<(Function, Option<Type>)> {
     Aggregate::new(function, argument, true).map(|_| (function, argument))
 }
 
-/// Whether the least text is the one with the least bytes.
+/// Whether texts that are equal are the same; without a collation PostgreSQL raises an error.
 fn is_ordered(aggregate: &Aggref) -> bool {
     let collation = aggregate.inputcollid();
-    collation != InvalidOid && is_bytewise(collation)
+    collation != InvalidOid && is_deterministic(collation)
+}
+
+/// The orders of aggregates' text.
+pub fn collations(aggregates: &[&Aggref]) -> Collations {
+    let order = |aggregate: &&Aggref| {
+        let argument = argument(aggregate);
+        let is_padded = argument.is_some_and(|argument| argument.type_oid() == BPCHAROID);
+        // Those that sort do it by their argument's.
+        let collation = argument
+            .filter(|_| Collect::of(aggregate).is_some())
+            .map(Node::collation);
+        (collation.unwrap_or(aggregate.inputcollid()), is_padded)
+    };
+    Collations::of_aggregates(aggregates.iter().map(order))
 }
 
 /// What stddev, variance and the like give.

@@ -1,6 +1,7 @@
 //! The aggregate node. See README.md.
 
 pub mod best;
+pub mod collect;
 pub mod exchange;
 pub mod functions;
 pub mod node;

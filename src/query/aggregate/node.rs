@@ -11,6 +11,7 @@ use crate::pg::node::Nodes;
 use crate::pg::state::{CustomScanState, EState};
 use crate::query::batch::child::{begin_child, child, input, rescan_child};
 use crate::query::batch::explain::{Conditions, materialization, text};
+use crate::query::batch::raise::raise;
 use crate::query::expr::entry::expressions;
 use crate::query::plan::node::{CustomNode, ExecMethods, state_of};
 use crate::query::plan::private::Private;
@@ -60,7 +61,7 @@ impl CustomNode for Aggregation {
             crate::memory::check_for_interrupts();
             econtext.reset();
             let group = self.next_group(node)?;
-            econtext.within(|| self.state.borrow().store(group, slot));
+            econtext.within(|| self.state.borrow_mut().store(group, slot, econtext));
             econtext.set_row(slot);
             if node.passes() {
                 return Some(node.project(slot));
@@ -70,6 +71,7 @@ impl CustomNode for Aggregation {
     }
 
     fn end(&mut self, node: &CustomScanState) {
+        self.state.borrow_mut().end_waiting();
         child(node).end();
     }
 
@@ -79,6 +81,7 @@ impl CustomNode for Aggregation {
         if self.plan.part != Part::Lower {
             let state = &mut *self.state.borrow_mut();
             state.aggregator.restart();
+            state.end_waiting();
             state.next = None;
             state.inbox = Inbox::default();
             state.exchanges = true;
@@ -129,6 +132,7 @@ impl Aggregation {
 
     /// All rows into the aggregator.
     fn read(&mut self, node: &CustomScanState) {
+        self.state.borrow_mut().end_waiting();
         self.state.borrow_mut().begin_pass();
         match self.plan.part {
             Part::Upper => self.gather(node),
@@ -138,7 +142,10 @@ impl Aggregation {
 
     /// The next unit of rows into the aggregator; false at the end.
     pub fn next_unit(&mut self, node: &CustomScanState) -> bool {
-        self.state.borrow_mut().next_unit(&mut *input(node))
+        let state = &mut *self.state.borrow_mut();
+        let found = state.next_unit(&mut *input(node));
+        node.state().within(|| state.spill(node.econtext()));
+        found
     }
 
     fn read_again(&mut self, node: &CustomScanState) {
@@ -173,6 +180,7 @@ impl Aggregation {
                 self.read_again(node);
             }
             let state = &mut *self.state.borrow_mut();
+            state.aggregator.arrange().unwrap_or_else(|e| raise(e));
             state.best = self.plan.best.and_then(|best| best.groups(&state.aggregator));
             state.next = Some(0);
         }

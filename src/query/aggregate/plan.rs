@@ -1,6 +1,7 @@
 //! Planning aggregates over one scan: an upper path that takes the place of PostgreSQL's Agg node.
 
 use super::best::Best;
+use super::collect::Collect;
 use super::functions::function_of;
 use super::node::Aggregation;
 use super::pieces::PIECE;
@@ -141,7 +142,21 @@ impl<'a> Wanted<'a> {
 
     /// Whether workers may compute it.
     fn is_parallel_safe(&self, root: &PlannerInfo) -> bool {
-        self.all().all(|node| root.is_parallel_safe(node))
+        !self.collected().any(|_| true) && self.all().all(|node| root.is_parallel_safe(node))
+    }
+
+    /// Aggregates that keep all values.
+    fn collected(&self) -> impl Iterator<Item = Collect> {
+        let aggregates = self.aggregates.iter().filter_map(|node| node.as_a::<Aggref>());
+        aggregates.filter_map(Collect::of)
+    }
+
+    /// How often rows are read for so many groups of them, and what else it costs to keep their values.
+    fn passes(&self, groups: f64, rows: f64) -> (f64, f64) {
+        let rows = rows * self.sets.times() as f64;
+        let sorted = self.collected().filter(Collect::is_sorted).count();
+        let kept = costs::kept(self.collected().count(), sorted, groups, rows);
+        (costs::passes(groups, self.computed()).max(kept.passes), kept.cost)
     }
 
     /// How many keys and aggregates.
@@ -201,7 +216,8 @@ impl<'a> Wanted<'a> {
 
 fn path<'a>(root: &'a PlannerInfo, output: &'a RelOptInfo, child: &'a Path, wanted: &Wanted<'a>) -> &'a CustomPath {
     let groups = wanted.groups(root, child.rows());
-    let startup_cost = wanted.cost_of_rows(root, child) * costs::passes(groups, wanted.computed());
+    let (passes, kept) = wanted.passes(groups, child.rows());
+    let startup_cost = wanted.cost_of_rows(root, child) * passes + kept;
     let path = NewPath {
         startup_cost,
         total_cost: startup_cost + costs::groups(groups, wanted.computed()),

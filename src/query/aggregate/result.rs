@@ -4,6 +4,7 @@ use super::functions::{Spread, spread};
 use super::rows::Wanted;
 use super::state::State;
 use crate::pg::Slot;
+use crate::pg::state::ExprContext;
 use crate::query::batch::raise::raise;
 use crate::query::expr::datum;
 use amax_exec::{Output, Scalar};
@@ -21,7 +22,7 @@ macro_rules! call {
 
 impl State {
     /// Puts a group's keys and results in a slot, in the current memory context.
-    pub fn store(&self, group: usize, slot: &Slot) {
+    pub fn store(&mut self, group: usize, slot: &Slot, econtext: &ExprContext) {
         slot.clear();
         slot.begin_row();
         let grouped = self.inputs.grouped.as_ref();
@@ -32,6 +33,12 @@ impl State {
             datum::of_scalar(value, key.sql)
         });
         let results = self.inputs.aggregates.iter().enumerate().map(|(i, aggregate)| {
+            if let Some(collecting) = &aggregate.collecting {
+                let taken = self.aggregator.taken(i) == Some(group as u32);
+                let waiting = taken.then(|| self.waiting[i].take()).flatten();
+                let values = self.aggregator.collected(i, group).expect("it keeps them");
+                return collecting.finish(&values, waiting, i, &*self.inputs.collations, econtext);
+            }
             let output = self.aggregator.output(i, group).unwrap_or_else(|e| raise(e));
             finish(output, aggregate)
         });

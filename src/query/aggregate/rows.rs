@@ -1,6 +1,7 @@
 //! What the aggregate node computes of a scan's rows: keys and arguments as vectors, for the aggregator.
 
-use super::functions::{argument, function_of, second};
+use super::collect::Collecting;
+use super::functions::{argument, collations, function_of, is_of_pairs, second};
 use super::sets::{Grouped, Sets};
 use crate::pg::expr::Aggref;
 use crate::pg::node::Node;
@@ -10,7 +11,7 @@ use crate::query::batch::raise::raise;
 use crate::query::batch::rows::Rows;
 use crate::query::batch::{Batch, Batches};
 use crate::query::plan::costs::hash_memory;
-use amax_exec::{Aggregator, By, Function, Input, Type, Vector, VectorBuilder};
+use amax_exec::{Aggregator, By, Collation, Function, Input, Type, Vector, VectorBuilder};
 use pgrx::pg_sys;
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -22,6 +23,8 @@ pub struct Wanted {
     second: Option<usize>,
     filter: Option<Computed>,
     pub function: u32,
+    /// If it keeps all values.
+    pub collecting: Option<Collecting>,
     /// SQL type of the result.
     pub result: pg_sys::Oid,
 }
@@ -38,6 +41,7 @@ pub struct Inputs {
     arguments: Vec<Argument>,
     pub aggregates: Vec<Wanted>,
     functions: Vec<(Function, Option<Type>)>,
+    pub collations: Rc<dyn Collation>,
     /// If rows are grouped several times.
     pub grouped: Option<Grouped>,
 }
@@ -48,6 +52,7 @@ impl Inputs {
         #[cfg(feature = "pg18")]
         let keys = &super::sets::keys_of_rows(keys, &input.columns());
         let keys = Computed::of(input, keys);
+        let parent = input.state();
         let mut one = |node| Computed::of(input, &[node]).pop().expect("one of one");
         let types: Vec<Type> = keys.iter().map(|key| key.ty).collect();
         let grouped = Grouped::new(sets, &types, aggregates);
@@ -55,8 +60,10 @@ impl Inputs {
         let mut arguments: Vec<Argument> = Vec::new();
         // Of those, what is computed without a filter.
         let mut shared: Vec<(&Node, usize)> = Vec::new();
-        let aggregates = aggregates.iter().filter_map(|node| node.as_a::<Aggref>());
+        let aggregates: Vec<&Aggref> = aggregates.iter().filter_map(|node| node.as_a()).collect();
+        let collations = Rc::new(collations(&aggregates));
         let aggregates: Vec<Wanted> = aggregates
+            .into_iter()
             .enumerate()
             .map(|(i, aggregate)| {
                 crate::pg::executor::check_aggregate(aggregate.aggfnoid());
@@ -80,9 +87,10 @@ impl Inputs {
                 };
                 Wanted {
                     argument: argument(aggregate).map(&mut place),
-                    second: second(aggregate).map(&mut place),
+                    second: second(aggregate).filter(|_| is_of_pairs(aggregate)).map(&mut place),
                     filter,
                     function: aggregate.aggfnoid().to_u32(),
+                    collecting: Collecting::new(aggregate, parent),
                     result: aggregate.aggtype(),
                 }
             })
@@ -95,13 +103,16 @@ impl Inputs {
             arguments,
             aggregates,
             functions,
+            collations,
             grouped,
         }
     }
 
-    /// Bytes they may take. PostgreSQL gives each DISTINCT aggregate a sort of its own.
+    /// Bytes they may take. PostgreSQL gives each aggregate that is DISTINCT or sorted a sort of its own.
     pub fn limit(&self) -> usize {
-        hash_memory().saturating_mul(1 + self.distinct_counts())
+        let sorts = |aggregate: &&Wanted| aggregate.collecting.as_ref().is_some_and(Collecting::may_wait);
+        let sorts = self.aggregates.iter().filter(sorts).count();
+        hash_memory().saturating_mul(1 + self.distinct_counts() + sorts)
     }
 
     /// How many aggregates are count(distinct).
@@ -128,7 +139,9 @@ impl Inputs {
     }
 
     fn aggregator_by(&self, keys: &[Type], limit: usize) -> Aggregator {
-        Aggregator::new(keys, &self.functions, limit).expect("the planner chose what we have")
+        let aggregator = Aggregator::new(keys, &self.functions, limit);
+        let aggregator = aggregator.expect("the planner chose what we have");
+        aggregator.with_collation(&self.collations)
     }
 
     /// Has `add` add the input's next rows; false at its end. The input's time and rows are its own in EXPLAIN, with what

@@ -1,9 +1,11 @@
 //! The state of an aggregate node. The two parts of a parallel aggregate have one, in the leader.
 
+use super::collect::Waiting;
 use super::exchange::Exchange;
 use super::pieces::{Inbox, Outbox};
 use super::roll_up;
 use super::rows::{Inputs, merge};
+use crate::pg::state::ExprContext;
 use crate::query::batch::Batches;
 use crate::query::scan::source::is_worker;
 use amax_exec::{Aggregator, Rows};
@@ -21,6 +23,8 @@ pub struct State {
     pub inbox: Inbox,
     /// With the other processes of a parallel query.
     pub exchange: Option<Exchange>,
+    /// By aggregate the values that wait on disk, of the group that they have been taken away of.
+    pub waiting: Vec<Option<Waiting>>,
     /// Whether there may be one: not once distinct values take several passes.
     pub exchanges: bool,
 }
@@ -34,6 +38,7 @@ impl State {
         };
         State {
             aggregator: inputs.aggregator(limit),
+            waiting: inputs.aggregates.iter().map(|_| None).collect(),
             inputs,
             next: None,
             best: None,
@@ -65,6 +70,28 @@ impl State {
         let found = inputs.next_unit(input, &mut add);
         self.peak = self.peak.max(self.aggregator.bytes_used());
         found
+    }
+
+    /// Has values wait on disk if they are too many for memory: those of a single group, that are to be sorted.
+    pub fn spill(&mut self, copies: &ExprContext) {
+        for (i, (aggregate, waiting)) in self.inputs.aggregates.iter().zip(&mut self.waiting).enumerate() {
+            if self.aggregator.taken(i).is_none() {
+                // They were of another one, which is of another pass now.
+                waiting.take().into_iter().for_each(Waiting::end);
+            }
+            if let Some(collecting) = aggregate.collecting.as_ref().filter(|c| c.may_wait())
+                && self.aggregator.is_full()
+            {
+                self.aggregator
+                    .take_values(i, |values| collecting.put(waiting, values, copies));
+            }
+        }
+    }
+
+    /// Forgets those that wait.
+    pub fn end_waiting(&mut self) {
+        let waiting = self.waiting.iter_mut().filter_map(Option::take);
+        waiting.for_each(Waiting::end);
     }
 
     /// Adds groups that a worker has sent.

@@ -1,6 +1,7 @@
 //! Expressions of a query: what they read, whether they have a vectorized form, and what their values are.
 //! See README.md.
 
+pub mod collation;
 pub mod compile;
 mod condition;
 pub mod constant;

@@ -57,6 +57,8 @@ pub const FETCH_SAVES: f64 = 0.2;
 pub const WORKERS: f64 = 3.0;
 /// Bytes of a group, and of each key and result in it: for how many groups fit in memory. An estimate from above.
 pub const GROUP_BYTES: f64 = 32.0;
+/// Bytes of a value that is kept, with its group. An estimate.
+pub const KEPT_BYTES: f64 = 16.0;
 /// Best rows of groups that take more passes than this are better sorted by PostgreSQL. A rule.
 pub const MOST_PASSES: f64 = 4.0;
 
@@ -153,6 +155,30 @@ pub fn group_width(computed: usize) -> f64 {
 /// How often rows are read for so many groups. Measured: half as often as that to just as often.
 pub fn passes(groups: f64, computed: usize) -> f64 {
     (groups * group_width(computed) / hash_memory() as f64).ceil().max(1.0)
+}
+
+/// What keeping all values of groups costs.
+pub struct Kept {
+    /// How often rows are read.
+    pub passes: f64,
+    /// Of sorting them.
+    pub cost: f64,
+}
+
+/// Keeping the values that so many aggregates have of rows, and sorting some of them: at most a group at a time where it
+/// does not fit in memory, and then on disk (cost_tuplesort() of costsize.c, without its pages).
+pub fn kept(aggregates: usize, sorted: usize, groups: f64, rows: f64) -> Kept {
+    let bytes = KEPT_BYTES * rows * aggregates as f64;
+    let memory = (hash_memory() * (1 + sorted)) as f64;
+    let groups = groups.max(1.0);
+    let sorts = match sorted > 0 && bytes > memory * groups {
+        true => 2.0 * operator() * rows * rows.max(2.0).log2() * sorted as f64,
+        false => 0.0,
+    };
+    Kept {
+        passes: (bytes / memory).ceil().clamp(1.0, groups),
+        cost: sorts,
+    }
 }
 
 /// Bytes that a hash table may have.

@@ -1,6 +1,5 @@
 //! The top node. See README.md.
 
-pub mod collation;
 pub mod hand;
 pub mod node;
 pub mod plan;

@@ -1,6 +1,5 @@
 //! Reading the rows of the node below, and keeping the best of them by their positions.
 
-use super::collation::Collations;
 use crate::columnar::OpenLeaf;
 use crate::guc;
 use crate::query::batch::columns::LeafColumns;
@@ -9,6 +8,7 @@ use crate::query::batch::contract::Positions;
 use crate::query::batch::raise::raise;
 use crate::query::batch::rows::Rows;
 use crate::query::batch::{Batch, Batches};
+use crate::query::expr::collation::Collations;
 use crate::query::plan::costs::hash_memory;
 use amax_exec::{Expr, SortKey, Top, TopOfEach, TopsOfEach, Vector, VectorBuilder};
 use amax_lsm::Origin;

@@ -1,6 +1,5 @@
 //! The state of a top node: the best rows by their keys and positions, found in the batches of the node below.
 
-use super::collation::Collations;
 use super::hand::Hand;
 use super::private::{Expressions, TopPlan};
 use super::reading::{KeepOfEach, Order, Place};
@@ -9,6 +8,7 @@ use crate::pg::state::{CustomScanState, ExprContext, Prepared};
 use crate::query::batch::Batches;
 use crate::query::batch::computed::Computed;
 use crate::query::batch::contract::{Interest, Positions};
+use crate::query::expr::collation::Collations;
 use crate::query::expr::compile::all_reads;
 use crate::query::plan::costs::hash_memory;
 use crate::query::plan::private::Private;
