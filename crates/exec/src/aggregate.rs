@@ -5,10 +5,10 @@ use std::rc::Rc;
 use serde::{Deserialize, Serialize};
 
 use crate::builder::VectorBuilder;
+use crate::collation::{Collation, TextOrder};
 use crate::collect::Collected;
 use crate::distinct::Distinct;
 use crate::error::{Error, Result};
-use crate::order::{Collation, TextOrder};
 use crate::pairs::Pairs;
 use crate::range::Range;
 use crate::spread::NumericMoments;

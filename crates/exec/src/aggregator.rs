@@ -3,11 +3,11 @@
 use std::rc::Rc;
 
 use crate::aggregate::{Aggregate, Function, Input};
+use crate::collation::Collation;
 use crate::collect::Collected;
 use crate::distinct::Distinct;
 use crate::error::{Error, Result};
 use crate::group::Grouping;
-use crate::order::Collation;
 use crate::range::Range;
 use crate::rows::owner;
 use crate::state::Output;

@@ -5,7 +5,8 @@
 
 use std::cmp::Ordering;
 
-use crate::order::{Collation, SortKey, Value};
+use crate::collation::Collation;
+use crate::order::{SortKey, Value};
 use crate::vector::Vector;
 
 /// What makes rows the best, and how many are asked for.

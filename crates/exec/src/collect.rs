@@ -38,8 +38,12 @@ struct Log {
     data: Vec<u8>,
 }
 
-/// More bytes of strings than this no result has, nor more than the limit of memory are kept where one may be smaller.
+/// A single group has no more bytes of strings: no result is as long. Several have not either ([`crate::Aggregator::new`]).
 const MOST_BYTES: usize = u32::MAX as usize;
+/// What memory is asked for.
+const VALUES: &str = "values of groups";
+/// Bytes of what is made of a value of the group that is finished, at most.
+const OF_A_GROUP: usize = 64;
 const TOO_MANY: Error = Error::Limit("values");
 const DAMAGED: Error = Error::Corrupt("serialized values are damaged");
 
@@ -194,10 +198,9 @@ impl Collected {
         self.order.clear();
         self.starts.clear();
         if !self.grouped {
-            return Ok(());
+            return Ok(amax_memory::ask(self.rows.words.len() * OF_A_GROUP, VALUES)?);
         }
-        // Numbers of rows, and what is made of one group's values.
-        amax_memory::ask(self.rows.words.len() * 4 + self.groups * 8, "values")?;
+        amax_memory::ask(self.rows.words.len() * 4 + self.groups * 8, VALUES)?;
         self.starts = vec![0; self.groups + 1];
         for &group in &self.rows.groups {
             self.starts[group as usize + 1] += 1;
@@ -212,7 +215,9 @@ impl Collected {
             self.order[*place as usize] = row;
             *place += 1;
         }
-        Ok(())
+        let lengths = self.starts.windows(2).map(|ends| ends[1] - ends[0]);
+        let most = lengths.max().unwrap_or(0) as usize;
+        Ok(amax_memory::ask(most * OF_A_GROUP, VALUES)?)
     }
 
     /// The values of a group, in the order of rows, as [`Collected::arrange`] has found them.
@@ -252,6 +257,7 @@ impl Collected {
             .taken
             .map(|group| moved[group as usize])
             .filter(|&group| group != NONE);
+        amax_memory::ask(self.rows.bytes(), VALUES)?;
         let old = std::mem::take(self);
         let groups: Vec<u32> = match old.grouped {
             true => old.rows.groups.iter().map(|&group| moved[group as usize]).collect(),

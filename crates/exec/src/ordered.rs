@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
+use crate::collation::Collation;
 use crate::decimal::Decimal;
-use crate::order::{Collation, large, ordered};
+use crate::order::{large, ordered};
 use crate::vector::{LARGE, Scalar, Type, Vector};
 
 /// The values that are not NULL.
@@ -191,7 +192,7 @@ fn places(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::order::Bytewise;
+    use crate::collation::Bytewise;
     use crate::vector::StringTable;
 
     fn of(vector: &Vector<'_>, check: impl FnOnce(&mut Ordered<'_>)) {

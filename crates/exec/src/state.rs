@@ -5,9 +5,9 @@ use std::cmp::Ordering;
 use amax_jsonb::numeric;
 use serde::{Deserialize, Serialize};
 
+use crate::collation::{TextOrder, compare_texts};
 use crate::decimal::{Decimal, NOT_A_NUMERIC, compare_small};
 use crate::error::{Error, Result};
-use crate::order::{TextOrder, compare_texts};
 use crate::scaled::{magnitude, scale_of};
 use crate::table::NONE;
 use crate::vector::{LARGE, View};

@@ -6,10 +6,11 @@ use std::cmp::Ordering;
 use amax_format::{Bound, Tag, Zone};
 
 use crate::best::{Asked, Best};
+use crate::collation::Collation;
 use crate::decimal::{Decimal, compare_small, power};
 use crate::expr::Expr;
 use crate::operators::To;
-use crate::order::{Collation, SortKey, Value, large, ordered};
+use crate::order::{SortKey, Value, large, ordered};
 use crate::skip::Zones;
 use crate::vector::{Type, Vector};
 
@@ -279,7 +280,7 @@ fn pick(words: &[i64], wanted: impl Fn(i64) -> bool) -> Vec<u32> {
 pub(crate) mod tests {
     use super::*;
     use crate::builder::VectorBuilder;
-    use crate::order::Bytewise;
+    use crate::collation::Bytewise;
     use crate::vector::Scalar;
 
     fn key(ty: Type, descending: bool, nulls_first: bool) -> SortKey {

@@ -6,9 +6,10 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
+use crate::collation::Collation;
 use crate::error::Result;
 use crate::group::Grouping;
-use crate::order::{Collation, SortKey, Value, ordered};
+use crate::order::{SortKey, Value, ordered};
 use crate::table::NONE;
 use crate::vector::{Type, Vector};
 
@@ -313,7 +314,7 @@ impl<P: Copy> TopOfEach<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::order::Bytewise;
+    use crate::collation::Bytewise;
     use crate::top::tests::{FLOATS, all_keys, numbers, vector};
     use crate::vector::Scalar;
     use std::slice::from_ref;

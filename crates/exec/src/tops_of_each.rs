@@ -1,9 +1,10 @@
 //! The first rows of each group in an order, so many of each, as a row number or a rank within partitions bounds them.
 
 use crate::best::{Asked, Best};
+use crate::collation::Collation;
 use crate::error::Result;
 use crate::group::Grouping;
-use crate::order::{Collation, SortKey};
+use crate::order::SortKey;
 use crate::vector::{Type, Vector};
 
 /// The best rows of each group so far, each with where it is.
@@ -107,7 +108,7 @@ impl<P: Copy> TopsOfEach<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::order::Bytewise;
+    use crate::collation::Bytewise;
     use crate::top::Top;
     use crate::top::tests::{all_keys, numbers, vector};
     use crate::vector::Scalar;

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::order::TextOrder;
+use crate::collation::TextOrder;
 
 /// What the words of a [`Vector`] are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

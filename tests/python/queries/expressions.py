@@ -657,11 +657,13 @@ class Expressions:
             if rng.random() < 0.4:
                 return Node("bigint", "regr_count(%s, %s)", self.value("int", 1), self.value(rng.choice(["int", "float8"]), 1))
             return Node(type_, f"{rng.choice(['bit_and', 'bit_or', 'bit_xor'])}(%s)", self.value(type_, 1))
+        if draw < 0.89:
+            return self.aggregate_of_all()
         keys = ", ".join(self.scope.keys)
         if not keys:
             return Node("bigint", "count(*)")
         if draw < 0.98:
-            if draw < 0.92:
+            if draw < 0.93:
                 call, result, type_ = "string_agg(%s, ','", "text", "text"
             elif draw < 0.96:
                 call, result, type_ = "array_agg(%s", None, rng.choice(TYPES[:-1] + [t for t in self.scope.others if not t.endswith("[]")])
@@ -677,6 +679,29 @@ class Expressions:
             lambda: Node("text", "string_agg(DISTINCT %s, '|' ORDER BY %s)", *[Node("text", '(%s) COLLATE "C"', self.value("text", 1))] * 2),
             lambda: Node("jsonb", f"jsonb_object_agg(concat('k', %s), %s ORDER BY {keys}, (%s)::text COLLATE \"C\")", self.simple("text"), *[self.value("jsonb", 1)] * 2),
         ])()
+
+    def aggregate_of_all(self):
+        """An aggregate of all values in their own order."""
+        rng = self.rng
+        down = rng.choice(["", "", " DESC", " NULLS FIRST", " DESC NULLS LAST"])
+        draw = rng.random()
+        if draw < 0.2:
+            self.loose = True
+            return Node(None, f"percentile_cont({rng.choice(['0', '0.1', '0.5', '0.77', '1', 'NULL'])}) WITHIN GROUP (ORDER BY %s{down})", self.value(rng.choice(["float8", "int", "bigint"]), 1))
+        type_ = rng.choice(["int", "bigint", "text", "text", "date", "timestamp", "timestamptz", "bool", "numeric", "float8"])
+        # 1.0 and 1 are the same.
+        self.loose |= type_ in ("numeric", "float8")
+        if draw < 0.6:
+            call = rng.choice(["mode()", "percentile_disc(0.5)", "percentile_disc(0.9)", "percentile_disc(0)", f"percentile_disc({rng.choice(['1', '0.33', '1.01'])})"])
+            return Node(None, f"{call} WITHIN GROUP (ORDER BY %s{down})", self.value(type_, 1))
+        if type_ in ("numeric", "float8"):
+            type_ = "int"
+        value = self.value(type_, 1)
+        distinct = rng.choice(["", "DISTINCT "])
+        if type_ == "text" and rng.random() < 0.5:
+            return Node("text", f"string_agg({distinct}%s, '|' ORDER BY %s{down})", value, value)
+        call = "jsonb_agg" if type_ in ("int", "bigint", "text", "bool") and rng.random() < 0.3 else "array_agg"
+        return Node(None, f"{call}({distinct}%s ORDER BY %s{down})", value, value)
 
     def key(self):
         """An expression to group or partition by: one with few values, mostly."""
