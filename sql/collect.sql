@@ -5,9 +5,9 @@
 SET amax.rows_per_leaf = 500;
 SET max_parallel_workers_per_gather = 0;
 
-CREATE COLLATION public.loose (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
+CREATE COLLATION public.collect_loose (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
 SELECT twice($$CREATE TABLE t (id int, g int, i int, s smallint, b bigint, f float8, r real, n numeric, m numeric(10, 2), d date, ts timestamp, tz timestamptz, bo bool, u uuid,
-    x text, v varchar(40), c char(6), icu text COLLATE "en-x-icu", bytes text COLLATE "C", l text COLLATE public.loose, doc jsonb)$$) \gexec
+    x text, v varchar(40), c char(6), icu text COLLATE "en-x-icu", bytes text COLLATE "C", l text COLLATE public.collect_loose, doc jsonb)$$) \gexec
 SELECT twice($$INSERT INTO t (id, g, i, f, n, m, x, icu, c) VALUES (-1, 1, 5, '-0', 1.0, 'NaN', '', 'zz', 'z'), (-2, 1, 5, 'NaN', 1.00, 3, 'ÿ', NULL, ''), (-5, 1, 5, 0, 1, 3, 'ÿ', NULL, '')$$) \gexec
 SELECT twice($$INSERT INTO t SELECT i, i % 7, CASE WHEN i % 11 > 0 THEN hashint4(i) % 50 END, hashint4(i) % 3, hashint8extended(i, 5), (hashint4(i) % 1000) / 8.0, i / 3.0::real,
     (hashint4(i) % 9)::numeric / 2, (hashint4(i) % 5000) / 100.0, date '2024-01-01' + abs(hashint4(i) % 90), timestamp '2024-01-01' + i * interval '1 hour', timestamptz '2024-01-01' + i % 100 * interval '1 day',
@@ -87,6 +87,7 @@ SELECT c.* FROM unnest(ARRAY[
     $$SELECT b % 1000, percentile_disc(0.5) WITHIN GROUP (ORDER BY icu), array_agg(id ORDER BY id DESC) FROM wide GROUP BY 1$$,
     $$SELECT array_agg(b), string_agg(x, ','), percentile_disc(0.1) WITHIN GROUP (ORDER BY b) FROM wide$$,
     $$SELECT id / 5, array_agg(b), string_agg(x, ',') FROM wide GROUP BY 1$$,
+    $$SELECT count(DISTINCT b), count(DISTINCT x), percentile_disc(0.5) WITHIN GROUP (ORDER BY b), mode() WITHIN GROUP (ORDER BY x) FROM wide$$,
     $$SELECT g, mode() WITHIN GROUP (ORDER BY icu) FROM wide GROUP BY g LIMIT 1$$,
     $$SELECT (SELECT percentile_disc(p) WITHIN GROUP (ORDER BY b) FROM wide WHERE g < 2) FROM (VALUES (0.1::float8), (0.9)) q(p)$$
 ]) AS q, compare(q) AS c;

@@ -132,7 +132,6 @@ impl Aggregation {
 
     /// All rows into the aggregator.
     fn read(&mut self, node: &CustomScanState) {
-        self.state.borrow_mut().end_waiting();
         self.state.borrow_mut().begin_pass();
         match self.plan.part {
             Part::Upper => self.gather(node),

@@ -67,7 +67,11 @@ impl Collation for Collations {
         };
         match order.collation {
             None => a.cmp(b),
-            Some(collation) => compare_text(a, b, collation),
+            Some(collation) => {
+                // A sort of many takes long.
+                crate::memory::check_for_interrupts();
+                compare_text(a, b, collation)
+            }
         }
     }
 }
