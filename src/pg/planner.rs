@@ -52,6 +52,7 @@ nodes! {
     BitmapOrPath: T_BitmapOrPath { bitmapquals: list }
     ProjectionPath: T_ProjectionPath { subpath: of(Path) }
     NestPath: T_NestPath {}
+    HashPath: T_HashPath { path_hashclauses: list }
 }
 
 handle! {
@@ -136,6 +137,34 @@ impl NestPath {
     pub fn inner(&self) -> &Path {
         // SAFETY: as above.
         unsafe { Path::of((*self.raw()).jpath.innerjoinpath) }
+    }
+}
+
+impl HashPath {
+    pub fn as_path(&self) -> &Path {
+        // SAFETY: it begins with one.
+        unsafe { Path::of(self.raw().cast()) }
+    }
+
+    pub fn outer(&self) -> &Path {
+        // SAFETY: a join has two.
+        unsafe { Path::of((*self.raw()).jpath.outerjoinpath) }
+    }
+
+    pub fn inner(&self) -> &Path {
+        // SAFETY: as above.
+        unsafe { Path::of((*self.raw()).jpath.innerjoinpath) }
+    }
+
+    pub fn kind(&self) -> pg_sys::JoinType::Type {
+        // SAFETY: a field of the struct.
+        unsafe { (*self.raw()).jpath.jointype }
+    }
+
+    /// All conditions of the join, its keys among them.
+    pub fn conditions(&self) -> Nodes<'_> {
+        // SAFETY: as above.
+        unsafe { Nodes::of((*self.raw()).jpath.joinrestrictinfo) }
     }
 }
 

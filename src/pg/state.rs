@@ -18,6 +18,7 @@ handle! {
 fields!(PlanState {
     plan: of(Plan),
     lefttree: some(PlanState),
+    righttree: some(PlanState),
     state: of(EState)
 });
 

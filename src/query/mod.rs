@@ -6,6 +6,7 @@ mod expr;
 mod fetch;
 mod indexed;
 mod jit;
+mod join;
 mod join_filter;
 mod late;
 mod paths;
@@ -37,8 +38,10 @@ pub fn init() {
     aggregate::plan::SCAN.register();
     top::plan::SCAN.register();
     unnest::plan::SCAN.register();
+    join::plan::SCAN.register();
     crate::am::index_feed::FIND_NEEDS.get_or_init(|| expr::needs::of_index);
     crate::am::index_feed::COMPUTE.get_or_init(|| indexed::of_index);
     batch::register(&scan::plan::OPERATOR);
     batch::register(&unnest::plan::OPERATOR);
+    batch::register(&join::plan::OPERATOR);
 }

@@ -88,6 +88,12 @@ impl VectorBuilder {
         self.words.len()
     }
 
+    /// Bytes of memory held.
+    pub fn bytes_used(&self) -> usize {
+        let strings = &self.strings;
+        9 * self.words.len() + 2 * self.scales.len() + strings.data.len() + 4 * strings.ends.len()
+    }
+
     /// Bytes of the strings among them.
     pub(crate) fn string_bytes(&self) -> usize {
         self.strings.data.len()

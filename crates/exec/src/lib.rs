@@ -4,8 +4,8 @@
 //! * [`expr`]: expressions over the columns of a leaf; [`batch`]: their values.
 //! * [`Aggregator`]: grouping and aggregate functions in bounded memory; [`Grouping`] and [`Aggregate`] alone.
 //! * [`rows`]: rows that processes send one another, so that each has groups or values of its own.
-//! * [`KeySet`]: which rows can have a match in a join.
 //! * [`Ordered`]: values in their order, for percentiles and the like.
+//! * [`KeySet`]: which rows can have a match in a join; [`Lookup`]: which match they have.
 //! * [`Top`]: the first rows of an order; [`TopOfEach`]: the first row of each group.
 //! * [`decimal`]: numerics as values.
 
@@ -34,6 +34,7 @@ mod functions;
 pub mod group;
 mod keys;
 mod like;
+mod lookup;
 mod memo;
 mod operators;
 mod order;
@@ -74,6 +75,7 @@ pub use functions::Function1;
 pub use group::Grouping;
 pub use keys::KeySet;
 pub use like::Pattern;
+pub use lookup::{Lookup, Matches};
 pub use memo::Memo;
 pub use operators::{Arithmetic, Comparison, From, JsonScalar, To};
 pub use order::{SortKey, ordered};

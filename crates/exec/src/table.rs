@@ -114,6 +114,21 @@ impl Table {
         NONE
     }
 
+    /// The number with this hash of which `equal` is true, [`NONE`] if there is none.
+    #[inline]
+    pub(crate) fn find(&self, hash: u64, equal: impl Fn(u32) -> bool) -> u32 {
+        let mask = self.slots.len().wrapping_sub(1);
+        let mut at = hash as u32 as usize & mask;
+        while let Some(&found) = self.slots.get(at) {
+            let number = found as u32;
+            if found == EMPTY || found == slot(hash, number) && equal(number) {
+                return number; // that of EMPTY is NONE
+            }
+            at = (at + 1) & mask;
+        }
+        NONE
+    }
+
     /// The number of the row's key, a new one if there is none.
     pub(crate) fn number<K: Keys>(&mut self, keys: &mut K, row: u32) -> Result<u32> {
         let hash = keys.hash(row);

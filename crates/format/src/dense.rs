@@ -3,6 +3,7 @@
 //! A [`crate::PathColumn`] answers row by row, over bitmaps and unions; here that work is done once per leaf, so that
 //! an expression over the column is a loop over arrays.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_buffer::ScalarBuffer;
@@ -203,6 +204,68 @@ impl Filling {
         }
         self.strings = Some(Arc::new(Values::Bytes(all)));
         Ok(first)
+    }
+}
+
+/// A column that is made value by value. Its strings are a dictionary.
+#[derive(Debug, Default)]
+pub struct DenseBuilder {
+    tags: Vec<u8>,
+    words: Vec<i64>,
+    scales: Vec<u16>,
+    codes: HashMap<Box<[u8]>, i64>,
+    strings: ByteVec,
+}
+
+impl DenseBuilder {
+    /// A row's tag and word.
+    pub fn push(&mut self, tag: Tag, word: i64) {
+        self.tags.push(tag as u8);
+        self.words.push(word);
+    }
+
+    /// A row's decimal.
+    pub fn push_decimal(&mut self, mantissa: i64, scale: u16) {
+        self.scales.resize(self.tags.len(), 0);
+        self.scales.push(scale);
+        self.push(Tag::Decimal, mantissa);
+    }
+
+    /// A row's string.
+    ///
+    /// # Errors
+    /// If strings are too many, or memory is short.
+    pub fn push_string(&mut self, string: &[u8]) -> Result<()> {
+        let code = match self.codes.get(string) {
+            Some(&code) => code,
+            None => {
+                let code = self.strings.len() as i64;
+                self.strings.push(string)?;
+                self.codes.insert(string.into(), code);
+                code
+            }
+        };
+        self.push(Tag::String, code);
+        Ok(())
+    }
+
+    /// The column.
+    pub fn finish(mut self) -> Dense {
+        if !self.scales.is_empty() {
+            self.scales.resize(self.tags.len(), 0);
+        }
+        let codes = Vec::new();
+        let strings = Values::Dictionary {
+            entries: self.strings,
+            codes,
+        };
+        let filling = Filling {
+            tags: self.tags,
+            words: self.words,
+            scales: self.scales,
+            strings: (!self.codes.is_empty()).then(|| Arc::new(strings)),
+        };
+        filling.finish()
     }
 }
 
@@ -438,6 +501,35 @@ mod tests {
     use super::*;
     use crate::testing::leaf;
     use crate::{LeafOptions, PathStep};
+
+    #[test]
+    fn a_column_is_made_value_by_value() {
+        let mut builder = DenseBuilder::default();
+        builder.push(Tag::Missing, 0);
+        builder.push(Tag::Int, -7);
+        builder.push_decimal(150, 2);
+        for string in ["x", "", "x"] {
+            builder.push_string(string.as_bytes()).expect("memory");
+        }
+        let dense = builder.finish();
+        let tags: Vec<Tag> = (0..dense.len()).map(|row| dense.tag(row)).collect();
+        assert_eq!(
+            tags,
+            [
+                Tag::Missing,
+                Tag::Int,
+                Tag::Decimal,
+                Tag::String,
+                Tag::String,
+                Tag::String
+            ]
+        );
+        assert_eq!((dense.word(1), dense.word(2), dense.scales()[2]), (-7, 150, 2));
+        assert_eq!((dense.word(3), dense.word(4), dense.word(5)), (0, 1, 0));
+        assert_eq!(dense.strings().get(1), Some(&b""[..]));
+        assert!(dense.is_dictionary());
+        assert_eq!(dense.take(&[5, 0]).tag(1), Tag::Missing);
+    }
 
     #[test]
     fn every_kind_has_its_tag() {

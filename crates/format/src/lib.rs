@@ -61,7 +61,7 @@ mod zone;
 pub use ask::Question;
 pub use builder::{ColumnBuilder, LeafBuilder, VerticalBuilder};
 pub use column::Column;
-pub use dense::Dense;
+pub use dense::{Dense, DenseBuilder};
 pub use describe::ColumnInfo;
 pub use encode::compress::Compression;
 pub use error::{Error, Result};

@@ -16,6 +16,7 @@ use crate::pg::planner::{Path, PathTarget, PlannerInfo, RelOptInfo};
 use crate::query::batch::{path_in, read_to_end};
 use crate::query::expr::datum::type_of_node;
 use crate::query::expr::tree::{any, has, walk};
+use crate::query::join;
 use crate::query::plan::costs;
 use crate::query::plan::kept;
 use crate::query::plan::node::create;
@@ -49,7 +50,7 @@ pub fn add_paths(root: &PlannerInfo, stage: UpperRelationKind::Type, input: Opti
         return;
     };
     let mut paths = Vec::new();
-    if let Some(child) = path_in(input, false) {
+    if let Some(child) = path_in(input, false).or_else(|| join::plan::path_over(input)) {
         paths.push(path(root, output, child, &wanted));
     }
     if let Some(child) = path_in(input, true)

@@ -279,7 +279,9 @@ impl Inputs {
 /// Whether a test has positions tried out; they are of the table's rows, not of elements of their arrays.
 #[cfg(feature = "test_hooks")]
 fn reads_late(input: &mut dyn Batches) -> bool {
-    crate::guc::fault_point().as_deref() == Some("late_rows") && input.rows().functions.is_empty()
+    crate::guc::fault_point().as_deref() == Some("late_rows")
+        && input.has_positions()
+        && input.rows().functions.is_empty()
 }
 
 /// So many rows by themselves are aggregated at a time.

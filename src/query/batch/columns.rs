@@ -3,6 +3,7 @@
 use super::arrays::Arrays;
 use super::datums::Datums;
 use super::input::Input;
+use super::joined::Joined;
 use crate::columnar::{Attribute, Level, OpenLeaf};
 use crate::pg::state::ExprContext;
 use crate::query::expr::entry::Entry;
@@ -18,17 +19,25 @@ use std::rc::Rc;
 /// In place of an element: the row of an outer join without one.
 const NO_ELEMENT: u32 = u32::MAX;
 
-/// The entries of a scan as columns of one leaf, decoded when they are first asked for. Rows are the leaf's, or
-/// elements of arrays.
+/// The entries of a scan as columns of one leaf, decoded when they are first asked for. Rows are the leaf's, or made of
+/// those.
 pub struct LeafColumns {
     pub leaf: Rc<OpenLeaf>,
     pub origin: Option<Origin>,
     entries: Rc<[Entry]>,
     inputs: Vec<OnceCell<Input>>,
     datums: Vec<OnceCell<Datums>>,
-    elements: Option<Elements>,
+    made: Option<Made>,
     /// The elements of arrays in the leaf.
     levels: OnceCell<Option<Rc<Vec<Level>>>>,
+}
+
+/// What rows are made of those of another batch.
+enum Made {
+    /// Elements of arrays.
+    Elements(Elements),
+    /// A join's.
+    Joined(Joined),
 }
 
 impl LeafColumns {
@@ -39,7 +48,7 @@ impl LeafColumns {
             entries: entries.clone(),
             inputs: entries.iter().map(|_| OnceCell::new()).collect(),
             datums: entries.iter().map(|_| OnceCell::new()).collect(),
-            elements: None,
+            made: None,
             levels: OnceCell::new(),
         }
     }
@@ -59,14 +68,23 @@ impl LeafColumns {
     pub fn unnest(self: &Rc<Self>, arrays: &Rc<Arrays>, rows: &[u32], outer: bool) -> LeafColumns {
         let levels = self.levels(arrays).expect("only others are in no column");
         LeafColumns {
-            elements: Some(Elements::new(self, arrays, levels, rows, outer)),
+            made: Some(Made::Elements(Elements::new(self, arrays, levels, rows, outer))),
             ..Self::new(self.leaf.clone(), self.origin, &self.entries)
+        }
+    }
+
+    /// Rows of a join, whose entries begin with those of the scan.
+    pub fn joined(rows: Joined, entries: &Rc<[Entry]>) -> LeafColumns {
+        let (leaf, origin) = (rows.parent.leaf.clone(), rows.parent.origin);
+        LeafColumns {
+            made: Some(Made::Joined(rows)),
+            ..Self::new(leaf, origin, entries)
         }
     }
 
     /// None if the leaf is older than the documents' attribute.
     fn levels(&self, arrays: &Arrays) -> Option<Rc<Vec<Level>>> {
-        let levels = self.levels.get_or_init(|| match &self.elements {
+        let levels = self.levels.get_or_init(|| match self.elements() {
             Some(elements) => Some(elements.levels.clone()),
             None => (arrays.attribute < self.leaf.width()).then(|| self.leaf.unnest(arrays.attribute, &arrays.levels)),
         });
@@ -80,22 +98,43 @@ impl LeafColumns {
 
     /// Rows.
     pub fn len(&self) -> usize {
-        let elements = self.elements.as_ref();
-        elements.map_or(self.leaf.rows(), |e| e.parents.len())
+        self.parents().map_or(self.leaf.rows(), |(_, rows)| rows.len())
     }
 
     pub fn elements(&self) -> Option<&Elements> {
-        self.elements.as_ref()
+        match &self.made {
+            Some(Made::Elements(elements)) => Some(elements),
+            _ => None,
+        }
     }
 
-    /// What its rows are: 0: the leaf's rows. n: elements of the n-th arrays.
+    fn of_join(&self) -> Option<&Joined> {
+        match &self.made {
+            Some(Made::Joined(joined)) => Some(joined),
+            _ => None,
+        }
+    }
+
+    /// The batch that its rows are made of, and the row there of each.
+    pub fn parents(&self) -> Option<(&Rc<LeafColumns>, &[u32])> {
+        match self.made.as_ref()? {
+            Made::Elements(elements) => Some((&elements.parent, &elements.parents)),
+            Made::Joined(joined) => Some((&joined.parent, &joined.parents)),
+        }
+    }
+
+    /// What its rows are: 0: the leaf's rows. n: elements of the n-th arrays, or a join's.
     pub fn level(&self) -> usize {
-        self.elements.as_ref().map_or(0, |elements| elements.level)
+        match &self.made {
+            None => 0,
+            Some(Made::Elements(elements)) => elements.level,
+            Some(Made::Joined(_)) => 1,
+        }
     }
 
     /// A row's number in the leaf, among those of its level.
     pub fn place(&self, row: u32) -> Option<u32> {
-        match &self.elements {
+        match self.elements() {
             None => Some(row),
             Some(elements) => elements.place(row),
         }
@@ -103,19 +142,21 @@ impl LeafColumns {
 
     /// The row of the leaf.
     pub fn root(&self, row: u32) -> u32 {
-        match &self.elements {
+        match self.parents() {
             None => row,
-            Some(elements) => elements.parent.root(elements.parents[row as usize]),
+            Some((parent, rows)) => parent.root(rows[row as usize]),
         }
     }
 
-    fn element_input(&self, elements: &Elements, entry: &Entry, at: usize) -> Input {
-        if entry.level() < elements.level {
-            return match elements.parent.knows(at) {
-                true => Input::Made(elements.parent.dense(at).take(&elements.parents)),
-                false => Input::Unknown(Dense::filled(elements.parents.len(), Tag::Other)),
-            };
+    /// Of an entry of the batch that rows are made of.
+    fn parents_input(&self, parent: &LeafColumns, rows: &[u32], at: usize) -> Input {
+        match parent.knows(at) {
+            true => Input::Made(parent.dense(at).take(rows)),
+            false => Input::Unknown(Dense::filled(rows.len(), Tag::Other)),
         }
+    }
+
+    fn element_input(&self, elements: &Elements, entry: &Entry) -> Input {
         match entry {
             Entry::Path(path) if path.level == elements.level => {
                 let (levels, at) = elements.levels_of(&self.leaf, &path.steps);
@@ -165,10 +206,26 @@ impl LeafColumns {
         }
     }
 
+    /// The value of a join's other side in a row, in the current memory context.
+    pub fn joined_value(&self, (side, column): (usize, usize), row: u32) -> Option<(pg_sys::Datum, bool)> {
+        Some(self.of_join()?.value(side, column, row))
+    }
+
     pub fn input(&self, at: usize) -> &Input {
         self.inputs[at].get_or_init(|| {
-            if let Some(elements) = &self.elements {
-                return self.element_input(elements, &self.entries[at], at);
+            let entry = &self.entries[at];
+            match (&self.made, self.parents()) {
+                (_, Some((parent, rows))) if entry.level() < self.level() => {
+                    return self.parents_input(parent, rows, at);
+                }
+                (Some(Made::Elements(elements)), _) => return self.element_input(elements, entry),
+                (Some(Made::Joined(joined)), _) => {
+                    let Entry::Joined(side, column) = entry else {
+                        unreachable!("a join has no other columns");
+                    };
+                    return Input::Made(joined.dense(*side, *column));
+                }
+                (None, _) => {}
             }
             let attribute = match &self.entries[at] {
                 Entry::Path(path) | Entry::Answer(path, _) => path.attribute as usize - 1,

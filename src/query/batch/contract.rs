@@ -75,6 +75,12 @@ pub trait Batches {
     /// PostgreSQL's view of a row: set it to one of a batch, then evaluate.
     fn rows(&mut self) -> &mut Rows;
 
+    /// Whether rows have positions: a join's have not.
+    #[cfg(feature = "test_hooks")]
+    fn has_positions(&self) -> bool {
+        true
+    }
+
     /// Where a batch's rows are; the batch is the last one if it is a row by itself.
     #[cfg_attr(not(feature = "test_hooks"), allow(dead_code))] // Who looks at rows one by one makes positions of its own.
     fn positions(&mut self, batch: &Batch) -> Positions;

@@ -130,7 +130,7 @@ fn named(rows: &Rows, entry: &Entry, arrays: &[String]) -> Option<String> {
             Some(parts.collect::<Vec<_>>().join(", "))
         }
         Entry::Key(level) => Some(arrays[level - 1].clone() + " (key)"),
-        Entry::Ordinality(_) | Entry::Expression => None,
+        Entry::Ordinality(_) | Entry::Joined(..) | Entry::Expression => None,
     }
 }
 

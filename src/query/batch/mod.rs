@@ -10,6 +10,7 @@ pub mod explain;
 pub mod external;
 pub mod function;
 pub mod input;
+pub mod joined;
 pub mod raise;
 pub mod rows;
 

@@ -172,6 +172,21 @@ impl Rows {
         self.set_slot(self.row_slot);
     }
 
+    /// A row of a join, of which these entries are known, and no others are asked for.
+    pub fn set_known(&mut self, values: impl Iterator<Item = (usize, (pg_sys::Datum, bool))>) {
+        self.begin(At::None);
+        for (entry, value) in values {
+            self.scan_slot.set(entry, value);
+            self.filled[entry] = true;
+        }
+    }
+
+    /// An entry's value.
+    pub fn entry(&mut self, entry: usize) -> (pg_sys::Datum, bool) {
+        self.fill(&[entry]);
+        self.scan_slot.value(entry)
+    }
+
     /// The TID of the row it is about.
     pub fn tid(&self) -> pg_sys::ItemPointerData {
         self.scan_slot.tid()
@@ -242,9 +257,11 @@ impl Rows {
             }
             // The batch that has the entry's rows.
             let (mut columns, mut row) = (columns.clone(), *row);
-            while let Some(elements) = columns.elements().filter(|e| e.level > level) {
-                row = elements.parents[row as usize];
-                columns = elements.parent.clone();
+            while columns.level() > level
+                && let Some((parent, rows)) = columns.parents()
+            {
+                row = rows[row as usize];
+                columns = parent.clone();
             }
             if let Entry::Part(attribute, keys) = &self.entries[entry] {
                 let at = *attribute as usize - 1;
@@ -314,6 +331,7 @@ impl Rows {
                 }
                 (Entry::Key(_), Input::Made(dense)) => answer(dense, at),
                 (Entry::Answer(..), Input::Column(answers)) => answer(answers, at),
+                (Entry::Joined(side, column), _) => columns.joined_value((*side, *column), row),
                 (Entry::Attribute(attribute), input @ (Input::Column(_) | Input::Documents(_))) => {
                     let number = *attribute as usize - 1;
                     let desc = self.rel.desc();

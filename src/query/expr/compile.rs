@@ -172,7 +172,7 @@ impl<'a> Compiler<'a> {
     fn native(&mut self, node: &Node, ty: Type) -> Option<Expr> {
         if let Some((input, entry)) = self.entry(node) {
             return match entry {
-                Entry::Attribute(_) | Entry::Ordinality(_) | Entry::Key(_) | Entry::Answer(..) => {
+                Entry::Attribute(_) | Entry::Ordinality(_) | Entry::Key(_) | Entry::Answer(..) | Entry::Joined(..) => {
                     Some(Expr::Column(input, ty))
                 }
                 Entry::Path(path) if path.text => Some(Expr::Text(input)),
@@ -245,7 +245,7 @@ impl<'a> Compiler<'a> {
                 input,
                 or_null: path.text,
             },
-            Some((input, Entry::Attribute(_))) => Expr::IsMissing { input, or_null: false },
+            Some((input, Entry::Attribute(_) | Entry::Joined(..))) => Expr::IsMissing { input, or_null: false },
             Some((_, Entry::Answer(..))) | None => Expr::IsNull(Box::new(self.compile(arg)?)),
             Some(_) => return None,
         };

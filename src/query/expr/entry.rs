@@ -27,16 +27,19 @@ pub enum Entry {
     Ordinality(usize),
     /// The key of a field, of the objects unnested at a level.
     Key(usize),
+    /// A column of a join's other side: which of them, and which of its columns.
+    Joined(usize, usize),
     /// Evaluated over the row: system columns, whole rows.
     Expression,
 }
 
 impl Entry {
-    /// 0: of the row. n: of an element of the n-th arrays that the scan unnests.
+    /// 0: of the row. n: of an element of the n-th arrays that the scan unnests. A join is not above those: 1 is of its other sides.
     pub fn level(&self) -> usize {
         match self {
             Entry::Path(path) => path.level,
             Entry::Ordinality(level) | Entry::Key(level) => *level,
+            Entry::Joined(..) => 1,
             Entry::Answer(..) | Entry::Part(..) | Entry::Attribute(_) | Entry::Expression => 0,
         }
     }

@@ -621,8 +621,14 @@ class Shapes:
                 where.kids.append(Node("bool", f"{kind} (SELECT FROM {other.sql} WHERE %s)", on))
             else:
                 source.kids.append(Node(None, f"{kind} {other.sql} ON %s", on))
-        if rng.random() < 0.4:
+        draw, others = rng.random(), [kid.text.split(" ON ")[0].split()[-1] for kid in source.kids[1:] if "RIGHT" not in kid.text]
+        if draw < 0.3:
             items = [every.aggregate() for _ in range(rng.randint(1, 3))]
+        elif draw < 0.7 and others:
+            keys = [Node(None, f"{rng.choice(others + [table.alias])}.{column}") for column in rng.sample(["i", "b", "nu", "tx", "d"], rng.randint(1, 3))]
+            items = keys + [every.aggregate() for _ in range(rng.randint(1, 3))]
+            groups = Node(None, ", ".join(str(n + 1) for n in range(len(keys))))
+            return Case(Node(None, "SELECT %s FROM %s%s GROUP BY %s", List(items, least=len(items)), source, where, groups), every)
         else:
             items = [Node(None, f"{table.alias}.{column}") for column in rng.sample(["id", "i", "b", "nu", "f", "tx", "d", "ts", "doc"], 3)]
         return Case(Node(None, "SELECT %s FROM %s%s", List(items, least=1), source, where), every)

@@ -1,0 +1,104 @@
+//! Rows of a join: those of a scan's leaf, each with a row of every other side.
+
+use super::columns::LeafColumns;
+use crate::query::expr::datum::of_scalar;
+use amax_exec::{Lookup, Matches, Scalar, Vector};
+use amax_format::{Dense, DenseBuilder, Tag};
+use pgrx::pg_sys;
+use std::rc::Rc;
+
+/// The rows of another side, whole: what is read of them, and how they are found.
+pub struct Side {
+    /// By their places in its target list; None: nobody reads it.
+    pub columns: Vec<Option<SideColumn>>,
+    pub lookup: Lookup,
+}
+
+pub struct SideColumn {
+    pub dense: Dense,
+    /// The same.
+    vector: Vector<'static>,
+    /// Their SQL type.
+    sql: pg_sys::Oid,
+}
+
+impl SideColumn {
+    /// Of values of an SQL type.
+    pub fn new(vector: Vector<'static>, sql: pg_sys::Oid) -> amax_format::Result<SideColumn> {
+        let mut dense = DenseBuilder::default();
+        for row in 0..vector.len() {
+            match vector.get(row) {
+                Scalar::Null => dense.push(Tag::Missing, 0),
+                Scalar::Bool(value) => dense.push(Tag::Bool, i64::from(value)),
+                Scalar::Int(value) => dense.push(Tag::Int, value),
+                Scalar::Float(value) => dense.push(Tag::Float, value.to_bits() as i64),
+                Scalar::Decimal { mantissa, scale: 0 } => dense.push(Tag::Int, mantissa),
+                Scalar::Decimal { mantissa, scale } => dense.push_decimal(mantissa, scale),
+                Scalar::Numeric(_) => dense.push(Tag::Other, 0),
+                Scalar::Text(text) => dense.push_string(text)?,
+            }
+        }
+        Ok(SideColumn {
+            dense: dense.finish(),
+            vector,
+            sql,
+        })
+    }
+
+    /// A row's value, in the current memory context.
+    pub fn value(&self, row: u32) -> (pg_sys::Datum, bool) {
+        of_scalar(self.vector.get(row as usize), self.sql)
+    }
+}
+
+impl Side {
+    pub fn column(&self, at: usize) -> &SideColumn {
+        self.columns[at].as_ref().expect("who reads a column has said so")
+    }
+}
+
+/// What makes rows of a batch those of a join: a row of the scan's batch, ascending, and one of each side so far.
+#[derive(Clone)]
+pub struct Joined {
+    pub parent: Rc<LeafColumns>,
+    pub parents: Vec<u32>,
+    pub sides: Rc<[Side]>,
+    /// Of the first sides, as many as have been looked up.
+    pub rows: Vec<Vec<u32>>,
+}
+
+impl Joined {
+    /// Rows of a scan, with no side looked up.
+    pub fn new(parent: Rc<LeafColumns>, parents: Vec<u32>, sides: &Rc<[Side]>) -> Joined {
+        Joined {
+            parent,
+            parents,
+            sides: sides.clone(),
+            rows: Vec::new(),
+        }
+    }
+
+    /// These rows with what they have found in the next side.
+    pub fn with(self, matches: Matches) -> Joined {
+        let Matches { asked, found } = matches;
+        let take = |rows: &Vec<u32>| asked.iter().map(|&at| rows[at as usize]).collect();
+        let mut rows: Vec<Vec<u32>> = self.rows.iter().map(take).collect();
+        rows.push(found);
+        Joined {
+            parents: take(&self.parents),
+            rows,
+            ..self
+        }
+    }
+
+    /// The column of a side, a value for each row.
+    pub fn dense(&self, side: usize, column: usize) -> Dense {
+        self.sides[side].column(column).dense.take(&self.rows[side])
+    }
+
+    /// The same of one row, in the current memory context.
+    pub fn value(&self, side: usize, column: usize, row: u32) -> (pg_sys::Datum, bool) {
+        let place = self.rows[side][row as usize];
+        self.sides[side].column(column).value(place)
+    }
+}

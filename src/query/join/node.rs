@@ -1,0 +1,446 @@
+//! The join as a node that hands up batches: the scan's, with the rows that they find in the other sides.
+
+use super::build::{Building, Built};
+use super::spine::Spine;
+use crate::pg::Slot;
+use crate::pg::explain::ExplainState;
+use crate::pg::expr::Const;
+use crate::pg::node::{Node, Nodes};
+use crate::pg::state::{CustomScanState, EState, PlanState};
+use crate::query::batch::child::begin_child;
+use crate::query::batch::columns::LeafColumns;
+use crate::query::batch::computed::Computed;
+use crate::query::batch::contract::{Interest, Positions, of};
+use crate::query::batch::explain::{materialization, text};
+use crate::query::batch::joined::{Joined, Side};
+use crate::query::batch::rows::Rows;
+use crate::query::batch::{Batch, Batches};
+use crate::query::expr::compile::{Compiler, reads};
+use crate::query::expr::datum::type_of_node;
+use crate::query::expr::entry::{Entry, entry_of, expressions, reference_of};
+use crate::query::plan::costs::hash_memory;
+use crate::query::plan::node::{CustomNode, ExecMethods};
+use amax_exec::{Expr, Vector, VectorBuilder};
+use pgrx::pg_sys::{BOOLOID, Datum, InvalidOid};
+use std::cell::RefCell;
+use std::rc::Rc;
+
+pub static METHODS: ExecMethods = ExecMethods::of::<Join>(c"AmaxJoin");
+
+/// A batch of more rows than this is handed up in parts, unless it is of one row of the scan.
+const MOST_ROWS: usize = 1 << 16;
+
+pub struct Join {
+    node: &'static CustomScanState,
+    /// The hash joins that it was planned over.
+    below: &'static PlanState,
+    spine: Spine,
+    scan: &'static RefCell<dyn Batches>,
+    rows: Rows,
+    /// Whose keys' values a side's rows are found by, from the bottom.
+    probes: Vec<Probe>,
+    /// Columns that are read of what is handed up.
+    output: Vec<usize>,
+    state: State,
+    /// Rows of a batch of the scan that have not been looked up.
+    left: Vec<(Rc<LeafColumns>, Vec<u32>)>,
+    /// Of the scan's row by itself: the rows of each side that it has found, the last first.
+    found: Vec<Vec<u32>>,
+}
+
+struct Probe {
+    keys: Vec<Computed>,
+    /// Whether they read other sides, not the scan alone.
+    joined: bool,
+    /// Rows that it has left.
+    passed: u64,
+    building: Building,
+}
+
+/// What the other sides are.
+enum State {
+    /// Not read yet.
+    New,
+    /// In memory.
+    Whole(Rc<[Side]>),
+    /// One has no row.
+    Empty,
+    /// One is too large: the hash joins join.
+    Spine,
+}
+
+impl Join {
+    /// Whether the columns that are read of the other sides have vectors, and the hash joins have them to hand up.
+    fn has_vectors(&self) -> bool {
+        let of_side = |&at: &usize| {
+            let level = self.spine.levels.iter().rfind(|level| level.first <= at);
+            level.is_none_or(|level| type_of_node(level.columns[at - level.first]).is_some())
+        };
+        let keys = self.probes.iter().flat_map(|probe| &probe.keys);
+        keys.flat_map(|key| &key.reads).chain(&self.output).all(of_side)
+    }
+
+    /// Reads the other sides, the topmost first, as hash joins do.
+    fn build(&mut self) -> State {
+        if !self.has_vectors() || is_left_to_spine() {
+            return self.leave_to_spine();
+        }
+        let keys = self.probes.iter().flat_map(|probe| &probe.keys);
+        let wanted: Vec<usize> = keys.flat_map(|key| &key.reads).chain(&self.output).copied().collect();
+        let limit = hash_memory();
+        let mut sides = Vec::new();
+        for (at, (level, probe)) in self.spine.levels.iter().zip(&self.probes).enumerate().rev() {
+            let columns: Vec<bool> = (0..level.columns.len())
+                .map(|column| wanted.contains(&(level.first + column)))
+                .collect();
+            match probe.building.read(level, &columns, limit) {
+                Built::Side(side) => sides.push(side),
+                Built::Empty => return State::Empty,
+                Built::TooLarge => {
+                    self.spine.levels[at..].iter().for_each(|level| level.rows.rescan());
+                    return self.leave_to_spine();
+                }
+            }
+        }
+        sides.reverse();
+        State::Whole(sides.into())
+    }
+
+    /// Has the hash joins do it.
+    fn leave_to_spine(&self) -> State {
+        let of_scan = self.spine.scan.scan().custom_scan_tlist().len();
+        self.scan.borrow_mut().read((0..of_scan).collect());
+        State::Spine
+    }
+
+    /// The next batch of the scan's, joined; None after its last.
+    fn next_joined(&mut self, sides: &Rc<[Side]>) -> Option<Batch> {
+        loop {
+            if self.next_found(sides) {
+                return Some(Batch::Row);
+            }
+            let (columns, rows) = match self.left.pop() {
+                Some(left) => left,
+                None => match self.next_of_scan()? {
+                    Batch::Leaf(columns, rows) => (columns, rows),
+                    Batch::Row => {
+                        self.look_up_row(sides);
+                        continue;
+                    }
+                },
+            };
+            if let Some(joined) = self.look_up(columns, rows, sides) {
+                let all = (0..joined.parents.len() as u32).collect();
+                let columns = LeafColumns::joined(joined, &self.rows.entries);
+                return Some(Batch::Leaf(Rc::new(columns), all));
+            }
+        }
+    }
+
+    fn next_of_scan(&mut self) -> Option<Batch> {
+        let mut scan = self.scan.borrow_mut();
+        scan.start();
+        let batch = scan.next_batch();
+        scan.stop(match &batch {
+            Some(Batch::Leaf(_, rows)) => rows.len(),
+            Some(Batch::Row) => 1,
+            None => 0,
+        });
+        batch
+    }
+
+    /// The rows of a batch with what they find in all sides; None if nothing is left.
+    fn look_up(&mut self, columns: Rc<LeafColumns>, rows: Vec<u32>, sides: &Rc<[Side]>) -> Option<Joined> {
+        let multiplies = sides.iter().any(|side| !side.lookup.is_unique());
+        let mut all = if multiplies { rows.clone() } else { Vec::new() };
+        let mut joined = Joined::new(columns.clone(), rows, sides);
+        let mut passed = Vec::new();
+        for (probe, side) in self.probes.iter().zip(sides.iter()) {
+            let n = joined.parents.len();
+            let matches = if probe.joined {
+                let entries = &self.rows.entries;
+                let all: Vec<u32> = (0..n as u32).collect();
+                let so_far = Rc::new(LeafColumns::joined(joined.clone(), entries));
+                let values = |key: &Computed| key.values(&mut self.rows, &so_far, &all);
+                let keys: Vec<Vector> = probe.keys.iter().map(values).collect();
+                side.lookup.find(&keys, n)
+            } else {
+                let mut scan = self.scan.borrow_mut();
+                let values = |key: &Computed| key.values(scan.rows(), &columns, &joined.parents);
+                let keys: Vec<Vector> = probe.keys.iter().map(values).collect();
+                side.lookup.find(&keys, n)
+            };
+            if matches.asked.len() > MOST_ROWS && all.len() > 1 {
+                let rest = all.split_off(all.len() / 2);
+                self.left.extend([(columns.clone(), rest), (columns, all)]);
+                return None;
+            }
+            passed.push(matches.asked.len() as u64);
+            joined = joined.with(matches);
+            if joined.parents.is_empty() {
+                break;
+            }
+        }
+        let counts = self.probes.iter_mut().zip(passed);
+        counts.for_each(|(probe, passed)| probe.passed += passed);
+        (!joined.parents.is_empty()).then_some(joined)
+    }
+
+    /// The same of the row that the scan is at.
+    fn look_up_row(&mut self, sides: &Rc<[Side]>) {
+        let mut found = vec![Vec::new()];
+        for (probe, side) in self.probes.iter_mut().zip(sides.iter()) {
+            let mut next = Vec::new();
+            for rows in found {
+                let mut keys: Vec<VectorBuilder> = probe.keys.iter().map(|key| VectorBuilder::new(key.ty)).collect();
+                if probe.joined {
+                    let reads: Vec<usize> = probe.keys.iter().flat_map(|key| key.reads.iter().copied()).collect();
+                    show(&mut self.rows, &mut *self.scan.borrow_mut(), &reads, &rows, sides);
+                }
+                let mut scan = self.scan.borrow_mut();
+                let of = if probe.joined { &mut self.rows } else { scan.rows() };
+                probe
+                    .keys
+                    .iter()
+                    .zip(&mut keys)
+                    .for_each(|(key, out)| key.push(of, out));
+                let keys: Vec<Vector> = keys.into_iter().map(VectorBuilder::finish).collect();
+                let matches = side.lookup.find(&keys, 1).found;
+                next.extend(matches.into_iter().map(|row| [rows.as_slice(), &[row]].concat()));
+            }
+            probe.passed += next.len() as u64;
+            found = next;
+        }
+        found.reverse();
+        self.found = found;
+    }
+
+    /// The next of what the scan's row has found; false if there is none.
+    fn next_found(&mut self, sides: &Rc<[Side]>) -> bool {
+        let Some(rows) = self.found.pop() else { return false };
+        show(&mut self.rows, &mut *self.scan.borrow_mut(), &self.output, &rows, sides);
+        true
+    }
+
+    /// A row of the hash joins'.
+    fn next_of_spine(&mut self) -> Option<Batch> {
+        let slot = self.below.next()?;
+        let place = |at: &usize| {
+            self.spine
+                .output
+                .iter()
+                .position(|node| reference_of(node) == Some(*at))
+        };
+        let known: Vec<_> = self
+            .output
+            .iter()
+            .filter_map(|at| Some((*at, slot.value(place(at)?))))
+            .collect();
+        self.rows.set_known(known.into_iter());
+        Some(Batch::Row)
+    }
+}
+
+/// Whether a test has the hash joins tried out.
+fn is_left_to_spine() -> bool {
+    #[cfg(feature = "test_hooks")]
+    return crate::guc::fault_point().as_deref() == Some("join_spine");
+    #[cfg(not(feature = "test_hooks"))]
+    false
+}
+
+/// Has `rows` be at the scan's row with these rows of the sides, for who reads these columns.
+fn show(rows: &mut Rows, scan: &mut dyn Batches, columns: &[usize], of_sides: &[u32], sides: &Rc<[Side]>) {
+    let entries = rows.entries.clone();
+    let known: Vec<_> = columns
+        .iter()
+        .filter_map(|&at| match entries[at] {
+            Entry::Joined(side, column) => {
+                let row = *of_sides.get(side)?;
+                Some((at, Err((side, column, row))))
+            }
+            _ => Some((at, Ok(scan.rows().entry(at)))),
+        })
+        .collect();
+    let econtext = rows.econtext;
+    rows.set_known(known.into_iter().map(|(at, value)| match value {
+        Ok(value) => (at, value),
+        Err((side, column, row)) => (at, econtext.within(|| sides[side].column(column).value(row))),
+    }));
+}
+
+impl CustomNode for Join {
+    fn methods() -> &'static ExecMethods {
+        &METHODS
+    }
+
+    fn begin(node: &'static CustomScanState, estate: &'static EState, flags: i32) -> Join {
+        let below = begin_child(node, estate, flags);
+        let spine = Spine::of(below);
+        let scan = of(spine.scan).expect("the planner put us above what hands up batches");
+        let columns = expressions(node.scan().custom_scan_tlist());
+        let of_scan = spine.levels.first().map_or(columns.len(), |level| level.first);
+        let mut entries: Vec<Entry> = columns[..of_scan].iter().map(|e| entry_of(e, &[])).collect();
+        for (side, level) in spine.levels.iter().enumerate() {
+            entries.extend((0..level.columns.len()).map(|column| Entry::Joined(side, column)));
+        }
+        let entries: Rc<[Entry]> = entries.into();
+        // Nothing of the other sides is evaluated over the table's row.
+        let nothing = Const::make(BOOLOID, InvalidOid, (1, true), (Datum::null(), true));
+        let own = |(at, node): (usize, &&'static Node)| if at < of_scan { *node } else { nothing };
+        let own: Vec<&Node> = columns.iter().enumerate().map(own).collect();
+        let rel = scan.borrow_mut().rows().rel;
+        let mut rows = Rows::within(estate, node.econtext(), node.scan_slot(), rel, &own, entries.clone());
+        let mut compiler = Compiler::new(&entries, Some(node));
+        let mut probes = Vec::new();
+        for level in &spine.levels {
+            let joined = level
+                .outer_keys
+                .iter()
+                .any(|key| reads(key).iter().any(|&at| at >= of_scan));
+            let keys = match joined {
+                false => Computed::over_columns(&mut *scan.borrow_mut(), &level.outer_keys),
+                true => {
+                    let key = |key: &&'static Node| {
+                        let vector = compiler.compile(key).expect("the planner chose what has vectors");
+                        Computed::new(key, vector, Some(node))
+                    };
+                    level.outer_keys.iter().map(key).collect()
+                }
+            };
+            probes.push(Probe {
+                keys,
+                joined,
+                passed: 0,
+                building: Building::new(level, estate),
+            });
+        }
+        rows.pg_exprs = compiler.pg_exprs;
+        Join {
+            node,
+            below,
+            spine,
+            scan,
+            rows,
+            probes,
+            output: Vec::new(),
+            state: State::New,
+            left: Vec::new(),
+            found: Vec::new(),
+        }
+    }
+
+    fn next(&mut self, _node: &'static CustomScanState) -> Option<&'static Slot> {
+        unreachable!("whoever is above a join drives it")
+    }
+
+    fn end(&mut self, _node: &CustomScanState) {
+        self.rows.clear();
+        self.below.end();
+    }
+
+    fn rescan(&mut self, node: &CustomScanState) {
+        self.rows.clear();
+        (self.left, self.found) = (Vec::new(), Vec::new());
+        let changed = self.spine.rescan(node);
+        if changed || !matches!(self.state, State::Whole(_)) {
+            self.state = State::New;
+        }
+    }
+
+    fn explain(&mut self, _node: &CustomScanState, _ancestors: Nodes<'_>, es: &ExplainState) {
+        if let State::Spine = self.state {
+            return materialization("late", es);
+        }
+        materialization("ultra late", es);
+        if es.analyze() {
+            let passed: Vec<String> = self.probes.iter().map(|probe| probe.passed.to_string()).collect();
+            text(c"Rows Joined", &passed.join(", "), es);
+        }
+    }
+}
+
+impl Batches for Join {
+    fn columns(&self) -> Vec<&'static Node> {
+        expressions(self.node.scan().custom_scan_tlist())
+    }
+
+    fn compile(&mut self, wanted: &[&Node]) -> Vec<Option<Expr>> {
+        let entries = self.rows.entries.clone();
+        let mut compiler = Compiler::new(&entries, Some(self.node));
+        compiler.pg_exprs = std::mem::take(&mut self.rows.pg_exprs);
+        let found = wanted.iter().map(|wanted| compiler.compile(wanted)).collect();
+        self.rows.pg_exprs = compiler.pg_exprs;
+        found
+    }
+
+    fn state(&self) -> &'static PlanState {
+        self.node
+    }
+
+    fn read(&mut self, columns: Vec<usize>) {
+        let of_keys = self
+            .probes
+            .iter()
+            .flat_map(|probe| probe.keys.iter().flat_map(|key| &key.reads));
+        let of_scan = self.spine.levels.first().map_or(usize::MAX, |level| level.first);
+        let of_scan = of_keys.chain(&columns).copied().filter(|&at| at < of_scan).collect();
+        self.scan.borrow_mut().read(of_scan);
+        self.output = columns;
+    }
+
+    fn take_last_first(&mut self) {
+        self.scan.borrow_mut().take_last_first();
+    }
+
+    fn limit_to(&mut self, _interest: Option<Rc<dyn Interest>>) {
+        unreachable!("nobody has use for some of a join's rows only")
+    }
+
+    fn next_batch(&mut self) -> Option<Batch> {
+        if let State::New = self.state {
+            self.state = self.build();
+        }
+        match &self.state {
+            State::Whole(sides) => {
+                let sides = sides.clone();
+                self.next_joined(&sides)
+            }
+            State::Spine => self.next_of_spine(),
+            State::New | State::Empty => None,
+        }
+    }
+
+    fn rows(&mut self) -> &mut Rows {
+        &mut self.rows
+    }
+
+    #[cfg(feature = "test_hooks")]
+    fn has_positions(&self) -> bool {
+        false
+    }
+
+    fn positions(&mut self, _batch: &Batch) -> Positions {
+        unreachable!("nobody asks for the positions of a join's rows")
+    }
+
+    fn batch_at(&mut self, _positions: &Positions) -> Batch {
+        unreachable!("nobody asks for a join's rows by positions")
+    }
+
+    fn restart(&mut self) {
+        (self.left, self.found) = (Vec::new(), Vec::new());
+        match self.state {
+            State::Spine => self.below.rescan(),
+            _ => self.scan.borrow_mut().restart(),
+        }
+    }
+
+    fn start(&mut self) {
+        self.node.start_clock();
+    }
+
+    fn stop(&mut self, rows: usize) {
+        self.node.stop_clock(rows);
+    }
+}

@@ -1,0 +1,153 @@
+//! Planning joins on positions: hash joins of PostgreSQL's, one above the other, over a scan of ours, as one node below an aggregate.
+
+use super::node::{Join, METHODS};
+use super::spine::join_below;
+use crate::guc::{self, Materialization};
+use crate::pg::custom::{Asked, CustomPath, NewPath, NewPlan, PathMethods, Planning, ScanMethods};
+use crate::pg::expr::{OpExpr, PlaceHolderVar, Var};
+use crate::pg::node::{Node, Nodes, is_pure};
+use crate::pg::plan::{CustomScan, Hash, HashJoin, Plan};
+use crate::pg::planner::{HashPath, Path, PlannerInfo, ProjectionPath, RelOptInfo, RestrictInfo};
+use crate::query::batch::{Operator, read_to_end};
+use crate::query::expr::datum::type_of_node;
+use crate::query::expr::entry::expressions;
+use crate::query::join_filter::offer::key_type;
+use crate::query::plan::costs;
+use crate::query::plan::node::{create, state_of};
+use crate::query::scan;
+use pgrx::pg_sys::JoinType::JOIN_INNER;
+use pgrx::pg_sys::RelOptKind::RELOPT_JOINREL;
+
+static PATH: PathMethods = PathMethods::of::<Plans>(c"AmaxJoin");
+
+pub static SCAN: ScanMethods = ScanMethods::new(c"AmaxJoin", create::<Join>);
+
+pub static OPERATOR: Operator = Operator {
+    path: &PATH,
+    plan: &SCAN,
+    exec: &METHODS,
+    read_to_end: |plan| read_to_end(scan_below(join_of(plan))),
+    view: |node| state_of::<Join>(node),
+};
+
+/// A path for the rows of a join, for whoever reads all of them as batches: its cheapest hash joins, one above the other, with a scan of ours
+/// as the outermost side.
+pub fn path_over<'a>(rel: &'a RelOptInfo) -> Option<&'a CustomPath> {
+    let wanted = matches!(
+        guc::materialization(),
+        Materialization::auto | Materialization::ultra_late
+    );
+    if !wanted || rel.reloptkind() != RELOPT_JOINREL || rel.is_dummy() {
+        return None;
+    }
+    let spines = rel
+        .paths()
+        .into_iter()
+        .filter_map(below_projection)
+        .filter(|spine| is_spine(spine));
+    let spine = spines
+        .min_by(|a, b| a.as_path().total_cost().total_cmp(&b.as_path().total_cost()))?
+        .as_path();
+    let path = NewPath {
+        children: vec![spine],
+        parallel_safe: spine.parallel_safe(),
+        rows: spine.rows(),
+        startup_cost: spine.startup_cost(),
+        total_cost: spine.startup_cost() + costs::AT_MOST * spine.run_cost(),
+        ..NewPath::of(&PATH, rel, spine.pathtarget())
+    };
+    Some(path.make())
+}
+
+fn below_projection(path: &Path) -> Option<&HashPath> {
+    let below = path.as_a::<ProjectionPath>().map_or(path, ProjectionPath::subpath);
+    below.as_a()
+}
+
+/// Whether all that it hands up is a column of one of its sides, and the same of those below.
+fn is_spine(join: &HashPath) -> bool {
+    let is_column = |node: &Node| {
+        let wrapped = node.as_a::<PlaceHolderVar>();
+        node.as_a::<Var>().is_some_and(|var| var.varattno() > 0)
+            || wrapped.is_some_and(|wrapped| wrapped.phrels().is_one())
+    };
+    let path = join.as_path();
+    let plain = join.kind() == JOIN_INNER && path.param_info().is_none() && !path.parallel_aware();
+    let columns = || path.pathtarget().exprs().iter().all(is_column);
+    let keys = || {
+        let all = join.conditions();
+        all.len() == join.path_hashclauses().len() && all.all::<RestrictInfo>().all(|key| is_key(key))
+    };
+    let outer = join.outer();
+    plain
+        && columns()
+        && keys()
+        && join.inner().param_info().is_none()
+        && match outer.as_a::<HashPath>() {
+            Some(below) => is_spine(below),
+            None => outer
+                .as_a::<CustomPath>()
+                .is_some_and(|path| path.has(&scan::plan::PATH) && path.param_info().is_none()),
+        }
+}
+
+/// Whether vectors hold both sides of an equality.
+fn is_key(condition: &RestrictInfo) -> bool {
+    let clause = condition.clause();
+    let operator = OpExpr::like(clause).filter(|_| is_pure(clause));
+    operator.is_some_and(|operator| {
+        let ty = key_type(operator.function(), operator.inputcollid());
+        ty.is_some() && operator.args().iter().all(|side| type_of_node(side) == ty)
+    })
+}
+
+/// The topmost of the joins that such a node is planned over.
+fn join_of(plan: &Node) -> &HashJoin {
+    let plan = plan.as_a::<CustomScan>().expect("a plan of ours");
+    let below = plan.custom_plans().get(0).expect("it is above a join");
+    below.as_a().expect("it is above a hash join")
+}
+
+/// The scan at the bottom of such joins.
+fn scan_below(join: &HashJoin) -> &Plan {
+    let mut outer = join.lefttree().expect("a join has two sides");
+    while let Some(below) = outer.as_a::<HashJoin>() {
+        outer = below.lefttree().expect("a join has two sides");
+    }
+    outer
+}
+
+struct Plans;
+
+impl Planning for Plans {
+    fn plan<'a>(_root: &'a PlannerInfo, _rel: &'a RelOptInfo, _path: &'a CustomPath, asked: Asked<'a>) -> NewPlan<'a> {
+        let top: &HashJoin = asked
+            .plans
+            .get(0)
+            .and_then(|plan| plan.as_a())
+            .expect("it is above a hash join");
+        let scan: &CustomScan = scan_below(top).as_a().expect("below them is a scan");
+        // Those of the scan, then those of each side, from the bottom.
+        let mut sides = Vec::new();
+        let mut join = Some(top);
+        while let Some(at) = join {
+            let hash: &Hash = at
+                .righttree()
+                .and_then(|hash| hash.as_a())
+                .expect("a hash join has a table");
+            sides.push(expressions(hash.targetlist()));
+            join = join_below(at);
+        }
+        let mut entries = expressions(scan.custom_scan_tlist());
+        entries.extend(sides.into_iter().rev().flatten());
+        NewPlan {
+            methods: &SCAN,
+            relation: 0,
+            children: asked.plans,
+            entries,
+            expressions: Vec::new(),
+            private: Nodes::NONE,
+            backward: false,
+        }
+    }
+}
