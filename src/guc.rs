@@ -52,7 +52,7 @@ pub enum Materialization {
     early,
     /// In the scan, or above an aggregate of its columns.
     late,
-    /// Above the sort and the limit wherever that can be.
+    /// Above joins that are below an aggregate, and above the sort and the limit wherever that can be.
     ultra_late,
 }
 
@@ -194,7 +194,7 @@ pub fn init() {
     GucRegistry::define_enum_guc(
         c"amax.materialization",
         c"Where rows of columns begin to be tuples.",
-        c"early: in scans. late: above aggregates of columns, too. ultra_late: above ORDER BY ... LIMIT, of joins as well, and DISTINCT ON wherever that can be.",
+        c"early: in scans. late: above aggregates of columns, too. ultra_late: above joins below them, and above ORDER BY ... LIMIT, of joins as well, and DISTINCT ON wherever that can be.",
         &MATERIALIZATION,
         user(),
         plain,
