@@ -198,8 +198,8 @@ SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
 SET max_parallel_workers_per_gather = 2;
 DELETE FROM posts WHERE id > 5000;
-SELECT plan_of($$SELECT p->>'kind', array_agg(DISTINCT p->>'x') FROM posts, jsonb_array_elements(doc->'parts') p GROUP BY 1$$);
-SELECT differences($$SELECT p->>'kind', array_agg(DISTINCT p->>'x') FROM POSTS, jsonb_array_elements(doc->'parts') p GROUP BY 1$$);
+SELECT plan_of($$SELECT p->>'kind', array_agg(DISTINCT p->'x') FROM posts, jsonb_array_elements(doc->'parts') p GROUP BY 1$$);
+SELECT differences($$SELECT p->>'kind', array_agg(DISTINCT p->'x') FROM POSTS, jsonb_array_elements(doc->'parts') p GROUP BY 1$$);
 SELECT plan_of($$SELECT jsonb_array_elements(doc->'parts')->>'kind' k, count(*) FROM posts GROUP BY 1$$);
 SELECT differences($$SELECT jsonb_array_elements(doc->'parts')->>'kind' k, count(*) FROM POSTS GROUP BY 1$$);
 -- Rows after each step, whoever read them.
