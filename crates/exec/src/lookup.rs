@@ -33,7 +33,7 @@ pub struct Matches {
 }
 
 /// A span of integers may have so many places for each key, or this many in all.
-const SPAN: (usize, usize) = (64, 1 << 16);
+const SPAN: (usize, usize) = (64, 1 << 20);
 
 /// Whether row `a` has the keys that row `b` of another side has; none is NULL.
 #[inline]

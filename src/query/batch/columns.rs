@@ -37,7 +37,7 @@ enum Made {
     /// Elements of arrays.
     Elements(Elements),
     /// A join's.
-    Joined(Joined),
+    Joined(Rc<LeafColumns>, Joined),
 }
 
 impl LeafColumns {
@@ -74,11 +74,10 @@ impl LeafColumns {
     }
 
     /// Rows of a join, whose entries begin with those of the scan.
-    pub fn joined(rows: Joined, entries: &Rc<[Entry]>) -> LeafColumns {
-        let (leaf, origin) = (rows.parent.leaf.clone(), rows.parent.origin);
+    pub fn joined(self: &Rc<Self>, rows: Joined, entries: &Rc<[Entry]>) -> LeafColumns {
         LeafColumns {
-            made: Some(Made::Joined(rows)),
-            ..Self::new(leaf, origin, entries)
+            made: Some(Made::Joined(self.clone(), rows)),
+            ..Self::new(self.leaf.clone(), self.origin, entries)
         }
     }
 
@@ -110,7 +109,7 @@ impl LeafColumns {
 
     fn of_join(&self) -> Option<&Joined> {
         match &self.made {
-            Some(Made::Joined(joined)) => Some(joined),
+            Some(Made::Joined(_, joined)) => Some(joined),
             _ => None,
         }
     }
@@ -119,7 +118,7 @@ impl LeafColumns {
     pub fn parents(&self) -> Option<(&Rc<LeafColumns>, &[u32])> {
         match self.made.as_ref()? {
             Made::Elements(elements) => Some((&elements.parent, &elements.parents)),
-            Made::Joined(joined) => Some((&joined.parent, &joined.parents)),
+            Made::Joined(parent, joined) => Some((parent, &joined.parents)),
         }
     }
 
@@ -128,7 +127,7 @@ impl LeafColumns {
         match &self.made {
             None => 0,
             Some(Made::Elements(elements)) => elements.level,
-            Some(Made::Joined(_)) => 1,
+            Some(Made::Joined(..)) => 1,
         }
     }
 
@@ -219,7 +218,7 @@ impl LeafColumns {
                     return self.parents_input(parent, rows, at);
                 }
                 (Some(Made::Elements(elements)), _) => return self.element_input(elements, entry),
-                (Some(Made::Joined(joined)), _) => {
+                (Some(Made::Joined(_, joined)), _) => {
                     let Entry::Joined(side, column) = entry else {
                         unreachable!("a join has no other columns");
                     };

@@ -1,6 +1,5 @@
 //! Rows of a join: those of a scan's leaf, each with a row of every other side.
 
-use super::columns::LeafColumns;
 use crate::query::expr::datum::of_scalar;
 use amax_exec::{Lookup, Matches, Scalar, Vector};
 use amax_format::{Dense, DenseBuilder, Tag};
@@ -60,7 +59,6 @@ impl Side {
 /// What makes rows of a batch those of a join: a row of the scan's batch, ascending, and one of each side so far.
 #[derive(Clone)]
 pub struct Joined {
-    pub parent: Rc<LeafColumns>,
     pub parents: Vec<u32>,
     pub sides: Rc<[Side]>,
     /// Of the first sides, as many as have been looked up.
@@ -69,9 +67,8 @@ pub struct Joined {
 
 impl Joined {
     /// Rows of a scan, with no side looked up.
-    pub fn new(parent: Rc<LeafColumns>, parents: Vec<u32>, sides: &Rc<[Side]>) -> Joined {
+    pub fn new(parents: Vec<u32>, sides: &Rc<[Side]>) -> Joined {
         Joined {
-            parent,
             parents,
             sides: sides.clone(),
             rows: Vec::new(),

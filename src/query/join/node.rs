@@ -129,9 +129,9 @@ impl Join {
                     }
                 },
             };
-            if let Some(joined) = self.look_up(columns, rows, sides) {
+            if let Some(joined) = self.look_up(columns.clone(), rows, sides) {
                 let all = (0..joined.parents.len() as u32).collect();
-                let columns = LeafColumns::joined(joined, &self.rows.entries);
+                let columns = columns.joined(joined, &self.rows.entries);
                 return Some(Batch::Leaf(Rc::new(columns), all));
             }
         }
@@ -153,14 +153,14 @@ impl Join {
     fn look_up(&mut self, columns: Rc<LeafColumns>, rows: Vec<u32>, sides: &Rc<[Side]>) -> Option<Joined> {
         let multiplies = sides.iter().any(|side| !side.lookup.is_unique());
         let mut all = if multiplies { rows.clone() } else { Vec::new() };
-        let mut joined = Joined::new(columns.clone(), rows, sides);
+        let mut joined = Joined::new(rows, sides);
         let mut passed = Vec::new();
         for (probe, side) in self.probes.iter().zip(sides.iter()) {
             let n = joined.parents.len();
             let matches = if probe.joined {
                 let entries = &self.rows.entries;
                 let all: Vec<u32> = (0..n as u32).collect();
-                let so_far = Rc::new(LeafColumns::joined(joined.clone(), entries));
+                let so_far = Rc::new(columns.joined(joined.clone(), entries));
                 let values = |key: &Computed| key.values(&mut self.rows, &so_far, &all);
                 let keys: Vec<Vector> = probe.keys.iter().map(values).collect();
                 side.lookup.find(&keys, n)
