@@ -32,7 +32,7 @@ pub static OPERATOR: Operator = Operator {
 
 /// A path for the rows of a join, for whoever reads all of them as batches: its cheapest hash joins, one above the other, with a scan of ours
 /// as the outermost side.
-pub fn path_over<'a>(rel: &'a RelOptInfo) -> Option<&'a CustomPath> {
+pub fn path_over(rel: &RelOptInfo) -> Option<&CustomPath> {
     let wanted = matches!(
         guc::materialization(),
         Materialization::auto | Materialization::ultra_late
@@ -76,7 +76,7 @@ fn is_spine(join: &HashPath) -> bool {
     let columns = || path.pathtarget().exprs().iter().all(is_column);
     let keys = || {
         let all = join.conditions();
-        all.len() == join.path_hashclauses().len() && all.all::<RestrictInfo>().all(|key| is_key(key))
+        all.len() == join.path_hashclauses().len() && all.all::<RestrictInfo>().all(is_key)
     };
     let outer = join.outer();
     plain
