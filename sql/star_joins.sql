@@ -75,7 +75,14 @@ SELECT joined($$SELECT sum((doc->>'n')::int) FROM facts JOIN ones ON d1 = ones.k
 SET amax.fault_point = 'join_spine';
 SELECT joined('SELECT region, grade, count(*), sum(price * rate) FROM facts JOIN ones ON d1 = ones.k JOIN twos ON d2 = twos.k WHERE ones.k > 5 GROUP BY 1, 2');
 SELECT joined($$SELECT region, sum((doc->>'k')::int), count(doc->>'t') FROM facts JOIN ones ON (doc->>'k')::int = ones.k GROUP BY 1$$);
+-- of an indexed path the document comes up, which is not read else
+SELECT twice($$CREATE INDEX ON facts ((doc->>'t'))$$) \gexec
+SET search_path = amax_side, public, twins;
+SET enable_indexscan = off;
+SET enable_bitmapscan = off;
+SELECT joined($$SELECT region, count(doc->>'t'), sum((doc->>'k')::int), count(*) FILTER (WHERE doc ? 'n') FROM facts JOIN ones ON d1 = ones.k GROUP BY 1$$);
 RESET amax.fault_point;
+SELECT joined($$SELECT region, count(doc->>'t'), sum((doc->>'k')::int), count(*) FILTER (WHERE doc ? 'n') FROM facts JOIN ones ON d1 = ones.k GROUP BY 1$$);
 SELECT joined('SELECT min(array_length(tags, 1)) FROM facts JOIN ones ON d1 = ones.k');
 SELECT twice($$CREATE TABLE many AS SELECT i AS k, repeat('x', 100) || i % 7 AS s FROM generate_series(1, 12000) i$$) \gexec
 SELECT twice($$ANALYZE many$$) \gexec

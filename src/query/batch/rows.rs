@@ -175,10 +175,13 @@ impl Rows {
     /// A row of a join, of which these entries are known, and no others are asked for.
     pub fn set_known(&mut self, values: impl Iterator<Item = (usize, (pg_sys::Datum, bool))>) {
         self.begin(At::None);
-        for (entry, value) in values {
-            self.scan_slot.set(entry, value);
-            self.filled[entry] = true;
-        }
+        values.for_each(|(entry, value)| self.know(entry, value));
+    }
+
+    /// One more of them.
+    pub fn know(&mut self, entry: usize, value: (pg_sys::Datum, bool)) {
+        self.scan_slot.set(entry, value);
+        self.filled[entry] = true;
     }
 
     /// An entry's value.

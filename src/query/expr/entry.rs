@@ -176,8 +176,16 @@ pub fn reference_of(node: &Node) -> Option<usize> {
 /// The tree with the entries' expressions replaced by references to them, as setrefs.c does for a scan's own
 /// expressions.
 pub fn over_entries<'a>(node: &'a Node, entries: &[&Node]) -> &'a Node {
+    let known: Vec<Option<&Node>> = entries.iter().map(|&entry| Some(entry)).collect();
+    over_known_entries(node, &known)
+}
+
+/// The same where some entries are not to be referred to.
+pub fn over_known_entries<'a>(node: &'a Node, entries: &[Option<&Node>]) -> &'a Node {
     rewrite(node, &mut |node| {
-        let at = entries.iter().position(|entry| entry.equals(node))?;
+        let at = entries
+            .iter()
+            .position(|entry| entry.is_some_and(|entry| entry.equals(node)))?;
         let (ty, typmod, collation) = (node.type_oid(), node.typmod(), node.collation());
         Some(Var::make(pg_sys::INDEX_VAR, at as i16 + 1, ty, typmod, collation))
     })

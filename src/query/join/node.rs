@@ -6,7 +6,7 @@ use crate::pg::Slot;
 use crate::pg::explain::ExplainState;
 use crate::pg::expr::Const;
 use crate::pg::node::{Node, Nodes};
-use crate::pg::state::{CustomScanState, EState, PlanState};
+use crate::pg::state::{CustomScanState, EState, PlanState, Prepared};
 use crate::query::batch::child::begin_child;
 use crate::query::batch::columns::LeafColumns;
 use crate::query::batch::computed::Computed;
@@ -17,7 +17,7 @@ use crate::query::batch::rows::Rows;
 use crate::query::batch::{Batch, Batches};
 use crate::query::expr::compile::{Compiler, reads};
 use crate::query::expr::datum::type_of_node;
-use crate::query::expr::entry::{Entry, entry_of, expressions, reference_of};
+use crate::query::expr::entry::{Entry, entry_of, expressions, over_known_entries, reference_of};
 use crate::query::plan::costs::hash_memory;
 use crate::query::plan::node::{CustomNode, ExecMethods};
 use amax_exec::{Expr, Vector, VectorBuilder};
@@ -66,7 +66,15 @@ enum State {
     /// One has no row.
     Empty,
     /// One is too large: the hash joins join.
-    Spine,
+    Spine(OfSpine),
+}
+
+/// What of the columns the hash joins hand up.
+struct OfSpine {
+    /// Columns, and their places in the rows handed up.
+    places: Vec<(usize, usize)>,
+    /// Others, as expressions over those.
+    others: Vec<(usize, Prepared)>,
 }
 
 impl Join {
@@ -106,11 +114,31 @@ impl Join {
         State::Whole(sides.into())
     }
 
-    /// Has the hash joins do it.
+    /// Has the hash joins do it. What they hand up may be a document of which a path is read here.
     fn leave_to_spine(&self) -> State {
         let of_scan = self.spine.scan.scan().custom_scan_tlist().len();
         self.scan.borrow_mut().read((0..of_scan).collect());
-        State::Spine
+        let output = self.spine.output.iter().enumerate();
+        let places: Vec<(usize, usize)> = output
+            .filter_map(|(place, node)| Some((reference_of(node)?, place)))
+            .collect();
+        let columns = self.columns();
+        let known: Vec<Option<&Node>> = (0..columns.len())
+            .map(|at| places.iter().any(|place| place.0 == at).then_some(columns[at]))
+            .collect();
+        let other = |&at: &usize| {
+            let expression = over_known_entries(columns[at], &known);
+            (at, Prepared::new(expression, Some(self.node)))
+        };
+        State::Spine(OfSpine {
+            others: self
+                .output
+                .iter()
+                .filter(|&&at| known[at].is_none())
+                .map(other)
+                .collect(),
+            places,
+        })
     }
 
     /// The next batch of the scan's, joined; None after its last.
@@ -225,18 +253,15 @@ impl Join {
     /// A row of the hash joins'.
     fn next_of_spine(&mut self) -> Option<Batch> {
         let slot = self.below.next()?;
-        let place = |at: &usize| {
-            self.spine
-                .output
-                .iter()
-                .position(|node| reference_of(node) == Some(*at))
+        let State::Spine(OfSpine { places, others }) = &self.state else {
+            unreachable!("they have been asked to join");
         };
-        let known: Vec<_> = self
-            .output
-            .iter()
-            .filter_map(|at| Some((*at, slot.value(place(at)?))))
-            .collect();
-        self.rows.set_known(known.into_iter());
+        let rows = &mut self.rows;
+        rows.set_known(places.iter().map(|&(at, place)| (at, slot.value(place))));
+        for &(at, expression) in others {
+            let value = expression.eval(rows.econtext);
+            rows.know(at, value);
+        }
         Some(Batch::Row)
     }
 }
@@ -249,7 +274,8 @@ fn is_left_to_spine() -> bool {
     false
 }
 
-/// Has `rows` be at the scan's row with these rows of the sides, for who reads these columns.
+/// Has `rows` be at the scan's row with these rows of the sides, for who reads these columns. The sides' values are made
+/// when the memory of the row before has been freed.
 fn show(rows: &mut Rows, scan: &mut dyn Batches, columns: &[usize], of_sides: &[u32], sides: &Rc<[Side]>) {
     let entries = rows.entries.clone();
     let known: Vec<_> = columns
@@ -349,7 +375,7 @@ impl CustomNode for Join {
     }
 
     fn explain(&mut self, _node: &CustomScanState, _ancestors: Nodes<'_>, es: &ExplainState) {
-        if let State::Spine = self.state {
+        if let State::Spine(_) = self.state {
             return materialization("late", es);
         }
         materialization("ultra late", es);
@@ -406,7 +432,7 @@ impl Batches for Join {
                 let sides = sides.clone();
                 self.next_joined(&sides)
             }
-            State::Spine => self.next_of_spine(),
+            State::Spine(_) => self.next_of_spine(),
             State::New | State::Empty => None,
         }
     }
@@ -431,7 +457,7 @@ impl Batches for Join {
     fn restart(&mut self) {
         (self.left, self.found) = (Vec::new(), Vec::new());
         match self.state {
-            State::Spine => self.below.rescan(),
+            State::Spine(_) => self.below.rescan(),
             _ => self.scan.borrow_mut().restart(),
         }
     }
