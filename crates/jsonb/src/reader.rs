@@ -269,8 +269,8 @@ pub struct Elements<'a> {
 impl<'a> Iterator for Elements<'a> {
     type Item = Result<Value<'a>, Error>;
 
-    // A value that is returned goes through memory; where it is looked at at once it need not.
-    #[inline(always)]
+    // A value that is returned goes through memory; where it is looked at at once it need not. Without optimization that takes much of the stack.
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn next(&mut self) -> Option<Self::Item> {
         let entry = load(self.entries.next()?);
         let end = end_of(entry, self.offset);
@@ -311,7 +311,7 @@ pub struct Pairs<'a> {
 impl<'a> Iterator for Pairs<'a> {
     type Item = Result<(&'a [u8], Value<'a>), Error>;
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn next(&mut self) -> Option<Self::Item> {
         let error = match self.keys.next_string()? {
             Ok(key) => match self.values.next()? {
@@ -363,7 +363,7 @@ pub(crate) fn start_of(entries: &[[u8; WORD]], index: usize) -> usize {
     offset
 }
 
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn decode(entry: u32, data: &[u8], start: usize, end: usize) -> Result<Value<'_>, Error> {
     let bytes = data.get(start..end).ok_or(Error::Truncated)?;
     match entry & JENTRY_TYPEMASK {
