@@ -4,7 +4,7 @@
 
 Once with a limit on address space, once in a memory cgroup, where one can be made. A commit does not fail for what it flushes of others' rows; VACUUM
 gets to its end wherever heap's does, and relfrozenxid moves; no session ends; the rows are those of a heap table. AMAX_MEMORY_HEADROOM: megabytes, several
-with spaces between (default "1 5 10 60"). In a cgroup nothing less than one is tried: the kernel kills heap's session, too.
+with spaces between (default "60 60 1 5 10"). In a cgroup nothing less than one is tried: the kernel kills heap's session, too.
 """
 
 import collections
@@ -22,7 +22,8 @@ from memory import OUT_OF_MEMORY
 from server import Server, as_server_user, own
 from twins import Mismatch
 
-HEADROOM = [int(limit) for limit in os.environ.get("AMAX_MEMORY_HEADROOM", "1 5 10 60").split()]
+# Much of it first, twice: shared memory counts for the cgroup of whoever first touches a page of it, and nobody can be refused that.
+HEADROOM = [int(limit) for limit in os.environ.get("AMAX_MEMORY_HEADROOM", "60 60 1 5 10").split()]
 # Rows of some 1,500 bytes: of others, of our own, and how many stay.
 OTHERS, OWN, KEPT = 2000, 700, 12000
 INSERT = ("INSERT INTO {am} SELECT i, jsonb_build_object('n', i, 's', md5(i::text), 'tags', jsonb_build_array(i % 9, 'tag ' || i % 100), "
