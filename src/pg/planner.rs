@@ -123,48 +123,46 @@ impl Path {
     }
 }
 
-impl NestPath {
-    pub fn as_path(&self) -> &Path {
+/// The fields of paths of joins of all kinds.
+pub trait JoinPaths {
+    fn join(&self) -> *mut pg_sys::JoinPath;
+
+    fn as_path(&self) -> &Path {
         // SAFETY: it begins with one.
-        unsafe { Path::of(self.raw().cast()) }
+        unsafe { Path::of(self.join().cast()) }
     }
 
-    pub fn outer(&self) -> &Path {
+    fn outer(&self) -> &Path {
         // SAFETY: a join has two.
-        unsafe { Path::of((*self.raw()).jpath.outerjoinpath) }
+        unsafe { Path::of((*self.join()).outerjoinpath) }
     }
 
-    pub fn inner(&self) -> &Path {
+    fn inner(&self) -> &Path {
         // SAFETY: as above.
-        unsafe { Path::of((*self.raw()).jpath.innerjoinpath) }
-    }
-}
-
-impl HashPath {
-    pub fn as_path(&self) -> &Path {
-        // SAFETY: it begins with one.
-        unsafe { Path::of(self.raw().cast()) }
+        unsafe { Path::of((*self.join()).innerjoinpath) }
     }
 
-    pub fn outer(&self) -> &Path {
-        // SAFETY: a join has two.
-        unsafe { Path::of((*self.raw()).jpath.outerjoinpath) }
-    }
-
-    pub fn inner(&self) -> &Path {
-        // SAFETY: as above.
-        unsafe { Path::of((*self.raw()).jpath.innerjoinpath) }
-    }
-
-    pub fn kind(&self) -> pg_sys::JoinType::Type {
+    fn kind(&self) -> pg_sys::JoinType::Type {
         // SAFETY: a field of the struct.
-        unsafe { (*self.raw()).jpath.jointype }
+        unsafe { (*self.join()).jointype }
     }
 
     /// All conditions of the join, its keys among them.
-    pub fn conditions(&self) -> Nodes<'_> {
+    fn conditions(&self) -> Nodes<'_> {
         // SAFETY: as above.
-        unsafe { Nodes::of((*self.raw()).jpath.joinrestrictinfo) }
+        unsafe { Nodes::of((*self.join()).joinrestrictinfo) }
+    }
+}
+
+impl JoinPaths for NestPath {
+    fn join(&self) -> *mut pg_sys::JoinPath {
+        self.raw().cast()
+    }
+}
+
+impl JoinPaths for HashPath {
+    fn join(&self) -> *mut pg_sys::JoinPath {
+        self.raw().cast()
     }
 }
 

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::range::Range;
 use crate::state::Output;
-use crate::table::NONE;
+use crate::table::{NONE, renumbered};
 use crate::vector::{LARGE, StringTable, Type, Vector, View};
 
 /// The values of all groups, in the order of rows.
@@ -244,15 +244,7 @@ impl Collected {
 
     /// Leaves out the groups that `keep` does not say.
     pub(crate) fn retain(&mut self, keep: &[bool]) -> Result<()> {
-        let mut next = 0;
-        let moved: Vec<u32> = keep
-            .iter()
-            .map(|&keep| {
-                let number = if keep { next } else { NONE };
-                next += u32::from(keep);
-                number
-            })
-            .collect();
+        let moved = renumbered(keep);
         self.taken = self
             .taken
             .map(|group| moved[group as usize])
@@ -265,7 +257,7 @@ impl Collected {
         };
         *self = Self {
             taken: old.taken,
-            groups: next as usize,
+            groups: keep.iter().filter(|&&keep| keep).count(),
             ..Self::new(old.ty, old.nulls, old.grouped)
         };
         self.update(&groups, &old.vector(None).view())

@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::range::Range;
 use crate::state::Output;
 use crate::store::hash_row;
-use crate::table::NONE;
+use crate::table::{NONE, renumbered};
 use crate::tuples::{Tuples, check_members};
 use crate::values::Values;
 use crate::vector::{Type, View};
@@ -261,15 +261,7 @@ impl Distinct {
 
     /// Leaves out the groups that `keep` does not say.
     pub(crate) fn retain(&mut self, keep: &[bool]) -> Result<()> {
-        let mut next = 0;
-        let moved: Vec<u32> = keep
-            .iter()
-            .map(|&keep| {
-                let number = if keep { next } else { NONE };
-                next += u32::from(keep);
-                number
-            })
-            .collect();
+        let moved = renumbered(keep);
         let mut kept = keep.iter();
         self.counts.retain(|_| kept.next() == Some(&true));
         self.counts.shrink_to_fit();

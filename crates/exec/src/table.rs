@@ -14,6 +14,17 @@ const EMPTY: u64 = u64::MAX;
 /// Rows per step of lookups: what is kept of them between steps stays in the first-level cache.
 const STEP: usize = 256;
 
+/// The numbers of what is kept, one after the other, and [`NONE`] for the rest.
+pub(crate) fn renumbered(keep: &[bool]) -> Vec<u32> {
+    let mut next = 0;
+    let number = |&keep: &bool| {
+        let number = if keep { next } else { NONE };
+        next += u32::from(keep);
+        number
+    };
+    keep.iter().map(number).collect()
+}
+
 /// Keys by number, and rows that have keys.
 pub(crate) trait Keys {
     fn hash(&self, row: u32) -> u64;

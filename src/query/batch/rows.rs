@@ -6,9 +6,9 @@ use super::input::Input;
 use crate::columnar::{self, Row};
 use crate::pg::lookup::time_zone;
 use crate::pg::node::Node;
-use crate::pg::state::{CustomScanState, EState, ExprContext, Prepared, fetch_row};
+use crate::pg::state::{CustomScanState, EState, ExprContext, PlanState, Prepared, fetch_row};
 use crate::pg::{Relation, Slot, Snapshot};
-use crate::query::expr::compile::PgExpr;
+use crate::query::expr::compile::{Compiler, PgExpr};
 use crate::query::expr::datum;
 use crate::query::expr::entry::Entry;
 use crate::query::expr::path::JsonPath;
@@ -16,7 +16,7 @@ use crate::query::expr::value::{answer, datum_of, over_json, part};
 use crate::storage::rowpage::set_tid;
 use crate::table::block::Block;
 use crate::table::slot;
-use amax_exec::{Memo, VectorBuilder};
+use amax_exec::{Expr, Memo, VectorBuilder};
 use amax_format::Tag;
 use amax_lsm::tid;
 use pgrx::pg_sys;
@@ -106,6 +106,16 @@ impl Rows {
             functions: Vec::new(),
             at: At::None,
         }
+    }
+
+    /// Expressions over the entries as ones over vectors, of which it keeps what PostgreSQL evaluates; `parent` owns them.
+    pub fn compile(&mut self, wanted: &[&Node], parent: Option<&PlanState>) -> Vec<Option<Expr>> {
+        let entries = self.entries.clone();
+        let mut compiler = Compiler::new(&entries, parent);
+        compiler.pg_exprs = std::mem::take(&mut self.pg_exprs);
+        let found = wanted.iter().map(|wanted| compiler.compile(wanted)).collect();
+        self.pg_exprs = compiler.pg_exprs;
+        found
     }
 
     /// Another row begins.

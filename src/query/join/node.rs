@@ -15,7 +15,7 @@ use crate::query::batch::explain::{materialization, text};
 use crate::query::batch::joined::{Joined, Side};
 use crate::query::batch::rows::Rows;
 use crate::query::batch::{Batch, Batches};
-use crate::query::expr::compile::{Compiler, reads};
+use crate::query::expr::compile::reads;
 use crate::query::expr::datum::type_of_node;
 use crate::query::expr::entry::{Entry, entry_of, expressions, over_known_entries, reference_of};
 use crate::query::plan::costs::hash_memory;
@@ -77,15 +77,27 @@ struct OfSpine {
     others: Vec<(usize, Prepared)>,
 }
 
+impl Probe {
+    /// Columns that it reads.
+    fn reads(&self) -> impl Iterator<Item = usize> + '_ {
+        self.keys.iter().flat_map(|key| key.reads.iter().copied())
+    }
+}
+
 impl Join {
+    /// All columns that are read.
+    fn reads(&self) -> impl Iterator<Item = usize> + '_ {
+        let of_probes = self.probes.iter().flat_map(Probe::reads);
+        of_probes.chain(self.output.iter().copied())
+    }
+
     /// Whether the columns that are read of the other sides have vectors, and the hash joins have them to hand up.
     fn has_vectors(&self) -> bool {
-        let of_side = |&at: &usize| {
+        let of_side = |at: usize| {
             let level = self.spine.levels.iter().rfind(|level| level.first <= at);
             level.is_none_or(|level| type_of_node(level.columns[at - level.first]).is_some())
         };
-        let keys = self.probes.iter().flat_map(|probe| &probe.keys);
-        keys.flat_map(|key| &key.reads).chain(&self.output).all(of_side)
+        self.reads().all(of_side)
     }
 
     /// Reads the other sides, the topmost first, as hash joins do.
@@ -93,8 +105,7 @@ impl Join {
         if !self.has_vectors() || is_left_to_spine() {
             return self.leave_to_spine();
         }
-        let keys = self.probes.iter().flat_map(|probe| &probe.keys);
-        let wanted: Vec<usize> = keys.flat_map(|key| &key.reads).chain(&self.output).copied().collect();
+        let wanted: Vec<usize> = self.reads().collect();
         let limit = hash_memory();
         let mut sides = Vec::new();
         for (at, (level, probe)) in self.spine.levels.iter().zip(&self.probes).enumerate().rev() {
@@ -116,8 +127,7 @@ impl Join {
 
     /// Has the hash joins do it. What they hand up may be a document of which a path is read here.
     fn leave_to_spine(&self) -> State {
-        let of_scan = self.spine.scan.scan().custom_scan_tlist().len();
-        self.scan.borrow_mut().read((0..of_scan).collect());
+        self.scan.borrow_mut().read((0..self.spine.of_scan()).collect());
         let output = self.spine.output.iter().enumerate();
         let places: Vec<(usize, usize)> = output
             .filter_map(|(place, node)| Some((reference_of(node)?, place)))
@@ -222,7 +232,7 @@ impl Join {
             for rows in found {
                 let mut keys: Vec<VectorBuilder> = probe.keys.iter().map(|key| VectorBuilder::new(key.ty)).collect();
                 if probe.joined {
-                    let reads: Vec<usize> = probe.keys.iter().flat_map(|key| key.reads.iter().copied()).collect();
+                    let reads: Vec<usize> = probe.reads().collect();
                     show(&mut self.rows, &mut *self.scan.borrow_mut(), &reads, &rows, sides);
                 }
                 let mut scan = self.scan.borrow_mut();
@@ -305,7 +315,7 @@ impl CustomNode for Join {
         let spine = Spine::of(below);
         let scan = of(spine.scan).expect("the planner put us above what hands up batches");
         let columns = expressions(node.scan().custom_scan_tlist());
-        let of_scan = spine.levels.first().map_or(columns.len(), |level| level.first);
+        let of_scan = spine.of_scan();
         let mut entries: Vec<Entry> = columns[..of_scan].iter().map(|e| entry_of(e, &[])).collect();
         for (side, level) in spine.levels.iter().enumerate() {
             entries.extend((0..level.columns.len()).map(|column| Entry::Joined(side, column)));
@@ -317,7 +327,6 @@ impl CustomNode for Join {
         let own: Vec<&Node> = columns.iter().enumerate().map(own).collect();
         let rel = scan.borrow_mut().rows().rel;
         let mut rows = Rows::within(estate, node.econtext(), node.scan_slot(), rel, &own, entries.clone());
-        let mut compiler = Compiler::new(&entries, Some(node));
         let mut probes = Vec::new();
         for level in &spine.levels {
             let joined = level
@@ -327,11 +336,13 @@ impl CustomNode for Join {
             let keys = match joined {
                 false => Computed::over_columns(&mut *scan.borrow_mut(), &level.outer_keys),
                 true => {
-                    let key = |key: &&'static Node| {
-                        let vector = compiler.compile(key).expect("the planner chose what has vectors");
+                    let vectors = rows.compile(&level.outer_keys, Some(node));
+                    let keys = level.outer_keys.iter().zip(vectors);
+                    let key = |(key, vector): (&&'static Node, Option<Expr>)| {
+                        let vector = vector.expect("the planner chose what has vectors");
                         Computed::new(key, vector, Some(node))
                     };
-                    level.outer_keys.iter().map(key).collect()
+                    keys.map(key).collect()
                 }
             };
             probes.push(Probe {
@@ -341,7 +352,6 @@ impl CustomNode for Join {
                 building: Building::new(level, estate),
             });
         }
-        rows.pg_exprs = compiler.pg_exprs;
         Join {
             node,
             below,
@@ -392,12 +402,7 @@ impl Batches for Join {
     }
 
     fn compile(&mut self, wanted: &[&Node]) -> Vec<Option<Expr>> {
-        let entries = self.rows.entries.clone();
-        let mut compiler = Compiler::new(&entries, Some(self.node));
-        compiler.pg_exprs = std::mem::take(&mut self.rows.pg_exprs);
-        let found = wanted.iter().map(|wanted| compiler.compile(wanted)).collect();
-        self.rows.pg_exprs = compiler.pg_exprs;
-        found
+        self.rows.compile(wanted, Some(self.node))
     }
 
     fn state(&self) -> &'static PlanState {
@@ -405,14 +410,10 @@ impl Batches for Join {
     }
 
     fn read(&mut self, columns: Vec<usize>) {
-        let of_keys = self
-            .probes
-            .iter()
-            .flat_map(|probe| probe.keys.iter().flat_map(|key| &key.reads));
-        let of_scan = self.spine.levels.first().map_or(usize::MAX, |level| level.first);
-        let of_scan = of_keys.chain(&columns).copied().filter(|&at| at < of_scan).collect();
-        self.scan.borrow_mut().read(of_scan);
         self.output = columns;
+        let of_scan = self.spine.of_scan();
+        let of_scan = self.reads().filter(|&at| at < of_scan).collect();
+        self.scan.borrow_mut().read(of_scan);
     }
 
     fn take_last_first(&mut self) {

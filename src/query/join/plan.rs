@@ -7,7 +7,7 @@ use crate::pg::custom::{Asked, CustomPath, NewPath, NewPlan, PathMethods, Planni
 use crate::pg::expr::{OpExpr, PlaceHolderVar, Var};
 use crate::pg::node::{Node, Nodes, is_pure};
 use crate::pg::plan::{CustomScan, Hash, HashJoin, Plan};
-use crate::pg::planner::{HashPath, Path, PlannerInfo, ProjectionPath, RelOptInfo, RestrictInfo};
+use crate::pg::planner::{HashPath, JoinPaths, Path, PlannerInfo, ProjectionPath, RelOptInfo, RestrictInfo};
 use crate::query::batch::{Operator, read_to_end};
 use crate::query::expr::datum::type_of_node;
 use crate::query::expr::entry::expressions;

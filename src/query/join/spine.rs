@@ -124,11 +124,14 @@ impl Spine {
         changed
     }
 
+    /// How many columns are the scan's, the first.
+    pub fn of_scan(&self) -> usize {
+        self.scan.scan().custom_scan_tlist().len()
+    }
+
     /// How many columns there are.
     pub fn width(&self) -> usize {
-        let scan = self.scan.scan().custom_scan_tlist().len();
-        self.levels
-            .last()
-            .map_or(scan, |level| level.first + level.columns.len())
+        let end = |level: &Level| level.first + level.columns.len();
+        self.levels.last().map_or_else(|| self.of_scan(), end)
     }
 }

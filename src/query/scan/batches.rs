@@ -7,7 +7,6 @@ use crate::query::batch::columns::LeafColumns;
 use crate::query::batch::contract::{Interest, Positions};
 use crate::query::batch::rows::Rows;
 use crate::query::batch::{Batch, Batches};
-use crate::query::expr::compile::Compiler;
 use crate::query::expr::entry::expressions;
 use crate::query::plan::node::state_of;
 use amax_exec::Expr;
@@ -25,12 +24,7 @@ impl Batches for Scan {
     }
 
     fn compile(&mut self, wanted: &[&Node]) -> Vec<Option<Expr>> {
-        let entries = self.rows.entries.clone();
-        let mut compiler = Compiler::new(&entries, Some(self.node));
-        compiler.pg_exprs = std::mem::take(&mut self.rows.pg_exprs);
-        let found = wanted.iter().map(|wanted| compiler.compile(wanted)).collect();
-        self.rows.pg_exprs = compiler.pg_exprs;
-        found
+        self.rows.compile(wanted, Some(self.node))
     }
 
     fn state(&self) -> &'static PlanState {
