@@ -1,6 +1,6 @@
 //! Values of variable length, and arrays of them.
 
-use super::lookup::held;
+use super::lookup::{Held, held};
 use pgrx::pg_sys;
 use pgrx::varlena::{varatt_is_1b_e, varatt_is_4b_c, vardata_any, varsize_any_exhdr};
 
@@ -86,7 +86,22 @@ pub fn image_of(bytes: &[u8], varlena: bool) -> Box<[u64]> {
     image
 }
 
-/// The same of variable length, compressed (pglz); None if that takes nothing off.
+/// A copy of a value that is passed by reference, out of line as it is, aligned for any type.
+///
+/// # Safety
+/// A value of such a type, not NULL.
+pub unsafe fn image_of_value(value: pg_sys::Datum, held: Held) -> Box<[u64]> {
+    // SAFETY: as the caller promises; a copy is as long as it says, an expanded value is made flat by it.
+    unsafe {
+        let copy = pg_sys::datumCopy(value, false, held.len.into());
+        let bytes = pg_sys::datumGetSize(copy, false, held.len.into());
+        let mut image = vec![0_u64; bytes.div_ceil(8)].into_boxed_slice();
+        std::ptr::copy_nonoverlapping(copy.cast_mut_ptr::<u8>(), image.as_mut_ptr().cast(), bytes);
+        image
+    }
+}
+
+/// A value of variable length with its length before it, compressed (pglz); None if that takes nothing off.
 pub fn compressed_image(bytes: &[u8]) -> Option<Box<[u64]>> {
     let plain = image_of(bytes, true);
     let method = pg_sys::TOAST_PGLZ_COMPRESSION as std::ffi::c_char;

@@ -1,7 +1,7 @@
 //! What is indexed of columnar rows, by vectors: the index's expressions and its predicate over paths and columns, of
 //! many rows at once. No document is assembled, unless PostgreSQL evaluates something over one.
 
-use super::batch::columns::LeafColumns;
+use super::batch::columns::BatchColumns;
 use super::batch::computed::Computed;
 use super::batch::rows::Rows;
 use super::expr::compile::Compiler;
@@ -23,7 +23,7 @@ struct Indexed {
     predicate: Vec<Computed>,
     attributes: Vec<Computed>,
     /// Those of the last leaf.
-    columns: Option<Rc<LeafColumns>>,
+    columns: Option<Rc<BatchColumns>>,
     /// Numerics that are made.
     numerics: Vec<Vec<u8>>,
 }
@@ -102,7 +102,7 @@ impl Compute for Indexed {
         rows: &[u32],
         take: &mut dyn FnMut(usize, &[Value]),
     ) {
-        let columns = LeafColumns::known(&mut self.columns, (leaf, origin), &self.rows.entries);
+        let columns = BatchColumns::known(&mut self.columns, (leaf, origin), &self.rows.entries);
         // Rows of which the predicate is true so far, and their places.
         let mut left = rows.to_vec();
         let mut places: Vec<usize> = (0..rows.len()).collect();

@@ -5,13 +5,13 @@ use super::functions::{argument, collations, function_of, is_of_pairs, second};
 use super::sets::{Grouped, Sets};
 use crate::pg::expr::Aggref;
 use crate::pg::node::Node;
-use crate::query::batch::columns::LeafColumns;
+use crate::query::batch::columns::BatchColumns;
 use crate::query::batch::computed::Computed;
 use crate::query::batch::raise::raise;
 use crate::query::batch::rows::Rows;
 use crate::query::batch::{Batch, Batches};
 use crate::query::plan::costs::hash_memory;
-use amax_exec::{Aggregator, By, Collation, Function, Input, Type, Vector, VectorBuilder};
+use amax_exec::{Aggregator, By, Collation, Function, Input, Type, Vector};
 use pgrx::pg_sys;
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -153,29 +153,14 @@ impl Inputs {
             return false;
         }
         input.start();
-        let mut single = Single::new(self);
-        let mut passed = 0;
-        let mut found = true;
-        while single.rows < SINGLE_ROWS {
-            match input.next_batch() {
-                Some(Batch::Row) => single.push(self, input.rows()),
-                Some(Batch::Leaf(columns, rows)) => {
-                    // In the order of rows.
-                    let before = std::mem::replace(&mut single, Single::new(self));
-                    passed += before.add(add) + rows.len();
-                    add(&self.leaf(input.rows(), &columns, &rows));
-                    break;
-                }
-                None => {
-                    input.rows().clear();
-                    found = false;
-                    break;
-                }
-            }
+        let batch = input.next_batch();
+        let passed = batch.as_ref().map_or(0, |batch| batch.rows.len());
+        match &batch {
+            Some(Batch { columns, rows }) => add(&self.batch(input.rows(), columns, rows)),
+            None => input.rows().clear(),
         }
-        passed += single.add(add);
         input.stop(passed);
-        found
+        batch.is_some()
     }
 
     /// Has `add` add all of the input's rows, each read again by its position once all have been found.
@@ -186,23 +171,17 @@ impl Inputs {
         while let Some(batch) = input.next_batch() {
             found.push(input.positions(&batch));
         }
-        let mut single = Single::new(self);
         let mut passed = 0;
         for positions in &found {
-            match input.batch_at(positions) {
-                Batch::Row => single.push(self, input.rows()),
-                Batch::Leaf(columns, rows) => {
-                    passed += rows.len();
-                    add(&self.leaf(input.rows(), &columns, &rows));
-                }
-            }
+            let Batch { columns, rows } = input.batch_at(positions);
+            passed += rows.len();
+            add(&self.batch(input.rows(), &columns, &rows));
         }
-        passed += single.add(add);
         input.rows().clear();
         input.stop(passed);
     }
 
-    fn leaf<'a>(&self, input: &mut Rows, columns: &'a Rc<LeafColumns>, rows: &[u32]) -> amax_exec::Rows<'a> {
+    fn batch<'a>(&self, input: &mut Rows, columns: &'a Rc<BatchColumns>, rows: &[u32]) -> amax_exec::Rows<'a> {
         let keys: Vec<Vector> = self.keys.iter().map(|key| key.values(input, columns, rows)).collect();
         let filters: Vec<Option<Cow<[bool]>>> = self
             .aggregates
@@ -282,66 +261,6 @@ fn reads_late(input: &mut dyn Batches) -> bool {
     crate::guc::fault_point().as_deref() == Some("late_rows")
         && input.has_positions()
         && input.rows().functions.is_empty()
-}
-
-/// So many rows by themselves are aggregated at a time.
-const SINGLE_ROWS: usize = 1024;
-
-/// Rows that are in no batch, evaluated by PostgreSQL.
-struct Single {
-    keys: Vec<VectorBuilder>,
-    arguments: Vec<VectorBuilder>,
-    filters: Vec<Option<Vec<bool>>>,
-    rows: usize,
-}
-
-impl Single {
-    fn new(inputs: &Inputs) -> Single {
-        let builder = |computed: &Computed| VectorBuilder::new(computed.ty);
-        let argument = |argument: &Argument| builder(&argument.computed);
-        let filter = |a: &Wanted| a.filter.as_ref().map(|_| Vec::new());
-        Single {
-            keys: inputs.keys.iter().map(builder).collect(),
-            arguments: inputs.arguments.iter().map(argument).collect(),
-            filters: inputs.aggregates.iter().map(filter).collect(),
-            rows: 0,
-        }
-    }
-
-    /// The row that the input is at.
-    fn push(&mut self, inputs: &Inputs, rows: &mut Rows) {
-        self.rows += 1;
-        for (key, out) in inputs.keys.iter().zip(&mut self.keys) {
-            key.push(rows, out);
-        }
-        for (aggregate, out) in inputs.aggregates.iter().zip(&mut self.filters) {
-            if let (Some(filter), Some(out)) = (&aggregate.filter, out) {
-                out.push(filter.holds(rows));
-            }
-        }
-        for (argument, out) in inputs.arguments.iter().zip(&mut self.arguments) {
-            let filter = argument.filter.and_then(|at| self.filters[at].as_ref());
-            if filter.is_none_or(|filter| filter.last() == Some(&true)) {
-                argument.computed.push(rows, out);
-            } else {
-                out.push_null();
-            }
-        }
-    }
-
-    /// Has them added; how many.
-    fn add(self, add: &mut dyn FnMut(&amax_exec::Rows)) -> usize {
-        if self.rows > 0 {
-            let columns = self.keys.into_iter().chain(self.arguments);
-            let filters = self.filters.into_iter();
-            add(&amax_exec::Rows {
-                len: self.rows,
-                columns: columns.map(VectorBuilder::finish).collect(),
-                filters: filters.map(|filter| filter.map(Cow::Owned)).collect(),
-            });
-        }
-        self.rows
-    }
 }
 
 fn truths(vector: &Vector) -> Vec<bool> {

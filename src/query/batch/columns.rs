@@ -1,9 +1,11 @@
-//! The entries of a scan as columns of one leaf.
+//! The entries of a scan as columns of one batch.
 
+use super::alone::Alone;
 use super::arrays::Arrays;
 use super::datums::Datums;
 use super::input::Input;
 use super::joined::Joined;
+use super::values::Values;
 use crate::columnar::{Attribute, Level, OpenLeaf};
 use crate::pg::state::ExprContext;
 use crate::query::expr::entry::Entry;
@@ -19,11 +21,18 @@ use std::rc::Rc;
 /// In place of an element: the row of an outer join without one.
 const NO_ELEMENT: u32 = u32::MAX;
 
-/// The entries of a scan as columns of one leaf, decoded when they are first asked for. Rows are the leaf's, or made of
-/// those.
-pub struct LeafColumns {
-    pub leaf: Rc<OpenLeaf>,
-    pub origin: Option<Origin>,
+/// What holds rows.
+#[derive(Clone)]
+pub enum Home {
+    /// With who loaded it.
+    Leaf(Rc<OpenLeaf>, Option<Origin>),
+    Alone(Rc<Alone>),
+}
+
+/// The entries of a scan as columns of one batch, decoded when they are first asked for. Rows are those of a leaf, rows by
+/// themselves, or made of such.
+pub struct BatchColumns {
+    pub home: Home,
     entries: Rc<[Entry]>,
     inputs: Vec<OnceCell<Input>>,
     datums: Vec<OnceCell<Datums>>,
@@ -37,14 +46,21 @@ enum Made {
     /// Elements of arrays.
     Elements(Elements),
     /// A join's.
-    Joined(Rc<LeafColumns>, Joined),
+    Joined(Rc<BatchColumns>, Joined),
 }
 
-impl LeafColumns {
-    pub fn new(leaf: Rc<OpenLeaf>, origin: Option<Origin>, entries: &Rc<[Entry]>) -> LeafColumns {
-        LeafColumns {
-            leaf,
-            origin,
+impl BatchColumns {
+    pub fn new(leaf: Rc<OpenLeaf>, origin: Option<Origin>, entries: &Rc<[Entry]>) -> BatchColumns {
+        Self::of(Home::Leaf(leaf, origin), entries)
+    }
+
+    pub fn alone(rows: Rc<Alone>, entries: &Rc<[Entry]>) -> BatchColumns {
+        Self::of(Home::Alone(rows), entries)
+    }
+
+    fn of(home: Home, entries: &Rc<[Entry]>) -> BatchColumns {
+        BatchColumns {
+            home,
             entries: entries.clone(),
             inputs: entries.iter().map(|_| OnceCell::new()).collect(),
             datums: entries.iter().map(|_| OnceCell::new()).collect(),
@@ -55,29 +71,47 @@ impl LeafColumns {
 
     /// Those of a leaf: those known if they are.
     pub fn known(
-        known: &mut Option<Rc<LeafColumns>>,
+        known: &mut Option<Rc<BatchColumns>>,
         (leaf, origin): (&Rc<OpenLeaf>, Option<Origin>),
         entries: &Rc<[Entry]>,
-    ) -> Rc<LeafColumns> {
-        let same = known.take().filter(|k| Rc::ptr_eq(&k.leaf, leaf) && k.origin == origin);
-        let columns = same.unwrap_or_else(|| Rc::new(LeafColumns::new(leaf.clone(), origin, entries)));
+    ) -> Rc<BatchColumns> {
+        let same = known.take().filter(|known| known.are_of(leaf, origin));
+        let columns = same.unwrap_or_else(|| Rc::new(BatchColumns::new(leaf.clone(), origin, entries)));
         known.insert(columns).clone()
     }
 
+    /// Whether they are those of a leaf.
+    pub fn are_of(&self, leaf: &Rc<OpenLeaf>, origin: Option<Origin>) -> bool {
+        matches!(&self.home, Home::Leaf(own, by) if Rc::ptr_eq(own, leaf) && *by == origin)
+    }
+
+    /// Whether rows are in one.
+    pub fn is_leaf(&self) -> bool {
+        matches!(self.home, Home::Leaf(..))
+    }
+
+    /// The leaf that rows are in.
+    fn leaf(&self) -> &Rc<OpenLeaf> {
+        match &self.home {
+            Home::Leaf(leaf, _) => leaf,
+            Home::Alone(_) => unreachable!("rows by themselves are in no leaf"),
+        }
+    }
+
     /// The elements of the next arrays of some rows; see [`Elements::new`].
-    pub fn unnest(self: &Rc<Self>, arrays: &Rc<Arrays>, rows: &[u32], outer: bool) -> LeafColumns {
+    pub fn unnest(self: &Rc<Self>, arrays: &Rc<Arrays>, rows: &[u32], outer: bool) -> BatchColumns {
         let levels = self.levels(arrays).expect("only others are in no column");
-        LeafColumns {
+        BatchColumns {
             made: Some(Made::Elements(Elements::new(self, arrays, levels, rows, outer))),
-            ..Self::new(self.leaf.clone(), self.origin, &self.entries)
+            ..Self::of(self.home.clone(), &self.entries)
         }
     }
 
     /// Rows of a join, whose entries begin with those of the scan.
-    pub fn joined(self: &Rc<Self>, rows: Joined, entries: &Rc<[Entry]>) -> LeafColumns {
-        LeafColumns {
+    pub fn joined(self: &Rc<Self>, rows: Joined, entries: &Rc<[Entry]>) -> BatchColumns {
+        BatchColumns {
             made: Some(Made::Joined(self.clone(), rows)),
-            ..Self::new(self.leaf.clone(), self.origin, entries)
+            ..Self::of(self.home.clone(), entries)
         }
     }
 
@@ -85,7 +119,9 @@ impl LeafColumns {
     fn levels(&self, arrays: &Arrays) -> Option<Rc<Vec<Level>>> {
         let levels = self.levels.get_or_init(|| match self.elements() {
             Some(elements) => Some(elements.levels.clone()),
-            None => (arrays.attribute < self.leaf.width()).then(|| self.leaf.unnest(arrays.attribute, &arrays.levels)),
+            None => {
+                (arrays.attribute < self.leaf().width()).then(|| self.leaf().unnest(arrays.attribute, &arrays.levels))
+            }
         });
         levels.clone()
     }
@@ -97,7 +133,11 @@ impl LeafColumns {
 
     /// Rows.
     pub fn len(&self) -> usize {
-        self.parents().map_or(self.leaf.rows(), |(_, rows)| rows.len())
+        match (self.parents(), &self.home) {
+            (Some((_, rows)), _) => rows.len(),
+            (None, Home::Leaf(leaf, _)) => leaf.rows(),
+            (None, Home::Alone(alone)) => alone.tids.len(),
+        }
     }
 
     pub fn elements(&self) -> Option<&Elements> {
@@ -115,7 +155,7 @@ impl LeafColumns {
     }
 
     /// The batch that its rows are made of, and the row there of each.
-    pub fn parents(&self) -> Option<(&Rc<LeafColumns>, &[u32])> {
+    pub fn parents(&self) -> Option<(&Rc<BatchColumns>, &[u32])> {
         match self.made.as_ref()? {
             Made::Elements(elements) => Some((&elements.parent, &elements.parents)),
             Made::Joined(parent, joined) => Some((parent, &joined.parents)),
@@ -139,7 +179,7 @@ impl LeafColumns {
         }
     }
 
-    /// The row of the leaf.
+    /// The row of the leaf, or the one by itself.
     pub fn root(&self, row: u32) -> u32 {
         match self.parents() {
             None => row,
@@ -148,7 +188,7 @@ impl LeafColumns {
     }
 
     /// Of an entry of the batch that rows are made of.
-    fn parents_input(&self, parent: &LeafColumns, rows: &[u32], at: usize) -> Input {
+    fn parents_input(&self, parent: &BatchColumns, rows: &[u32], at: usize) -> Input {
         match parent.knows(at) {
             true => Input::Made(parent.dense(at).take(rows)),
             false => Input::Unknown(Dense::filled(rows.len(), Tag::Other)),
@@ -158,7 +198,7 @@ impl LeafColumns {
     fn element_input(&self, elements: &Elements, entry: &Entry) -> Input {
         match entry {
             Entry::Path(path) if path.level == elements.level => {
-                let (levels, at) = elements.levels_of(&self.leaf, &path.steps);
+                let (levels, at) = elements.levels_of(self.leaf(), &path.steps);
                 let dense = levels[path.level - 1].dense(at).take(&elements.elements);
                 Input::Element(levels, at, dense)
             }
@@ -178,6 +218,9 @@ impl LeafColumns {
         desc: &crate::pg::TupleDesc,
         context: &ExprContext,
     ) -> Option<(pg_sys::Datum, bool)> {
+        if let (Home::Alone(alone), None) = (&self.home, &self.made) {
+            return context.within(|| alone.value(at, row));
+        }
         let datums = self.datums[at].get_or_init(|| match &self.entries[at] {
             entry if entry.level() != self.level() => Datums::Others,
             entry => Datums::new(entry, self.input(at), self.dense(at), desc),
@@ -193,7 +236,7 @@ impl LeafColumns {
         let number = row as usize;
         match self.input(at) {
             Input::Path(known) => {
-                let column = || &**known.column(&self.leaf, path.attribute as usize - 1, &path.steps);
+                let column = || &**known.column(self.leaf(), path.attribute as usize - 1, &path.steps);
                 Some(path_value(&known.dense, number, column, number, path.text))
             }
             Input::Element(levels, which, dense) => {
@@ -226,18 +269,27 @@ impl LeafColumns {
                 }
                 (None, _) => {}
             }
+            let leaf = match &self.home {
+                Home::Leaf(leaf, _) => leaf,
+                Home::Alone(alone) => {
+                    return match alone.values(at).map(Values::dense) {
+                        Some(dense) => Input::Made(dense.unwrap_or_else(|e| crate::columnar::raise(e))),
+                        None => Input::Unknown(Dense::filled(alone.tids.len(), Tag::Other)),
+                    };
+                }
+            };
             let attribute = match &self.entries[at] {
                 Entry::Path(path) | Entry::Answer(path, _) => path.attribute as usize - 1,
                 Entry::Attribute(attribute) => *attribute as usize - 1,
                 _ => usize::MAX,
             };
             let found = match &self.entries[at] {
-                Entry::Path(path) => self.leaf.path(attribute, &path.steps).map(Input::Path),
+                Entry::Path(path) => leaf.path(attribute, &path.steps).map(Input::Path),
                 Entry::Answer(path, question) => {
-                    let answers = self.leaf.ask(attribute, &path.steps, question);
+                    let answers = leaf.ask(attribute, &path.steps, question);
                     answers.map(Input::Column)
                 }
-                Entry::Attribute(_) => self.leaf.dense(attribute).map(|found| {
+                Entry::Attribute(_) => leaf.dense(attribute).map(|found| {
                     let Attribute { dense, documents } = found;
                     match documents {
                         true => Input::Documents(dense),
@@ -246,12 +298,12 @@ impl LeafColumns {
                 }),
                 _ => None,
             };
-            found.unwrap_or_else(|| Input::Unknown(Dense::filled(self.leaf.rows(), Tag::Other)))
+            found.unwrap_or_else(|| Input::Unknown(Dense::filled(leaf.rows(), Tag::Other)))
         })
     }
 }
 
-impl Columns for LeafColumns {
+impl Columns for BatchColumns {
     fn dense(&self, input: usize) -> &Dense {
         match self.input(input) {
             Input::Path(path) => &path.dense,
@@ -280,7 +332,7 @@ impl Others {
 
 /// What makes rows of the batch elements of arrays of another batch's rows.
 pub struct Elements {
-    pub parent: Rc<LeafColumns>,
+    pub parent: Rc<BatchColumns>,
     /// From 1.
     pub level: usize,
     /// The row of the parent that each row here belongs to, ascending.
@@ -294,7 +346,7 @@ pub struct Elements {
 impl Elements {
     /// The elements of arrays of these rows; for an outer join each row's are followed by one without element.
     pub fn new(
-        parent: &Rc<LeafColumns>,
+        parent: &Rc<BatchColumns>,
         arrays: &Rc<Arrays>,
         levels: Rc<Vec<Level>>,
         rows: &[u32],

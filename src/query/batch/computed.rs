@@ -1,6 +1,6 @@
 //! Expressions over the columns of batches, in both forms: over vectors, and PostgreSQL's for what those are unsure of.
 
-use super::columns::LeafColumns;
+use super::columns::BatchColumns;
 use super::contract::Batches;
 use super::external::Postgres;
 use super::rows::Rows;
@@ -59,7 +59,7 @@ impl Computed {
     }
 
     /// Its values for rows of a batch; PostgreSQL evaluates those that vectors are unsure of.
-    pub fn values<'a>(&self, input: &mut Rows, columns: &'a Rc<LeafColumns>, rows: &[u32]) -> Vector<'a> {
+    pub fn values<'a>(&self, input: &mut Rows, columns: &'a Rc<BatchColumns>, rows: &[u32]) -> Vector<'a> {
         let mut external = Postgres {
             rows: input,
             columns: columns.clone(),
@@ -86,14 +86,9 @@ impl Computed {
     }
 
     /// Appends its value for the row that `rows` is at.
-    pub fn push(&self, rows: &mut Rows, out: &mut VectorBuilder) {
+    fn push(&self, rows: &mut Rows, out: &mut VectorBuilder) {
         let (value, null) = rows.eval(self.state, &self.reads);
         // SAFETY: the value is of that type.
         unsafe { datum::push(out, self.sql, value, null) };
-    }
-
-    /// Whether it is true of the row that `rows` is at.
-    pub fn holds(&self, rows: &mut Rows) -> bool {
-        rows.holds(self.state, &self.reads)
     }
 }

@@ -1,6 +1,6 @@
 //! The contract between our nodes: what one hands up to another in place of rows. See src/query/README.md.
 
-use super::columns::LeafColumns;
+use super::columns::BatchColumns;
 use super::rows::Rows;
 use crate::columnar::OpenLeaf;
 use crate::pg::custom::{CustomPath, PathMethods, ScanMethods};
@@ -16,13 +16,11 @@ use pgrx::pg_sys;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// Rows that one of our nodes hands up together.
-pub enum Batch {
-    /// Rows of a leaf, or elements of arrays in it, by their numbers in the columns, ascending. Valid as long as it is
-    /// held: it keeps what is decoded in memory, and no pin and no lock.
-    Leaf(Rc<LeafColumns>, Vec<u32>),
-    /// One that is in no column: [`Batches::rows`] is at it, until the node is asked for anything else.
-    Row,
+/// Rows that one of our nodes hands up together: by their numbers in the columns, ascending. Valid as long as it is held: it
+/// keeps what is decoded in memory, and no pin and no lock.
+pub struct Batch {
+    pub columns: Rc<BatchColumns>,
+    pub rows: Vec<u32>,
 }
 
 /// Where the rows of a batch are in their table. Valid for as long as the query's snapshot is, whatever is flushed or
@@ -30,8 +28,8 @@ pub enum Batch {
 pub enum Positions {
     /// Numbers of rows in a leaf, ascending, as often as an element of theirs is in the batch; who loaded them.
     Leaf(Rc<OpenLeaf>, Option<Origin>, Vec<u32>),
-    /// Of a row in a row page.
-    Tid(pg_sys::ItemPointerData),
+    /// Of rows by themselves.
+    Tids(Vec<pg_sys::ItemPointerData>),
 }
 
 /// What whoever drives a node has use for, as far as the bounds of leaves tell. It may become less meanwhile.
@@ -59,7 +57,7 @@ pub trait Batches {
     /// The node's state, as parent of expressions over its columns.
     fn state(&self) -> &'static PlanState;
 
-    /// Whoever drives it reads these columns of what it is handed, and no others.
+    /// Whoever drives it reads these columns of what it is handed from now on, and no others.
     fn read(&mut self, columns: Vec<usize>);
 
     /// When it begins: in a parallel plan, whose processes take leaves as they come, the last ones come first.
@@ -81,7 +79,7 @@ pub trait Batches {
         true
     }
 
-    /// Where a batch's rows are; the batch is the last one if it is a row by itself.
+    /// Where a batch's rows are.
     #[cfg_attr(not(feature = "test_hooks"), allow(dead_code))] // Who looks at rows one by one makes positions of its own.
     fn positions(&mut self, batch: &Batch) -> Positions;
 

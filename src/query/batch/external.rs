@@ -1,6 +1,6 @@
 //! What vectorized expressions ask of others: PostgreSQL, and the bounds of columns.
 
-use super::columns::LeafColumns;
+use super::columns::BatchColumns;
 use super::rows::Rows;
 use crate::columnar::OpenLeaf;
 use crate::query::expr::datum;
@@ -71,7 +71,7 @@ impl Zones for LeafZones<'_> {
 /// PostgreSQL, as vectorized expressions over one leaf call it.
 pub struct Postgres<'a> {
     pub rows: &'a mut Rows,
-    pub columns: Rc<LeafColumns>,
+    pub columns: Rc<BatchColumns>,
 }
 
 impl External for Postgres<'_> {

@@ -1,8 +1,8 @@
-//! Rows of a join: those of a scan's leaf, each with a row of every other side.
+//! Rows of a join: those of a scan's batch, each with a row of every other side.
 
-use crate::query::expr::datum::of_scalar;
-use amax_exec::{Lookup, Matches, Scalar, Vector};
-use amax_format::{Dense, DenseBuilder, Tag};
+use super::values::Values;
+use amax_exec::{Lookup, Matches};
+use amax_format::Dense;
 use pgrx::pg_sys;
 use std::rc::Rc;
 
@@ -14,40 +14,9 @@ pub struct Side {
 }
 
 pub struct SideColumn {
-    pub dense: Dense,
+    pub values: Values,
     /// The same.
-    vector: Vector<'static>,
-    /// Their SQL type.
-    sql: pg_sys::Oid,
-}
-
-impl SideColumn {
-    /// Of values of an SQL type.
-    pub fn new(vector: Vector<'static>, sql: pg_sys::Oid) -> amax_format::Result<SideColumn> {
-        let mut dense = DenseBuilder::default();
-        for row in 0..vector.len() {
-            match vector.get(row) {
-                Scalar::Null => dense.push(Tag::Missing, 0),
-                Scalar::Bool(value) => dense.push(Tag::Bool, i64::from(value)),
-                Scalar::Int(value) => dense.push(Tag::Int, value),
-                Scalar::Float(value) => dense.push(Tag::Float, value.to_bits() as i64),
-                Scalar::Decimal { mantissa, scale: 0 } => dense.push(Tag::Int, mantissa),
-                Scalar::Decimal { mantissa, scale } => dense.push_decimal(mantissa, scale),
-                Scalar::Numeric(_) => dense.push(Tag::Other, 0),
-                Scalar::Text(text) => dense.push_string(text)?,
-            }
-        }
-        Ok(SideColumn {
-            dense: dense.finish(),
-            vector,
-            sql,
-        })
-    }
-
-    /// A row's value, in the current memory context.
-    pub fn value(&self, row: u32) -> (pg_sys::Datum, bool) {
-        of_scalar(self.vector.get(row as usize), self.sql)
-    }
+    pub dense: Dense,
 }
 
 impl Side {
@@ -93,9 +62,9 @@ impl Joined {
         self.sides[side].column(column).dense.take(&self.rows[side])
     }
 
-    /// The same of one row, in the current memory context.
+    /// The same of one row, in the current memory context or as long as the side is there.
     pub fn value(&self, side: usize, column: usize, row: u32) -> (pg_sys::Datum, bool) {
         let place = self.rows[side][row as usize];
-        self.sides[side].column(column).value(place)
+        self.sides[side].column(column).values.get(place)
     }
 }

@@ -1,13 +1,14 @@
 //! Rows as PostgreSQL's expressions see them: a scan's entries, each computed when something asks for it.
 
-use super::columns::LeafColumns;
+use super::columns::{BatchColumns, Home};
 use super::function::Function;
 use super::input::Input;
+use super::values::Kind;
 use crate::columnar::{self, Row};
 use crate::pg::lookup::time_zone;
 use crate::pg::node::Node;
 use crate::pg::state::{CustomScanState, EState, ExprContext, PlanState, Prepared, fetch_row};
-use crate::pg::{Relation, Slot, Snapshot};
+use crate::pg::{Relation, Slot};
 use crate::query::expr::compile::{Compiler, PgExpr};
 use crate::query::expr::datum;
 use crate::query::expr::entry::Entry;
@@ -20,12 +21,13 @@ use amax_exec::{Expr, Memo, VectorBuilder};
 use amax_format::Tag;
 use amax_lsm::tid;
 use pgrx::pg_sys;
+use std::cell::OnceCell;
 use std::rc::Rc;
 
 /// Which row it is about.
 enum At {
     None,
-    Leaf(Rc<LeafColumns>, u32),
+    Leaf(Rc<BatchColumns>, u32),
     /// In a slot: the row slot, or that of a node below.
     Slot(&'static Slot),
 }
@@ -36,8 +38,10 @@ enum At {
 pub struct Rows {
     pub rel: &'static Relation,
     pub entries: Rc<[Entry]>,
-    /// The entries' own expressions, over the table's row.
-    states: Vec<Prepared>,
+    /// What their values are.
+    pub kinds: Vec<Kind>,
+    /// The entries' own expressions, over the table's row; None of those of a join's other sides.
+    states: Vec<Option<Prepared>>,
     /// Those of what is evaluated over a part of a document, given as the value of a CASE.
     parts: Vec<Option<Prepared>>,
     /// Holds the entries' values.
@@ -52,6 +56,11 @@ pub struct Rows {
     /// Those that unnest, for what is not read from columns.
     pub functions: Vec<Function>,
     at: At,
+    /// The row whose elements were handed up by themselves, while it is about those.
+    interrupted: Option<At>,
+    /// Holds a row by itself that is read again.
+    again: OnceCell<&'static Slot>,
+    estate: &'static EState,
     filled: Vec<bool>,
 }
 
@@ -90,10 +99,15 @@ impl Rows {
             Entry::Part(..) | Entry::Answer(..) => Some(over_json(e)),
             _ => None,
         };
+        // Without a parent: it would say that scan tuples are virtual, and those of the table are not.
+        let state = |(e, entry): (&&Node, &Entry)| match entry {
+            Entry::Joined(..) => None,
+            _ => Some(Prepared::new(e, None)),
+        };
         Rows {
             rel,
-            // Without a parent: it would say that scan tuples are virtual, and those of the table are not.
-            states: expressions.iter().map(|e| Prepared::new(e, None)).collect(),
+            kinds: expressions.iter().map(|e| Kind::of(e)).collect(),
+            states: expressions.iter().zip(&*entries).map(state).collect(),
             parts: expressions.iter().zip(&*entries).map(part).collect(),
             filled: vec![false; entries.len()],
             entries,
@@ -105,6 +119,9 @@ impl Rows {
             zone: 0,
             functions: Vec::new(),
             at: At::None,
+            interrupted: None,
+            again: OnceCell::new(),
+            estate,
         }
     }
 
@@ -120,6 +137,7 @@ impl Rows {
 
     /// Another row begins.
     fn begin(&mut self, at: At) {
+        self.interrupted = None;
         self.at = at;
         self.empty();
     }
@@ -140,25 +158,34 @@ impl Rows {
         self.begin(At::None);
     }
 
-    /// Row `row` of a leaf.
-    pub fn set_leaf(&mut self, columns: &Rc<LeafColumns>, row: u32) {
+    /// Row `row` of a batch.
+    pub fn set_leaf(&mut self, columns: &Rc<BatchColumns>, row: u32) {
         match &mut self.at {
             At::Leaf(known, at) if Rc::ptr_eq(known, columns) => {
                 *at = row;
                 self.empty();
             }
-            _ => self.begin(At::Leaf(columns.clone(), row)),
+            _ if columns.is_leaf() => self.begin(At::Leaf(columns.clone(), row)),
+            _ => {
+                let interrupted = std::mem::replace(&mut self.at, At::Leaf(columns.clone(), row));
+                self.interrupted.get_or_insert(interrupted);
+                self.empty();
+            }
         }
-        if !self.row_slot.is_empty() {
-            self.row_slot.clear();
+        let used = if columns.is_leaf() {
+            Some(&self.row_slot)
+        } else {
+            self.again.get()
+        };
+        if let Some(slot) = used.filter(|slot| !slot.is_empty()) {
+            slot.clear();
         }
         self.scan_slot.set_tid(own_tid(columns, row));
     }
 
     /// Row `row` of a leaf, looked up by itself: little more than what it has is decoded.
-    pub fn set_alone(&mut self, columns: &LeafColumns, row: u32) {
-        let at = columns.root(row);
-        let alone = Row::new(columns.leaf.clone(), at as usize, columns.origin).alone();
+    pub fn set_alone(&mut self, columns: &BatchColumns, row: u32) {
+        let alone = whole(columns, columns.root(row) as usize).alone();
         slot::store_columnar(self.row_slot, alone, own_tid(columns, row), self.rel.id());
         self.set_slot(self.row_slot);
     }
@@ -175,10 +202,9 @@ impl Rows {
         self.scan_slot.set_tid(slot.tid());
     }
 
-    /// The row of the table at a TID, which the snapshot sees.
-    pub fn set_tid(&mut self, tid: pg_sys::ItemPointerData, snapshot: &Snapshot) {
-        let found = fetch_row(self.rel, tid, snapshot, self.row_slot);
-        assert!(found, "a row stays where it is for a snapshot that sees it");
+    /// The row of the table at a TID, which the query's snapshot sees.
+    pub fn set_tid(&mut self, tid: pg_sys::ItemPointerData) {
+        self.fetch(tid, self.row_slot);
         self.set_slot(self.row_slot);
     }
 
@@ -214,20 +240,29 @@ impl Rows {
 
     /// The row with the function's next element, or (for an outer join) without one; false after the last.
     pub fn next_element(&mut self, level: usize) -> bool {
-        self.empty();
+        self.go_on();
         self.functions[level - 1].next()
     }
 
     pub fn no_element(&mut self, level: usize) {
-        self.empty();
+        self.go_on();
         self.functions[level - 1].none();
+    }
+
+    /// Back at the row whose elements are handed up.
+    fn go_on(&mut self) {
+        if let Some(at) = self.interrupted.take() {
+            self.at = at;
+        }
+        self.empty();
     }
 
     /// Lets go of the row.
     pub fn clear(&mut self) {
-        self.at = At::None;
+        (self.at, self.interrupted) = (At::None, None);
         self.scan_slot.clear();
         self.row_slot.clear();
+        self.again.get().inspect(|slot| slot.clear());
         for function in &mut self.functions {
             function.clear();
         }
@@ -259,7 +294,7 @@ impl Rows {
             return match (&self.entries[entry], function.ordinality) {
                 (Entry::Ordinality(_), Some(n)) => (pg_sys::Datum::from(n), false),
                 (Entry::Ordinality(_), None) => (pg_sys::Datum::null(), true),
-                _ => self.states[entry].eval(function.element_econtext),
+                _ => self.state(entry).eval(function.element_econtext),
             };
         }
         if let At::Leaf(columns, row) = &self.at {
@@ -276,10 +311,17 @@ impl Rows {
                 row = rows[row as usize];
                 columns = parent.clone();
             }
+            let (leaf, origin) = match &columns.home {
+                Home::Leaf(leaf, origin) => (leaf, *origin),
+                Home::Alone(alone) => {
+                    let known = self.econtext.within(|| alone.value(entry, row));
+                    return known.unwrap_or_else(|| self.read_again(alone.tids[row as usize], entry));
+                }
+            };
             if let Entry::Part(attribute, keys) = &self.entries[entry] {
                 let at = *attribute as usize - 1;
-                if at < columns.leaf.width() {
-                    let document = self.econtext.within(|| part(&columns.leaf, at, keys, row as usize));
+                if at < leaf.width() {
+                    let document = self.econtext.within(|| part(leaf, at, keys, row as usize));
                     return self.over(entry, document);
                 }
             }
@@ -290,7 +332,7 @@ impl Rows {
             }
             if self.row_slot.is_empty() {
                 let own = own_tid(&columns, row);
-                let whole = Row::new(columns.leaf.clone(), row as usize, columns.origin);
+                let whole = Row::new(leaf.clone(), row as usize, origin);
                 slot::store_columnar(self.row_slot, whole, own, self.rel.id());
             }
         }
@@ -298,13 +340,39 @@ impl Rows {
             At::Slot(slot) => slot,
             _ => self.row_slot,
         };
+        self.value_in(slot, entry)
+    }
+
+    /// An entry of a row by itself.
+    fn read_again(&self, tid: pg_sys::ItemPointerData, entry: usize) -> (pg_sys::Datum, bool) {
+        let slot = self
+            .again
+            .get_or_init(|| self.estate.new_slot(self.rel.desc(), slot::ops()));
+        if slot.is_empty() {
+            self.fetch(tid, slot);
+        }
+        self.value_in(slot, entry)
+    }
+
+    /// The table's row at a TID, which the query's snapshot sees.
+    fn fetch(&self, tid: pg_sys::ItemPointerData, slot: &Slot) {
+        let found = fetch_row(self.rel, tid, self.estate.snapshot(), slot);
+        assert!(found, "a row stays where it is for a snapshot that sees it");
+    }
+
+    /// An entry of the table's row in a slot.
+    fn value_in(&self, slot: &Slot, entry: usize) -> (pg_sys::Datum, bool) {
         if let Some(row) = slot::columnar_row(slot)
             && let Some(found) = self.econtext.within(|| self.value_alone(&row, entry))
         {
             return found;
         }
         self.row_econtext.set_row(slot);
-        self.states[entry].eval(self.row_econtext)
+        self.state(entry).eval(self.row_econtext)
+    }
+
+    fn state(&self, entry: usize) -> Prepared {
+        self.states[entry].expect("what is joined is in columns")
     }
 
     /// An entry over a part of a document.
@@ -334,7 +402,7 @@ impl Rows {
     }
 
     /// An entry of the rows of `columns`, if it is in a column.
-    fn column_value(&self, columns: &LeafColumns, row: u32, entry: usize) -> Option<(pg_sys::Datum, bool)> {
+    fn column_value(&self, columns: &BatchColumns, row: u32, entry: usize) -> Option<(pg_sys::Datum, bool)> {
         let at = row as usize;
         self.econtext
             .within(|| match (&self.entries[entry], columns.input(entry)) {
@@ -352,11 +420,7 @@ impl Rows {
                         Input::Column(dense) => columnar::dense_to_datum(dense, at, desc.attribute(number)),
                         _ => None,
                     };
-                    Some(
-                        plain.unwrap_or_else(|| {
-                            Row::new(columns.leaf.clone(), at, columns.origin).attribute(desc, number)
-                        }),
-                    )
+                    Some(plain.unwrap_or_else(|| whole(columns, at).attribute(desc, number)))
                 }
                 _ => None,
             })
@@ -400,9 +464,23 @@ impl Rows {
     }
 }
 
-fn own_tid(columns: &LeafColumns, row: u32) -> pg_sys::ItemPointerData {
-    let key = columns.leaf.keys().get(columns.root(row) as usize);
-    let mut own = pg_sys::ItemPointerData::default();
-    set_tid(&mut own, tid::block(key), tid::offset(key));
-    own
+/// A row of a leaf.
+fn whole(columns: &BatchColumns, row: usize) -> Row {
+    match &columns.home {
+        Home::Leaf(leaf, origin) => Row::new(leaf.clone(), row, *origin),
+        Home::Alone(_) => unreachable!("rows by themselves are in no leaf"),
+    }
+}
+
+fn own_tid(columns: &BatchColumns, row: u32) -> pg_sys::ItemPointerData {
+    let row = columns.root(row) as usize;
+    match &columns.home {
+        Home::Alone(alone) => alone.tids[row],
+        Home::Leaf(leaf, _) => {
+            let key = leaf.keys().get(row);
+            let mut own = pg_sys::ItemPointerData::default();
+            set_tid(&mut own, tid::block(key), tid::offset(key));
+            own
+        }
+    }
 }

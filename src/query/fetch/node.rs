@@ -7,7 +7,7 @@ use crate::pg::explain::ExplainState;
 use crate::pg::node::{Node, Nodes};
 use crate::pg::state::{CustomScanState, EState, PlanState, Prepared};
 use crate::query::batch::child::begin_child;
-use crate::query::batch::columns::LeafColumns;
+use crate::query::batch::columns::BatchColumns;
 use crate::query::batch::explain;
 use crate::query::batch::rows::Rows;
 use crate::query::expr::compile::{all_reads, reads};
@@ -21,7 +21,7 @@ static METHODS: ExecMethods = ExecMethods::of::<Fetch>(c"AmaxFetch");
 pub struct Fetch {
     rows: Rows,
     /// Of the leaf that a sample's rows are in.
-    columns: Option<Rc<LeafColumns>>,
+    columns: Option<Rc<BatchColumns>>,
     below: &'static PlanState,
     /// Conditions with the entries they read.
     conditions: Vec<(Prepared, Vec<usize>)>,
@@ -42,7 +42,7 @@ impl Fetch {
         let Some((leaf, origin, row)) = row.as_ref().and_then(Row::of_scan) else {
             return self.rows.set_slot(slot);
         };
-        let columns = LeafColumns::known(&mut self.columns, (leaf, origin), &self.rows.entries);
+        let columns = BatchColumns::known(&mut self.columns, (leaf, origin), &self.rows.entries);
         self.rows.set_leaf(&columns, row);
     }
 

@@ -5,7 +5,8 @@ use crate::pg::node::Node;
 use crate::pg::state::{EState, ExprContext, Prepared};
 use crate::query::batch::joined::{Side, SideColumn};
 use crate::query::batch::raise::raise;
-use crate::query::expr::datum::{push, type_of_node};
+use crate::query::batch::values::{Kind, ValuesBuilder};
+use crate::query::expr::datum::push;
 use amax_exec::{Lookup, VectorBuilder};
 use pgrx::pg_sys;
 
@@ -40,34 +41,28 @@ impl Building {
     /// Reads the side's rows, of which columns are wanted.
     pub fn read(&self, level: &Level, wanted: &[bool], limit: usize) -> Built {
         let mut keys: Vec<VectorBuilder> = level.types.iter().map(|&ty| VectorBuilder::new(ty)).collect();
-        let builder = |(node, &wanted): (&&Node, &bool)| {
-            let ty = type_of_node(node).filter(|_| wanted);
-            ty.map(|ty| (VectorBuilder::new(ty), node.type_oid()))
-        };
+        let builder = |(node, &wanted): (&&Node, &bool)| wanted.then(|| ValuesBuilder::new(Kind::of(node)));
         let mut columns: Vec<_> = level.columns.iter().zip(wanted).map(builder).collect();
         let mut rows = 0;
         while let Some(slot) = level.rows.next() {
             crate::memory::check_for_interrupts();
             self.econtext.reset();
             self.econtext.set_outer_row(slot);
-            // What is detoasted goes with the row.
-            let keep = |out: &mut VectorBuilder, ty, (value, null)| {
-                // SAFETY: a value of that type, of a key or of a column.
-                self.econtext.within(|| unsafe { push(out, ty, value, null) });
-            };
             for ((key, ty), out) in self.keys.iter().zip(&mut keys) {
-                keep(out, *ty, key.eval(self.econtext));
+                let (value, null) = key.eval(self.econtext);
+                // SAFETY: a value of that type; what is detoasted goes with the row.
+                self.econtext.within(|| unsafe { push(out, *ty, value, null) });
             }
             for (at, column) in columns.iter_mut().enumerate() {
-                if let Some((out, ty)) = column {
-                    keep(out, *ty, slot.value(at));
+                if let Some(out) = column {
+                    out.push(slot.value(at), self.econtext);
                 }
             }
             rows += 1;
             if rows % STEP == 0 {
-                let columns = columns.iter().flatten().map(|(column, _)| column);
-                let bytes: usize = keys.iter().chain(columns).map(VectorBuilder::bytes_used).sum();
-                if bytes > limit {
+                let of_keys: usize = keys.iter().map(VectorBuilder::bytes_used).sum();
+                let of_columns: usize = columns.iter().flatten().map(ValuesBuilder::bytes_used).sum();
+                if of_keys + of_columns > limit {
                     return Built::TooLarge;
                 }
             }
@@ -76,9 +71,10 @@ impl Building {
             return Built::Empty;
         }
         let keys = keys.into_iter().map(VectorBuilder::finish).collect();
-        let column = |column: Option<(VectorBuilder, pg_sys::Oid)>| {
-            let (values, ty) = column?;
-            Some(SideColumn::new(values.finish(), ty).unwrap_or_else(|e| crate::columnar::raise(e)))
+        let column = |column: Option<ValuesBuilder>| {
+            let values = column?.finish();
+            let dense = values.dense().unwrap_or_else(|e| crate::columnar::raise(e));
+            Some(SideColumn { values, dense })
         };
         Built::Side(Side {
             columns: columns.into_iter().map(column).collect(),

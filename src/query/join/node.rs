@@ -4,24 +4,22 @@ use super::build::{Building, Built};
 use super::spine::Spine;
 use crate::pg::Slot;
 use crate::pg::explain::ExplainState;
-use crate::pg::expr::Const;
 use crate::pg::node::{Node, Nodes};
 use crate::pg::state::{CustomScanState, EState, PlanState, Prepared};
 use crate::query::batch::child::begin_child;
-use crate::query::batch::columns::LeafColumns;
+use crate::query::batch::columns::BatchColumns;
 use crate::query::batch::computed::Computed;
 use crate::query::batch::contract::{Interest, Positions, of};
 use crate::query::batch::explain::{materialization, text};
+use crate::query::batch::gather::AloneBuilder;
 use crate::query::batch::joined::{Joined, Side};
 use crate::query::batch::rows::Rows;
 use crate::query::batch::{Batch, Batches};
 use crate::query::expr::compile::reads;
-use crate::query::expr::datum::type_of_node;
 use crate::query::expr::entry::{Entry, entry_of, expressions, over_known_entries, reference_of};
 use crate::query::plan::costs::hash_memory;
 use crate::query::plan::node::{CustomNode, ExecMethods};
-use amax_exec::{Expr, Vector, VectorBuilder};
-use pgrx::pg_sys::{BOOLOID, Datum, InvalidOid};
+use amax_exec::{Expr, Vector};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -43,9 +41,7 @@ pub struct Join {
     output: Vec<usize>,
     state: State,
     /// Rows of a batch of the scan that have not been looked up.
-    left: Vec<(Rc<LeafColumns>, Vec<u32>)>,
-    /// Of the scan's row by itself: the rows of each side that it has found, the last first.
-    found: Vec<Vec<u32>>,
+    left: Vec<(Rc<BatchColumns>, Vec<u32>)>,
 }
 
 struct Probe {
@@ -75,6 +71,8 @@ struct OfSpine {
     places: Vec<(usize, usize)>,
     /// Others, as expressions over those.
     others: Vec<(usize, Prepared)>,
+    /// Whether there are no more.
+    ended: bool,
 }
 
 impl Probe {
@@ -91,18 +89,9 @@ impl Join {
         of_probes.chain(self.output.iter().copied())
     }
 
-    /// Whether the columns that are read of the other sides have vectors, and the hash joins have them to hand up.
-    fn has_vectors(&self) -> bool {
-        let of_side = |at: usize| {
-            let level = self.spine.levels.iter().rfind(|level| level.first <= at);
-            level.is_none_or(|level| type_of_node(level.columns[at - level.first]).is_some())
-        };
-        self.reads().all(of_side)
-    }
-
     /// Reads the other sides, the topmost first, as hash joins do.
     fn build(&mut self) -> State {
-        if !self.has_vectors() || is_left_to_spine() {
+        if is_left_to_spine() {
             return self.leave_to_spine();
         }
         let wanted: Vec<usize> = self.reads().collect();
@@ -148,29 +137,25 @@ impl Join {
                 .map(other)
                 .collect(),
             places,
+            ended: false,
         })
     }
 
     /// The next batch of the scan's, joined; None after its last.
     fn next_joined(&mut self, sides: &Rc<[Side]>) -> Option<Batch> {
         loop {
-            if self.next_found(sides) {
-                return Some(Batch::Row);
-            }
             let (columns, rows) = match self.left.pop() {
                 Some(left) => left,
-                None => match self.next_of_scan()? {
-                    Batch::Leaf(columns, rows) => (columns, rows),
-                    Batch::Row => {
-                        self.look_up_row(sides);
-                        continue;
-                    }
-                },
+                None => {
+                    let Batch { columns, rows } = self.next_of_scan()?;
+                    (columns, rows)
+                }
             };
             if let Some(joined) = self.look_up(columns.clone(), rows, sides) {
-                let all = (0..joined.parents.len() as u32).collect();
-                let columns = columns.joined(joined, &self.rows.entries);
-                return Some(Batch::Leaf(Rc::new(columns), all));
+                return Some(Batch {
+                    rows: (0..joined.parents.len() as u32).collect(),
+                    columns: Rc::new(columns.joined(joined, &self.rows.entries)),
+                });
             }
         }
     }
@@ -179,16 +164,12 @@ impl Join {
         let mut scan = self.scan.borrow_mut();
         scan.start();
         let batch = scan.next_batch();
-        scan.stop(match &batch {
-            Some(Batch::Leaf(_, rows)) => rows.len(),
-            Some(Batch::Row) => 1,
-            None => 0,
-        });
+        scan.stop(batch.as_ref().map_or(0, |batch| batch.rows.len()));
         batch
     }
 
     /// The rows of a batch with what they find in all sides; None if nothing is left.
-    fn look_up(&mut self, columns: Rc<LeafColumns>, rows: Vec<u32>, sides: &Rc<[Side]>) -> Option<Joined> {
+    fn look_up(&mut self, columns: Rc<BatchColumns>, rows: Vec<u32>, sides: &Rc<[Side]>) -> Option<Joined> {
         let multiplies = sides.iter().any(|side| !side.lookup.is_unique());
         let mut all = if multiplies { rows.clone() } else { Vec::new() };
         let mut joined = Joined::new(rows, sides);
@@ -224,55 +205,26 @@ impl Join {
         (!joined.parents.is_empty()).then_some(joined)
     }
 
-    /// The same of the row that the scan is at.
-    fn look_up_row(&mut self, sides: &Rc<[Side]>) {
-        let mut found = vec![Vec::new()];
-        for (probe, side) in self.probes.iter_mut().zip(sides.iter()) {
-            let mut next = Vec::new();
-            for rows in found {
-                let mut keys: Vec<VectorBuilder> = probe.keys.iter().map(|key| VectorBuilder::new(key.ty)).collect();
-                if probe.joined {
-                    let reads: Vec<usize> = probe.reads().collect();
-                    show(&mut self.rows, &mut *self.scan.borrow_mut(), &reads, &rows, sides);
-                }
-                let mut scan = self.scan.borrow_mut();
-                let of = if probe.joined { &mut self.rows } else { scan.rows() };
-                probe
-                    .keys
-                    .iter()
-                    .zip(&mut keys)
-                    .for_each(|(key, out)| key.push(of, out));
-                let keys: Vec<Vector> = keys.into_iter().map(VectorBuilder::finish).collect();
-                let matches = side.lookup.find(&keys, 1).found;
-                next.extend(matches.into_iter().map(|row| [rows.as_slice(), &[row]].concat()));
-            }
-            probe.passed += next.len() as u64;
-            found = next;
-        }
-        found.reverse();
-        self.found = found;
-    }
-
-    /// The next of what the scan's row has found; false if there is none.
-    fn next_found(&mut self, sides: &Rc<[Side]>) -> bool {
-        let Some(rows) = self.found.pop() else { return false };
-        show(&mut self.rows, &mut *self.scan.borrow_mut(), &self.output, &rows, sides);
-        true
-    }
-
-    /// A row of the hash joins'.
+    /// Rows of the hash joins'.
     fn next_of_spine(&mut self) -> Option<Batch> {
-        let slot = self.below.next()?;
-        let State::Spine(OfSpine { places, others }) = &self.state else {
+        let State::Spine(OfSpine { places, others, ended }) = &mut self.state else {
             unreachable!("they have been asked to join");
         };
         let rows = &mut self.rows;
-        rows.set_known(places.iter().map(|&(at, place)| (at, slot.value(place))));
-        for &(at, expression) in others {
-            let value = expression.eval(rows.econtext);
-            rows.know(at, value);
+        let mut batch = AloneBuilder::new(rows, &self.output);
+        while !*ended && !batch.is_full() {
+            let Some(slot) = self.below.next() else {
+                *ended = true;
+                break;
+            };
+            rows.set_known(places.iter().map(|&(at, place)| (at, slot.value(place))));
+            for &mut (at, expression) in others.iter_mut() {
+                let value = expression.eval(rows.econtext);
+                rows.know(at, value);
+            }
+            batch.push(rows);
         }
-        Some(Batch::Row)
+        batch.finish(rows)
     }
 }
 
@@ -282,27 +234,6 @@ fn is_left_to_spine() -> bool {
     return crate::guc::fault_point().as_deref() == Some("join_spine");
     #[cfg(not(feature = "test_hooks"))]
     false
-}
-
-/// Has `rows` be at the scan's row with these rows of the sides, for who reads these columns. The sides' values are made
-/// when the memory of the row before has been freed.
-fn show(rows: &mut Rows, scan: &mut dyn Batches, columns: &[usize], of_sides: &[u32], sides: &Rc<[Side]>) {
-    let entries = rows.entries.clone();
-    let known: Vec<_> = columns
-        .iter()
-        .filter_map(|&at| match entries[at] {
-            Entry::Joined(side, column) => {
-                let row = *of_sides.get(side)?;
-                Some((at, Err((side, column, row))))
-            }
-            _ => Some((at, Ok(scan.rows().entry(at)))),
-        })
-        .collect();
-    let econtext = rows.econtext;
-    rows.set_known(known.into_iter().map(|(at, value)| match value {
-        Ok(value) => (at, value),
-        Err((side, column, row)) => (at, econtext.within(|| sides[side].column(column).value(row))),
-    }));
 }
 
 impl CustomNode for Join {
@@ -321,12 +252,15 @@ impl CustomNode for Join {
             entries.extend((0..level.columns.len()).map(|column| Entry::Joined(side, column)));
         }
         let entries: Rc<[Entry]> = entries.into();
-        // Nothing of the other sides is evaluated over the table's row.
-        let nothing = Const::make(BOOLOID, InvalidOid, (1, true), (Datum::null(), true));
-        let own = |(at, node): (usize, &&'static Node)| if at < of_scan { *node } else { nothing };
-        let own: Vec<&Node> = columns.iter().enumerate().map(own).collect();
         let rel = scan.borrow_mut().rows().rel;
-        let mut rows = Rows::within(estate, node.econtext(), node.scan_slot(), rel, &own, entries.clone());
+        let mut rows = Rows::within(
+            estate,
+            node.econtext(),
+            node.scan_slot(),
+            rel,
+            &columns,
+            entries.clone(),
+        );
         let mut probes = Vec::new();
         for level in &spine.levels {
             let joined = level
@@ -362,7 +296,6 @@ impl CustomNode for Join {
             output: Vec::new(),
             state: State::New,
             left: Vec::new(),
-            found: Vec::new(),
         }
     }
 
@@ -377,7 +310,7 @@ impl CustomNode for Join {
 
     fn rescan(&mut self, node: &CustomScanState) {
         self.rows.clear();
-        (self.left, self.found) = (Vec::new(), Vec::new());
+        self.left.clear();
         let changed = self.spine.rescan(node);
         if changed || !matches!(self.state, State::Whole(_)) {
             self.state = State::New;
@@ -456,9 +389,12 @@ impl Batches for Join {
     }
 
     fn restart(&mut self) {
-        (self.left, self.found) = (Vec::new(), Vec::new());
-        match self.state {
-            State::Spine(_) => self.below.rescan(),
+        self.left.clear();
+        match &mut self.state {
+            State::Spine(spine) => {
+                self.below.rescan();
+                spine.ended = false;
+            }
             _ => self.scan.borrow_mut().restart(),
         }
     }

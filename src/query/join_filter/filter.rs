@@ -7,7 +7,7 @@
 use crate::pg::Slot;
 use crate::pg::hash_table::HashTable;
 use crate::pg::state::{ExprContext, HashJoinState, Prepared};
-use crate::query::batch::columns::LeafColumns;
+use crate::query::batch::columns::BatchColumns;
 use crate::query::batch::external::Postgres;
 use crate::query::batch::rows::Rows;
 use crate::query::expr::datum;
@@ -91,7 +91,7 @@ impl JoinFilters {
     }
 
     /// Of these rows those that can have a match, as far as is known.
-    pub fn select(&mut self, rows: &mut Rows, columns: &Rc<LeafColumns>, mut picked: Vec<u32>) -> Vec<u32> {
+    pub fn select(&mut self, rows: &mut Rows, columns: &Rc<BatchColumns>, mut picked: Vec<u32>) -> Vec<u32> {
         let mut external = Postgres {
             rows,
             columns: columns.clone(),

@@ -1,9 +1,8 @@
 //! From row to row of the last stage, or from run to run.
 
-use super::stage::{Current, Picked, UNLESS_MATCHED};
+use super::stage::{Current, Passed, Picked, UNLESS_MATCHED};
 use super::state::Scan;
-use crate::query::batch::Batch;
-use crate::query::batch::columns::LeafColumns;
+use crate::query::batch::columns::BatchColumns;
 use std::rc::Rc;
 
 impl Scan {
@@ -33,7 +32,7 @@ impl Scan {
     fn looks_good(
         &mut self,
         stage: usize,
-        columns: &Rc<LeafColumns>,
+        columns: &Rc<BatchColumns>,
         (row, mut first): (u32, usize),
         only_number: bool,
     ) -> bool {
@@ -113,12 +112,12 @@ impl Scan {
 
     /// The next rows of a stage that pass. All of a batch if `eager`: then rows are looked at before they are asked
     /// for.
-    pub(super) fn run(&mut self, stage: usize, eager: bool) -> Option<Batch> {
+    pub(super) fn run(&mut self, stage: usize, eager: bool) -> Option<Passed> {
         let batch = self.next_run(stage, eager)?;
         if stage == 0 {
             let (row, handed) = match &batch {
-                Batch::Leaf(_, rows) => (*rows.last().expect("a run has rows"), rows.len()),
-                Batch::Row => (self.stages[0].row(), 1),
+                Passed::InColumns(_, rows) => (*rows.last().expect("a run has rows"), rows.len()),
+                Passed::Alone => (self.stages[0].row(), 1),
             };
             let met = self.progress.pass(row, true);
             self.pass(met, handed);
@@ -126,7 +125,7 @@ impl Scan {
         Some(batch)
     }
 
-    fn next_run(&mut self, stage: usize, eager: bool) -> Option<Batch> {
+    fn next_run(&mut self, stage: usize, eager: bool) -> Option<Passed> {
         if !self.advance_stage(stage, true, eager) {
             return None;
         }
@@ -134,7 +133,7 @@ impl Scan {
         let found = &mut self.stages[stage];
         let conditions = found.clauses.len();
         let Current::Leaf(columns, picked) = &mut found.current else {
-            return Some(Batch::Row);
+            return Some(Passed::Alone);
         };
         let columns = columns.clone();
         let others = match &self.arrays {
@@ -150,12 +149,12 @@ impl Scan {
             && !rows.iter().any(|&row| is_other(row))
         {
             let rows = std::mem::take(rows);
-            return Some(Batch::Leaf(columns, rows));
+            return Some(Passed::InColumns(columns, rows));
         }
         let (row, _) = picked.get(at, conditions).expect("the row it is at");
         if is_other(row) {
             self.rows.set_leaf(&columns, row);
-            return Some(Batch::Row);
+            return Some(Passed::Alone);
         }
         let mut rows = vec![row];
         loop {
@@ -175,6 +174,6 @@ impl Scan {
                 rows.push(next.0);
             }
         }
-        Some(Batch::Leaf(columns, rows))
+        Some(Passed::InColumns(columns, rows))
     }
 }

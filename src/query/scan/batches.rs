@@ -1,13 +1,15 @@
 //! The scan as one that hands up batches.
 
+use super::stage::Passed;
 use super::state::Scan;
 use crate::pg::node::Node;
 use crate::pg::state::{CustomScanState, PlanState};
-use crate::query::batch::columns::LeafColumns;
+use crate::query::batch::columns::{BatchColumns, Home};
 use crate::query::batch::contract::{Interest, Positions};
+use crate::query::batch::gather::AloneBuilder;
 use crate::query::batch::rows::Rows;
 use crate::query::batch::{Batch, Batches};
-use crate::query::expr::entry::expressions;
+use crate::query::expr::entry::{Entry, expressions};
 use crate::query::plan::node::state_of;
 use amax_exec::Expr;
 use std::cell::RefCell;
@@ -16,6 +18,15 @@ use std::rc::Rc;
 /// A scan's state as such.
 pub fn view(node: &CustomScanState) -> &'static RefCell<dyn Batches> {
     state_of::<Scan>(node)
+}
+
+impl Scan {
+    /// For rows by themselves.
+    fn alone(&self) -> AloneBuilder {
+        let raises = |at: &usize| matches!(self.rows.entries[*at], Entry::Answer(..) | Entry::Part(..));
+        let read: Vec<usize> = self.output.iter().copied().filter(|at| !raises(at)).collect();
+        AloneBuilder::new(&self.rows, &read)
+    }
 }
 
 impl Batches for Scan {
@@ -47,32 +58,53 @@ impl Batches for Scan {
     }
 
     fn next_batch(&mut self) -> Option<Batch> {
-        self.run(self.stages.len() - 1, true)
+        if let Some(waiting) = self.waiting.take() {
+            return Some(waiting);
+        }
+        let mut alone: Option<AloneBuilder> = None;
+        while alone.as_ref().is_none_or(|alone| !alone.is_full()) {
+            match self.run(self.stages.len() - 1, true) {
+                None => break,
+                Some(Passed::Alone) => {
+                    let alone = alone.get_or_insert_with(|| self.alone());
+                    alone.push(&mut self.rows);
+                }
+                Some(Passed::InColumns(columns, rows)) => {
+                    // After those before it: there may be more of their kind later.
+                    self.waiting = Some(Batch { columns, rows });
+                    break;
+                }
+            }
+        }
+        let alone = alone.and_then(|alone| alone.finish(&self.rows));
+        alone.or_else(|| self.waiting.take())
     }
 
     fn rows(&mut self) -> &mut Rows {
         &mut self.rows
     }
 
-    fn positions(&mut self, batch: &Batch) -> Positions {
-        match batch {
-            Batch::Leaf(columns, rows) => {
-                let rows = rows.iter().map(|&row| columns.root(row)).collect();
-                Positions::Leaf(columns.leaf.clone(), columns.origin, rows)
-            }
-            Batch::Row => Positions::Tid(self.rows.tid()),
+    fn positions(&mut self, Batch { columns, rows }: &Batch) -> Positions {
+        let rows = rows.iter().map(|&row| columns.root(row));
+        match &columns.home {
+            Home::Leaf(leaf, origin) => Positions::Leaf(leaf.clone(), *origin, rows.collect()),
+            Home::Alone(alone) => Positions::Tids(rows.map(|row| alone.tids[row as usize]).collect()),
         }
     }
 
     fn batch_at(&mut self, positions: &Positions) -> Batch {
         match positions {
-            Positions::Leaf(leaf, origin, rows) => {
-                let columns = LeafColumns::new(leaf.clone(), *origin, &self.rows.entries);
-                Batch::Leaf(Rc::new(columns), rows.clone())
-            }
-            Positions::Tid(tid) => {
-                self.rows.set_tid(*tid, self.source.snapshot);
-                Batch::Row
+            Positions::Leaf(leaf, origin, rows) => Batch {
+                columns: Rc::new(BatchColumns::new(leaf.clone(), *origin, &self.rows.entries)),
+                rows: rows.clone(),
+            },
+            Positions::Tids(tids) => {
+                let mut alone = self.alone();
+                for &tid in tids {
+                    self.rows.set_tid(tid);
+                    alone.push(&mut self.rows);
+                }
+                alone.finish(&self.rows).expect("positions of some rows")
             }
         }
     }

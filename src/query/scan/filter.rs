@@ -5,11 +5,10 @@ use super::private::ReadToEnd;
 use super::progress::Progress;
 use super::run;
 use super::source::Unit;
-use super::stage::{Clause, Current, Picked, Stage, UNLESS_MATCHED};
+use super::stage::{Clause, Current, Passed, Picked, Stage, UNLESS_MATCHED};
 use super::state::Scan;
 use crate::columnar::OpenLeaf;
-use crate::query::batch::Batch;
-use crate::query::batch::columns::LeafColumns;
+use crate::query::batch::columns::BatchColumns;
 use crate::query::batch::external::{Constants, LeafZones, Postgres};
 use amax_exec::{is_harmless, passes_none};
 use amax_lsm::Origin;
@@ -79,11 +78,11 @@ impl Scan {
     }
 
     /// A leaf's columns: those that it had when the scan was last at it, if it was at no other since.
-    fn columns_of(&mut self, leaf: Rc<OpenLeaf>, origin: Option<Origin>) -> Rc<LeafColumns> {
+    fn columns_of(&mut self, leaf: Rc<OpenLeaf>, origin: Option<Origin>) -> Rc<BatchColumns> {
         match &self.columns {
-            Some(known) if Rc::ptr_eq(&known.leaf, &leaf) && known.origin == origin => known.clone(),
+            Some(known) if known.are_of(&leaf, origin) => known.clone(),
             _ => {
-                let columns = Rc::new(LeafColumns::new(leaf, origin, &self.rows.entries));
+                let columns = Rc::new(BatchColumns::new(leaf, origin, &self.rows.entries));
                 self.columns.insert(columns).clone()
             }
         }
@@ -91,7 +90,7 @@ impl Scan {
 
     /// Leaves out those rows, from the `from`-th on, that have no match in a join above. Conditions that are still open
     /// come first: they may raise an error.
-    fn leave_out_unmatched(&mut self, columns: &Rc<LeafColumns>, mut picked: Picked, from: usize) -> Picked {
+    fn leave_out_unmatched(&mut self, columns: &Rc<BatchColumns>, mut picked: Picked, from: usize) -> Picked {
         if self.joins.filters.is_empty() {
             return picked;
         }
@@ -140,7 +139,7 @@ impl Scan {
     }
 
     /// Rows that may pass a stage's conditions.
-    fn filter(&mut self, at: usize, columns: &Rc<LeafColumns>, all: &[u32]) -> Picked {
+    fn filter(&mut self, at: usize, columns: &Rc<BatchColumns>, all: &[u32]) -> Picked {
         let to_end = self.to_end();
         let stage = &mut self.stages[at];
         let mut rows = Cow::Borrowed(all);
@@ -182,7 +181,7 @@ impl Scan {
     }
 
     /// The elements of the arrays of some rows of the stage before.
-    fn elements(&mut self, stage: usize, columns: &Rc<LeafColumns>, rows: &[u32]) -> Current {
+    fn elements(&mut self, stage: usize, columns: &Rc<BatchColumns>, rows: &[u32]) -> Current {
         let arrays = self.arrays.clone().expect("a stage unnests something");
         let Stage { outer, matching, .. } = self.stages[stage];
         let batch = Rc::new(columns.unnest(&arrays, rows, outer));
@@ -224,8 +223,8 @@ impl Scan {
         } else {
             match self.run(stage - 1, eager) {
                 None => Current::None,
-                Some(Batch::Leaf(columns, rows)) => self.elements(stage, &columns, &rows),
-                Some(Batch::Row) => {
+                Some(Passed::InColumns(columns, rows)) => self.elements(stage, &columns, &rows),
+                Some(Passed::Alone) => {
                     self.rows.call(stage);
                     Current::Call
                 }

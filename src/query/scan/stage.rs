@@ -1,7 +1,7 @@
 //! Where a scan is in the table's rows, and in the elements of their arrays.
 
 use crate::pg::state::Prepared;
-use crate::query::batch::columns::LeafColumns;
+use crate::query::batch::columns::BatchColumns;
 use amax_exec::Expr;
 use std::rc::Rc;
 
@@ -18,11 +18,19 @@ pub(super) struct Clause {
 pub(super) enum Current {
     None,
     /// Rows of a leaf, or elements of their arrays.
-    Leaf(Rc<LeafColumns>, Picked),
+    Leaf(Rc<BatchColumns>, Picked),
     /// The page in the source's block.
     Page,
     /// What a function returns that PostgreSQL calls for the row of the stage before.
     Call,
+}
+
+/// Rows of a stage that passed.
+pub(super) enum Passed {
+    /// By their numbers, ascending.
+    InColumns(Rc<BatchColumns>, Vec<u32>),
+    /// One that is in no column: the scan's rows are at it.
+    Alone,
 }
 
 /// Rows that may pass, ascending.

@@ -10,8 +10,9 @@ use crate::pg::expr::FuncExpr;
 use crate::pg::node::Node;
 use crate::pg::state::{CustomScanState, Prepared};
 use crate::pg::stats::count_rows;
+use crate::query::batch::Batch;
 use crate::query::batch::arrays::Arrays;
-use crate::query::batch::columns::LeafColumns;
+use crate::query::batch::columns::BatchColumns;
 use crate::query::batch::contract::Interest;
 use crate::query::batch::function::Function;
 use crate::query::batch::rows::Rows;
@@ -39,7 +40,7 @@ pub struct Scan {
     /// In the rows of the first stage.
     pub(super) progress: Progress,
     /// Of the leaf that it was at last.
-    pub(super) columns: Option<Rc<LeafColumns>>,
+    pub(super) columns: Option<Rc<BatchColumns>>,
     pub(super) joins: JoinFilters,
     pub(super) all: ReadToEnd,
     /// How many of the table's conditions, the first, may skip leaves.
@@ -48,6 +49,8 @@ pub struct Scan {
     pub(super) driven: bool,
     /// Entries that the node's own target list reads, or whoever drives it.
     pub(super) output: Vec<usize>,
+    /// What comes after rows by themselves that have just been handed up.
+    pub(super) waiting: Option<Batch>,
     /// What of it whoever drives it has use for, if not all.
     pub(super) interest: Option<Rc<dyn Interest>>,
     /// Whether leaves are still to be put in the order of what they promise.
@@ -130,6 +133,7 @@ impl Scan {
             skipping: private.skipping,
             driven: false,
             output,
+            waiting: None,
             interest: None,
             orders: false,
             from_end: false,
@@ -213,6 +217,7 @@ impl Scan {
     /// Lets go of the rows it is at.
     pub(super) fn forget(&mut self) {
         self.note_met();
+        self.waiting = None;
         self.progress = Progress::default();
         for stage in &mut self.stages {
             stage.current = Current::None;

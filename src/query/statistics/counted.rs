@@ -1,7 +1,7 @@
 //! How many different values there are in a table, by those in a sample.
 
 use crate::hash::QuickMap;
-use crate::query::batch::columns::LeafColumns;
+use crate::query::batch::columns::BatchColumns;
 use amax_exec::Columns;
 use amax_format::Tag;
 use std::collections::HashMap;
@@ -20,7 +20,7 @@ pub struct Counted {
 
 impl Counted {
     /// Counts values of an entry; false if some of them have no words to be told apart by.
-    pub fn add_column(&mut self, columns: &LeafColumns, entry: usize, rows: &[u32]) -> bool {
+    pub fn add_column(&mut self, columns: &BatchColumns, entry: usize, rows: &[u32]) -> bool {
         if !columns.knows(entry) {
             return true;
         }

@@ -15,7 +15,7 @@ use crate::pg::relation::Opened;
 use crate::pg::state::EState;
 use crate::pg::statistics::{Statistics, Typed, Values, of_counts, of_values, target};
 use crate::query::batch::arrays::Arrays;
-use crate::query::batch::columns::LeafColumns;
+use crate::query::batch::columns::BatchColumns;
 use crate::query::batch::external::Postgres;
 use crate::query::batch::rows::Rows;
 use crate::query::expr::compile::Compiler;
@@ -214,9 +214,9 @@ struct Sample<'a> {
 
 impl Sample<'_> {
     /// The rows of a part, or the elements in them.
-    fn batch(&self, part: &Part) -> (Rc<LeafColumns>, Vec<u32>) {
+    fn batch(&self, part: &Part) -> (Rc<BatchColumns>, Vec<u32>) {
         let reader = &self.readers[part.member];
-        let columns = Rc::new(LeafColumns::new(part.leaf.clone(), part.origin, &reader.entries));
+        let columns = Rc::new(BatchColumns::new(part.leaf.clone(), part.origin, &reader.entries));
         match &reader.arrays {
             None => (columns, part.rows.clone()),
             Some(arrays) if arrays.attribute >= part.leaf.width() => (columns, Vec::new()),
@@ -367,7 +367,7 @@ fn number_of(expression: &Node, entries: &[Entry]) -> Option<JsonPath> {
 }
 
 /// The number that a batch's only column has, one of many digits.
-fn number_at(columns: &LeafColumns, row: u32, path: &JsonPath) -> Option<(Datum, bool)> {
+fn number_at(columns: &BatchColumns, row: u32, path: &JsonPath) -> Option<(Datum, bool)> {
     let (text, null) = columns.path_value(0, row, path)?;
     // SAFETY: a value of type text, unless it is NULL.
     let text = (!null).then(|| unsafe { varlena(text) })?;
@@ -393,7 +393,7 @@ fn time_of(node: &Node) -> Option<usize> {
 }
 
 /// Whether such a cast of an entry's value in a row raises no error.
-fn has_time(columns: &LeafColumns, entry: usize, row: u32) -> bool {
+fn has_time(columns: &BatchColumns, entry: usize, row: u32) -> bool {
     let dense = columns.dense(entry);
     match dense.tag(row as usize) {
         Tag::Missing | Tag::Null => true,

@@ -1,6 +1,6 @@
 //! Handing up rows one by one: the best, which are read again by their positions, or all.
 
-use crate::query::batch::columns::LeafColumns;
+use crate::query::batch::columns::BatchColumns;
 use crate::query::batch::contract::Positions;
 use crate::query::batch::{Batch, Batches};
 use std::rc::Rc;
@@ -15,7 +15,7 @@ enum Source {
 
 /// Rows of a leaf.
 struct Run {
-    columns: Rc<LeafColumns>,
+    columns: Rc<BatchColumns>,
     rows: std::vec::IntoIter<u32>,
     /// Whether they are so few that each is read by itself.
     alone: bool,
@@ -63,11 +63,10 @@ impl Hand {
                     input.rows().clear();
                     return false;
                 }
-                Some(Batch::Row) => return true,
-                Some(Batch::Leaf(columns, rows)) => {
+                Some(Batch { columns, rows }) => {
                     let best = matches!(self.source, Source::Best(_));
                     self.run = Some(Run {
-                        alone: best && rows.len() * FEW < columns.len(),
+                        alone: best && columns.is_leaf() && rows.len() * FEW < columns.len(),
                         rows: rows.into_iter(),
                         columns,
                     });

@@ -2,7 +2,7 @@
 
 use crate::columnar::OpenLeaf;
 use crate::guc;
-use crate::query::batch::columns::LeafColumns;
+use crate::query::batch::columns::{BatchColumns, Home};
 use crate::query::batch::computed::Computed;
 use crate::query::batch::contract::Positions;
 use crate::query::batch::raise::raise;
@@ -10,14 +10,14 @@ use crate::query::batch::rows::Rows;
 use crate::query::batch::{Batch, Batches};
 use crate::query::expr::collation::Collations;
 use crate::query::plan::costs::hash_memory;
-use amax_exec::{Expr, SortKey, Top, TopOfEach, TopsOfEach, Vector, VectorBuilder};
+use amax_exec::{Expr, SortKey, Top, TopOfEach, TopsOfEach, Vector};
 use amax_lsm::Origin;
 use pgrx::pg_sys;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// Rows of row pages that are compared together.
-const SINGLE_ROWS: usize = 1024;
+/// So many rows by themselves are read again together.
+const TOGETHER: usize = 1024;
 
 /// Rows of which one is left are few.
 const FEW: usize = 8;
@@ -151,35 +151,26 @@ impl Order {
     /// Reads rows until there are no more, or what is kept of them is too much.
     pub fn read<K: Keep>(&self, input: &mut dyn Batches, best: &RefCell<K>, fits: impl Fn(&K) -> bool) -> Read {
         let mut leaves: Vec<Option<Leaf>> = Vec::new();
-        let mut single = Single::new(self);
         let (mut read, mut fit, mut unchecked) = (0, true, 0);
-        while fit && let Some(batch) = input.next_batch() {
-            match batch {
-                Batch::Row => {
-                    single.push(self, input.rows());
-                    if single.places.len() == SINGLE_ROWS {
-                        read += single.add(self, &mut *best.borrow_mut());
-                        single = Single::new(self);
-                    }
-                }
-                Batch::Leaf(columns, rows) => {
-                    // Those before it may be better.
-                    read += std::mem::replace(&mut single, Single::new(self)).add(self, &mut *best.borrow_mut());
-                    read += rows.len();
-                    let leaf = leaves.len() as u32;
-                    leaves.push(Some((columns.leaf.clone(), columns.origin)));
-                    self.add(&mut *best.borrow_mut(), input.rows(), &columns, &rows, leaf);
-                    unchecked += rows.len();
-                    // Looking at what is kept takes no longer than looking at what was read.
-                    if unchecked >= best.borrow().len() {
-                        unchecked = 0;
-                        fit = keep_needed(&mut leaves, &best.borrow().places());
-                    }
+        while fit && let Some(Batch { columns, rows }) = input.next_batch() {
+            read += rows.len();
+            let leaf = leaves.len() as u32;
+            let place = |row: u32| match &columns.home {
+                Home::Leaf(..) => Place::Leaf(leaf, row),
+                Home::Alone(alone) => Place::Tid(alone.tids[row as usize]),
+            };
+            self.add(&mut *best.borrow_mut(), input.rows(), &columns, &rows, &place);
+            if let Home::Leaf(leaf, origin) = &columns.home {
+                leaves.push(Some((leaf.clone(), *origin)));
+                unchecked += rows.len();
+                // Looking at what is kept takes no longer than looking at what was read.
+                if unchecked >= best.borrow().len() {
+                    unchecked = 0;
+                    fit = keep_needed(&mut leaves, &best.borrow().places());
                 }
             }
             fit &= fits(&best.borrow());
         }
-        read += single.add(self, &mut *best.borrow_mut());
         Read {
             rows: read,
             leaves,
@@ -187,8 +178,15 @@ impl Order {
         }
     }
 
-    /// Adds rows of a leaf.
-    fn add(&self, best: &mut impl Keep, input: &mut Rows, columns: &Rc<LeafColumns>, rows: &[u32], leaf: u32) {
+    /// Adds rows of a batch.
+    fn add(
+        &self,
+        best: &mut impl Keep,
+        input: &mut Rows,
+        columns: &Rc<BatchColumns>,
+        rows: &[u32],
+        place: &dyn Fn(u32) -> Place,
+    ) {
         let mut keys = self.compared();
         let first = keys.next().expect("rows are compared by something");
         let first: Vector = first.values(input, columns, rows);
@@ -212,7 +210,7 @@ impl Order {
             check.values(input, columns, rows);
         }
         let rows = few.as_deref().unwrap_or(rows);
-        best.add(&vectors, rows.len(), self, &|i| Place::Leaf(leaf, rows[i]));
+        best.add(&vectors, rows.len(), self, &|i| place(rows[i]));
     }
 }
 
@@ -240,16 +238,18 @@ fn keep_needed(leaves: &mut [Option<Leaf>], places: &[Place]) -> bool {
 }
 
 impl Read {
-    /// Where rows are, in the order of the leaves, and of rows in each.
+    /// Where rows are: those by themselves, then in the order of the leaves, and of rows in each.
     pub fn positions(self, places: Vec<Place>) -> Vec<Positions> {
         let mut rows: Vec<Vec<u32>> = self.leaves.iter().map(|_| Vec::new()).collect();
-        let mut found = Vec::new();
+        let mut tids = Vec::new();
         for place in places {
             match place {
                 Place::Leaf(leaf, row) => rows[leaf as usize].push(row),
-                Place::Tid(tid) => found.push(Positions::Tid(tid)),
+                Place::Tid(tid) => tids.push(tid),
             }
         }
+        let tids = tids.chunks(TOGETHER).map(|tids| Positions::Tids(tids.to_vec()));
+        let mut found: Vec<Positions> = tids.collect();
         for (leaf, mut rows) in self.leaves.into_iter().zip(rows) {
             if let Some((leaf, origin)) = leaf.filter(|_| !rows.is_empty()) {
                 rows.sort_unstable();
@@ -257,41 +257,5 @@ impl Read {
             }
         }
         found
-    }
-}
-
-/// Rows by themselves, until they are compared together.
-struct Single {
-    keys: Vec<VectorBuilder>,
-    places: Vec<Place>,
-}
-
-impl Single {
-    fn new(order: &Order) -> Single {
-        Single {
-            keys: order.compared().map(|key| VectorBuilder::new(key.ty)).collect(),
-            places: Vec::new(),
-        }
-    }
-
-    /// The row that the input is at.
-    fn push(&mut self, order: &Order, rows: &mut Rows) {
-        for (key, out) in order.compared().zip(&mut self.keys) {
-            key.push(rows, out);
-        }
-        for check in &order.checks {
-            check.push(rows, &mut VectorBuilder::new(check.ty));
-        }
-        self.places.push(Place::Tid(rows.tid()));
-    }
-
-    /// Has them compared; how many.
-    fn add(self, order: &Order, best: &mut impl Keep) -> usize {
-        let places = self.places;
-        if !places.is_empty() {
-            let keys: Vec<Vector> = self.keys.into_iter().map(VectorBuilder::finish).collect();
-            best.add(&keys, places.len(), order, &|i| places[i]);
-        }
-        places.len()
     }
 }

@@ -2,7 +2,7 @@
 
 use super::hand::Hand;
 use super::private::{Expressions, TopPlan};
-use super::reading::{KeepOfEach, Order, Place};
+use super::reading::{Keep, KeepOfEach, Order, Place, Read};
 use super::wanted::MOST;
 use crate::pg::state::{CustomScanState, ExprContext, Prepared};
 use crate::query::batch::Batches;
@@ -47,6 +47,10 @@ pub struct Top {
     limits: Vec<Prepared>,
     /// How many rows are asked for beside those.
     more: i64,
+    /// Columns that rows are compared by.
+    compared: Vec<usize>,
+    /// The same and those that are handed up.
+    all_columns: Vec<usize>,
     /// Columns that the target list reads.
     pub(super) output: Vec<usize>,
     /// What is handed up; None before rows have been read.
@@ -76,8 +80,9 @@ impl Top {
         let checks = Computed::over_columns(input, &checks);
         let output = all_reads(plan.targetlist());
         let computed = groups.iter().chain(&keys).chain(&checks);
-        let computed = computed.flat_map(|c| c.reads.iter().copied());
-        input.read(computed.chain(output.iter().copied()).collect());
+        let compared: Vec<usize> = computed.flat_map(|c| c.reads.iter().copied()).collect();
+        let all = [compared.as_slice(), &output].concat();
+        input.read(all.clone());
         let sort: Vec<SortKey> = keys
             .iter()
             .zip(&private.keys)
@@ -106,6 +111,8 @@ impl Top {
                 .map(|limit| Prepared::new(limit, Some(node)))
                 .collect(),
             more: private.more.into(),
+            compared,
+            all_columns: all,
             output,
             hand: None,
             ended: false,
@@ -183,13 +190,21 @@ impl Top {
                 best: best.clone(),
             })));
         }
-        let read = order.read(input, &best, |best| best.len() <= 2 * count + MOST_TIES);
+        let read = self.read(input, &best, |best| best.len() <= 2 * count + MOST_TIES);
         input.limit_to(None);
         input.rows().clear();
         input.stop(read.rows);
         let best = Rc::into_inner(best).expect("nobody else has it any more").into_inner();
         let fits = read.fits;
         (read.positions(best.finish(&order.collations)), fits)
+    }
+
+    /// Reads rows by what they are compared by; what else is handed up is read of those that are left.
+    fn read<K: Keep>(&self, input: &mut dyn Batches, best: &RefCell<K>, fits: impl Fn(&K) -> bool) -> Read {
+        input.read(self.compared.clone());
+        let read = self.order.read(input, best, fits);
+        input.read(self.all_columns.clone());
+        read
     }
 
     /// Finds the best rows of each group: of all rows, or of those that come before memory is full. Those after them are
@@ -204,7 +219,7 @@ impl Top {
         let groups: Vec<Type> = order.groups.iter().map(|group| group.ty).collect();
         let best = RefCell::new(new(groups, order.sort.clone(), order.ties));
         let memory = hash_memory();
-        let read = order.read(input, &best, |best| best.bytes_used() <= memory);
+        let read = self.read(input, &best, |best| best.bytes_used() <= memory);
         input.rows().clear();
         input.stop(read.rows);
         let places = best.into_inner().finish(&order.collations);
