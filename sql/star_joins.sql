@@ -103,8 +103,52 @@ SET plan_cache_mode = force_generic_plan;
 EXECUTE of_region('region 2');
 EXECUTE of_region('nowhere');
 RESET plan_cache_mode;
--- Not for joins of other kinds, with other conditions, or for whoever locks rows
-SELECT joined('SELECT region, count(*) FROM facts LEFT JOIN ones ON d1 = ones.k GROUP BY 1');
-SELECT joined('SELECT region, count(*) FROM facts JOIN ones ON d1 = ones.k AND facts.id > ones.k * 20 GROUP BY 1');
+-- Outer joins, semijoins and antijoins; NULL keys, duplicates, sides without rows, of other outer joins
+SELECT joined('SELECT region, count(*), sum(price), count(name) FROM facts LEFT JOIN ones ON d1 = ones.k GROUP BY 1');
+SELECT joined('SELECT grade, region, count(*), sum(rate) FROM facts LEFT JOIN twos ON d2 = twos.k LEFT JOIN ones ON d1 = ones.k AND ones.k < 30 GROUP BY 1, 2');
+SELECT joined('SELECT title, sub, count(*) FROM facts LEFT JOIN twos ON d2 = twos.k LEFT JOIN subs ON twos.sub = subs.k GROUP BY 1, 2');
+SELECT joined('SELECT x, region, count(*), count(*) FILTER (WHERE x IS NULL) FROM facts LEFT JOIN none ON d1 = none.k JOIN ones ON d1 = ones.k GROUP BY 1, 2');
+SELECT joined('SELECT coalesce(region, ''none''), count(since), max(array_length(tags, 1)) FROM facts LEFT JOIN ones ON d1 = ones.k AND open GROUP BY 1');
+SELECT joined('SELECT count(*), sum(price) FROM facts WHERE EXISTS (SELECT FROM twos WHERE twos.k = d2)');
+SELECT joined('SELECT d1, count(*) FROM facts WHERE NOT EXISTS (SELECT FROM twos WHERE twos.k = d2) GROUP BY 1');
+SELECT joined('SELECT count(*), count(d1) FROM facts WHERE NOT EXISTS (SELECT FROM none WHERE none.k = d1)');
+SELECT joined('SELECT count(*) FROM facts WHERE EXISTS (SELECT FROM none WHERE none.k = d1)');
+SELECT joined('SELECT region, count(*) FROM facts JOIN ones ON d1 = ones.k WHERE d2 IN (SELECT k FROM twos WHERE sub > 4) GROUP BY 1');
+SELECT joined('SELECT day, count(*) FROM facts LEFT JOIN ones ON d1 = ones.k WHERE ones.k IS NULL GROUP BY 1');
+SELECT joined($$SELECT doc->>'t', name, count(*) FROM facts LEFT JOIN ones ON (doc->>'k')::int = ones.k GROUP BY 1, 2$$);
+-- Conditions beside the keys, of the match and of what is joined; also such as only PostgreSQL evaluates, and of rows of row pages
+SELECT joined('SELECT region, count(*), sum(price) FROM facts JOIN ones ON d1 = ones.k AND facts.id > ones.k * 20 GROUP BY 1');
+SELECT joined('SELECT grade, count(*) FROM facts JOIN twos ON d2 = twos.k AND (d1 + sub) % 3 = 1 AND md5(twos.k || d1) < ''8'' GROUP BY 1');
+SELECT joined('SELECT region, count(*) FROM facts LEFT JOIN ones ON d1 = ones.k AND facts.id > ones.k * 20 GROUP BY 1');
+SELECT joined('SELECT region, count(*) FROM facts LEFT JOIN ones ON d1 = ones.k WHERE ones.k IS NULL OR price > ones.k * 10 GROUP BY 1');
+SELECT joined('SELECT sub, count(*), count(DISTINCT id) FROM facts LEFT JOIN twos ON d2 = twos.k AND sub > d1 % 7 LEFT JOIN ones ON d1 = ones.k AND ones.k <> sub GROUP BY 1');
+SELECT joined('SELECT count(*), sum(id) FROM facts WHERE EXISTS (SELECT FROM twos WHERE twos.k = d2 AND sub <> d1 % 10)');
+SELECT joined('SELECT count(*), sum(id) FROM facts WHERE NOT EXISTS (SELECT FROM twos WHERE twos.k = d2 AND sub <> d1 % 10)');
+SELECT joined('SELECT count(*) FROM facts f JOIN facts g ON f.d3 = g.d3 AND f.id < g.id WHERE g.id < 3000');
+SELECT joined('SELECT count(*) FROM facts f WHERE EXISTS (SELECT FROM facts g WHERE g.d1 = f.d1 AND g.id <> f.id AND 12000 / (g.id + 1) < 100000)');
+SELECT * FROM raised('SELECT count(*) FROM facts JOIN twos ON d2 = twos.k AND 10 / (sub - d1) > 0');
+SELECT * FROM raised('SELECT count(*) FROM facts LEFT JOIN twos ON d2 = twos.k WHERE 10 / coalesce(sub, 0) > 0');
+SET amax.fault_point = 'join_spine';
+SELECT joined('SELECT sub, count(*), count(DISTINCT id) FROM facts LEFT JOIN twos ON d2 = twos.k AND sub > d1 % 7 LEFT JOIN ones ON d1 = ones.k AND ones.k <> sub GROUP BY 1');
+SELECT joined('SELECT count(*), sum(id) FROM facts WHERE NOT EXISTS (SELECT FROM twos WHERE twos.k = d2 AND sub <> d1 % 10)');
+RESET amax.fault_point;
+SET work_mem = '64kB';
+SELECT joined('SELECT s, count(*), sum(price) FROM facts LEFT JOIN many ON facts.id = many.k AND many.k % 3 = 0 GROUP BY 1');
+RESET work_mem;
+-- By several processes
+SET max_parallel_workers_per_gather = 2;
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+SET enable_parallel_hash = off;
+EXPLAIN (COSTS OFF) SELECT region, count(*), sum(price) FROM facts LEFT JOIN ones ON d1 = ones.k WHERE day > '2020-02-01' GROUP BY 1;
+SELECT joined('SELECT region, count(*), sum(price) FROM facts LEFT JOIN ones ON d1 = ones.k WHERE day > ''2020-02-01'' GROUP BY 1');
+SELECT joined('SELECT region, grade, count(*), sum(price * rate) FROM facts JOIN ones ON d1 = ones.k JOIN twos ON d2 = twos.k AND sub > d1 % 3 WHERE ones.k > 5 GROUP BY 1, 2');
+SET amax.fault_point = 'join_spine';
+SELECT joined('SELECT region, grade, count(*), sum(price * rate) FROM facts JOIN ones ON d1 = ones.k JOIN twos ON d2 = twos.k AND sub > d1 % 3 WHERE ones.k > 5 GROUP BY 1, 2');
+RESET amax.fault_point;
+RESET max_parallel_workers_per_gather;
+-- Not for joins of other kinds, or for whoever locks rows
+SELECT joined('SELECT region, count(*) FROM facts FULL JOIN ones ON d1 = ones.k GROUP BY 1');
 SET amax.materialization = late;
 SELECT joined('SELECT region, count(*) FROM facts JOIN ones ON d1 = ones.k GROUP BY 1');

@@ -35,7 +35,7 @@ nodes! {
     CoalesceExpr: T_CoalesceExpr { args: list }
     MinMaxExpr: T_MinMaxExpr { op: value(pg_sys::MinMaxOp::Type), args: list }
     RowCompareExpr: T_RowCompareExpr { largs: list, rargs: list }
-    PlaceHolderVar: T_PlaceHolderVar { phexpr: node, phrels: rels }
+    PlaceHolderVar: T_PlaceHolderVar { phexpr: node, phrels: rels, phid: value(u32) }
     TargetEntry: T_TargetEntry { expr: node, ressortgroupref: value(u32) }
     Aggref: T_Aggref {
         aggfnoid: value(pg_sys::Oid), aggtype: value(pg_sys::Oid), inputcollid: value(pg_sys::Oid), aggorder: list,

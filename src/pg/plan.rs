@@ -16,6 +16,7 @@ fields!(Plan {
     lefttree: some(Plan),
     righttree: some(Plan),
     total_cost: value(f64),
+    parallel_aware: value(bool),
 });
 
 impl Deref for Plan {

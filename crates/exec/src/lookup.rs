@@ -1,6 +1,7 @@
 //! The rows of one side of an equi-join, found by their keys.
 
 use crate::error::Result;
+use crate::matches::Matches;
 use crate::store::hash_rows;
 use crate::table::{Keys, NONE, Table};
 use crate::vector::{Type, Vector, View};
@@ -21,15 +22,6 @@ enum By {
     Span { first: i64, numbers: Vec<u32> },
     /// Numbers of keys, and the first row of each.
     Hash { table: Table, rows: Vec<u32> },
-}
-
-/// Rows of both sides that belong together.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Matches {
-    /// Places among the rows asked about, ascending.
-    pub asked: Vec<u32>,
-    /// The row that each has found.
-    pub found: Vec<u32>,
 }
 
 /// A span of integers may have so many places for each key, or this many in all.
@@ -126,6 +118,18 @@ impl Lookup {
     /// # Panics
     /// If keys are of other types.
     pub fn find(&self, keys: &[Vector<'_>], n: usize) -> Matches {
+        self.matches(keys, n, usize::MAX)
+    }
+
+    /// One of them for each.
+    ///
+    /// # Panics
+    /// As above.
+    pub fn find_one(&self, keys: &[Vector<'_>], n: usize) -> Matches {
+        self.matches(keys, n, 1)
+    }
+
+    fn matches(&self, keys: &[Vector<'_>], n: usize, most: usize) -> Matches {
         let views: Vec<View<'_>> = keys.iter().map(Vector::view).collect();
         assert!(
             views.iter().zip(&self.keys).all(|(view, key)| view.ty == key.ty),
@@ -139,7 +143,8 @@ impl Lookup {
             }
             Some((rows, begins)) => {
                 let number = number as usize;
-                for &row in &rows[begins[number] as usize..begins[number + 1] as usize] {
+                let same = &rows[begins[number] as usize..begins[number + 1] as usize];
+                for &row in same.iter().take(most) {
                     matches.asked.push(place);
                     matches.found.push(row);
                 }
@@ -336,8 +341,10 @@ mod tests {
             let of = |make: fn(std::vec::IntoIter<Key>) -> Vector<'static>, rows: &[[Key; 2]], at| make(column(rows, at).into_iter());
             for (make, ask) in [(ints as fn(_) -> _, ints as fn(_) -> _), (texts, texts), (texts, codes), (codes, texts)] {
                 let lookup = Lookup::new(vec![of(make, &inner, 0)], inner.len()).expect("memory");
-                let found = lookup.find(&[of(ask, &asked, 0)], asked.len());
-                prop_assert_eq!(found, expected(&first(&inner), &first(&asked)));
+                let keys = [of(ask, &asked, 0)];
+                let found = lookup.find(&keys, asked.len());
+                prop_assert_eq!(&found, &expected(&first(&inner), &first(&asked)));
+                prop_assert_eq!(lookup.find_one(&keys, asked.len()), found.first_of_each());
             }
             let lookup = Lookup::new(vec![of(ints, &inner, 0), of(texts, &inner, 1)], inner.len()).expect("memory");
             let found = lookup.find(&[of(ints, &asked, 0), of(codes, &asked, 1)], asked.len());

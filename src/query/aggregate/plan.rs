@@ -50,10 +50,11 @@ pub fn add_paths(root: &PlannerInfo, stage: UpperRelationKind::Type, input: Opti
         return;
     };
     let mut paths = Vec::new();
-    if let Some(child) = path_in(input, false).or_else(|| join::plan::path_over(input)) {
+    let child = |partial| path_in(input, partial).or_else(|| join::plan::path_over(input, partial));
+    if let Some(child) = child(false) {
         paths.push(path(root, output, child, &wanted));
     }
-    if let Some(child) = path_in(input, true)
+    if let Some(child) = child(true)
         && output.consider_parallel()
         && wanted.is_parallel_safe(root)
     {

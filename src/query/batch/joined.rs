@@ -1,7 +1,7 @@
 //! Rows of a join: those of a scan's batch, each with a row of every other side.
 
 use super::values::Values;
-use amax_exec::{Lookup, Matches};
+use amax_exec::{Lookup, Matches, NONE};
 use amax_format::Dense;
 use pgrx::pg_sys;
 use std::rc::Rc;
@@ -25,7 +25,7 @@ impl Side {
     }
 }
 
-/// What makes rows of a batch those of a join: a row of the scan's batch, ascending, and one of each side so far.
+/// What makes rows of a batch those of a join: a row of the scan's batch, ascending, and one of each side so far, or [`NONE`].
 #[derive(Clone)]
 pub struct Joined {
     pub parents: Vec<u32>,
@@ -45,16 +45,25 @@ impl Joined {
     }
 
     /// These rows with what they have found in the next side.
-    pub fn with(self, matches: Matches) -> Joined {
-        let Matches { asked, found } = matches;
-        let take = |rows: &Vec<u32>| asked.iter().map(|&at| rows[at as usize]).collect();
-        let mut rows: Vec<Vec<u32>> = self.rows.iter().map(take).collect();
-        rows.push(found);
+    pub fn with(&self, matches: Matches) -> Joined {
+        let mut joined = self.at(&matches.asked);
+        joined.rows.push(matches.found);
+        joined
+    }
+
+    /// Those at these places.
+    pub fn at(&self, places: &[u32]) -> Joined {
+        let take = |rows: &Vec<u32>| places.iter().map(|&at| rows[at as usize]).collect();
         Joined {
             parents: take(&self.parents),
-            rows,
-            ..self
+            sides: self.sides.clone(),
+            rows: self.rows.iter().map(take).collect(),
         }
+    }
+
+    /// How many.
+    pub fn len(&self) -> usize {
+        self.parents.len()
     }
 
     /// The column of a side, a value for each row.
@@ -64,7 +73,9 @@ impl Joined {
 
     /// The same of one row, in the current memory context or as long as the side is there.
     pub fn value(&self, side: usize, column: usize, row: u32) -> (pg_sys::Datum, bool) {
-        let place = self.rows[side][row as usize];
-        self.sides[side].column(column).values.get(place)
+        match self.rows[side][row as usize] {
+            NONE => (pg_sys::Datum::null(), true),
+            place => self.sides[side].column(column).values.get(place),
+        }
     }
 }

@@ -5,6 +5,7 @@ pub mod arrays;
 pub mod child;
 pub mod columns;
 pub mod computed;
+pub mod condition;
 pub mod contract;
 pub mod datums;
 pub mod explain;

@@ -19,7 +19,7 @@ pub struct Building {
 /// A side that has been read.
 pub enum Built {
     Side(Side),
-    /// It has no rows.
+    /// It has no rows, and so has the join.
     Empty,
     /// It takes more memory than it may.
     TooLarge,
@@ -67,7 +67,7 @@ impl Building {
                 }
             }
         }
-        if rows == 0 {
+        if rows == 0 && !level.kind.keeps_unmatched() {
             return Built::Empty;
         }
         let keys = keys.into_iter().map(VectorBuilder::finish).collect();

@@ -1,7 +1,7 @@
 //! The join as a node that hands up batches: the scan's, with the rows that they find in the other sides.
 
 use super::build::{Building, Built};
-use super::spine::Spine;
+use super::spine::{Kind, Spine};
 use crate::pg::Slot;
 use crate::pg::explain::ExplainState;
 use crate::pg::node::{Node, Nodes};
@@ -9,6 +9,7 @@ use crate::pg::state::{CustomScanState, EState, PlanState, Prepared};
 use crate::query::batch::child::begin_child;
 use crate::query::batch::columns::BatchColumns;
 use crate::query::batch::computed::Computed;
+use crate::query::batch::condition::{Condition, select};
 use crate::query::batch::contract::{Interest, Positions, of};
 use crate::query::batch::explain::{materialization, text};
 use crate::query::batch::gather::AloneBuilder;
@@ -19,7 +20,7 @@ use crate::query::expr::compile::reads;
 use crate::query::expr::entry::{Entry, entry_of, expressions, over_known_entries, reference_of};
 use crate::query::plan::costs::hash_memory;
 use crate::query::plan::node::{CustomNode, ExecMethods};
-use amax_exec::{Expr, Vector};
+use amax_exec::{Expr, Matches, Rounds, Vector};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -45,9 +46,14 @@ pub struct Join {
 }
 
 struct Probe {
+    kind: Kind,
     keys: Vec<Computed>,
     /// Whether they read other sides, not the scan alone.
     joined: bool,
+    /// What a match has to fulfil beside,
+    residual: Vec<Condition>,
+    /// and what joined rows have to.
+    filter: Vec<Condition>,
     /// Rows that it has left.
     passed: u64,
     building: Building,
@@ -78,7 +84,11 @@ struct OfSpine {
 impl Probe {
     /// Columns that it reads.
     fn reads(&self) -> impl Iterator<Item = usize> + '_ {
-        self.keys.iter().flat_map(|key| key.reads.iter().copied())
+        let of_keys = self.keys.iter().flat_map(|key| &key.reads);
+        let conditions = self.residual.iter().chain(&self.filter);
+        of_keys
+            .chain(conditions.flat_map(|condition| &condition.reads))
+            .copied()
     }
 }
 
@@ -175,34 +185,44 @@ impl Join {
         let mut joined = Joined::new(rows, sides);
         let mut passed = Vec::new();
         for (probe, side) in self.probes.iter().zip(sides.iter()) {
-            let n = joined.parents.len();
-            let matches = if probe.joined {
-                let entries = &self.rows.entries;
+            let n = joined.len();
+            let find = |keys: Vec<Vector>| match probe.kind {
+                Kind::Semi | Kind::Anti if probe.residual.is_empty() => side.lookup.find_one(&keys, n),
+                _ => side.lookup.find(&keys, n),
+            };
+            let found = if probe.joined {
                 let all: Vec<u32> = (0..n as u32).collect();
-                let so_far = Rc::new(columns.joined(joined.clone(), entries));
+                let so_far = joined_columns(&columns, &joined, &self.rows);
                 let values = |key: &Computed| key.values(&mut self.rows, &so_far, &all);
-                let keys: Vec<Vector> = probe.keys.iter().map(values).collect();
-                side.lookup.find(&keys, n)
+                find(probe.keys.iter().map(values).collect())
             } else {
                 let mut scan = self.scan.borrow_mut();
                 let values = |key: &Computed| key.values(scan.rows(), &columns, &joined.parents);
-                let keys: Vec<Vector> = probe.keys.iter().map(values).collect();
-                side.lookup.find(&keys, n)
+                find(probe.keys.iter().map(values).collect())
             };
-            if matches.asked.len() > MOST_ROWS && all.len() > 1 {
+            if found.asked.len() > MOST_ROWS && all.len() > 1 {
                 let rest = all.split_off(all.len() / 2);
                 self.left.extend([(columns.clone(), rest), (columns, all)]);
                 return None;
             }
-            passed.push(matches.asked.len() as u64);
-            joined = joined.with(matches);
-            if joined.parents.is_empty() {
+            let matches = probe.matches(found, &mut self.rows, (&columns, &joined));
+            joined = joined.with(match probe.kind {
+                Kind::Inner | Kind::Semi => matches,
+                Kind::Left => matches.with_others(n),
+                Kind::Anti => matches.others(n),
+            });
+            if !probe.filter.is_empty() {
+                let so_far = joined_columns(&columns, &joined, &self.rows);
+                joined = joined.at(&select(&probe.filter, &mut self.rows, &so_far));
+            }
+            passed.push(joined.len() as u64);
+            if joined.len() == 0 {
                 break;
             }
         }
         let counts = self.probes.iter_mut().zip(passed);
         counts.for_each(|(probe, passed)| probe.passed += passed);
-        (!joined.parents.is_empty()).then_some(joined)
+        (joined.len() > 0).then_some(joined)
     }
 
     /// Rows of the hash joins'.
@@ -226,6 +246,35 @@ impl Join {
         }
         batch.finish(rows)
     }
+}
+
+impl Probe {
+    /// Of what rows joined so far have found by their keys, what fulfils the other conditions: all of it, or one match for each row where more do
+    /// not matter.
+    fn matches(&self, found: Matches, rows: &mut Rows, (columns, joined): (&Rc<BatchColumns>, &Joined)) -> Matches {
+        if self.residual.is_empty() {
+            return found;
+        }
+        let mut holding = |found: &Matches| {
+            let with = joined_columns(columns, &joined.with(found.clone()), rows);
+            select(&self.residual, rows, &with)
+        };
+        if matches!(self.kind, Kind::Inner | Kind::Left) {
+            let holding = holding(&found);
+            return found.at(&holding);
+        }
+        // Conditions may raise an error: none is looked at that heap does not look at.
+        let mut rounds = Rounds::new(found);
+        while let Some(round) = rounds.round() {
+            rounds.judge(&holding(&round));
+        }
+        rounds.finish()
+    }
+}
+
+/// Rows joined so far as columns, for who has `rows` look at them.
+fn joined_columns(columns: &Rc<BatchColumns>, joined: &Joined, rows: &Rows) -> Rc<BatchColumns> {
+    Rc::new(columns.joined(joined.clone(), &rows.entries))
 }
 
 /// Whether a test has the hash joins tried out.
@@ -280,6 +329,9 @@ impl CustomNode for Join {
                 }
             };
             probes.push(Probe {
+                kind: level.kind,
+                residual: Condition::of(&mut rows, &level.residual, node),
+                filter: Condition::of(&mut rows, &level.filter, node),
                 keys,
                 joined,
                 passed: 0,
@@ -322,7 +374,8 @@ impl CustomNode for Join {
             return materialization("late", es);
         }
         materialization("ultra late", es);
-        if es.analyze() {
+        // Not where others have rows of the scan, too.
+        if es.analyze() && !self.spine.scan.plan().parallel_aware() {
             let passed: Vec<String> = self.probes.iter().map(|probe| probe.passed.to_string()).collect();
             text(c"Rows Joined", &passed.join(", "), es);
         }

@@ -1,7 +1,7 @@
 //! Planning joins on positions: hash joins of PostgreSQL's, one above the other, over a scan of ours, as one node below an aggregate.
 
 use super::node::{Join, METHODS};
-use super::spine::join_below;
+use super::spine::{Kind, join_below};
 use crate::guc::{self, Materialization};
 use crate::pg::custom::{Asked, CustomPath, NewPath, NewPlan, PathMethods, Planning, ScanMethods};
 use crate::pg::expr::{OpExpr, PlaceHolderVar, Var};
@@ -15,7 +15,6 @@ use crate::query::join_filter::offer::key_type;
 use crate::query::plan::costs;
 use crate::query::plan::node::{create, state_of};
 use crate::query::scan;
-use pgrx::pg_sys::JoinType::JOIN_INNER;
 use pgrx::pg_sys::RelOptKind::RELOPT_JOINREL;
 
 static PATH: PathMethods = PathMethods::of::<Plans>(c"AmaxJoin");
@@ -31,8 +30,8 @@ pub static OPERATOR: Operator = Operator {
 };
 
 /// A path for the rows of a join, for whoever reads all of them as batches: its cheapest hash joins, one above the other, with a scan of ours
-/// as the outermost side.
-pub fn path_over(rel: &RelOptInfo) -> Option<&CustomPath> {
+/// as the outermost side; `partial`: one that workers share.
+pub fn path_over(rel: &RelOptInfo, partial: bool) -> Option<&CustomPath> {
     let wanted = matches!(
         guc::materialization(),
         Materialization::auto | Materialization::ultra_late
@@ -40,8 +39,8 @@ pub fn path_over(rel: &RelOptInfo) -> Option<&CustomPath> {
     if !wanted || rel.reloptkind() != RELOPT_JOINREL || rel.is_dummy() {
         return None;
     }
-    let spines = rel
-        .paths()
+    let paths = if partial { rel.partial_paths() } else { rel.paths() };
+    let spines = paths
         .into_iter()
         .filter_map(below_projection)
         .filter(|spine| is_spine(spine));
@@ -51,6 +50,7 @@ pub fn path_over(rel: &RelOptInfo) -> Option<&CustomPath> {
     let path = NewPath {
         children: vec![spine],
         parallel_safe: spine.parallel_safe(),
+        parallel_workers: spine.parallel_workers(),
         rows: spine.rows(),
         startup_cost: spine.startup_cost(),
         total_cost: spine.startup_cost() + costs::AT_MOST * spine.run_cost(),
@@ -72,16 +72,17 @@ fn is_spine(join: &HashPath) -> bool {
             || wrapped.is_some_and(|wrapped| wrapped.phrels().is_one())
     };
     let path = join.as_path();
-    let plain = join.kind() == JOIN_INNER && path.param_info().is_none() && !path.parallel_aware();
+    let plain = Kind::of(join.kind()).is_some() && path.param_info().is_none() && !path.parallel_aware();
     let columns = || path.pathtarget().exprs().iter().all(is_column);
-    let keys = || {
-        let all = join.conditions();
-        all.len() == join.path_hashclauses().len() && all.all::<RestrictInfo>().all(is_key)
+    let conditions = || {
+        let mut all = join.conditions().all::<RestrictInfo>();
+        let mut keys = join.path_hashclauses().all::<RestrictInfo>();
+        all.all(|condition| is_pure(condition.clause())) && keys.all(is_key)
     };
     let outer = join.outer();
     plain
         && columns()
-        && keys()
+        && conditions()
         && join.inner().param_info().is_none()
         && match outer.as_a::<HashPath>() {
             Some(below) => is_spine(below),
@@ -94,7 +95,7 @@ fn is_spine(join: &HashPath) -> bool {
 /// Whether vectors hold both sides of an equality.
 fn is_key(condition: &RestrictInfo) -> bool {
     let clause = condition.clause();
-    let operator = OpExpr::like(clause).filter(|_| is_pure(clause));
+    let operator = OpExpr::like(clause);
     operator.is_some_and(|operator| {
         let ty = key_type(operator.function(), operator.inputcollid());
         ty.is_some() && operator.args().iter().all(|side| type_of_node(side) == ty)
@@ -115,6 +116,18 @@ fn scan_below(join: &HashJoin) -> &Plan {
         outer = below.lefttree().expect("a join has two sides");
     }
     outer
+}
+
+/// A column of a side as it is handed up by the topmost join, if it is.
+fn above_joins<'a>(column: &'a Node, handed_up: &[&'a Node]) -> &'a Node {
+    let is_same = |node: &Node| match (node.as_a::<Var>(), column.as_a::<Var>()) {
+        (Some(a), Some(b)) => (a.relation(), a.varattno()) == (b.relation(), b.varattno()),
+        _ => match (node.as_a::<PlaceHolderVar>(), column.as_a::<PlaceHolderVar>()) {
+            (Some(a), Some(b)) => a.phid() == b.phid(),
+            _ => node.equals(column),
+        },
+    };
+    handed_up.iter().copied().find(|node| is_same(node)).unwrap_or(column)
 }
 
 struct Plans;
@@ -138,8 +151,11 @@ impl Planning for Plans {
             sides.push(expressions(hash.targetlist()));
             join = join_below(at);
         }
+        let handed_up = expressions(top.targetlist());
         let mut entries = expressions(scan.custom_scan_tlist());
-        entries.extend(sides.into_iter().rev().flatten());
+        let sides = sides.into_iter().rev().flatten();
+        // As whoever is above has them: there they know of the outer joins that may make them NULL.
+        entries.extend(sides.map(|column| above_joins(column, &handed_up)));
         NewPlan {
             methods: &SCAN,
             relation: 0,

@@ -2,22 +2,53 @@
 
 use crate::pg::expr::{TargetEntry, Var};
 use crate::pg::lookup::operator_function;
-use crate::pg::node::Node;
-use crate::pg::plan::{Hash, HashJoin};
+use crate::pg::node::{Node, Nodes};
+use crate::pg::plan::{Hash, HashJoin, Joins};
 use crate::pg::state::{CustomScanState, HashJoinState, PlanState};
 use crate::query::expr::entry::expressions;
 use crate::query::expr::tree::rewrite;
 use crate::query::join_filter::offer::key_type;
 use amax_exec::Type;
-use pgrx::pg_sys::{INDEX_VAR, INNER_VAR, OUTER_VAR};
+use pgrx::pg_sys::{INDEX_VAR, INNER_VAR, JoinType, OUTER_VAR};
 
 /// The join on the outer side of another.
 pub fn join_below(join: &HashJoin) -> Option<&HashJoin> {
     join.lefttree().and_then(|outer| outer.as_a())
 }
 
+/// What becomes of the outer side's rows.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// One for each match.
+    Inner,
+    /// The same, and those without a match.
+    Left,
+    /// Those with a match.
+    Semi,
+    /// Those without.
+    Anti,
+}
+
+impl Kind {
+    pub fn of(kind: JoinType::Type) -> Option<Kind> {
+        Some(match kind {
+            JoinType::JOIN_INNER => Kind::Inner,
+            JoinType::JOIN_LEFT => Kind::Left,
+            JoinType::JOIN_SEMI => Kind::Semi,
+            JoinType::JOIN_ANTI => Kind::Anti,
+            _ => return None,
+        })
+    }
+
+    /// Whether rows without a match are left.
+    pub fn keeps_unmatched(self) -> bool {
+        matches!(self, Kind::Left | Kind::Anti)
+    }
+}
+
 /// A join and its inner side.
 pub struct Level {
+    pub kind: Kind,
     /// The join's node and its table's, which do not run, and the one that gives the side's rows.
     pub join: &'static PlanState,
     pub hash: &'static PlanState,
@@ -32,6 +63,10 @@ pub struct Level {
     pub inner_keys: Vec<&'static Node>,
     /// What vectors hold of keys.
     pub types: Vec<Type>,
+    /// What a match has to fulfil beside, over all columns,
+    pub residual: Vec<&'static Node>,
+    /// and what joined rows have to.
+    pub filter: Vec<&'static Node>,
 }
 
 /// Such joins, from the bottom.
@@ -86,7 +121,13 @@ impl Spine {
             let (operator, collation) = plan.operator(key);
             key_type(operator_function(operator), collation).expect("the planner chose keys that vectors hold")
         });
+        let conditions = |list: Nodes<'static>| -> Vec<&'static Node> {
+            list.iter().map(|node| over(node, &spine.output, &inner)).collect()
+        };
         spine.levels.push(Level {
+            kind: Kind::of(plan.kind()).expect("the planner chose kinds that we know"),
+            residual: conditions(plan.joinqual()),
+            filter: conditions(plan.qual()),
             join,
             hash,
             rows,

@@ -614,6 +614,8 @@ class Shapes:
                 conditions[0] = Node("bool", "(%s = %s)", *(m.value("text", 1) for m in (make, other_make)))
             if rng.random() < 0.4:
                 conditions.append(other_make.condition(1))
+            if rng.random() < 0.25:
+                conditions.append(Node("bool", f"{table.alias}.{rng.choice(['i', 'id', 'b'])} {rng.choice(['<', '<>', '>='])} {other.alias}.{rng.choice(['i', 'id', 'b'])}"))
             every.adopt(other_make)
             kind = rng.choice(["JOIN", "JOIN", "LEFT JOIN", "RIGHT JOIN", "EXISTS", "EXISTS", "NOT EXISTS"])
             on = List(conditions, " AND ", least=1)
