@@ -75,6 +75,11 @@ impl VectorBuilder {
         }
     }
 
+    /// Appends all values of a vector of the same type.
+    pub fn push_all(&mut self, vector: &Vector<'_>) {
+        (0..vector.len()).for_each(|i| self.push_from(vector, i));
+    }
+
     fn push(&mut self, word: i64, scale: u16, valid: bool) {
         self.words.push(word);
         if self.ty == Type::Numeric {

@@ -5,6 +5,7 @@ use crate::matches::Matches;
 use crate::store::hash_rows;
 use crate::table::{Keys, NONE, Table};
 use crate::vector::{Type, Vector, View};
+use amax_format::places_where;
 
 /// Rows by their keys, of integers or text. A row with a NULL among its keys is not found.
 #[derive(Debug)]
@@ -18,8 +19,13 @@ pub struct Lookup {
 
 #[derive(Debug)]
 enum By {
-    /// Each integer's number, from the first on.
-    Span { first: i64, numbers: Vec<u32> },
+    /// Each integer's number, from the first on, and a bit for each that is there, with zeros behind them: those stay in the
+    /// processor's nearest memory.
+    Span {
+        first: i64,
+        numbers: Vec<u32>,
+        there: Vec<u64>,
+    },
     /// Numbers of keys, and the first row of each.
     Hash { table: Table, rows: Vec<u32> },
 }
@@ -103,7 +109,7 @@ impl Lookup {
     /// Bytes of memory held.
     pub fn bytes_used(&self) -> usize {
         let by = match &self.by {
-            By::Span { numbers, .. } => numbers.len() * 4,
+            By::Span { numbers, there, .. } => numbers.len() * 4 + there.len() * 8,
             By::Hash { table, rows } => table.heap_bytes() + rows.len() * 4,
         };
         let same = self
@@ -135,42 +141,38 @@ impl Lookup {
             views.iter().zip(&self.keys).all(|(view, key)| view.ty == key.ty),
             "keys of one type"
         );
+        let (asked, numbers) = self.numbers(&views, n);
+        let Some((rows, begins)) = &self.same else {
+            return Matches { asked, found: numbers };
+        };
         let mut matches = Matches::default();
-        self.numbers(&views, n, |place, number| match &self.same {
-            None => {
+        for (place, number) in asked.into_iter().zip(numbers) {
+            let same = begins[number as usize] as usize..begins[number as usize + 1] as usize;
+            for &row in rows[same].iter().take(most) {
                 matches.asked.push(place);
-                matches.found.push(number);
+                matches.found.push(row);
             }
-            Some((rows, begins)) => {
-                let number = number as usize;
-                let same = &rows[begins[number] as usize..begins[number + 1] as usize];
-                for &row in same.iter().take(most) {
-                    matches.asked.push(place);
-                    matches.found.push(row);
-                }
-            }
-        });
+        }
         matches
     }
 
-    /// Has `take` called with each place whose keys are there, and their number.
-    fn numbers(&self, keys: &[View<'_>], n: usize, mut take: impl FnMut(u32, u32)) {
+    /// The places whose keys are there, and their numbers.
+    fn numbers(&self, keys: &[View<'_>], n: usize) -> (Vec<u32>, Vec<u32>) {
         match (&self.by, keys) {
-            (By::Span { first, numbers }, [key]) => {
-                let number = |place: usize| {
-                    let at = key.words[place].wrapping_sub(*first) as u64;
-                    usize::try_from(at)
-                        .ok()
-                        .and_then(|at| numbers.get(at))
-                        .copied()
-                        .unwrap_or(NONE)
+            (By::Span { first, numbers, there }, [key]) => {
+                let words = &key.words[..n];
+                let at = |word: i64| word.wrapping_sub(*first) as u64;
+                let is_there = |word: i64| {
+                    let at = at(word).min(numbers.len() as u64) as usize;
+                    there[at / 64] >> (at % 64) & 1 == 1
                 };
-                for place in 0..n {
-                    let number = number(place);
-                    if number != NONE && key.is_valid(place) {
-                        take(place as u32, number);
-                    }
+                let mut places = places_where(words, 0, is_there);
+                if key.valid.is_some() {
+                    places.retain(|&place| key.is_valid(place as usize));
                 }
+                let number = |&place: &u32| numbers[at(words[place as usize]) as usize];
+                let found = places.iter().map(number).collect();
+                (places, found)
             }
             (By::Hash { table, rows }, _) => {
                 let own: Vec<View<'_>> = self.keys.iter().map(Vector::view).collect();
@@ -184,26 +186,31 @@ impl Lookup {
                         number
                     }
                 };
+                let (mut places, mut found) = (Vec::new(), Vec::new());
+                let mut note = |place: usize, number: u32| {
+                    if number != NONE {
+                        places.push(place as u32);
+                        found.push(number);
+                    }
+                };
                 match keys {
                     // Once for each string that is there.
                     [key] if key.ty == Type::Text && key.dictionary && key.strings() <= n => {
                         let mut known = vec![None; key.strings()];
                         for place in (0..n).filter(|&place| key.is_valid(place)) {
-                            let number = *known[key.words[place] as usize].get_or_insert_with(|| find(place));
-                            if number != NONE {
-                                take(place as u32, number);
-                            }
+                            note(
+                                place,
+                                *known[key.words[place] as usize].get_or_insert_with(|| find(place)),
+                            );
                         }
                     }
                     _ => {
                         for place in (0..n).filter(|&place| !has_null(keys, place)) {
-                            let number = find(place);
-                            if number != NONE {
-                                take(place as u32, number);
-                            }
+                            note(place, find(place));
                         }
                     }
                 }
+                (places, found)
             }
             (By::Span { .. }, _) => unreachable!("a span is of one key"),
         }
@@ -235,7 +242,11 @@ fn span(keys: &[View<'_>], rows: &[u32]) -> Option<Numbered> {
         }
         number_of.push(*number);
     }
-    Some((By::Span { first, numbers }, number_of, count as usize))
+    let mut there = vec![0; places / 64 + 1];
+    for (at, _) in numbers.iter().enumerate().filter(|&(_, &number)| number != NONE) {
+        there[at / 64] |= 1_u64 << (at % 64);
+    }
+    Some((By::Span { first, numbers, there }, number_of, count as usize))
 }
 
 fn hash(keys: &[View<'_>], rows: &[u32]) -> Result<Numbered> {

@@ -1,6 +1,7 @@
 //! The words of a column's rows, as narrow as they may be: what is read of them, and shared by processes, is most of
 //! what a query reads.
 
+use crate::places::places_where;
 use arrow_buffer::{ArrowNativeType, Buffer, ScalarBuffer};
 use std::borrow::Cow;
 use std::ops::{Range, RangeInclusive};
@@ -23,6 +24,33 @@ enum Offsets {
     /// The words themselves: the base is zero.
     Eight(ScalarBuffer<i64>),
 }
+
+/// What a row's word differs from the base by.
+trait Offset: Copy {
+    /// The last of its bytes.
+    fn of(offset: u64) -> Self;
+    /// Whether it differs from the least in a range by no more than the greatest does. Differences wrap: those of
+    /// offsets below the range are greater.
+    fn is_within(self, least: Self, span: Self) -> bool;
+}
+
+macro_rules! offsets {
+    ($($ty:ty: $unsigned:ty),*) => { $(
+        impl Offset for $ty {
+            #[inline]
+            fn of(offset: u64) -> Self {
+                offset as Self
+            }
+
+            #[inline]
+            fn is_within(self, least: Self, span: Self) -> bool {
+                self.wrapping_sub(least) as $unsigned <= span as $unsigned
+            }
+        }
+    )* };
+}
+
+offsets!(u8: u8, u16: u16, u32: u32, i64: u64);
 
 impl Words {
     /// `held` says which rows have a word; the others get anything.
@@ -149,39 +177,49 @@ impl Words {
     /// # Panics
     /// If there is no such row.
     pub fn select(&self, rows: &[u32], within: RangeInclusive<i64>, inside: bool) -> Vec<u32> {
-        /// `passes` is asked for a word's difference from the base.
-        fn of<T: Copy>(offsets: &[T], rows: &[u32], passes: impl Fn(T) -> bool) -> Vec<u32> {
-            let mut found = vec![0; rows.len()];
-            let mut n = 0;
-            let mut note = |row: u32, offset: T| {
-                // Without a branch: what passes is hard to predict.
-                found[n] = row;
-                n += usize::from(passes(offset));
-            };
+        /// Of offsets in a range.
+        fn of<T: Offset>(offsets: &[T], rows: &[u32], (least, span): (u64, u64), inside: bool) -> Vec<u32> {
+            let (least, span) = (T::of(least), T::of(span));
+            let passes = |offset: T| offset.is_within(least, span) == inside;
             match (rows.first(), rows.last()) {
                 (Some(&first), Some(&last)) if (last - first) as usize + 1 == rows.len() => {
-                    let offsets = &offsets[first as usize..last as usize + 1];
-                    (first..).zip(offsets).for_each(|(row, &offset)| note(row, offset));
+                    places_where(&offsets[first as usize..last as usize + 1], first, passes)
                 }
-                _ => rows.iter().for_each(|&row| note(row, offsets[row as usize])),
+                _ => {
+                    let mut found = vec![0; rows.len()];
+                    let mut n = 0;
+                    for &row in rows {
+                        // Without a branch: what passes is hard to predict.
+                        found[n] = row;
+                        n += usize::from(passes(offsets[row as usize]));
+                    }
+                    found.truncate(n);
+                    found
+                }
             }
-            found.truncate(n);
-            found
         }
         let all = |are: bool| if are == inside { rows.to_vec() } else { Vec::new() };
         let (first, last) = (*within.start(), *within.end());
         if first > last {
             return all(false);
         }
-        // Differences wrap: those of words below the range are greater than its span.
-        let (least, span) = (first.wrapping_sub(self.base) as u64, last.abs_diff(first));
-        let passes = |offset: u64| (offset.wrapping_sub(least) <= span) == inside;
+        // Of offsets up to `most`: the least, and by what the greatest differs from it.
+        let base = i128::from(self.base);
+        let of_offsets = |most: u64| {
+            let least = (i128::from(first) - base).max(0) as u64;
+            let greatest = u64::try_from(i128::from(last) - base).ok()?.min(most);
+            Some((least, greatest.checked_sub(least)?))
+        };
+        let narrow = |most: u64, select: &dyn Fn((u64, u64)) -> Vec<u32>| match of_offsets(most) {
+            Some(range) => select(range),
+            None => all(false),
+        };
         match &self.offsets {
             Offsets::None => all(within.contains(&self.base)),
-            Offsets::One(offsets) => of(offsets, rows, |offset| passes(offset.into())),
-            Offsets::Two(offsets) => of(offsets, rows, |offset| passes(offset.into())),
-            Offsets::Four(offsets) => of(offsets, rows, |offset| passes(offset.into())),
-            Offsets::Eight(words) => of(words, rows, |word| passes(word as u64)),
+            Offsets::One(offsets) => narrow(u8::MAX.into(), &|range| of(offsets, rows, range, inside)),
+            Offsets::Two(offsets) => narrow(u16::MAX.into(), &|range| of(offsets, rows, range, inside)),
+            Offsets::Four(offsets) => narrow(u32::MAX.into(), &|range| of(offsets, rows, range, inside)),
+            Offsets::Eight(words) => of(words, rows, (first as u64, last.abs_diff(first)), inside),
         }
     }
 

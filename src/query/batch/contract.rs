@@ -131,6 +131,12 @@ pub fn read_to_end(plan: &Node) {
     (found.expect("a plan is of its path's kind").read_to_end)(plan);
 }
 
+/// Whether a plan's node hands up batches.
+pub fn hands_up(plan: &Node) -> bool {
+    let plan = plan.as_a::<CustomScan>();
+    plan.is_some_and(|plan| operator(|o| o.plan.are_of(plan)).is_some())
+}
+
 /// A node that has been begun as one that hands up batches; None if it does not.
 pub fn of(node: &PlanState) -> Option<&'static RefCell<dyn Batches>> {
     let node = node.as_a::<CustomScanState>()?;

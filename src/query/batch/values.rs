@@ -118,6 +118,14 @@ impl ValuesBuilder {
         }
     }
 
+    /// Appends values of the kind, which has vectors.
+    pub fn push_all(&mut self, values: &Vector<'_>) {
+        match self {
+            ValuesBuilder::Vector(out, _) => out.push_all(values),
+            ValuesBuilder::Others(..) => unreachable!("such values have no vectors"),
+        }
+    }
+
     /// Bytes of memory held.
     pub fn bytes_used(&self) -> usize {
         match self {

@@ -1,19 +1,33 @@
-//! Reading another side of a join, whole.
+//! Reading another side of a join, whole: by batches where it is a scan of ours, else by rows.
 
 use super::spine::Level;
 use crate::pg::node::Node;
-use crate::pg::state::{EState, ExprContext, Prepared};
+use crate::pg::state::{EState, ExprContext, PlanState, Prepared};
+use crate::query::batch::computed::Computed;
+use crate::query::batch::contract::of;
 use crate::query::batch::joined::{Side, SideColumn};
 use crate::query::batch::raise::raise;
 use crate::query::batch::values::{Kind, ValuesBuilder};
+use crate::query::batch::{Batch, Batches};
 use crate::query::expr::datum::push;
 use amax_exec::{Lookup, VectorBuilder};
 use pgrx::pg_sys;
+use std::cell::RefCell;
 
 /// How a side's rows are read.
 pub struct Building {
+    rows: &'static PlanState,
     keys: Vec<(Prepared, pg_sys::Oid)>,
     econtext: &'static ExprContext,
+    batches: Option<InBatches>,
+}
+
+/// The same where they come in batches.
+struct InBatches {
+    input: &'static RefCell<dyn Batches>,
+    keys: Vec<Computed>,
+    /// None: there are no vectors of its type.
+    columns: Vec<Option<Computed>>,
 }
 
 /// A side that has been read.
@@ -28,57 +42,161 @@ pub enum Built {
 /// Rows are counted in such steps.
 const STEP: usize = 1024;
 
-impl Building {
-    pub fn new(level: &Level, estate: &EState) -> Building {
-        // Without a parent: it would say what kind of slot a row comes in.
-        let prepared = |key: &&'static Node| (Prepared::new(key, None), key.type_oid());
-        Building {
-            keys: level.inner_keys.iter().map(prepared).collect(),
-            econtext: estate.new_context(),
-        }
+/// What has been read of a side.
+struct Read {
+    keys: Vec<VectorBuilder>,
+    columns: Vec<Option<ValuesBuilder>>,
+    rows: usize,
+}
+
+impl Read {
+    fn bytes(&self) -> usize {
+        let of_keys: usize = self.keys.iter().map(VectorBuilder::bytes_used).sum();
+        let of_columns: usize = self.columns.iter().flatten().map(ValuesBuilder::bytes_used).sum();
+        of_keys + of_columns
     }
 
-    /// Reads the side's rows, of which columns are wanted.
-    pub fn read(&self, level: &Level, wanted: &[bool], limit: usize) -> Built {
-        let mut keys: Vec<VectorBuilder> = level.types.iter().map(|&ty| VectorBuilder::new(ty)).collect();
-        let builder = |(node, &wanted): (&&Node, &bool)| wanted.then(|| ValuesBuilder::new(Kind::of(node)));
-        let mut columns: Vec<_> = level.columns.iter().zip(wanted).map(builder).collect();
-        let mut rows = 0;
-        while let Some(slot) = level.rows.next() {
-            crate::memory::check_for_interrupts();
-            self.econtext.reset();
-            self.econtext.set_outer_row(slot);
-            for ((key, ty), out) in self.keys.iter().zip(&mut keys) {
-                let (value, null) = key.eval(self.econtext);
-                // SAFETY: a value of that type; what is detoasted goes with the row.
-                self.econtext.within(|| unsafe { push(out, *ty, value, null) });
-            }
-            for (at, column) in columns.iter_mut().enumerate() {
-                if let Some(out) = column {
-                    out.push(slot.value(at), self.econtext);
-                }
-            }
-            rows += 1;
-            if rows % STEP == 0 {
-                let of_keys: usize = keys.iter().map(VectorBuilder::bytes_used).sum();
-                let of_columns: usize = columns.iter().flatten().map(ValuesBuilder::bytes_used).sum();
-                if of_keys + of_columns > limit {
-                    return Built::TooLarge;
-                }
-            }
-        }
-        if rows == 0 && !level.kind.keeps_unmatched() {
-            return Built::Empty;
-        }
-        let keys = keys.into_iter().map(VectorBuilder::finish).collect();
+    fn finish(self) -> Side {
+        let keys = self.keys.into_iter().map(VectorBuilder::finish).collect();
         let column = |column: Option<ValuesBuilder>| {
             let values = column?.finish();
             let dense = values.dense().unwrap_or_else(|e| crate::columnar::raise(e));
             Some(SideColumn { values, dense })
         };
-        Built::Side(Side {
-            columns: columns.into_iter().map(column).collect(),
-            lookup: Lookup::new(keys, rows).unwrap_or_else(|e| raise(e)),
-        })
+        Side {
+            columns: self.columns.into_iter().map(column).collect(),
+            lookup: Lookup::new(keys, self.rows).unwrap_or_else(|e| raise(e)),
+        }
+    }
+}
+
+impl Building {
+    pub fn new(level: &Level, estate: &EState) -> Building {
+        // Without a parent: it would say what kind of slot a row comes in.
+        let prepared = |key: &&'static Node| (Prepared::new(key, None), key.type_oid());
+        Building {
+            rows: level.rows,
+            keys: level.inner_keys.iter().map(prepared).collect(),
+            econtext: estate.new_context(),
+            batches: InBatches::of(level),
+        }
+    }
+
+    /// Reads the side's rows, of which columns are wanted.
+    pub fn read(&self, level: &Level, wanted: &[bool], limit: usize) -> Built {
+        let builder = |(node, &wanted): (&&Node, &bool)| wanted.then(|| ValuesBuilder::new(Kind::of(node)));
+        let mut read = Read {
+            keys: level.types.iter().map(|&ty| VectorBuilder::new(ty)).collect(),
+            columns: level.columns.iter().zip(wanted).map(builder).collect(),
+            rows: 0,
+        };
+        let fits = match self.batches.as_ref().filter(|batches| batches.have(wanted)) {
+            Some(batches) => {
+                // As ExecProcNode() has it.
+                if self.rows.is_changed() {
+                    self.rows.rescan();
+                }
+                batches.read(&mut read, limit)
+            }
+            None => self.read_rows(&mut read, limit),
+        };
+        match read.rows {
+            _ if !fits => Built::TooLarge,
+            0 if !level.kind.keeps_unmatched() => Built::Empty,
+            _ => Built::Side(read.finish()),
+        }
+    }
+
+    /// Whether they fit.
+    fn read_rows(&self, read: &mut Read, limit: usize) -> bool {
+        while let Some(slot) = self.rows.next() {
+            crate::memory::check_for_interrupts();
+            self.econtext.reset();
+            self.econtext.set_outer_row(slot);
+            for ((key, ty), out) in self.keys.iter().zip(&mut read.keys) {
+                let (value, null) = key.eval(self.econtext);
+                // SAFETY: a value of that type; what is detoasted goes with the row.
+                self.econtext.within(|| unsafe { push(out, *ty, value, null) });
+            }
+            for (at, column) in read.columns.iter_mut().enumerate() {
+                if let Some(out) = column {
+                    out.push(slot.value(at), self.econtext);
+                }
+            }
+            read.rows += 1;
+            if read.rows.is_multiple_of(STEP) && read.bytes() > limit {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// From the start again, for the hash joins to read.
+    pub fn leave(&self) {
+        if let Some(batches) = &self.batches {
+            let mut input = batches.input.borrow_mut();
+            let all = input.columns().len();
+            input.read((0..all).collect());
+        }
+        self.rows.rescan();
+    }
+}
+
+impl InBatches {
+    fn of(level: &Level) -> Option<InBatches> {
+        let input = of(level.rows)?;
+        let mut batches = input.borrow_mut();
+        let parent = batches.state();
+        let mut vectors = |nodes: &[&Node]| -> Vec<Option<Computed>> {
+            let compiled = batches.compile(nodes);
+            let computed = |(node, vector): (&&Node, Option<_>)| Some(Computed::new(node, vector?, Some(parent)));
+            nodes.iter().zip(compiled).map(computed).collect()
+        };
+        let (keys, columns) = level.over_input();
+        let keys = vectors(&keys).into_iter().collect::<Option<Vec<Computed>>>()?;
+        let columns = vectors(&columns);
+        drop(batches);
+        Some(InBatches { input, keys, columns })
+    }
+
+    /// Whether all that is wanted has vectors.
+    fn have(&self, wanted: &[bool]) -> bool {
+        wanted
+            .iter()
+            .zip(&self.columns)
+            .all(|(&wanted, column)| !wanted || column.is_some())
+    }
+
+    /// Whether they fit.
+    fn read(&self, read: &mut Read, limit: usize) -> bool {
+        let mut input = self.input.borrow_mut();
+        let columns = || self.columns.iter().zip(&read.columns);
+        let wanted = columns().filter_map(|(column, out)| column.as_ref().filter(|_| out.is_some()));
+        let reads = wanted
+            .chain(&self.keys)
+            .flat_map(|computed| computed.reads.iter().copied());
+        input.read(reads.collect());
+        loop {
+            crate::memory::check_for_interrupts();
+            input.start();
+            let batch = input.next_batch();
+            input.stop(batch.as_ref().map_or(0, |batch| batch.rows.len()));
+            let Some(Batch { columns, rows }) = batch else {
+                input.rows().clear();
+                return true;
+            };
+            for (key, out) in self.keys.iter().zip(&mut read.keys) {
+                out.push_all(&key.values(input.rows(), &columns, &rows));
+            }
+            for (column, out) in self.columns.iter().zip(&mut read.columns) {
+                if let (Some(column), Some(out)) = (column, out) {
+                    out.push_all(&column.values(input.rows(), &columns, &rows));
+                }
+            }
+            read.rows += rows.len();
+            if read.bytes() > limit {
+                return false;
+            }
+        }
     }
 }

@@ -115,7 +115,7 @@ impl Join {
                 Built::Side(side) => sides.push(side),
                 Built::Empty => return State::Empty,
                 Built::TooLarge => {
-                    self.spine.levels[at..].iter().for_each(|level| level.rows.rescan());
+                    self.probes[at..].iter().for_each(|probe| probe.building.leave());
                     return self.leave_to_spine();
                 }
             }

@@ -8,6 +8,7 @@ use crate::pg::expr::{OpExpr, PlaceHolderVar, Var};
 use crate::pg::node::{Node, Nodes, is_pure};
 use crate::pg::plan::{CustomScan, Hash, HashJoin, Plan};
 use crate::pg::planner::{HashPath, JoinPaths, Path, PlannerInfo, ProjectionPath, RelOptInfo, RestrictInfo};
+use crate::query::batch::contract::hands_up;
 use crate::query::batch::{Operator, read_to_end};
 use crate::query::expr::datum::type_of_node;
 use crate::query::expr::entry::expressions;
@@ -16,6 +17,7 @@ use crate::query::plan::costs;
 use crate::query::plan::node::{create, state_of};
 use crate::query::scan;
 use pgrx::pg_sys::RelOptKind::RELOPT_JOINREL;
+use std::iter::successors;
 
 static PATH: PathMethods = PathMethods::of::<Plans>(c"AmaxJoin");
 
@@ -25,7 +27,15 @@ pub static OPERATOR: Operator = Operator {
     path: &PATH,
     plan: &SCAN,
     exec: &METHODS,
-    read_to_end: |plan| read_to_end(scan_below(join_of(plan))),
+    read_to_end: |plan| {
+        let top = join_of(plan);
+        read_to_end(scan_below(top));
+        let sides = successors(Some(top), |join| join_below(join)).map(|join| side_of(join).lefttree());
+        sides
+            .flatten()
+            .filter(|side| hands_up(side))
+            .for_each(|side| read_to_end(side));
+    },
     view: |node| state_of::<Join>(node),
 };
 
@@ -109,6 +119,12 @@ fn join_of(plan: &Node) -> &HashJoin {
     below.as_a().expect("it is above a hash join")
 }
 
+/// The table of a join.
+fn side_of(join: &HashJoin) -> &Hash {
+    let hash = join.righttree().and_then(|hash| hash.as_a());
+    hash.expect("a hash join has a table")
+}
+
 /// The scan at the bottom of such joins.
 fn scan_below(join: &HashJoin) -> &Plan {
     let mut outer = join.lefttree().expect("a join has two sides");
@@ -141,16 +157,8 @@ impl Planning for Plans {
             .expect("it is above a hash join");
         let scan: &CustomScan = scan_below(top).as_a().expect("below them is a scan");
         // Those of the scan, then those of each side, from the bottom.
-        let mut sides = Vec::new();
-        let mut join = Some(top);
-        while let Some(at) = join {
-            let hash: &Hash = at
-                .righttree()
-                .and_then(|hash| hash.as_a())
-                .expect("a hash join has a table");
-            sides.push(expressions(hash.targetlist()));
-            join = join_below(at);
-        }
+        let joins = successors(Some(top), |join| join_below(join));
+        let sides: Vec<_> = joins.map(|join| expressions(side_of(join).targetlist())).collect();
         let handed_up = expressions(top.targetlist());
         let mut entries = expressions(scan.custom_scan_tlist());
         let sides = sides.into_iter().rev().flatten();

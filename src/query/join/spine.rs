@@ -69,6 +69,15 @@ pub struct Level {
     pub filter: Vec<&'static Node>,
 }
 
+impl Level {
+    /// Keys and columns of its rows as the node that gives them computes them.
+    pub fn over_input(&self) -> (Vec<&'static Node>, Vec<&'static Node>) {
+        let targets = expressions(self.rows.plan().targetlist());
+        let over_targets = |nodes: &[&'static Node]| nodes.iter().map(|node| over(node, &targets, &[])).collect();
+        (over_targets(&self.inner_keys), over_targets(&self.columns))
+    }
+}
+
 /// Such joins, from the bottom.
 pub struct Spine {
     pub scan: &'static CustomScanState,
