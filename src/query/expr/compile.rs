@@ -417,13 +417,17 @@ impl<'a> Compiler<'a> {
                 let (left, right) = (self.typed(left, Type::Text)?, self.typed(right, Type::Text)?);
                 Some(Expr::Concatenation(Box::new(left), Box::new(right)))
             }
-            (F_TEXTLIKE | F_TEXTNLIKE | F_TEXTICLIKE | F_TEXTICNLIKE | F_STARTS_WITH, &[arg, pattern]) => {
+            (
+                F_TEXTLIKE | F_TEXTNLIKE | F_TEXTICLIKE | F_TEXTICNLIKE | F_TEXTREGEXEQ | F_TEXTREGEXNE
+                | F_TEXTICREGEXEQ | F_TEXTICREGEXNE | F_STARTS_WITH,
+                &[arg, pattern],
+            ) => {
                 let pattern = pattern_of(id, collation, pattern)?;
                 let mut like = Expr::Like(Box::new(self.typed(arg, Type::Text)?), pattern);
-                if let F_TEXTNLIKE | F_TEXTICNLIKE = id {
+                if let F_TEXTNLIKE | F_TEXTICNLIKE | F_TEXTREGEXNE | F_TEXTICREGEXNE = id {
                     like = Expr::Not(Box::new(like));
                 }
-                if let F_TEXTICLIKE | F_TEXTICNLIKE = id {
+                if let F_TEXTICLIKE | F_TEXTICNLIKE | F_TEXTICREGEXEQ | F_TEXTICREGEXNE = id {
                     like = Expr::Else(Box::new(like), Box::new(self.external(node, ty)));
                 }
                 Some(like)

@@ -4,10 +4,16 @@ use super::constant::{bytes, constant};
 use crate::pg::datum::{of_bytes, varlena};
 use crate::pg::lookup::{compare_text, is_bytewise, is_deterministic};
 use crate::pg::node::Node;
-use amax_exec::{Arithmetic, Comparison, Function1, Pattern, TextFunction, TimeType, To, Type, Unit, is_comparable};
+use amax_exec::{
+    Arithmetic, Comparison, Function1, Pattern, TextFunction, TimeType, To, Type, Unit, as_like, is_comparable,
+};
 use pgrx::pg_sys::*;
 
-/// What LIKE, ILIKE or starts_with() asks, if bytes alone tell; like.c and varlena.c raise errors for other collations.
+/// Longer regular expressions may be too complex for PostgreSQL, which says so.
+const LONGEST_REGEX: usize = 255;
+
+/// What LIKE, ILIKE, a regular expression or starts_with() asks, if bytes alone tell; like.c, regexp.c and varlena.c raise errors for
+/// other collations.
 pub fn pattern_of(function: u32, collation: Oid, pattern: &Node) -> Option<Pattern> {
     let bytes = bytes(pattern)?;
     let utf8 = encoding()?;
@@ -18,6 +24,16 @@ pub fn pattern_of(function: u32, collation: Oid, pattern: &Node) -> Option<Patte
         F_STARTS_WITH => Some(Pattern::starting_with(bytes)),
         F_TEXTLIKE | F_TEXTNLIKE if utf8 || !bytes.contains(&b'_') => Pattern::like(bytes),
         F_TEXTICLIKE | F_TEXTICNLIKE if utf8 && lowers_ascii(collation) => Pattern::ilike(bytes),
+        F_TEXTREGEXEQ | F_TEXTREGEXNE if bytes.len() <= LONGEST_REGEX => {
+            let like = as_like(bytes).filter(|_| utf8 || !bytes.contains(&b'.'))?;
+            Pattern::like(&like)
+        }
+        // Letters of a pattern match themselves in the other case, too, as upper() and lower() have it (regc_locale.c).
+        F_TEXTICREGEXEQ | F_TEXTICREGEXNE
+            if bytes.len() <= LONGEST_REGEX && utf8 && lowers_ascii(collation) && raises_ascii(collation) =>
+        {
+            Pattern::ilike(&as_like(bytes)?)
+        }
         _ => None,
     }
 }
@@ -35,6 +51,11 @@ pub fn encoding() -> Option<bool> {
 /// Whether lower() changes ASCII letters to their counterparts and nothing else of ASCII, unlike Turkish.
 fn lowers_ascii(collation: Oid) -> bool {
     changes_ascii(F_LOWER_TEXT, collation, <[u8]>::to_ascii_lowercase)
+}
+
+/// The same of upper().
+fn raises_ascii(collation: Oid) -> bool {
+    changes_ascii(F_UPPER_TEXT, collation, <[u8]>::to_ascii_uppercase)
 }
 
 /// Whether a function of one text does this to ASCII.
@@ -66,9 +87,7 @@ pub fn text_function<'a>(function: u32, collation: Oid, args: &[&'a Node]) -> Op
                 end: start + length,
             }
         }
-        (F_UPPER_TEXT, [_]) if is_plain() => {
-            changes_ascii(function, collation, <[u8]>::to_ascii_uppercase).then_some(TextFunction::Upper)?
-        }
+        (F_UPPER_TEXT, [_]) if is_plain() => raises_ascii(collation).then_some(TextFunction::Upper)?,
         (F_LOWER_TEXT, [_]) if is_plain() => lowers_ascii(collation).then_some(TextFunction::Lower)?,
         (F_BTRIM_TEXT, [_]) => TextFunction::Trim { start: true, end: true },
         (F_LTRIM_TEXT, [_]) => TextFunction::Trim {

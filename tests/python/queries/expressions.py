@@ -481,7 +481,11 @@ class Expressions:
             return Node("bool", f"(%s {rng.choice(['LIKE', 'LIKE', 'ILIKE', 'NOT LIKE', 'NOT ILIKE', '~~'])} %s)", left, Literal("text", quote(like)))
         if draw < 0.85:
             return Node("bool", rng.choice(["starts_with(%s, %s)", "(%s ^@ %s)"]), left, Literal("text", quote(sample[:2])))
-        return Node("bool", f"(%s {rng.choice(['~', '!~', '~*'])} %s)", left, Literal("text", rng.choice(["'^[a-m]'", "'\\d+'", "'e'", "'^$'", "'(a|b)$'"])))
+        # Of what stands for itself LIKE can be asked.
+        plain = "".join(c for c in sample[:3] if c not in "\\^$.*+?()[]{}|")
+        plain = rng.choice(["", "^", "^"]) + rng.choice([plain, plain + ".*" + sample[-1:], plain + ".", ".*" + plain, ""]) + rng.choice(["", "", "$", ".*$", "*"])
+        regex = rng.choice([quote(plain), quote(plain), quote(plain.upper()), "'^[a-m]'", "'\\d+'", "'e'", "'^$'", "'(a|b)$'"])
+        return Node("bool", f"(%s {rng.choice(['~', '!~', '~*', '!~*'])} %s)", left, Literal("text", regex))
 
     def part(self, value, keep=0.5):
         """A part of a JSON value that it contains."""
