@@ -73,12 +73,25 @@ SELECT query, c.* FROM (VALUES
     ($$SELECT sum(coalesce(nullif(q, 0), 0.01)), max(greatest(p, q)), min(least(p, q)) FROM t$$),
     ($$SELECT sum(floor(p)), sum(ceil(p)), sum(p % 7), sum(sign(q)) FROM t$$),
     ($$SELECT sum(CASE WHEN k = 'a' THEN 1 ELSE 0 END), count(CASE WHEN c = 'x' THEN 1 END), sum(CASE WHEN doc->>'s' = 's1' THEN (doc->>'n')::int END) FROM t$$),
+    -- Groups of nothing but zeros that have fewer decimals, beside others; NULLs; different scales that are no zeros; what has no mantissa.
+    ($$SELECT id % 11, sum(CASE WHEN q > 0.05 THEN p ELSE 0 END), avg(CASE WHEN q > 0.05 THEN p * q ELSE 0 END) FROM t WHERE k <> 'large' GROUP BY 1$$),
+    ($$SELECT id % 11, sum(CASE WHEN q > 0.05 THEN p END), sum(CASE WHEN q > 0.05 THEN 0 ELSE p END) FROM t WHERE k <> 'large' GROUP BY 1$$),
+    ($$SELECT k, sum(CASE WHEN q > 0.05 THEN p ELSE 0.0 END), sum(CASE WHEN q > 0.05 THEN p ELSE 1.5 END), sum(CASE WHEN q > 0.05 THEN 7 ELSE p * q END) FROM t GROUP BY 1$$),
+    ($$SELECT k, sum(CASE WHEN id % 3 = 0 THEN n ELSE p END), sum(CASE WHEN n > 0 THEN n END), max(CASE WHEN small > 0 THEN id ELSE big END) FROM t GROUP BY 1$$),
+    ($$SELECT k, sum(CASE WHEN small > 0 THEN f ELSE 0 END), sum(CASE WHEN small IS NULL THEN id - 1 ELSE small * 2 END), bool_or(CASE WHEN id > 5 THEN small > 0 END) FROM t GROUP BY 1$$),
+    ($$SELECT sum(round(p * q, 1)), sum(round(n, 2)), sum(round(p, 0)), sum(trunc(-p, 1)), sum(round(p, -3)), sum(round(p * p, 17)) FROM t$$),
+    ($$SELECT sum(round(p * p * p, 5)), max(round(p * 92233720368547, 1)), min(-p * 92233720368547.75), sum(abs(p - q)) FROM t$$),
     ($$SELECT sum(CASE WHEN k = 'large' THEN 0 ELSE n END) FILTER (WHERE id % 2 = 0) FROM t$$)) AS q (query), compare(query) AS c;
 
 -- A part is evaluated only for the rows that need it, and not at all for none.
 SELECT query, r.* FROM (VALUES
     ($$SELECT sum(CASE WHEN q <> 0 THEN p / q ELSE 0 END) FROM t$$),
     ($$SELECT sum(CASE WHEN q <> 0.05 THEN p / q ELSE 0 END) FROM t$$),
+    ($$SELECT sum(CASE WHEN 10 / (id - 7) > 1 THEN p ELSE q END) FROM t$$),
+    ($$SELECT sum(CASE WHEN id > 8 OR 10 / (id - 7) > 1 THEN p ELSE q END) FROM t WHERE id <> 7$$),
+    ($$SELECT sum(CASE WHEN id < 6000 THEN id ELSE big + 1 END) FROM t$$),
+    ($$SELECT sum(CASE WHEN id = 5002 THEN 1 ELSE big + 1 END) FROM t$$),
+    ($$SELECT sum(CASE WHEN id <> 5002 THEN 1 ELSE big + 1 END) FROM t$$),
     ($$SELECT max(CASE WHEN id > 100000 THEN (s || id)::int END) FROM t$$),
     ($$SELECT max(CASE WHEN id > 1000 THEN (s || id)::int END) FROM t WHERE id < 9000$$),
     ($$SELECT max(coalesce(p, 1 / (id - id))) FROM t WHERE id < 9000$$),

@@ -5,6 +5,7 @@ use crate::compare;
 use crate::evaluated::{Evaluated, union};
 use crate::expr::Expr;
 use crate::operators::Comparison;
+use crate::scaled::scale_of;
 use crate::vector::{LARGE, StringTable, Type, Vector};
 
 /// Values of rows that are found in parts.
@@ -94,32 +95,96 @@ impl Open {
         }
     }
 
-    /// Takes those out of which `is` is true, given their places here.
-    fn take(&mut self, is: impl Fn(usize) -> bool) -> Self {
+    /// Takes those out of which `is` is true, by their places here.
+    fn take(&mut self, is: &[bool]) -> Self {
         let mut taken = Self {
-            positions: Vec::with_capacity(self.rows.len()),
-            rows: Vec::with_capacity(self.rows.len()),
+            positions: vec![0; is.len()],
+            rows: vec![0; is.len()],
         };
-        let mut left = 0;
-        for i in 0..self.rows.len() {
+        let (mut took, mut left) = (0, 0);
+        // Without a branch: conditions are hard to predict.
+        for (i, &is) in is.iter().enumerate() {
             let (position, row) = (self.positions[i], self.rows[i]);
-            if is(i) {
-                taken.positions.push(position);
-                taken.rows.push(row);
-            } else {
-                (self.positions[left], self.rows[left]) = (position, row);
-                left += 1;
-            }
+            (taken.positions[took], taken.rows[took]) = (position, row);
+            (self.positions[left], self.rows[left]) = (position, row);
+            took += usize::from(is);
+            left += usize::from(!is);
         }
-        self.positions.truncate(left);
-        self.rows.truncate(left);
+        for list in [&mut taken.positions, &mut taken.rows] {
+            list.truncate(took);
+        }
+        for list in [&mut self.positions, &mut self.rows] {
+            list.truncate(left);
+        }
         taken
+    }
+}
+
+/// Whether it is little work to have it for rows that do not need it, which shows in nothing.
+fn is_plain(expr: &Expr) -> bool {
+    match expr {
+        Expr::Column(_, ty) => *ty != Type::Text,
+        Expr::Once { simple, ty, .. } => *simple && *ty != Type::Text,
+        Expr::Arithmetic { left, right, .. } => !expr.is_work() && is_plain(left) && is_plain(right),
+        _ => false,
+    }
+}
+
+/// One of two values of each row.
+fn either<T: Copy>(first: &[bool], a: impl Iterator<Item = T>, b: impl Iterator<Item = T>) -> Vec<T> {
+    let pairs = first.iter().zip(a.zip(b));
+    pairs.map(|(&first, (a, b))| if first { a } else { b }).collect()
+}
+
+/// Of each row the value of `a` if it is `first`, or else that of `b`; None if they are not words alone.
+fn choose<'a>(first: &[bool], a: &Evaluated<'_>, b: &Evaluated<'_>) -> Option<Evaluated<'a>> {
+    let (x, y) = (a.vector.view(), b.vector.view());
+    let mut vector = Vector::of_words(x.ty, either(first, x.words.iter().copied(), y.words.iter().copied()));
+    if x.ty == Type::Numeric {
+        let scales = match (scale_of(&x), scale_of(&y)) {
+            (Some(s), Some(t)) => first.iter().map(|&first| if first { s } else { t }).collect(),
+            _ => {
+                let rows = 0..first.len();
+                let scales = either(first, rows.clone().map(|i| x.scale(i)), rows.map(|i| y.scale(i)));
+                (!scales.contains(&LARGE)).then_some(scales)?
+            }
+        };
+        vector.scales = Some(scales.into());
+    }
+    if x.valid.is_some() || y.valid.is_some() {
+        let rows = 0..first.len();
+        let valid = either(first, rows.clone().map(|i| x.is_valid(i)), rows.map(|i| y.is_valid(i)));
+        vector.valid = Some(valid.into());
+    }
+    let of_first = a.unsure.iter().filter(|&&i| first[i as usize]);
+    let of_others = b.unsure.iter().filter(|&&i| !first[i as usize]);
+    let unsure = union(of_first.copied().collect(), of_others.copied().collect());
+    Some(Evaluated { vector, unsure })
+}
+
+/// Where a condition holds.
+fn truths(found: &Vector<'_>) -> Vec<bool> {
+    let holds = found.words.iter().map(|&word| word == TRUE);
+    match &found.valid {
+        None => holds.collect(),
+        Some(valid) => holds.zip(valid.iter()).map(|(holds, &valid)| holds & valid).collect(),
     }
 }
 
 impl<'a> Batch<'a, '_> {
     /// The result of the first condition that holds.
     pub(crate) fn case(&mut self, arms: &[(Expr, Expr)], default: &Expr, ty: Type, rows: &[u32]) -> Evaluated<'a> {
+        if let [(condition, result)] = arms
+            && is_plain(result)
+            && is_plain(default)
+        {
+            let (result, default) = (self.eval(result, rows), self.eval(default, rows));
+            let found = self.eval(condition, rows);
+            if let Some(mut chosen) = choose(&truths(&found.vector), &result, &default) {
+                chosen.unsure = union(chosen.unsure, found.unsure);
+                return chosen;
+            }
+        }
         let mut merged = Merged::new(ty, rows.len());
         let mut open = Open::all(rows);
         for (condition, result) in arms {
@@ -127,13 +192,16 @@ impl<'a> Batch<'a, '_> {
                 break;
             }
             let found = self.eval(condition, &open.rows);
-            let mut is_unsure = vec![false; open.rows.len()];
-            found.unsure.iter().for_each(|&i| is_unsure[i as usize] = true);
-            let holds = |i: usize| found.vector.words[i] == TRUE && found.vector.is_valid(i) && !is_unsure[i];
-            // Places move when rows are taken out, so those that are unsure go first.
-            let kept: Vec<bool> = (0..open.rows.len()).filter(|&i| !is_unsure[i]).map(holds).collect();
-            merged.unsure.extend(open.take(|i| is_unsure[i]).positions);
-            let taken = open.take(|i| kept[i]);
+            let mut holds = truths(&found.vector);
+            if !found.unsure.is_empty() {
+                let mut is_unsure = vec![false; open.rows.len()];
+                found.unsure.iter().for_each(|&i| is_unsure[i as usize] = true);
+                // Places move when rows are taken out, so those that are unsure go first.
+                let mut kept = is_unsure.iter().map(|&is_unsure| !is_unsure);
+                holds.retain(|_| kept.next() == Some(true));
+                merged.unsure.extend(open.take(&is_unsure).positions);
+            }
+            let taken = open.take(&holds);
             if !taken.rows.is_empty() {
                 merged.put(&taken.positions, &self.eval(result, &taken.rows));
             }
@@ -171,7 +239,7 @@ impl<'a> Batch<'a, '_> {
         merged.put(&open.positions, &found);
         let mut done: Vec<bool> = (0..open.rows.len()).map(|i| found.vector.is_valid(i)).collect();
         found.unsure.iter().for_each(|&i| done[i as usize] = true);
-        open.take(|i| done[i]);
+        open.take(&done);
     }
 
     /// The left operand, or NULL where the right one is equal.

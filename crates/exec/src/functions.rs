@@ -3,7 +3,8 @@
 use crate::arith::{map, map_numeric, round_div};
 use crate::decimal::power;
 use crate::evaluated::Evaluated;
-use crate::vector::Type;
+use crate::scaled::{magnitude, scale_of};
+use crate::vector::{Type, Vector};
 
 /// A function of one number, whose result is of the same type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +46,21 @@ pub(crate) fn apply(function: Function1, arg: Evaluated<'_>, (min, max): (i64, i
             let holds = !from_libm || value.is_finite() && (value != 0.0 || function != Function1::Exp);
             holds.then_some(value.to_bits() as i64)
         }),
-        Type::Numeric => map_numeric(arg, |mantissa, scale| numeric(function, mantissa, scale)),
+        Type::Numeric => {
+            match scale_of(&arg.vector.view()).and_then(|scale| scaled(function, &arg.vector.words, scale)) {
+                Some((words, scale)) => {
+                    let scales = vec![scale; words.len()];
+                    let mut vector = Vector::of_words(Type::Numeric, words);
+                    vector.scales = Some(scales.into());
+                    vector.valid = arg.vector.valid;
+                    Evaluated {
+                        vector,
+                        unsure: arg.unsure,
+                    }
+                }
+                None => map_numeric(arg, |mantissa, scale| numeric(function, mantissa, scale)),
+            }
+        }
         ty => map(arg, ty, |_, word| {
             int(function, word).filter(|v| (min..=max).contains(v))
         }),
@@ -96,6 +111,63 @@ fn numeric(function: Function1, mantissa: i64, scale: u16) -> Option<(i64, u16)>
     }
 }
 
+/// The mantissas and the scale, of numerics of one scale; None if one of them may be too large for 64 bits.
+fn scaled(function: Function1, words: &[i64], scale: u16) -> Option<(Vec<i64>, u16)> {
+    let largest = i64::try_from(u128::from(magnitude(words)) + 1).ok()?;
+    let unit = |exponent: u32| power(exponent).and_then(|unit| i64::try_from(unit).ok());
+    let each = |f: &dyn Fn(i64) -> i64| words.iter().map(|&word| f(word)).collect();
+    Some(match function {
+        Function1::Abs => (words.iter().map(|word| word.abs()).collect(), scale),
+        Function1::Negate => (words.iter().map(|word| -word).collect(), scale),
+        Function1::Sign => (words.iter().map(|word| word.signum()).collect(), 0),
+        Function1::Floor => {
+            let unit = unit(scale.into())?;
+            (each(&|word| word.div_euclid(unit)), 0)
+        }
+        Function1::Ceil => {
+            let unit = unit(scale.into())?;
+            (each(&|word| -(-word).div_euclid(unit)), 0)
+        }
+        Function1::Round(decimals) | Function1::Truncate(decimals) => {
+            (-18..=18).contains(&decimals).then_some(())?;
+            let less = i32::from(scale) - decimals;
+            let shown = decimals.max(0) as u16;
+            if less <= 0 {
+                let unit = unit(less.unsigned_abs())?;
+                largest.checked_mul(unit)?;
+                return Some((words.iter().map(|word| word * unit).collect(), shown));
+            }
+            let divisor = unit(less.unsigned_abs())?;
+            let half = match function {
+                Function1::Round(_) => divisor / 2,
+                _ => 0,
+            };
+            // One more for what is rounded up, with zeros in place of digits before the point.
+            largest.checked_add(divisor)?;
+            let mut words = divide(words, divisor, half);
+            if decimals < 0 {
+                let zeros = unit(decimals.unsigned_abs())?;
+                words.iter_mut().for_each(|word| *word *= zeros);
+            }
+            (words, shown)
+        }
+        Function1::Sqrt | Function1::Exp | Function1::Ln | Function1::Log10 => return None,
+    })
+}
+
+/// Quotients towards zero, after moving the words away from it by `more`. Divisors that are known need no division.
+fn divide(words: &[i64], divisor: i64, more: i64) -> Vec<i64> {
+    macro_rules! by {
+        ($($known:literal)*) => {
+            match divisor {
+                $($known => words.iter().map(|&word| (word + (more ^ word >> 63) - (word >> 63)) / $known).collect(),)*
+                _ => words.iter().map(|&word| (word + (more ^ word >> 63) - (word >> 63)) / divisor).collect(),
+            }
+        };
+    }
+    by!(10 100 1000 10_000 100_000 1_000_000)
+}
+
 /// With exactly so many decimals, at least none; fewer than none are zeros before the point.
 fn shorten(mantissa: i128, scale: u16, decimals: i32, divide: impl Fn(i128, i128) -> i128) -> Option<(i64, u16)> {
     // 18 digits on both sides of the point are what 64 bits have.
@@ -133,6 +205,32 @@ mod tests {
         assert_eq!(numeric(Function1::Truncate(-1), -129, 1), Some((-10, 0)));
         assert_eq!(numeric(Function1::Round(18), 100, 0), None);
         assert_eq!(numeric(Function1::Round(40), 0, 0), None);
+    }
+
+    #[test]
+    fn words_of_one_scale_as_numbers_by_themselves() {
+        use Function1::*;
+        let words: Vec<i64> = (-130..130)
+            .chain([-1_000_049, 999_950, 1_000_050, -5_000_000, 1 << 30, -(1 << 30)])
+            .collect();
+        let functions = (-7..8).flat_map(|decimals| [Round(decimals), Truncate(decimals)]);
+        for function in functions.chain([Abs, Negate, Sign, Floor, Ceil]) {
+            for scale in [0, 1, 2, 3, 5, 7, 18] {
+                let expected: Vec<(i64, u16)> = words
+                    .iter()
+                    .filter_map(|&word| numeric(function, word, scale))
+                    .collect();
+                let found = scaled(function, &words, scale)
+                    .map(|(words, scale)| words.into_iter().map(|word| (word, scale)).collect());
+                assert!(found.is_some() || scale == 18, "{function:?} {scale}");
+                assert!(found.is_none() || found == Some(expected), "{function:?} {scale}");
+            }
+        }
+        for function in [Abs, Negate, Round(1), Round(3), Floor, Sign] {
+            assert_eq!(scaled(function, &[i64::MIN, 0], 2), None);
+        }
+        assert_eq!(scaled(Round(1), &[i64::MAX - 3], 2), None);
+        assert_eq!(scaled(Round(19), &[0], 2), None);
     }
 
     #[test]

@@ -99,12 +99,17 @@ pub(crate) trait State: Clone + Default {
     }
 }
 
+/// Whether groups are so few beside the rows that it pays to look at each once more.
+pub(crate) fn are_few(len: usize, groups: &[u32]) -> bool {
+    const ROWS: usize = 4;
+    len.saturating_mul(ROWS) <= groups.len()
+}
+
 /// Sums the words of each group's rows in 64 bits, and says `add` the group, the sum and how many rows have a value. False, and
 /// nothing is done, if they might not fit, or if the groups are many beside the rows.
 pub(crate) fn sums(len: usize, groups: &[u32], view: &View<'_>, mut add: impl FnMut(usize, i64, i64)) -> bool {
-    const ROWS: usize = 4;
     let largest = u128::from(magnitude(view.words)) + 1;
-    if len.saturating_mul(ROWS) > groups.len() || largest * groups.len() as u128 > i64::MAX as u128 {
+    if !are_few(len, groups) || largest * groups.len() as u128 > i64::MAX as u128 {
         return false;
     }
     if let (Some(group), None) = (single(groups), view.valid) {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::decimal::{NOT_A_NUMERIC, power, with_digits};
 use crate::error::{Error, Result};
 use crate::scaled::scale_of;
-use crate::state::{Output, State, add_counts, sums};
+use crate::state::{Output, State, add_counts, are_few, single, sums};
 use crate::vector::{LARGE, View};
 
 const NBASE: i64 = 10_000;
@@ -172,6 +172,33 @@ impl NumericSum {
     }
 }
 
+/// Whether all have the same scale but zeros, which may have a lesser one: CASE … ELSE 0.
+fn are_zeros_apart(words: &[i64], scales: &[u16]) -> bool {
+    let greatest = scales.iter().fold(0, |greatest, &scale| scale.max(greatest));
+    // Without an end before the last: that is many at a time.
+    let others = words.iter().zip(scales);
+    greatest != LARGE
+        && !others.fold(false, |found, (&word, &scale)| {
+            found | (word != 0) & (scale != greatest)
+        })
+}
+
+/// The greatest scale of each group's values.
+fn shown_in(len: usize, groups: &[u32], view: &View<'_>, scales: &[u16]) -> Vec<u16> {
+    // The last is for rows of no group.
+    let mut shown = vec![0; len + 1];
+    match (single(groups), view.valid) {
+        (Some(group), None) => shown[(group as usize).min(len)] = scales.iter().copied().max().unwrap_or(0),
+        _ => {
+            for (row, (&group, &scale)) in groups.iter().zip(scales).enumerate() {
+                let shown = &mut shown[(group as usize).min(len)];
+                *shown = (*shown).max(if view.is_valid(row) { scale } else { 0 });
+            }
+        }
+    }
+    shown
+}
+
 impl State for NumericSum {
     #[inline]
     fn add(&mut self, view: &View<'_>, row: usize, heap: &mut usize) -> Result<()> {
@@ -185,11 +212,19 @@ impl State for NumericSum {
     }
 
     fn add_all(states: &mut [Self], groups: &[u32], view: &View<'_>, heap: &mut usize) -> bool {
-        let Some(scale) = scale_of(view) else {
+        if let Some(scale) = scale_of(view) {
+            return sums(states.len(), groups, view, |group, sum, count| {
+                states[group].add_many(sum, count, scale, heap);
+            });
+        }
+        let scales = view.scales.filter(|scales| are_zeros_apart(view.words, scales));
+        let Some(scales) = scales.filter(|_| are_few(states.len(), groups)) else {
             return false;
         };
+        // A group of nothing but zeros of fewer decimals shows no more.
+        let shown = shown_in(states.len(), groups, view, scales);
         sums(states.len(), groups, view, |group, sum, count| {
-            states[group].add_many(sum, count, scale, heap);
+            states[group].add_many(sum, count, shown[group], heap);
         })
     }
 
