@@ -413,6 +413,20 @@ impl Aggregate {
             other => Ok(other.output(group)))
     }
 
+    /// As [`crate::Aggregator::number`].
+    pub(crate) fn number(&self, group: usize) -> Option<Option<(i128, u16)>> {
+        if let States::NumericSum(column) = &self.states {
+            return column.states[group].number();
+        }
+        match self.output(group).ok()? {
+            Output::Null => Some(None),
+            Output::Count(value) | Output::Int(value) => Some(Some((value.into(), 0))),
+            // int8.c adds in 64 bits.
+            Output::IntSum { sum, .. } => i64::try_from(sum).ok().map(|_| Some((sum, 0))),
+            _ => None,
+        }
+    }
+
     /// Adds the states of another of the same kind, whose group `g` is `groups[g]` here, or left out if that
     /// is [`NONE`].
     ///

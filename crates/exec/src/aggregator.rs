@@ -132,6 +132,12 @@ impl Aggregator {
         self.aggregates[aggregate].output(group)
     }
 
+    /// The result for a group as a mantissa and a scale, or NULL; None if it is no number, if its final function may say
+    /// otherwise (an average is its sum here) or if it might be an error.
+    pub fn number(&self, aggregate: usize, group: usize) -> Option<Option<(i128, u16)>> {
+        self.aggregates[aggregate].number(group)
+    }
+
     /// Of an aggregate that keeps all values: those of a group, in the order of rows, but for those that were taken away.
     /// None of any other.
     pub fn collected(&self, aggregate: usize, group: usize) -> Option<Vector<'_>> {

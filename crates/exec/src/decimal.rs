@@ -111,6 +111,13 @@ fn narrow(digits: &Digits<'_>) -> Option<Decimal<'static>> {
     Some(Decimal::Small { mantissa, scale })
 }
 
+/// Two numbers, each a mantissa and a scale; None if 128 bits are not enough to tell.
+pub fn compare_scaled((a, s): (i128, u16), (b, t): (i128, u16)) -> Option<Ordering> {
+    let scale = s.max(t);
+    let rescale = |value: i128, from: u16| value.checked_mul(power(u32::from(scale - from))?);
+    Some(rescale(a, s)?.cmp(&rescale(b, t)?))
+}
+
 /// `left` / 10^`left_scale` against `right` / 10^`right_scale`.
 #[inline]
 pub(crate) fn compare_small(left: i64, left_scale: u16, right: i64, right_scale: u16) -> Ordering {

@@ -85,6 +85,14 @@ impl NumericSum {
         *heap += (wide.digits.capacity() - before) * 8;
     }
 
+    /// The sum as a mantissa and a scale, or NULL; None if it is of another form.
+    pub(crate) fn number(&self) -> Option<Option<(i128, u16)>> {
+        if self.rare.is_some() {
+            return None;
+        }
+        Some((self.count > 0).then_some((self.sum, self.scale)))
+    }
+
     /// NaN and infinities.
     pub(crate) fn special(&self) -> i64 {
         self.rare.as_deref().map_or(0, Rare::special)

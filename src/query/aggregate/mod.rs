@@ -4,6 +4,7 @@ pub mod best;
 pub mod collect;
 pub mod exchange;
 pub mod functions;
+mod having;
 pub mod node;
 pub mod parallel;
 pub mod pieces;

@@ -1,5 +1,6 @@
 //! The aggregate node: keys and arguments are computed as vectors of the scan's leaves, and grouped as such.
 
+use super::having::Having;
 use super::pieces::Inbox;
 use super::private::{AggregatePlan, Part};
 use super::rows::Inputs;
@@ -23,6 +24,7 @@ static METHODS: ExecMethods = ExecMethods::of_shared::<Aggregation>(c"AmaxAggreg
 /// A node, or a part of one.
 pub struct Aggregation {
     pub plan: AggregatePlan,
+    having: Option<Having>,
     /// In the leader that of both parts. It is not borrowed while a node below runs.
     pub state: Rc<RefCell<State>>,
 }
@@ -35,21 +37,24 @@ impl CustomNode for Aggregation {
     fn begin(node: &'static CustomScanState, estate: &'static EState, flags: i32) -> Aggregation {
         let plan = AggregatePlan::of_plan(node.scan());
         let below = begin_child(node, estate, flags);
+        let entries = expressions(node.scan().custom_scan_tlist());
+        let (keys, others) = entries.split_at(plan.keys);
+        let aggregates = &others[..plan.aggregates];
+        let mut having = None;
         if plan.part != Part::Lower {
-            node.set_conditions(AggregatePlan::conditions(node.scan()).into_iter().collect());
+            let conditions = AggregatePlan::conditions(node.scan());
+            having = Having::new(&conditions, plan.keys, aggregates);
+            node.set_conditions(conditions.into_iter().collect());
         }
         if plan.part == Part::Upper {
             let lower = below.lefttree().and_then(|lower| lower.as_a::<CustomScanState>());
             let lower = state_of::<Aggregation>(lower.expect("the lower part is below Gather"));
             let state = lower.borrow().state.clone();
-            return Aggregation { plan, state };
+            return Aggregation { plan, having, state };
         }
-        let entries = expressions(node.scan().custom_scan_tlist());
-        let (keys, others) = entries.split_at(plan.keys);
-        let aggregates = &others[..plan.aggregates];
         let inputs = Inputs::new(&mut *input(node), keys, aggregates, plan.sets.clone());
         let state = Rc::new(RefCell::new(State::new(inputs, plan.part == Part::Lower)));
-        Aggregation { plan, state }
+        Aggregation { plan, having, state }
     }
 
     fn next(&mut self, node: &'static CustomScanState) -> Option<&'static Slot> {
@@ -181,6 +186,11 @@ impl Aggregation {
             let state = &mut *self.state.borrow_mut();
             state.aggregator.arrange().unwrap_or_else(|e| raise(e));
             state.best = self.plan.best.and_then(|best| best.groups(&state.aggregator));
+            if let Some(having) = &self.having {
+                let left = having.groups(&state.aggregator);
+                node.count_removed(state.aggregator.grouping().len() - left.len());
+                state.best = Some(left);
+            }
             state.next = Some(0);
         }
     }

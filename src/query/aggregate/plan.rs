@@ -273,6 +273,14 @@ fn piece<'a>() -> &'a Node {
     )
 }
 
+/// HAVING's conditions in the order in which PostgreSQL looks at them: order_qual_clauses() of createplan.c.
+fn having(root: &PlannerInfo) -> Vec<&Node> {
+    let mut conditions: Vec<_> = Nodes::of_node(root.parse().havingQual()).iter().collect();
+    let cost = |condition: &Node| root.cost_of(condition).per_tuple;
+    conditions.sort_by(|a, b| cost(a).total_cmp(&cost(b)));
+    conditions
+}
+
 struct Aggregates;
 
 impl Planning for Aggregates {
@@ -302,7 +310,7 @@ impl Planning for Aggregates {
         if part == Part::Lower {
             entries.push(piece());
         } else {
-            expressions.extend(Nodes::of_node(root.parse().havingQual()).iter());
+            expressions.extend(having(root));
         }
         NewPlan {
             methods: &SCAN,

@@ -309,7 +309,10 @@ class Shapes:
                 lambda: Node("bool", "%s IS NOT NULL", rng.choice(keys)),
                 lambda: Node("bool", "max(%s) > %s", make.value("int", 1), make.literal("int")),
                 lambda: Node("bool", "bool_or(%s)", make.condition(1)),
+                self.comparison_of_aggregate(make), self.comparison_of_aggregate(make),
             ])())
+            if rng.random() < 0.4:
+                having.kids.append(self.comparison_of_aggregate(make)())
         if rng.random() < 0.5:
             grouping = [Node(None, str(number + 1)) for number in range(len(keys))]
         else:
@@ -328,6 +331,13 @@ class Shapes:
             ordered = True
         node = Node(None, f"SELECT %s FROM {source}%s GROUP BY %s%s%s", List(keys + items, least=1), where, List(list(grouping), least=1), having, tail)
         return Case(node, make, ordered)
+
+    def comparison_of_aggregate(self, make):
+        rng = self.rng
+        type_ = rng.choice(["int", "bigint", "numeric", "numeric", "date", "timestamp", "float8"])
+        aggregate = rng.choice(["min", "max"] if type_ in ("date", "timestamp") else ["min", "max", "sum", "sum", "avg"])
+        operator = rng.choice([">", ">=", "<", "<=", "=", "<>"])
+        return lambda: Node("bool", f"{aggregate}(%s) {operator} %s", make.value(type_, 1), make.literal(type_))
 
     def grouping_sets(self):
         relation, make = self.one()
@@ -348,7 +358,7 @@ class Shapes:
             having.kids.append(rng.choice([
                 lambda: Node("bool", f"GROUPING(%s) {rng.choice(['=', '<>'])} 0", rng.choice(keys)),
                 lambda: Node("bool", "%s IS NULL", rng.choice(keys)),
-                lambda: Node("bool", f"count(*) > {rng.randint(0, 20)}"),
+                lambda: Node("bool", f"count(*) > {rng.randint(0, 20)}"), self.comparison_of_aggregate(make),
             ])())
         return Case(Node(None, f"SELECT %s FROM {relation.sql}%s GROUP BY %s%s", List(keys + items, least=1), self.where(make), by, having), make)
 
