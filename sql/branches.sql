@@ -61,6 +61,9 @@ SELECT expression, sum(c.rows) AS rows, sum(c.missing) AS missing, sum(c.extra) 
     ('sign(n)'), ('sign(f)'), ('sign(p - 500)'),
     ('floor(n)'), ('ceil(n)'), ('ceiling(p * q)'), ('floor(-p)'), ('floor(f)'), ('ceil(f)'), ('ceil(p)'),
     ('round(n)'), ('round(n, 2)'), ('round(n, 7)'), ('round(p * q, 1)'), ('round(p, -2)'), ('round(-p, 1)'), ('round(n, -1)'), ('round(p, 30)'), ('round(f)'), ('round(p / 1000)'),
+    ('width_bucket(nullif(f, ''NaN''), 0, 8, 5)'), ('width_bucket(nullif(f, ''NaN''), 8, -5, 13)'), ('width_bucket(nullif(g, ''NaN''), -3, 1000, 100)'), ('width_bucket(nullif(n, ''NaN''), 0, 1000, 9)'), ('width_bucket(id::float8 / 10, 0, 100, 10)'), ('width_bucket(id * 0.1::float8, 0, 1, 30)'),
+    ('width_bucket(nullif(f, ''NaN''), -1e308, 1e308, 7)'), ('width_bucket(p, 0, 1000, 10)'), ('width_bucket(q, 0.00, 0.11, 11)'), ('width_bucket(q, 0.1, -0.05, 3)'), ('width_bucket(p / 3, 0, 333.3333, 7)'),
+    ('width_bucket(id / 3.0, 0, 1000, 1000)'), ('width_bucket((doc->>''n'')::float8, 0, 1000, 10)'), ('width_bucket(p, 1e30, 0, 10)'),
     ('trunc(n)'), ('trunc(n, 1)'), ('trunc(p, -1)'), ('trunc(f)'), ('trunc(-p, 1)'),
     ('p % 7'), ('p % 0.07'), ('-p % 3.000'), ('n % 11'), ('n % 1e30'), ('id % 7.5'),
     ('(doc->>''n'')::numeric % 7'), ('round((doc->>''n'')::numeric / 3, 2)'), ('abs((doc->>''n'')::int)'), ('coalesce((doc->>''n'')::int, -1)')
@@ -103,6 +106,18 @@ SELECT query, r.* FROM (VALUES
     ($$SELECT sum(abs(big)) FROM t$$),
     ($$SELECT sum(-small) FROM t$$),
     ($$SELECT sum(abs(small)) FROM t$$),
+    ($$SELECT sum(width_bucket(f, 0, 10, 0)) FROM t$$),
+    ($$SELECT sum(width_bucket(f, 10, 10, 5)) FROM t$$),
+    ($$SELECT sum(width_bucket(f, 0, 'infinity', 5)) FROM t$$),
+    ($$SELECT sum(width_bucket(f, 'nan', 5, 5)) FROM t$$),
+    ($$SELECT sum(width_bucket(f, 0, 10, 5)) FROM t$$),
+    ($$SELECT sum(width_bucket(f, 0, 10, 5)) FROM t WHERE id <> 5001$$),
+    ($$SELECT sum(width_bucket(f, 0, 10, 2147483647)) FROM t WHERE id < 5000$$),
+    ($$SELECT sum(width_bucket(p, 0, 10, -1)) FROM t$$),
+    ($$SELECT sum(width_bucket(p, 1.0, 1.00, 5)) FROM t$$),
+    ($$SELECT sum(width_bucket(p, 0, 'nan', 5)) FROM t$$),
+    ($$SELECT sum(width_bucket(p, 0, 10, 2147483647)) FROM t$$),
+    ($$SELECT sum(width_bucket(n, 0, 10, 5)) FROM t$$),
     ($$SELECT sum(p % q) FROM t$$),
     ($$SELECT sum(p % 0) FROM t$$)) AS q (query), raised(query) AS r;
 CREATE TABLE none (id int, s text) USING amax;

@@ -157,6 +157,7 @@ impl<'a> Batch<'a, '_> {
             Expr::Coalesce(args, ty) => self.coalesce(args, *ty, rows),
             Expr::NullIf(left, right) => self.null_if(left, right, rows),
             Expr::Extreme { greatest, args, ty } => self.extreme(*greatest, args, *ty, rows),
+            Expr::Bucket(arg, buckets) => buckets.find(self.eval(arg, rows)),
             Expr::ToTimestamp(arg) => {
                 let arg = self.eval(arg, rows);
                 arith::to_timestamp(arg)

@@ -1,5 +1,6 @@
 //! Expressions over the columns of a leaf; [`crate::batch`] evaluates them.
 
+use crate::bucket::Buckets;
 use crate::functions::Function1;
 use crate::like::Pattern;
 use crate::operators::{Arithmetic, Comparison, From, JsonScalar, To};
@@ -141,6 +142,8 @@ pub enum Expr {
         /// Their type.
         ty: Type,
     },
+    /// `width_bucket` of a float or a numeric.
+    Bucket(Box<Expr>, Buckets),
     /// `to_timestamp(double precision)`.
     ToTimestamp(Box<Expr>),
     /// `base + interval 'unit microseconds' * factor`.
@@ -200,6 +203,7 @@ impl Expr {
             | Self::Field(arg, ..)
             | Self::Memo { arg, .. }
             | Self::AddInterval { factor: arg, .. }
+            | Self::Bucket(arg, _)
             | Self::ToTimestamp(arg) => vec![arg],
             Self::Compare(_, left, right)
             | Self::Arithmetic { left, right, .. }

@@ -7,7 +7,7 @@ use super::datum::{type_of, type_of_node};
 use super::entry::{Entry, reference_of};
 use super::lasting::is_lasting;
 use super::operators::{
-    arithmetic, comparison, digits_compared, encoding, function1, number, pattern_of, position_of, step_of,
+    arithmetic, buckets_of, comparison, digits_compared, encoding, function1, number, pattern_of, position_of, step_of,
     text_function, time, unit_of,
 };
 use super::path::call_of;
@@ -402,6 +402,10 @@ impl<'a> Compiler<'a> {
                 sought,
                 utf8: encoding()?,
             });
+        }
+        if let Some((buckets, arg)) = buckets_of(id, &args) {
+            let arg = self.compile(arg)?;
+            return Some(Expr::Bucket(Box::new(arg), buckets));
         }
         if let &[field, arg] = &args[..]
             && let Some(unit) = unit_of(id, field)

@@ -5,7 +5,8 @@ use crate::pg::datum::{of_bytes, varlena};
 use crate::pg::lookup::{compare_text, is_bytewise, is_deterministic};
 use crate::pg::node::Node;
 use amax_exec::{
-    Arithmetic, Comparison, Function1, Pattern, TextFunction, TimeType, To, Type, Unit, as_like, is_comparable,
+    Arithmetic, Buckets, Comparison, Decimal, Function1, Pattern, TextFunction, TimeType, To, Type, Unit, as_like,
+    is_comparable,
 };
 use pgrx::pg_sys::*;
 
@@ -116,6 +117,31 @@ pub fn text_function<'a>(function: u32, collation: Oid, args: &[&'a Node]) -> Op
         _ => return None,
     };
     Some((found, args.first()?))
+}
+
+/// What width_bucket() asks between constant bounds, and the number.
+pub fn buckets_of<'a>(function: u32, args: &[&'a Node]) -> Option<(Buckets, &'a Node)> {
+    let &[arg, low, high, count] = args else {
+        return None;
+    };
+    let count = || Some(constant(count, INT4OID)?.value() as i32);
+    let float = |node| Some(f64::from_bits(constant(node, FLOAT8OID)?.value() as u64));
+    let buckets = match function {
+        F_WIDTH_BUCKET_FLOAT8_FLOAT8_FLOAT8_INT4 => Buckets::of_floats(float(low)?, float(high)?, count()?),
+        F_WIDTH_BUCKET_NUMERIC_NUMERIC_NUMERIC_INT4 => Buckets::of_decimals(decimal(low)?, decimal(high)?, count()?),
+        _ => None,
+    };
+    buckets.map(|buckets| (buckets, arg))
+}
+
+/// The mantissa and the scale of a constant that has them.
+fn decimal(node: &Node) -> Option<(i64, u16)> {
+    // SAFETY: a numeric.
+    let payload = constant(node, NUMERICOID).map(|value| unsafe { varlena(value) })?;
+    match Decimal::of_payload(payload)? {
+        Decimal::Small { mantissa, scale } => Some((mantissa, scale)),
+        _ => None,
+    }
 }
 
 /// What a place in a text is asked of, and the text.

@@ -254,6 +254,7 @@ class Expressions:
             ])()
         match type_:
             case "int":
+                number = "%s" if self.risky else "NULLIF(%s, 'NaN')"
                 return rng.choice([
                     lambda: Node("int", "(%s + %s)", value("int"), self.literal("int")),
                     lambda: Node("int", "(%s - %s)", value("int"), self.simple("int")),
@@ -264,6 +265,7 @@ class Expressions:
                     lambda: self.array_length(),
                     self.year,
                     lambda: Node("int", "(%s)::int", self.simple("bool")),
+                    lambda: Node("int", f"width_bucket({number}, {rng.choice(['0, 100, 10', '10, -5, 3', '0.5, 7, 1000', '-1e9, 1e9, 7', '1, 0, 1'])})", value(rng.choice(["float8", "numeric"]))),
                     lambda: Node("int", "cardinality(%s)", value("text[]")),
                     lambda: Node("int", rng.choice(["strpos(%s, %s)", "position(%s in %s)"]), value("text"), self.literal("text")),
                 ])()
@@ -281,7 +283,8 @@ class Expressions:
                     lambda: Node("numeric", "(%s * %s)", value("numeric"), self.literal("numeric")),
                     lambda: Node("numeric", f"(%s / {rng.choice(['3', '100', '0.5'])})", value("numeric")),
                     lambda: Node("numeric", "((%s)::numeric * 1.5)", value(rng.choice(["int", "bigint"]))),
-                    lambda: Node("numeric", f"round(%s, {rng.choice([0, 1, 2])})", value("numeric")),
+                    lambda: Node("numeric", f"round(%s, {rng.choice([0, 1, 2, 5, -1])})", value("numeric")),
+                    lambda: Node("numeric", f"CASE WHEN %s THEN %s ELSE {rng.choice(['0', '0.0', '1.5'])} END", self.simple("bool"), value("numeric")),
                     lambda: Node("numeric", rng.choice(["abs(%s)", "trunc(%s)", "floor(%s)", "ceil(%s)", "(- %s)", "trim_scale(%s)"]), value("numeric")),
                     lambda: Node("numeric", f"extract({rng.choice(['year', 'month', 'dow', 'isodow', 'epoch', 'quarter', 'day', 'doy', 'hour', 'minute', 'second', 'week'])} from %s)",
                                  value(rng.choice(["timestamp", "timestamptz"]))),
