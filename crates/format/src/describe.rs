@@ -104,7 +104,8 @@ impl<R: ReadAt> Leaf<R> {
         }
         let first = entry.blocks.as_ref().and_then(|blocks| blocks.list.first());
         let blob = first.unwrap_or(&entry.blob);
-        let show = |prefix: [u8; 8]| zone::bound(kind, prefix).map(|bound| show(bound, kind));
+        let zone = entry.zone.as_ref().and_then(|zone| zone::zone(kind, zone));
+        let show = |bound| show(bound, kind);
         out.push(ColumnInfo {
             col,
             path: path.to_owned(),
@@ -121,8 +122,8 @@ impl<R: ReadAt> Leaf<R> {
             },
             values: u64::from(entry.count),
             absent: (!nested).then(|| (self.rows() as u64).saturating_sub(u64::from(entry.count))),
-            min: entry.zone.and_then(|(min, _)| show(min)),
-            max: entry.zone.and_then(|(_, max)| show(max)),
+            min: zone.map(|zone| show(zone.min)),
+            max: zone.map(|zone| show(zone.max)),
         });
     }
 }
@@ -158,7 +159,8 @@ fn show(bound: Bound, kind: Kind) -> String {
         Bound::Int(v) if kind == Kind::Bool => (v != 0).to_string(),
         Bound::Int(v) => v.to_string(),
         Bound::Float(v) => v.to_string(),
-        Bound::Prefix(bytes) => {
+        Bound::Prefix(prefix) => {
+            let bytes = prefix.bytes();
             let end = bytes.iter().rposition(|&b| b != 0).map_or(0, |i| i + 1);
             let mut text = &bytes[..end];
             // A prefix may cut a character.

@@ -1,9 +1,8 @@
 //! A dense column as bytes that processes may share, and as a view of such bytes. They are never stored: words are the
 //! machine's.
 //!
-//! Twelve words (rows, their tags, kind of strings, base of words; the zone's kind, minimum and maximum; the lengths of
-//! tags, words' offsets, scales, strings' ends and strings' data), then those arrays, each begun at a multiple of eight
-//! bytes.
+//! 21 words (rows, their tags, kind of strings, base of words; the zone; the lengths of tags, words' offsets, scales, strings' ends and
+//! strings' data), then those arrays, each begun at a multiple of eight bytes.
 
 use arrow_buffer::{ArrowNativeType, Buffer, ScalarBuffer, ToByteSlice};
 
@@ -12,7 +11,10 @@ use crate::error::{Error, Result};
 use crate::words::Words;
 use crate::zone;
 
-const HEADER: usize = 96;
+/// The first word of the zone, and of the lengths.
+const ZONE: usize = 4;
+const LENGTHS: usize = ZONE + zone::WORDS;
+const HEADER: usize = 8 * (LENGTHS + 5);
 
 impl Dense {
     fn parts(&self) -> [&[u8]; 5] {
@@ -64,20 +66,23 @@ impl Dense {
         let mut reader = Reader { image, at: HEADER };
         let word = |i: usize| reader.word(i);
         let (rows, kinds, strings, base) = (word(0)?, word(1)?, word(2)?, word(3)?);
-        let zone = [word(4)? as u64, word(5)? as u64, word(6)? as u64];
-        let zone = zone::of_words(zone).ok_or_else(not_an_image)?;
+        let mut words = [0; zone::WORDS];
+        for (i, zone) in words.iter_mut().enumerate() {
+            *zone = word(ZONE + i)? as u64;
+        }
+        let zone = zone::of_words(words).ok_or_else(not_an_image)?;
         let dense = Dense {
             rows,
             kinds: Kinds(kinds as u8),
             zone,
-            tags: reader.part(7)?,
-            words: Words::of_offsets(base as i64, reader.bytes(8)?, rows).ok_or_else(not_an_image)?,
-            scales: reader.part(9)?,
+            tags: reader.part(LENGTHS)?,
+            words: Words::of_offsets(base as i64, reader.bytes(LENGTHS + 1)?, rows).ok_or_else(not_an_image)?,
+            scales: reader.part(LENGTHS + 2)?,
             strings: match strings {
                 0 => None,
                 kind => Some(Texts::Image {
-                    ends: reader.part(10)?,
-                    data: reader.part(11)?,
+                    ends: reader.part(LENGTHS + 3)?,
+                    data: reader.part(LENGTHS + 4)?,
                     distinct: kind == 2,
                 }),
             },
@@ -138,7 +143,7 @@ mod tests {
 
     #[test]
     fn an_image_is_read_as_what_it_was_written_of() {
-        let documents: [&[&str]; 9] = [
+        let documents: [&[&str]; 11] = [
             &[],
             &[r#"{"a":1}"#, r#"{"a":2}"#],
             &[r#"{"a":-1}"#, r#"{"a":255}"#],
@@ -148,6 +153,11 @@ mod tests {
             &[r#"{"a":1.50}"#, r#"{"a":"x"}"#, r#"{"a":true}"#, r#"{"a":null}"#, "{}"],
             &[r#"{"a":[]}"#, r#"{"a":1e40}"#, r#"{"b":1}"#],
             &[r#"{"a":true}"#, r#"{"a":null}"#],
+            &[
+                r#"{"a":"2026-11-21 20:15:00+02"}"#,
+                r#"{"a":"1999-01-01T00:00:00-03:30"}"#,
+            ],
+            &[r#"{"a":"2026-11-21"}"#, r#"{"a":"2026-11-22T01:02:03.4"}"#],
         ];
         for documents in documents {
             for copies in [1, 100] {
@@ -202,7 +212,7 @@ mod tests {
             of(&image)
         };
         assert!(at(0, 4).is_err(), "more rows than words");
-        assert!(at(64, 7).is_err(), "more words than rows");
-        assert!(at(32, 9).is_err(), "no zone of that kind");
+        assert!(at(8 * (LENGTHS + 1), 7).is_err(), "more words than rows");
+        assert!(at(8 * ZONE, 9).is_err(), "no zone of that kind");
     }
 }

@@ -14,9 +14,10 @@ use crate::load::{Wanted, load};
 use crate::page0::{self, Page0};
 use crate::path::{self, PathColumn};
 use crate::schema::Schema;
+use crate::stored::Stored;
 use crate::tree::Tree;
 use crate::types::{ColumnType, PathStep, ReadAt};
-use crate::zone::{self, Bound, Zone};
+use crate::zone::{self, Zone};
 
 /// Limits of a reader.
 #[derive(Clone, Copy, Debug)]
@@ -132,7 +133,8 @@ impl<R: ReadAt> Leaf<R> {
         // The schema in memory is some four times as large as its bytes.
         let page0 = &self.page0;
         let rows = page0.keys.bytes_used() + page0.antimatter.len();
-        rows + page0.entries.len() * 96 + page0.body_len * 4
+        let bounds = page0.entries.iter().filter_map(|entry| entry.zone.as_ref());
+        rows + page0.entries.len() * 96 + bounds.map(Stored::heap_bytes).sum::<usize>() + page0.body_len * 4
     }
 
     /// Decodes SQL column `col`, from 0.
@@ -239,7 +241,7 @@ impl<R: ReadAt> Leaf<R> {
     }
 
     /// Bounds of the non-null values of an SQL column that is not a document; `None` if there are no values
-    /// or the bounds are not known. See [`Bound`] for what they promise.
+    /// or the bounds are not known. See [`crate::Bound`] for what they promise.
     pub fn zone(&self, col: usize) -> Option<Zone> {
         let (column_type, schema) = self.page0.columns.get(col)?;
         if *column_type == ColumnType::Json {
@@ -282,27 +284,15 @@ impl<R: ReadAt> Leaf<R> {
     }
 
     fn zone_of(&self, columns: impl Iterator<Item = (Kind, u32)>) -> Option<Zone> {
-        let mut all: Option<(Kind, Bound, Bound)> = None;
+        let mut all: Option<Zone> = None;
         for (kind, column) in columns {
-            let (min, max) = self.page0.entries.get(column as usize)?.zone?;
-            let (min, max) = (zone::bound(kind, min)?, zone::bound(kind, max)?);
-            all = Some(match (all, min, max) {
-                (None, ..) => (kind, min, max),
-                (Some((Kind::Int | Kind::Decimal, Bound::Int(a), Bound::Int(b))), Bound::Int(c), Bound::Int(d))
-                    if kind == Kind::Decimal =>
-                {
-                    (kind, Bound::Int(a.min(c)), Bound::Int(b.max(d)))
-                }
-                _ => return None,
+            let zone = zone::zone(kind, self.page0.entries.get(column as usize)?.zone.as_ref()?)?;
+            all = Some(match all {
+                None => zone,
+                Some(all) => all.with_decimals(&zone)?,
             });
         }
-        let (kind, min, max) = all?;
-        Some(Zone {
-            tag: zone::tag(kind)?,
-            has_null: false,
-            min,
-            max,
-        })
+        all
     }
 
     pub(crate) fn sql_column(&self, col: usize) -> Result<(ColumnType, &Schema)> {

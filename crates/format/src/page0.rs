@@ -27,10 +27,13 @@ use crate::error::{Error, Result, corrupt};
 use crate::keys::Keys;
 use crate::layout;
 use crate::schema::Schema;
+use crate::stored::Stored;
 use crate::types::ColumnType;
 
 const MAGIC: &[u8; 8] = b"AMAXLEAF";
-const VERSION: u16 = 2;
+const VERSION: u16 = 3;
+/// The oldest that is read: its bounds have eight bytes, and nothing else is new since.
+const OLDEST_VERSION: u16 = 2;
 pub(crate) const HEADER: usize = 44;
 const CRC_AT: usize = 40;
 
@@ -58,8 +61,8 @@ pub(crate) struct Entry {
     pub(crate) levels: Levels,
     /// Values.
     pub(crate) count: u32,
-    /// Eight-byte prefixes of the smallest and largest value, see [`crate::zone`].
-    pub(crate) zone: Option<([u8; 8], [u8; 8])>,
+    /// The smallest and largest value, see [`crate::zone`].
+    pub(crate) zone: Option<Stored>,
     /// The first byte of the values, which names their encoding.
     pub(crate) encoding: u8,
     pub(crate) blob: Blob,
@@ -70,6 +73,8 @@ pub(crate) struct Entry {
 /// What Page 0 says.
 #[derive(Debug)]
 pub(crate) struct Page0 {
+    /// Whether bounds of strings may have more than eight bytes.
+    pub(crate) has_long_bounds: bool,
     pub(crate) keys: Keys,
     /// Per row; empty if no row is anti-matter.
     pub(crate) antimatter: Vec<bool>,
@@ -113,7 +118,9 @@ pub(crate) fn write(parts: &Parts<'_>, options: &LeafOptions) -> Result<(Vec<u8>
             Levels::Inline => 1,
             Levels::Shared(_) => 2,
         };
-        body.push(levels | u8::from(entry.zone.is_some()) << 2 | u8::from(entry.blocks.is_some()) << 3);
+        let has_more = entry.zone.as_ref().is_some_and(|zone| zone.more.is_some());
+        let zone = u8::from(entry.zone.is_some()) << 2 | u8::from(has_more) << 4;
+        body.push(levels | zone | u8::from(entry.blocks.is_some()) << 3);
         if let Levels::Shared(i) = entry.levels {
             put_varint(&mut body, u64::from(i));
         }
@@ -127,11 +134,10 @@ pub(crate) fn write(parts: &Parts<'_>, options: &LeafOptions) -> Result<(Vec<u8>
             }
         }
     }
-    // The prefixes have a segment of their own, as in the paper (§4.2).
-    for (min, max) in parts.entries.iter().filter_map(|e| e.zone) {
-        body.extend_from_slice(&min);
-        body.extend_from_slice(&max);
-    }
+    // Bounds have a segment of their own, as in the paper (§4.2), and so has what is more to those of strings.
+    let zones = || parts.entries.iter().filter_map(|entry| entry.zone.as_ref());
+    zones().for_each(|zone| zone.write(&mut body));
+    zones().for_each(|zone| zone.write_more(&mut body));
     let (codec, stored) = compress(&body, options.compression)?;
     let len = HEADER + stored.len();
     let (Ok(len32), true) = (u32::try_from(len), body.len() <= MAX_BODY) else {
@@ -171,7 +177,7 @@ pub(crate) fn length(header: &[u8], image_len: u64) -> Result<usize> {
         return corrupt("no leaf starts here");
     }
     let version = reader.u16()?;
-    if version != VERSION {
+    if !(OLDEST_VERSION..=VERSION).contains(&version) {
         return Err(Error::Version(version));
     }
     reader.u16()?;
@@ -206,7 +212,8 @@ fn read_blocks(reader: &mut Reader<'_>, count: u32) -> Result<Blocks> {
 /// `lenient`, for tests of what lies behind it.
 pub(crate) fn read(bytes: &[u8], image_len: u64, memory: usize, lenient: bool) -> Result<Page0> {
     let mut header = Reader::new(bytes);
-    header.bytes(10)?;
+    header.bytes(8)?;
+    let version = header.u16()?;
     let codec = Codec::from_u8(header.u8()?)?;
     header.u8()?;
     let len = header.u32()?;
@@ -256,7 +263,8 @@ pub(crate) fn read(bytes: &[u8], image_len: u64, memory: usize, lenient: bool) -
         return corrupt("directory and schema differ");
     }
     let mut entries = Vec::with_capacity(leaves as usize);
-    for _ in 0..leaves {
+    let mut zones = Vec::new();
+    for at in 0..leaves as usize {
         let flags = reader.u8()?;
         let levels = match flags & 3 {
             0 => Levels::All,
@@ -265,7 +273,9 @@ pub(crate) fn read(bytes: &[u8], image_len: u64, memory: usize, lenient: bool) -
             _ => return corrupt("unknown place of levels"),
         };
         let count = reader.count(1 << 30, "number of values")? as u32;
-        let zone = (flags & 4 != 0).then_some(([0; 8], [0; 8]));
+        if flags & 4 != 0 {
+            zones.push((at, flags & 16 != 0));
+        }
         let encoding = reader.u8()?;
         let blocks = match flags & 8 {
             0 => None,
@@ -274,7 +284,7 @@ pub(crate) fn read(bytes: &[u8], image_len: u64, memory: usize, lenient: bool) -
         entries.push(Entry {
             levels,
             count,
-            zone,
+            zone: None,
             encoding,
             blob: match &blocks {
                 None => Blob::read(&mut reader)?,
@@ -289,10 +299,12 @@ pub(crate) fn read(bytes: &[u8], image_len: u64, memory: usize, lenient: bool) -
     {
         return corrupt("no such level stream");
     }
-    for entry in &mut entries {
-        if let Some((min, max)) = &mut entry.zone {
-            *min = reader.array()?;
-            *max = reader.array()?;
+    for &(at, _) in &zones {
+        entries[at].zone = Some(Stored::read(&mut reader)?);
+    }
+    for (at, _) in zones.into_iter().filter(|(_, has_more)| *has_more) {
+        if let Some(zone) = &mut entries[at].zone {
+            zone.read_more(&mut reader)?;
         }
     }
     if !reader.is_empty() {
@@ -307,6 +319,7 @@ pub(crate) fn read(bytes: &[u8], image_len: u64, memory: usize, lenient: bool) -
         blob.offset = offset;
     }
     Ok(Page0 {
+        has_long_bounds: version > 2,
         keys: Keys::new(keys),
         antimatter,
         columns,

@@ -10,6 +10,7 @@ use crate::leaf::Leaf;
 use crate::load::{Wanted, load};
 use crate::path;
 use crate::sink::JsonSink;
+use crate::stored::Stored;
 use crate::tree::Tree;
 use crate::types::{ColumnType, ReadAt};
 use crate::values::Values;
@@ -104,6 +105,10 @@ impl<R: ReadAt> Leaf<R> {
                 Values::Dictionary { entries, .. } => zone::of(&Values::Bytes(entries.clone())),
                 values => zone::of(values),
             },
+        };
+        let expected = match self.page0.has_long_bounds {
+            true => expected,
+            false => expected.map(|bounds| Stored::of_words(bounds.min, bounds.max)),
         };
         if expected != entry.zone {
             problems.add(format!(

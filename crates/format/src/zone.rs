@@ -1,7 +1,9 @@
-//! Zones: eight-byte prefixes of a column's smallest and largest value (AMAX paper §4.2), for skipping
-//! leaves.
+//! Zones: a column's smallest and largest value (AMAX paper §4.2), for skipping leaves. Of byte strings how they begin: eight
+//! bytes, as the paper has it, behind those that all values have in common.
 
 use crate::kind::Kind;
+use crate::prefix::{self, MOST, Prefix, Times};
+use crate::stored::Stored;
 use crate::tag::Tag;
 use crate::values::Values;
 
@@ -12,9 +14,9 @@ pub enum Bound {
     Int(i64),
     /// Of floats, exact, in PostgreSQL's order (NaN above all).
     Float(f64),
-    /// Of byte strings, compared as unsigned bytes: the first eight, zero padded. An upper bound is one of
-    /// the prefix only: values may continue after it.
-    Prefix([u8; 8]),
+    /// Of byte strings, compared as unsigned bytes. An upper bound is one of the prefix only: values may
+    /// continue after it. Both bounds have the same number of bytes.
+    Prefix(Prefix),
 }
 
 /// The bounds of a column whose values all are of one kind of scalar; numbers count as one.
@@ -28,6 +30,23 @@ pub struct Zone {
     pub min: Bound,
     /// Of the values.
     pub max: Bound,
+    /// If all are strings that are times.
+    pub times: Option<Times>,
+}
+
+impl Zone {
+    /// Bounds of these integers or decimals, and of decimals beside them; `None` if they are anything else.
+    pub(crate) fn with_decimals(self, decimals: &Self) -> Option<Self> {
+        match (self.min, self.max, decimals.min, decimals.max) {
+            (Bound::Int(a), Bound::Int(b), Bound::Int(c), Bound::Int(d))
+                if decimals.tag == Tag::Decimal && self.tag != Tag::Bool =>
+            {
+                let (min, max) = (Bound::Int(a.min(c)), Bound::Int(b.max(d)));
+                Some(Self { min, max, ..*decimals })
+            }
+            _ => None,
+        }
+    }
 }
 
 /// The tag of a kind that has bounds.
@@ -42,66 +61,117 @@ pub(crate) fn tag(kind: Kind) -> Option<Tag> {
     })
 }
 
-/// The prefixes stored for the values of a column; `None` if the kind has no useful ones.
-pub(crate) fn of(values: &Values) -> Option<([u8; 8], [u8; 8])> {
-    match values {
+/// The bounds stored for the values of a column; `None` if the kind has no useful ones.
+pub(crate) fn of(values: &Values) -> Option<Stored> {
+    let (min, max) = match values {
         Values::Bool(v) => ints(v.iter().map(|&b| i64::from(b)), v.iter().map(|&b| i64::from(b))),
         Values::Int(v) => ints(v.iter().copied(), v.iter().copied()),
         Values::Decimal { mantissa, scale } => decimals(mantissa, scale),
         Values::Float4(v) => floats(v.iter().map(|&bits| f64::from(f32::from_bits(bits)))),
         Values::Float8(v) => floats(v.iter().map(|&bits| f64::from_bits(bits))),
-        Values::Bytes(v) => {
-            // Prefixes have the order of what they are of.
-            let mut prefixes = v.iter().map(|bytes| u64::from_be_bytes(prefix(bytes)));
-            let first = prefixes.next()?;
-            let (min, max) = prefixes.fold((first, first), |(min, max), p| (p.min(min), p.max(max)));
-            Some((min.to_be_bytes(), max.to_be_bytes()))
-        }
+        Values::Bytes(v) => return prefix::of(v).map(Stored::of_strings),
         Values::None | Values::Dictionary { .. } | Values::Rest { .. } | Values::Lazy(_) => None,
-    }
+    }?;
+    Some(Stored::of_words(min, max))
 }
 
-/// The bound that a stored prefix is, for a column of `kind`.
-pub(crate) fn bound(kind: Kind, bytes: [u8; 8]) -> Option<Bound> {
-    match kind {
-        Kind::Bool | Kind::Int | Kind::Decimal => Some(Bound::Int(i64::from_le_bytes(bytes))),
-        Kind::Float4 | Kind::Float8 => Some(Bound::Float(f64::from_le_bytes(bytes))),
-        Kind::Bytes => Some(Bound::Prefix(bytes)),
-        _ => None,
-    }
+/// The zone that stored bounds are, for a column of `kind`.
+pub(crate) fn zone(kind: Kind, stored: &Stored) -> Option<Zone> {
+    let strings = stored.strings();
+    let (min, max, times) = match kind {
+        Kind::Bool | Kind::Int | Kind::Decimal => {
+            let bound = |bytes| Bound::Int(i64::from_le_bytes(bytes));
+            (bound(stored.min), bound(stored.max), None)
+        }
+        Kind::Float4 | Kind::Float8 => {
+            let bound = |bytes| Bound::Float(f64::from_le_bytes(bytes));
+            (bound(stored.min), bound(stored.max), None)
+        }
+        Kind::Bytes => (Bound::Prefix(strings.min), Bound::Prefix(strings.max), strings.times),
+        _ => return None,
+    };
+    Some(Zone {
+        tag: tag(kind)?,
+        has_null: false,
+        min,
+        max,
+        times,
+    })
 }
 
-/// A zone as words of an image: its tag, beside a flag for nulls and above 0 the form of its bounds; the bounds.
-pub(crate) fn to_words(zone: Option<Zone>) -> [u64; 3] {
+/// Words of a zone in an image.
+pub(crate) const WORDS: usize = 12;
+const BOUND: usize = MOST / 8;
+
+/// A zone as words of an image: its tag, beside a flag for nulls, the form of its bounds (above 0), their bytes, whether all are times,
+/// and what is known of those; the bounds; the times.
+pub(crate) fn to_words(zone: Option<Zone>) -> [u64; WORDS] {
+    let mut words = [0; WORDS];
     let Some(zone) = zone else {
-        return [0; 3];
+        return words;
     };
-    let word = |bound| match bound {
-        Bound::Int(v) => (1, v as u64),
-        Bound::Float(v) => (2, v.to_bits()),
-        Bound::Prefix(v) => (3, u64::from_be_bytes(v)),
+    let bound = |bound: Bound, words: &mut [u64]| match bound {
+        Bound::Int(v) => {
+            words[0] = v as u64;
+            1
+        }
+        Bound::Float(v) => {
+            words[0] = v.to_bits();
+            2
+        }
+        Bound::Prefix(v) => {
+            for (word, bytes) in words.iter_mut().zip(v.bytes().chunks(8)) {
+                *word = Prefix::of(bytes, 8)
+                    .bytes()
+                    .iter()
+                    .fold(0, |word, &byte| word << 8 | u64::from(byte));
+            }
+            3 | (v.bytes().len() as u64) << 8
+        }
     };
-    let ((form, min), (_, max)) = (word(zone.min), word(zone.max));
-    let kind = form << 16 | u64::from(zone.has_null) << 8 | zone.tag as u64;
-    [kind, min, max]
+    bound(zone.min, &mut words[1..=BOUND]);
+    let form = bound(zone.max, &mut words[1 + BOUND..]);
+    words[0] = form << 16 | u64::from(zone.has_null) << 8 | zone.tag as u64;
+    if let Some(times) = zone.times {
+        let (least, most) = times.ahead.unwrap_or_default();
+        words[9] = times.min as u64;
+        words[10] = times.max as u64;
+        words[11] = 1
+            | u64::from(times.ahead.is_some()) << 8
+            | u64::from(times.alike) << 16
+            | u64::from(least as u16) << 32
+            | u64::from(most as u16) << 48;
+    }
+    words
 }
 
 /// What [`to_words`] gave.
-pub(crate) fn of_words([kind, min, max]: [u64; 3]) -> Option<Option<Zone>> {
-    let bound = |word: u64| match kind >> 16 {
-        1 => Some(Bound::Int(word as i64)),
-        2 => Some(Bound::Float(f64::from_bits(word))),
-        3 => Some(Bound::Prefix(word.to_be_bytes())),
-        _ => None,
-    };
+pub(crate) fn of_words(words: [u64; WORDS]) -> Option<Option<Zone>> {
+    let kind = words[0];
     if kind == 0 {
         return Some(None);
     }
+    let bound = |words: &[u64]| match kind >> 16 & 0xff {
+        1 => Some(Bound::Int(words[0] as i64)),
+        2 => Some(Bound::Float(f64::from_bits(words[0]))),
+        3 => {
+            let bytes: Vec<u8> = words[..BOUND].iter().flat_map(|word| word.to_be_bytes()).collect();
+            Some(Bound::Prefix(Prefix::of(&bytes, (kind >> 24) as usize)))
+        }
+        _ => None,
+    };
+    let of_times = words[11];
     Some(Some(Zone {
         tag: Tag::of_byte(kind as u8),
         has_null: kind >> 8 & 1 != 0,
-        min: bound(min)?,
-        max: bound(max)?,
+        min: bound(&words[1..])?,
+        max: bound(&words[1 + BOUND..])?,
+        times: (of_times != 0).then(|| Times {
+            min: words[9] as i64,
+            max: words[10] as i64,
+            ahead: (of_times >> 8 & 1 != 0).then_some(((of_times >> 32) as i16, (of_times >> 48) as i16)),
+            alike: (of_times >> 16) as u8,
+        }),
     }))
 }
 
@@ -142,15 +212,6 @@ fn floats(v: impl Iterator<Item = f64> + Clone) -> Option<([u8; 8], [u8; 8])> {
     let min = v.clone().min_by(|a, b| float_order(*a, *b))?;
     let max = v.max_by(|a, b| float_order(*a, *b))?;
     Some((min.to_le_bytes(), max.to_le_bytes()))
-}
-
-fn prefix(bytes: &[u8]) -> [u8; 8] {
-    if let Some(prefix) = bytes.first_chunk() {
-        return *prefix;
-    }
-    let mut prefix = [0; 8];
-    prefix[..bytes.len()].copy_from_slice(bytes);
-    prefix
 }
 
 #[cfg(test)]

@@ -252,3 +252,38 @@ fn get_in<'a>(mut value: amax_jsonb::Value<'a>, path: &[PathStep]) -> Option<ama
     }
     Some(value)
 }
+
+/// A leaf that release 0.2.0 wrote: its bounds have eight bytes.
+#[test]
+fn a_leaf_of_version_2() {
+    let path = format!("{}/tests/data/leaf_2.bin", env!("CARGO_MANIFEST_DIR"));
+    let image = std::fs::read(path).unwrap();
+    let leaf = Leaf::open(image.as_slice(), image.len() as u64).unwrap();
+    assert_eq!(leaf.verify().unwrap(), Vec::<String>::new());
+    let key = |name: &str| [PathStep::Key(name.into())];
+    for (name, prefix) in [("at", b"2026-11-"), ("link", b"https://")] {
+        let zone = leaf.path_zone(0, &key(name)).unwrap();
+        let bound = Bound::Prefix(Prefix::of(prefix, 8));
+        assert_eq!((zone.min, zone.max, zone.times), (bound, bound, None));
+    }
+    assert_eq!(leaf.path_zone(0, &key("n")).unwrap().max, Bound::Int(39));
+    let column = leaf.column(0).unwrap();
+    let mut buf = Vec::new();
+    let docs: Vec<Vec<u8>> = (0..leaf.rows())
+        .map(|i| match column.get(i, &mut buf).unwrap() {
+            Value::Bytes(doc) => doc.to_vec(),
+            _ => panic!("no document"),
+        })
+        .collect();
+    // What is written of it has the bounds of today.
+    let image = leaf_of(&docs, LeafOptions::default());
+    kept(&docs, &column, LeafOptions::default());
+    let leaf = Leaf::open(image.as_slice(), image.len() as u64).unwrap();
+    let zone = leaf.path_zone(0, &key("at")).unwrap();
+    assert_eq!(zone.min, Bound::Prefix(Prefix::of(b"2026-11-21T20:15:00Z", 20)));
+    assert_eq!(zone.max, Bound::Prefix(Prefix::of(b"2026-11-21T20:15:39Z", 20)));
+    assert!(
+        zone.times
+            .is_some_and(|times| times.ahead == Some((0, 0)) && times.alike == 19)
+    );
+}

@@ -16,8 +16,8 @@ static ALLOCATOR: cap::Cap<std::alloc::System> = cap::Cap::new(std::alloc::Syste
 
 fn seeds() -> Vec<Vec<u8>> {
     let texts = [
-        r#"{"name":"a","deps":[{"name":"x","features":["p","q"],"optional":true},{"name":"y","target":null}],"n":1}"#,
-        r#"{"name":"b","deps":[],"features":{"default":["std"],"std":[]},"n":2.50}"#,
+        r#"{"name":"a","deps":[{"name":"x","features":["p","q"],"optional":true},{"name":"y","target":null}],"n":1,"at":"2026-11-21T20:15:00Z"}"#,
+        r#"{"name":"b","deps":[],"features":{"default":["std"],"std":[]},"n":2.50,"at":"2026-11-22 01:02:03.5+02"}"#,
         r#"{"name":["mixed",1,null,{"k":[]}],"deps":[{"features":[["deep"],[[1,2],[]]]}],"rare":{"once":{}}}"#,
         r#"{"name":null,"n":123456789012345678901234567890,"rare2":{"a":[1,{"b":"c"}]},"":{"":0}}"#,
         r#"[1,2.5,"three",[],{},null,true]"#,
@@ -250,7 +250,7 @@ fn exercise(image: &[u8], rng: &mut fastrand::Rng, options: ReadOptions) -> bool
             }
         }
     }
-    let names: [&[u8]; 7] = [b"name", b"deps", b"features", b"n", b"rare", b"", b"once"];
+    let names: [&[u8]; 8] = [b"name", b"deps", b"features", b"n", b"at", b"rare", b"", b"once"];
     for _ in 0..6 {
         let path: Vec<PathStep> = (0..rng.usize(0..4))
             .map(|_| match rng.u8(0..3) {

@@ -20,6 +20,9 @@ fn json() -> impl Strategy<Value = String> {
         Just("1e400".to_owned()),
         "[a-z]{0,12}".prop_map(|s| format!("\"{s}\"")),
         Just("\"a longer string, often repeated\"".to_owned()),
+        "https://[a-z]{0,30}".prop_map(|s| format!("\"{s}\"")),
+        "20[0-9]{2}-0[1-9]-[0-2][1-9]([T ]1[0-9]:00:5[0-9](\\.[0-9]{1,6})?(Z|[+-]0[0-9](:30)?)?)?"
+            .prop_map(|s| format!("\"{s}\"")),
         Just(r#""a \"quoted\" \\ \u0001 \n\t\r\f\b \u007f ü""#.to_owned()),
         Just("-0.0000000000000000012".to_owned()),
     ];
@@ -108,8 +111,8 @@ fn same(found: Option<Scalar<'_>>, expected: Option<amax_jsonb::Value<'_>>) -> b
 }
 
 /// Whether a value is between its path's bounds.
-fn within(found: Option<Scalar<'_>>, (min, max): (Bound, Bound)) -> bool {
-    match (found, min, max) {
+fn within(found: Option<Scalar<'_>>, zone: &Zone) -> bool {
+    match (found, zone.min, zone.max) {
         (None | Some(Scalar::Null), ..) => true,
         (Some(Scalar::Int(v)), Bound::Int(min), Bound::Int(max)) => min <= v && v <= max,
         (Some(Scalar::Bool(v)), Bound::Int(min), Bound::Int(max)) => min <= i64::from(v) && i64::from(v) <= max,
@@ -118,13 +121,26 @@ fn within(found: Option<Scalar<'_>>, (min, max): (Bound, Bound)) -> bool {
             i128::from(min) * unit <= i128::from(mantissa) && i128::from(mantissa) <= i128::from(max) * unit
         }
         (Some(Scalar::String(v)), Bound::Prefix(min), Bound::Prefix(max)) => {
-            let mut prefix = [0; 8];
-            let n = v.len().min(8);
-            prefix[..n].copy_from_slice(&v[..n]);
-            min <= prefix && prefix <= max
+            min.bytes().len() == max.bytes().len()
+                && min.compare(v).is_le()
+                && max.compare(v).is_ge()
+                && zone.times.is_none_or(|times| is_among(v, &times))
         }
         _ => false,
     }
+}
+
+/// Whether a text is one of such times.
+fn is_among(text: &[u8], times: &Times) -> bool {
+    let Some(time) = iso::IsoTime::read(text) else {
+        return false;
+    };
+    let separator = (times.alike > 10).then(|| time.separator.is_some());
+    (times.min..=times.max).contains(&time.local())
+        && separator != Some(false)
+        && times
+            .ahead
+            .is_none_or(|(least, most)| time.ahead.is_some_and(|ahead| (least..=most).contains(&ahead)))
 }
 
 fn get_in<'a>(mut value: amax_jsonb::Value<'a>, path: &[PathStep]) -> Option<amax_jsonb::Value<'a>> {
@@ -197,7 +213,7 @@ proptest! {
                         prop_assert_eq!(found, Some(Scalar::Int(v[at])));
                     }
                 }
-                prop_assert!(zone.is_none_or(|zone| within(found, (zone.min, zone.max))), "{:?} outside {:?}", found, zone);
+                prop_assert!(zone.is_none_or(|zone| within(found, &zone)), "{:?} outside {:?}", found, zone);
                 prop_assert!(same(found, expected), "{:?} of row {}: {:?} for {:?}", path, i, found, expected);
             }
         }

@@ -16,9 +16,9 @@
 use crate::{Blob, Damaged, Extent};
 
 /// Version of everything on disk. Raised when a layout changes.
-pub const FORMAT_VERSION: u32 = 4;
+pub const FORMAT_VERSION: u32 = 5;
 /// The oldest that is read. A table of it is of the newest once its manifest has been replaced: version 4 has loads in
-/// progress in the manifest, and nothing else is new.
+/// progress in the manifest, version 5 leaves with longer bounds of strings, and nothing else is new.
 pub const OLDEST_VERSION: u32 = 3;
 /// Smallest payload the layout fits in.
 pub const BYTES: usize = 8032;
@@ -203,7 +203,7 @@ mod tests {
     #[test]
     fn an_old_table_becomes_a_new_one_with_its_next_manifest() {
         let mut meta = vec![0; BYTES];
-        for (version, known) in [(2, false), (3, true), (4, true), (5, false)] {
+        for (version, known) in [(2, false), (3, true), (4, true), (5, true), (6, false)] {
             put_u32(&mut meta, 0, version);
             assert_eq!(check(&meta).is_ok(), known, "{version}");
         }

@@ -41,7 +41,7 @@ def make_older(path):
     """Makes a table's file one of format version 3 (crates/lsm/src/meta.rs), whose manifest ends before the loads in progress."""
     pages = [bytearray(page) for page in re.findall(rb"(?s).{8192}", path.read_bytes())]
     meta = pages[0]
-    equal(f"version of {path.name}", struct.unpack_from("<I", meta, PAYLOAD)[0], 4)
+    equal(f"version of {path.name}", struct.unpack_from("<I", meta, PAYLOAD)[0], 5)
     length, extents = struct.unpack_from("<II", meta, PAYLOAD + 16)
     struct.pack_into("<I", meta, PAYLOAD, 3)
     if length:
