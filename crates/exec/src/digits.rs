@@ -39,6 +39,18 @@ fn order(text: &[u8], constant: &[u8]) -> Option<Ordering> {
     }
 }
 
+/// The order of all texts that begin with these bytes and a comparable constant, if the bytes say it.
+pub(crate) fn order_of_beginning(beginning: &[u8], constant: &[u8]) -> Option<Ordering> {
+    order(beginning, constant).filter(|_| !constant.starts_with(beginning))
+}
+
+/// Whether an order of texts has the ten digits as usual.
+pub fn are_ordered(compare: impl Fn(&[u8], &[u8]) -> Ordering) -> bool {
+    b"0123456789"
+        .windows(2)
+        .all(|two| compare(&two[..1], &two[1..]).is_lt())
+}
+
 /// Texts compared with a constant.
 pub(crate) fn compare<'a>(comparison: Comparison, text: Evaluated<'_>, constant: &[u8]) -> Evaluated<'a> {
     strings::words(text, Type::Bool, |text| {

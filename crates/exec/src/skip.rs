@@ -3,18 +3,12 @@
 use amax_format::{Bound, Tag, Zone};
 
 use crate::builder::VectorBuilder;
+use crate::digits;
 use crate::expr::Expr;
 use crate::external::External;
 use crate::operators::{Comparison, From, To};
-use crate::vector::{Scalar, Type, Vector};
-
-/// A leaf's bounds.
-pub trait Zones {
-    /// Those of input `input`, if they are known.
-    fn zone(&self, input: usize) -> Option<Zone>;
-    /// Whether all rows have a value of input `input` that is not null; false if it is not known.
-    fn is_everywhere(&self, input: usize) -> bool;
-}
+use crate::vector::{Scalar, Vector};
+use crate::zones::{Zones, alike, zone_of};
 
 /// Whether no row passes all conditions, and PostgreSQL, asking them in order, would not have met an error before it
 /// knew.
@@ -52,6 +46,9 @@ pub fn is_harmless(expr: &Expr, zones: &dyn Zones, external: &dyn External) -> b
             };
             fits && (*from == From::Text || !zone.has_null)
         }),
+        // All are known to be times; which, the session's time zone may say.
+        Expr::Time(arg, _) => harmless(arg) && zone_of(arg, zones).is_some_and(|zone| zone.times.is_some()),
+        Expr::Cut(arg, _) => harmless(arg) && zone_of(expr, zones).is_some(),
         Expr::Compare(_, left, right) => harmless(left) && harmless(right),
         Expr::Any(arg, list) => harmless(arg) && list.iter().all(harmless),
         Expr::Length { arg, .. }
@@ -84,6 +81,7 @@ fn is_never_true(expr: &Expr, zones: &dyn Zones, external: &mut dyn External) ->
             .iter()
             .all(|e| out_of_bounds(Comparison::Equal, arg, e, zones, external)),
         Expr::Like(arg, pattern) => has_no_text_from(arg, pattern.prefix(), zones),
+        Expr::CompareDigits(comparison, arg, constant) => are_beyond(*comparison, arg, constant, zones),
         Expr::Compare(comparison, left, right) => {
             out_of_bounds(*comparison, left, right, zones, external)
                 || out_of_bounds(comparison.flip(), right, left, zones, external)
@@ -94,17 +92,27 @@ fn is_never_true(expr: &Expr, zones: &dyn Zones, external: &mut dyn External) ->
 
 /// Whether no text begins so.
 fn has_no_text_from(text: &Expr, prefix: &[u8], zones: &dyn Zones) -> bool {
-    let (Expr::Text(input) | Expr::Column(input, Type::Text)) = text else {
+    let Some((Bound::Prefix(min), Bound::Prefix(max))) = zone_of(text, zones).map(|zone| (zone.min, zone.max)) else {
         return false;
     };
-    let Some(zone) = zones.zone(*input).filter(|zone| zone.tag == Tag::String) else {
+    let order = |bound: amax_format::Prefix| bound.cut(prefix.len()).compare(prefix);
+    order(min).is_gt() || order(max).is_lt()
+}
+
+/// Whether digits alone, in which texts and a constant differ, say that none compares so with it.
+fn are_beyond(comparison: Comparison, text: &Expr, constant: &[u8], zones: &dyn Zones) -> bool {
+    let (Some(zone), Some(alike)) = (zone_of(text, zones), alike(text, zones)) else {
         return false;
     };
-    let (Bound::Prefix(min), Bound::Prefix(max)) = (zone.min, zone.max) else {
-        return false;
+    let order = |bound| match bound {
+        Bound::Prefix(bound) => digits::order_of_beginning(bound.cut(alike).bytes(), constant),
+        _ => None,
     };
-    let n = prefix.len().min(min.len());
-    min[..n] > prefix[..n] || max[..n] < prefix[..n]
+    match comparison {
+        Comparison::Less | Comparison::LessEqual => order(zone.min).is_some_and(std::cmp::Ordering::is_gt),
+        Comparison::Greater | Comparison::GreaterEqual => order(zone.max).is_some_and(std::cmp::Ordering::is_lt),
+        Comparison::Equal | Comparison::NotEqual => false,
+    }
 }
 
 fn out_of_bounds(
@@ -114,18 +122,9 @@ fn out_of_bounds(
     zones: &dyn Zones,
     external: &mut dyn External,
 ) -> bool {
-    let (Expr::Column(input, _) | Expr::Text(input) | Expr::Cast { input, .. }, Expr::Once { id, ty, .. }) =
-        (value, constant)
-    else {
+    let (Some(zone), Expr::Once { id, ty, .. }) = (zone_of(value, zones), constant) else {
         return false;
     };
-    let Some(zone) = zones.zone(*input) else {
-        return false;
-    };
-    let is_text = matches!(value, Expr::Text(_) | Expr::Column(_, Type::Text));
-    if is_text != (zone.tag == Tag::String) {
-        return false;
-    }
     let mut constant = VectorBuilder::new(*ty);
     external.once(*id, &mut constant);
     excludes(comparison, &zone, &constant.finish())
@@ -148,14 +147,12 @@ fn excludes(comparison: Comparison, zone: &Zone, constant: &Vector<'_>) -> bool 
             max.partial_cmp(&c).unwrap_or(Equal),
         ),
         (Bound::Prefix(min), Bound::Prefix(max), Scalar::Text(c)) => {
-            let mut prefix = [0; 8];
-            let n = c.len().min(8);
-            prefix[..n].copy_from_slice(&c[..n]);
-            // Equal prefixes say nothing of what follows.
+            // What begins like the greatest may be greater; and like the least, not less, if that is all of the constant.
+            let whole = c.len() <= min.bytes().len() && !c.contains(&0);
             let unless_equal = |order, instead| if order == Equal { instead } else { order };
             (
-                unless_equal(min.cmp(&prefix), Less),
-                unless_equal(max.cmp(&prefix), Greater),
+                unless_equal(min.compare(c), if whole { Equal } else { Less }),
+                unless_equal(max.compare(c), Greater),
             )
         }
         _ => return false,
@@ -173,6 +170,12 @@ fn excludes(comparison: Comparison, zone: &Zone, constant: &Vector<'_>) -> bool 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::vector::Type;
+    use amax_format::Prefix;
+
+    fn prefix(text: &str) -> Bound {
+        Bound::Prefix(Prefix::of(text.as_bytes(), text.len()))
+    }
 
     fn zone(tag: Tag, min: Bound, max: Bound) -> Zone {
         Zone {
@@ -180,6 +183,7 @@ mod tests {
             has_null: false,
             min,
             max,
+            times: None,
         }
     }
 
@@ -213,7 +217,7 @@ mod tests {
 
     #[test]
     fn prefixes_are_not_whole_strings() {
-        let texts = zone(Tag::String, Bound::Prefix(*b"bbbbbbbb"), Bound::Prefix(*b"dddddddd"));
+        let texts = zone(Tag::String, prefix("bbbbbbbb"), prefix("dddddddd"));
         let text = |c: &str| {
             let mut builder = VectorBuilder::new(Type::Text);
             builder.push_text(c.as_bytes());
@@ -225,6 +229,9 @@ mod tests {
         assert!(!excludes(Equal, &texts, &text("ddddddddd")));
         assert!(!excludes(Greater, &texts, &text("dddddddd")));
         assert!(!excludes(Less, &texts, &text("bbbbbbbbb")));
+        assert!(excludes(Less, &texts, &text("bbbbbbbb")));
+        assert!(!excludes(Less, &texts, &text("bbbbbbbb\0")));
+        assert!(!excludes(LessEqual, &texts, &text("bbbbbbbb")));
         assert!(excludes(Less, &texts, &text("a")));
     }
 }

@@ -1,15 +1,13 @@
 //! Times: read from text of ISO 8601, cut to a unit, and taken apart, as PostgreSQL's datetime.c and timestamp.c do it.
 //! Only years of four digits: what is before, behind or infinite is PostgreSQL's.
 
+use amax_format::iso::{DAY, HOUR, IsoTime, MINUTE, SECOND, days_of};
+
 use crate::arith::{map, map_numeric};
 use crate::evaluated::Evaluated;
 use crate::strings;
 use crate::vector::Type;
 
-const SECOND: i64 = 1_000_000;
-const MINUTE: i64 = 60 * SECOND;
-const HOUR: i64 = 60 * MINUTE;
-const DAY: i64 = 24 * HOUR;
 /// 2000-01-01, from which PostgreSQL counts, in seconds since 1970.
 const EPOCH: i64 = 946_684_800;
 /// Days of the years 1000 to 9999.
@@ -89,7 +87,7 @@ impl Unit {
     }
 
     /// A timestamp cut to it.
-    fn cut(self, time: i64) -> Option<i64> {
+    pub(crate) fn cut(self, time: i64) -> Option<i64> {
         let days = in_range(time)?;
         let to = |length: i64| Some(time - time.rem_euclid(length));
         let first = |year, month| Some(days_of(year, month, 1) * DAY);
@@ -146,14 +144,6 @@ fn in_range(time: i64) -> Option<i64> {
     DAYS.contains(&days).then_some(days)
 }
 
-/// Days from 2000-01-01 to a date of the Gregorian calendar. Years are counted from March, so that the leap day is the last.
-fn days_of(year: i64, month: i64, day: i64) -> i64 {
-    let from_march = (month + 9) % 12;
-    let year = year - from_march / 10;
-    let leap_days = year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
-    365 * year + leap_days + (from_march * 153 + 2) / 5 + day - 1 - 730_425
-}
-
 /// The year, month and day of so many days since 2000-01-01.
 fn date_of(days: i64) -> (i64, i64, i64) {
     let days = days + 730_425;
@@ -166,90 +156,15 @@ fn date_of(days: i64) -> (i64, i64, i64) {
     (year, month, of_year - (from_march * 153 + 2) / 5 + 1)
 }
 
-/// A number of exactly so many digits at the beginning of a text.
-fn digits(text: &mut &[u8], count: usize) -> Option<i64> {
-    let (number, rest) = text.split_at_checked(count)?;
-    *text = rest;
-    number.iter().try_fold(0, |value, digit| {
-        digit.is_ascii_digit().then(|| value * 10 + i64::from(digit - b'0'))
-    })
-}
-
-fn skip(text: &mut &[u8], byte: u8) -> Option<()> {
-    let rest = text.strip_prefix(&[byte])?;
-    *text = rest;
-    Some(())
-}
-
-/// What input functions make of `YYYY-MM-DD`, or of that with `THH:MM:SS`, up to six decimals and a time zone as `Z` or
-/// a difference: no setting makes anything else of it.
-fn read(mut text: &[u8], ty: TimeType) -> Option<i64> {
-    let text = &mut text;
-    let year = digits(text, 4)?;
-    skip(text, b'-')?;
-    let month = digits(text, 2)?;
-    skip(text, b'-')?;
-    let day = digits(text, 2)?;
-    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    let last = match month {
-        4 | 6 | 9 | 11 => 30,
-        2 => 28 + i64::from(leap),
-        _ => 31,
-    };
-    if year < 1000 || !(1..=12).contains(&month) || !(1..=last).contains(&day) {
-        return None;
-    }
-    let days = days_of(year, month, day);
-    if text.is_empty() {
-        return match ty {
-            TimeType::Date => Some(days),
-            TimeType::Timestamp => Some(days * DAY),
-            TimeType::TimestampTz => None,
-        };
-    }
-    skip(text, b'T').or_else(|| skip(text, b' '))?;
-    let hour = digits(text, 2).filter(|&hour| hour < 24)?;
-    skip(text, b':')?;
-    let minute = digits(text, 2).filter(|&minute| minute < 60)?;
-    skip(text, b':')?;
-    let second = digits(text, 2).filter(|&second| second < 60)?;
-    let mut time = hour * HOUR + minute * MINUTE + second * SECOND;
-    if skip(text, b'.').is_some() {
-        let count = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
-        (1..=6).contains(&count).then_some(())?;
-        time += digits(text, count)? * 10i64.pow(6 - count as u32);
-    }
-    let ahead = zone(text)?;
-    match (ty, ahead) {
-        (TimeType::Date, _) => Some(days),
+/// What input functions make of a text, whatever the settings are.
+fn read(text: &[u8], ty: TimeType) -> Option<i64> {
+    let time = IsoTime::read(text)?;
+    Some(match ty {
+        TimeType::Date => time.day,
         // What a zone says is not looked at.
-        (TimeType::Timestamp, _) => Some(days * DAY + time),
-        (TimeType::TimestampTz, Some(ahead)) => Some(days * DAY + time - ahead),
-        (TimeType::TimestampTz, None) => None,
-    }
-}
-
-/// How far ahead a time zone is, or that there is none; all of the text is that.
-#[expect(clippy::option_option, reason = "no zone, and what is none")]
-fn zone(text: &mut &[u8]) -> Option<Option<i64>> {
-    let sign = match text.split_first() {
-        None => return Some(None),
-        Some((b'Z', [])) => return Some(Some(0)),
-        Some((b'+', _)) => 1,
-        Some((b'-', _)) => -1,
-        Some(_) => return None,
-    };
-    *text = &text[1..];
-    let hours = digits(text, 2).filter(|&hours| hours < 15)?;
-    let minutes = match text.is_empty() {
-        true => 0,
-        false => {
-            skip(text, b':')?;
-            digits(text, 2).filter(|&minutes| minutes < 60)?
-        }
-    };
-    text.is_empty()
-        .then_some(Some(sign * (hours * HOUR + minutes * MINUTE)))
+        TimeType::Timestamp => time.local(),
+        TimeType::TimestampTz => time.local() - i64::from(time.ahead?) * MINUTE,
+    })
 }
 
 /// Texts as times.

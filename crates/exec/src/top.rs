@@ -3,16 +3,16 @@
 
 use std::cmp::Ordering;
 
-use amax_format::{Bound, Tag, Zone};
+use amax_format::{Bound, Zone};
 
 use crate::best::{Asked, Best};
 use crate::collation::Collation;
 use crate::decimal::{Decimal, compare_small, power};
+use crate::digits::{are_ordered, is_comparable, order_of_beginning};
 use crate::expr::Expr;
-use crate::operators::To;
 use crate::order::{SortKey, Value, large, ordered};
-use crate::skip::Zones;
 use crate::vector::{Type, Vector};
+use crate::zones::{Zones, alike, input_of, zone_of};
 
 /// The best rows so far, each with where it is.
 #[derive(Debug)]
@@ -135,7 +135,7 @@ impl<P: Copy> Top<P> {
         if matches!(last, Value::Null) && order.nulls_first && !equal {
             return false;
         }
-        let Some((input, zone)) = bounds(key, zones) else {
+        let (Some(input), Some(zone)) = (input_of(key), zone_of(key, zones)) else {
             return true;
         };
         let may_be_null = || zone.has_null || !zones.is_everywhere(input);
@@ -159,41 +159,19 @@ impl<P: Copy> Top<P> {
             (Value::Large(last), Bound::Int(bound)) => Decimal::small(bound, 0).cmp(&large(last)),
             (Value::Text(last), Bound::Prefix(bound)) if collation.is_bytewise(0) => {
                 // Equal prefixes say nothing of what follows.
-                return order.directed(bound.cmp(&prefix(last))).is_le();
+                return order.directed(bound.compare(last)).is_le();
+            }
+            // Of digits in which texts of one form differ all collations think alike.
+            (Value::Text(last), Bound::Prefix(bound)) => {
+                let usual = is_comparable(last) && are_ordered(|a, b| collation.compare(0, a, b));
+                let alike = alike(key, zones).filter(|_| usual);
+                let apart = alike.and_then(|alike| order_of_beginning(bound.cut(alike).bytes(), last));
+                return apart.is_none_or(|apart| order.directed(apart).is_lt());
             }
             _ => return true,
         };
         keeps(order.directed(best))
     }
-}
-
-/// The first bytes of a text as bounds have them.
-fn prefix(text: &[u8]) -> [u8; 8] {
-    let mut prefix = [0; 8];
-    let n = text.len().min(8);
-    prefix[..n].copy_from_slice(&text[..n]);
-    prefix
-}
-
-/// The input that a key is a value of, as it is or cast, and its bounds in a leaf.
-fn bounds(key: &Expr, zones: &dyn Zones) -> Option<(usize, Zone)> {
-    let (Expr::Column(input, _) | Expr::Text(input) | Expr::Cast { input, .. }) = key else {
-        return None;
-    };
-    let zone = zones.zone(*input)?;
-    let fits = match key {
-        // As text numbers have another order.
-        Expr::Text(_) | Expr::Column(_, Type::Text) => zone.tag == Tag::String,
-        Expr::Column(..) => true,
-        Expr::Cast {
-            to: To::Float | To::Numeric,
-            ..
-        } => matches!(zone.tag, Tag::Int | Tag::Decimal),
-        Expr::Cast { to: To::Int { .. }, .. } => zone.tag == Tag::Int,
-        Expr::Cast { to: To::Bool, .. } => zone.tag == Tag::Bool,
-        _ => false,
-    };
-    fits.then_some((*input, zone))
 }
 
 impl SortKey {
@@ -207,16 +185,22 @@ impl SortKey {
 
     /// A number that says which leaves to read before others: those first whose bounds of the key promise the best rows.
     pub fn rank(&self, key: &Expr, zones: &dyn Zones) -> i64 {
-        let Some((input, zone)) = bounds(key, zones) else {
+        let (Some(input), Some(zone)) = (input_of(key), zone_of(key, zones)) else {
             return i64::MIN;
         };
         if self.nulls_first && (zone.has_null || !zones.is_everywhere(input)) {
             return i64::MIN;
         }
-        let rank = match self.best_bound(&zone) {
-            Bound::Int(bound) => bound,
-            Bound::Float(bound) => ordered(bound.to_bits() as i64),
-            Bound::Prefix(bound) => (u64::from_be_bytes(bound) ^ 1 << 63) as i64,
+        let rank = match (self.best_bound(&zone), zone.times) {
+            (Bound::Int(bound), _) => bound,
+            (Bound::Float(bound), _) => ordered(bound.to_bits() as i64),
+            // Times mostly begin alike.
+            (Bound::Prefix(_), Some(times)) if self.descending => times.max,
+            (Bound::Prefix(_), Some(times)) => times.min,
+            (Bound::Prefix(bound), None) => {
+                let first = bound.bytes().iter().chain(std::iter::repeat(&0)).take(8);
+                (first.fold(0, |word, &byte| word << 8 | u64::from(byte)) ^ 1 << 63) as i64
+            }
         };
         if self.descending { !rank } else { rank }
     }
@@ -281,7 +265,10 @@ pub(crate) mod tests {
     use super::*;
     use crate::builder::VectorBuilder;
     use crate::collation::Bytewise;
+    use crate::operators::To;
+    use crate::times::TimeType;
     use crate::vector::Scalar;
+    use amax_format::{Prefix, Tag, Times, iso};
 
     fn key(ty: Type, descending: bool, nulls_first: bool) -> SortKey {
         SortKey {
@@ -562,6 +549,7 @@ pub(crate) mod tests {
                 has_null: false,
                 min: Bound::Int(min),
                 max: Bound::Int(max),
+                times: None,
             };
             Leaf(zone, everywhere)
         };
@@ -616,29 +604,123 @@ pub(crate) mod tests {
     fn bounds_of_text_are_prefixes() {
         let texts: Vec<String> = (0..9).map(|i| format!("2024-01-0{i}")).collect();
         let texts: Vec<Scalar<'_>> = texts.iter().map(|text| Scalar::Text(text.as_bytes())).collect();
-        let leaf = |min: &[u8; 8], max: &[u8; 8]| {
+        let leaf = |min: &str, max: &str| {
+            let bound = |text: &str| Bound::Prefix(Prefix::of(text.as_bytes(), text.len()));
             let zone = Zone {
                 tag: Tag::String,
                 has_null: false,
-                min: Bound::Prefix(*min),
-                max: Bound::Prefix(*max),
+                min: bound(min),
+                max: bound(max),
+                times: None,
             };
             Leaf(zone, true)
         };
         let expr = Expr::Text(0);
         let (up, down) = (key(Type::Text, false, false), key(Type::Text, true, true));
-        assert_eq!(reach(up, &texts, &expr, &leaf(b"2024-01-", b"2025-01-")), (true, true));
+        assert_eq!(reach(up, &texts, &expr, &leaf("2024-01-", "2025-01-")), (true, true));
+        assert_eq!(reach(up, &texts, &expr, &leaf("2024-02-", "2025-01-")), (false, false));
+        assert_eq!(reach(down, &texts, &expr, &leaf("2022-02-", "2024-01-")), (true, true));
         assert_eq!(
-            reach(up, &texts, &expr, &leaf(b"2024-02-", b"2025-01-")),
+            reach(down, &texts, &expr, &leaf("2022-02-", "2023-12-")),
             (false, false)
         );
         assert_eq!(
-            reach(down, &texts, &expr, &leaf(b"2022-02-", b"2024-01-")),
+            reach(up, &texts, &expr, &leaf("2024-01-03", "2024-02-01")),
+            (false, false)
+        );
+        assert_eq!(
+            reach(up, &texts, &expr, &leaf("2024-01-02", "2024-02-01")),
             (true, true)
         );
-        assert_eq!(
-            reach(down, &texts, &expr, &leaf(b"2022-02-", b"2023-12-")),
-            (false, false)
-        );
+    }
+
+    /// An order that is not that of bytes.
+    #[derive(Debug)]
+    struct Backwards;
+
+    impl Collation for Backwards {
+        fn compare(&self, _key: usize, a: &[u8], b: &[u8]) -> Ordering {
+            b.cmp(a)
+        }
+
+        fn is_bytewise(&self, _key: usize) -> bool {
+            false
+        }
+    }
+
+    /// One that differs from that of bytes, but for digits.
+    #[derive(Debug)]
+    struct LowerFirst;
+
+    impl Collation for LowerFirst {
+        fn compare(&self, _key: usize, a: &[u8], b: &[u8]) -> Ordering {
+            a.to_ascii_lowercase().cmp(&b.to_ascii_lowercase())
+        }
+
+        fn is_bytewise(&self, _key: usize) -> bool {
+            false
+        }
+    }
+
+    #[test]
+    fn bounds_of_times() {
+        let texts: Vec<String> = (10..20).map(|i| format!("2024-01-{i}T00:00:00Z")).collect();
+        let texts: Vec<Scalar<'_>> = texts.iter().map(|text| Scalar::Text(text.as_bytes())).collect();
+        let leaf = |min: &str, max: &str| {
+            let bound = |text: &str| Bound::Prefix(Prefix::of(text.as_bytes(), text.len()));
+            let local = |text: &str| iso::IsoTime::read(text.as_bytes()).expect("a time").local();
+            let times = Times {
+                min: local(min),
+                max: local(max),
+                ahead: Some((0, 60)),
+                alike: 19,
+            };
+            let zone = Zone {
+                tag: Tag::String,
+                has_null: false,
+                min: bound(min),
+                max: bound(max),
+                times: Some(times),
+            };
+            Leaf(zone, true)
+        };
+        let near = leaf("2024-01-12T00:00:01Z", "2024-01-16T23:59:59Z");
+        let expr = Expr::Text(0);
+        for descending in [false, true] {
+            let key = key(Type::Text, descending, false);
+            let reaches = |collation: &dyn Collation, leaf: &Leaf| {
+                let mut top = Top::new(vec![key], 3, false);
+                top.add(&[vector(Type::Text, &texts)], texts.len(), collation, |i| i);
+                top.reaches(&expr, leaf, collation)
+            };
+            assert!(!reaches(&Bytewise, &near));
+            assert!(!reaches(&LowerFirst, &near));
+            assert!(reaches(&Backwards, &near));
+            assert!(reaches(
+                &LowerFirst,
+                &leaf("2024-01-12T00:00:00Z", "2024-01-17T00:00:00Z")
+            ));
+            // Later leaves come first, or earlier ones.
+            let rank = |min, max| key.rank(&expr, &leaf(min, max));
+            let (early, late) = (
+                rank("2024-01-12T00:00:00Z", "2024-01-12T00:00:01Z"),
+                rank("2024-01-12T00:00:02Z", "2024-01-12T00:00:03Z"),
+            );
+            assert_eq!(early < late, !descending);
+        }
+        // Cast, the last of the best is an instant of the 12th or the 17th; clocks may be an hour ahead.
+        let cast = Expr::Time(Box::new(Expr::Text(0)), TimeType::TimestampTz);
+        let instants: Vec<Scalar<'_>> = (10..20)
+            .map(|day| Scalar::Int(iso::days_of(2024, 1, day) * iso::DAY))
+            .collect();
+        for (descending, min, max, expected) in [
+            (false, "2024-01-12T01:00:00Z", "2024-01-13T00:00:00Z", false),
+            (false, "2024-01-12T00:59:59Z", "2024-01-13T00:00:00Z", true),
+            (true, "2024-01-12T00:00:00Z", "2024-01-17T00:00:00Z", false),
+            (true, "2024-01-12T00:00:00Z", "2024-01-17T00:00:01Z", true),
+        ] {
+            let found = reach(key(Type::Int, descending, false), &instants, &cast, &leaf(min, max)).0;
+            assert_eq!(found, expected, "{min} {max}");
+        }
     }
 }

@@ -5,8 +5,8 @@ use crate::pg::datum::{of_bytes, varlena};
 use crate::pg::lookup::{compare_text, is_bytewise, is_deterministic};
 use crate::pg::node::Node;
 use amax_exec::{
-    Arithmetic, Buckets, Comparison, Decimal, Function1, Pattern, TextFunction, TimeType, To, Type, Unit, as_like,
-    is_comparable,
+    Arithmetic, Buckets, Comparison, Decimal, Function1, Pattern, TextFunction, TimeType, To, Type, Unit, are_ordered,
+    as_like, is_comparable,
 };
 use pgrx::pg_sys::*;
 
@@ -283,11 +283,7 @@ pub fn digits_compared<'a>(
         None => (comparison.flip(), right, bytes(left)?),
     };
     let known = collation != InvalidOid && is_comparable(constant) && encoding().is_some();
-    let ordered = || {
-        b"0123456789"
-            .windows(2)
-            .all(|two| compare_text(&two[..1], &two[1..], collation).is_lt())
-    };
+    let ordered = || are_ordered(|a, b| compare_text(a, b, collation));
     (known && is_deterministic(collation) && ordered()).then(|| (comparison, text, constant.to_vec()))
 }
 

@@ -60,12 +60,12 @@ fn entry_of_key(key: &Node) -> Option<Entry> {
     let number = matches!(
         key.type_oid(),
         INT2OID | INT4OID | INT8OID | FLOAT4OID | FLOAT8OID | NUMERICOID | BOOLOID
-    );
+    ) || is_time(key);
     let mut node = key;
     loop {
         match entry_of(node, &[]) {
-            entry @ Entry::Attribute(_) => return (!text || is_bytewise(key.collation())).then_some(entry),
-            entry @ Entry::Path(_) => return (number || text && is_bytewise(key.collation())).then_some(entry),
+            entry @ Entry::Attribute(_) => return Some(entry),
+            entry @ Entry::Path(_) => return (number || text).then_some(entry),
             _ => {}
         }
         node = if let Some(wrapped) = node.as_a::<PlaceHolderVar>() {
@@ -93,17 +93,26 @@ fn leaves(root: &PlannerInfo, rel: &RelOptInfo, key: &Key, entry: Entry) -> Opti
         all += leaves;
     }
     let step = all.div_ceil(LEAVES).max(1);
-    let mut found = Vec::new();
+    let (mut found, mut all_times) = (Vec::new(), None);
     // The first and the last: what grows with time has its best rows at one end.
     let ends = places.iter().take(1).chain(places.iter().rev().step_by(step));
     for &(component, at) in ends.take(LEAVES + 1) {
         let leaf = columnar::open_leaf(&table, component, at).ok()?;
         let zones = LeafZones::new(&leaf, &entries);
         let zone = zones.zone(0)?;
-        let (min, max) = (number(zone.min), number(zone.max));
+        let (min, max) = match zone.times {
+            Some(times) => (times.min as f64, times.max as f64),
+            None => (number(zone.min), number(zone.max)),
+        };
         let (best, worst) = if key.descending { (max, min) } else { (-min, -max) };
-        // Numbers as text, and text as numbers, have another order.
-        if (zone.tag == Tag::String) != is_text(key.node) {
+        // Numbers as text, and text as numbers, have another order; times are in theirs in all collations.
+        let text = is_text(key.node);
+        let fits = match (zone.tag, zone.times) {
+            (Tag::String, Some(_)) => text || is_time(key.node),
+            (Tag::String, None) => text && is_bytewise(key.node.collation()),
+            _ => !text,
+        };
+        if !fits || *all_times.get_or_insert(zone.times.is_some()) != zone.times.is_some() {
             return None;
         }
         found.push(Leaf {
@@ -120,10 +129,18 @@ fn is_text(node: &Node) -> bool {
     matches!(node.type_oid(), TEXTOID | VARCHAROID)
 }
 
+fn is_time(node: &Node) -> bool {
+    matches!(node.type_oid(), DATEOID | TIMESTAMPOID | TIMESTAMPTZOID)
+}
+
 fn number(bound: Bound) -> f64 {
     match bound {
         Bound::Int(bound) => bound as f64,
         Bound::Float(bound) => bound,
-        Bound::Prefix(bound) => u64::from_be_bytes(bound) as f64,
+        // Far more of them than a float tells apart.
+        Bound::Prefix(bound) => {
+            let bytes = bound.bytes().iter().rev();
+            bytes.fold(0.0, |number, &byte| (number + f64::from(byte)) / 256.0)
+        }
     }
 }
