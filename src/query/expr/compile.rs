@@ -5,7 +5,7 @@ use super::constant;
 use super::containment;
 use super::datum::{type_of, type_of_node};
 use super::entry::{Entry, reference_of};
-use super::lasting::is_lasting;
+use super::lasting::{is_lasting, is_time_of_query};
 use super::operators::{
     arithmetic, buckets_of, comparison, digits_compared, encoding, function1, number, pattern_of, position_of, step_of,
     text_function, time, unit_of,
@@ -111,6 +111,9 @@ impl<'a> Compiler<'a> {
             // Whole: a subquery that is run once is run for all that is asked of it.
             return is_repeatable(node, self.parent).then(|| self.external(node, ty));
         }
+        if is_time_of_query(node) {
+            return Some(self.external(node, ty));
+        }
         self.depth += 1;
         let native = (self.depth <= DEEPEST).then(|| self.native(node, ty)).flatten();
         self.depth -= 1;
@@ -149,7 +152,7 @@ impl<'a> Compiler<'a> {
                 // A subquery that has not run yet is run for the first row that asks for its value, if any does.
                 simple: match self.pg_exprs[id].param {
                     Some(_) => !self.sometimes,
-                    None => matches!(node.tag(), NodeTag::T_Const | NodeTag::T_Param),
+                    None => matches!(node.tag(), NodeTag::T_Const | NodeTag::T_Param) || is_time_of_query(node),
                 },
             },
             ref inputs => {
