@@ -11,6 +11,7 @@ from pathlib import Path
 import duckdb
 import psycopg
 
+import hour
 from bench.numbers import geometric_mean, machine, shown
 
 HERE = Path(__file__).parent
@@ -114,12 +115,16 @@ def main():
     parser.add_argument("--documents", type=int, default=200_000)
     parser.add_argument("--repeat", type=int, default=3, help="how often a statement is run; the fastest counts")
     parser.add_argument("--kept", action="store_true", help="use the tables that are there")
+    parser.add_argument("--hour", action="store_true", help="only one hour of thirty days, by times in text and by an integer")
+    parser.add_argument("--events", type=int, default=1_000_000, help="of those thirty days")
     parser.add_argument("--like", default="", help="only statements with this text in them")
     options = parser.parse_args()
     print(machine(), file=sys.stderr)
     sessions = {am: connect(options, am) for am in AMS}
     if not options.kept:
-        load(options, sessions)
+        (hour.load if options.hour else load)(options, sessions)
+    if options.hour:
+        return 0 if hour.compare(options, sessions, measure, shown) else 1
     agree = compare(options, sessions, "lines", load_duckdb(sessions["heap"]))
     agree &= compare(options, sessions, "orders", None)
     return 0 if agree else 1
