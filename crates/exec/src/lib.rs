@@ -43,6 +43,7 @@ mod order;
 mod ordered;
 mod pairs;
 mod range;
+mod reach;
 mod regex;
 pub mod rows;
 mod scaled;
