@@ -60,6 +60,8 @@ SELECT joined('SELECT CASE WHEN open THEN name ELSE d2 END, max(rate), min(rate)
 -- Paths of documents as keys and arguments
 SELECT joined($$SELECT region, sum((doc->>'k')::int), count(doc->>'t') FROM facts JOIN ones ON (doc->>'k')::int = ones.k GROUP BY 1$$);
 SELECT joined($$SELECT doc->>'t', grade, count(*) FROM facts JOIN twos ON doc->>'t' = twos.k GROUP BY 1, 2$$);
+SELECT joined($$SELECT region, count(*) FILTER (WHERE doc->'k' IN ('3'::jsonb)), count(*) FILTER (WHERE doc->'t' IN ('null'::jsonb)) FROM facts JOIN ones ON d1 = ones.k GROUP BY 1$$);
+SELECT joined($$SELECT g.d2, count(*) FILTER (WHERE g.doc->'k' IN ('3'::jsonb, '4'::jsonb)) FROM facts f JOIN facts g ON f.d1 = g.id GROUP BY 1$$);
 -- Other sides that are joins and aggregates, or of documents, or of heap
 SELECT joined('SELECT region, x.n, count(*) FROM facts JOIN ones ON d1 = ones.k JOIN (SELECT sub, count(*) AS n, min(k) AS k FROM twos GROUP BY 1) x ON d2 = x.k GROUP BY 1, 2');
 SELECT joined('SELECT count(*), sum(o.id) FROM facts f JOIN facts o ON f.d1 = o.id WHERE o.id < 60');

@@ -3,7 +3,7 @@
 use super::guard::guarded;
 use super::handle::handle;
 use super::lookup::{Held, held};
-use super::node::{Node, Nodes, duplicate, fields};
+use super::node::{Node, Nodes, copied, duplicate, fields};
 use super::planner::{AppendRelInfo, IndexOptInfo, PlannerInfo, RelOptInfo};
 use super::presorted::Presorted;
 use super::relation::{Opened, Relation};
@@ -34,6 +34,17 @@ impl VariableStatData {
             (*self.raw()).statsTuple = pg_sys::heap_copytuple(&mut kept);
             (*self.raw()).freefunc = Some(free);
             (*self.raw()).acl_ok = may_look;
+        }
+    }
+
+    /// Says of its relation, which is no table, that it has no index, as what statistics are offered by looks like one: PostgreSQL would look for
+    /// the least and the greatest value in it (get_actual_variable_range() of selfuncs.c).
+    pub fn leave_out_indexes(&self) {
+        // SAFETY: fields of the structs, of which one is a copy.
+        unsafe {
+            let rel = copied((*self.raw()).rel);
+            (*rel).indexlist = null_mut();
+            (*self.raw()).rel = rel;
         }
     }
 }

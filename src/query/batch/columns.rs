@@ -189,10 +189,7 @@ impl BatchColumns {
 
     /// Of an entry of the batch that rows are made of.
     fn parents_input(&self, parent: &BatchColumns, rows: &[u32], at: usize) -> Input {
-        match parent.knows(at) {
-            true => Input::Made(parent.dense(at).take(rows)),
-            false => Input::Unknown(Dense::filled(rows.len(), Tag::Other)),
-        }
+        known_or_not(parent.knows(at).then(|| parent.dense(at).take(rows)), rows.len())
     }
 
     fn element_input(&self, elements: &Elements, entry: &Entry) -> Input {
@@ -265,17 +262,15 @@ impl BatchColumns {
                     let Entry::Joined(side, column) = entry else {
                         unreachable!("a join has no other columns");
                     };
-                    return Input::Made(joined.dense(*side, *column));
+                    return known_or_not(joined.dense(*side, *column), joined.len());
                 }
                 (None, _) => {}
             }
             let leaf = match &self.home {
                 Home::Leaf(leaf, _) => leaf,
                 Home::Alone(alone) => {
-                    return match alone.values(at).map(Values::dense) {
-                        Some(dense) => Input::Made(dense.unwrap_or_else(|e| crate::columnar::raise(e))),
-                        None => Input::Unknown(Dense::filled(alone.tids.len(), Tag::Other)),
-                    };
+                    let dense = alone.values(at).map_or(Ok(None), Values::dense);
+                    return known_or_not(dense.unwrap_or_else(|e| crate::columnar::raise(e)), alone.tids.len());
                 }
             };
             let attribute = match &self.entries[at] {
@@ -298,9 +293,14 @@ impl BatchColumns {
                 }),
                 _ => None,
             };
-            found.unwrap_or_else(|| Input::Unknown(Dense::filled(leaf.rows(), Tag::Other)))
+            found.unwrap_or_else(|| known_or_not(None, leaf.rows()))
         })
     }
+}
+
+/// A column; None: the rows, so many, have to be looked at one by one.
+fn known_or_not(dense: Option<Dense>, rows: usize) -> Input {
+    dense.map_or_else(|| Input::Unknown(Dense::filled(rows, Tag::Other)), Input::Made)
 }
 
 impl Columns for BatchColumns {

@@ -15,8 +15,8 @@ pub struct Side {
 
 pub struct SideColumn {
     pub values: Values,
-    /// The same.
-    pub dense: Dense,
+    /// The same, if there are vectors of it.
+    pub dense: Option<Dense>,
 }
 
 impl Side {
@@ -66,9 +66,10 @@ impl Joined {
         self.parents.len()
     }
 
-    /// The column of a side, a value for each row.
-    pub fn dense(&self, side: usize, column: usize) -> Dense {
-        self.sides[side].column(column).dense.take(&self.rows[side])
+    /// The column of a side, a value for each row, if there are vectors of it.
+    pub fn dense(&self, side: usize, column: usize) -> Option<Dense> {
+        let dense = self.sides[side].column(column).dense.as_ref()?;
+        Some(dense.take(&self.rows[side]))
     }
 
     /// The same of one row, in the current memory context or as long as the side is there.

@@ -55,33 +55,29 @@ impl Values {
         }
     }
 
-    /// The same as a column, of which vectors read.
+    /// The same as a column, of which vectors read; None if they have none.
     ///
     /// # Errors
     /// If strings are too many, or memory is short.
-    pub fn dense(&self) -> amax_format::Result<Dense> {
+    pub fn dense(&self) -> amax_format::Result<Option<Dense>> {
+        // What they are a column would have to tell: as a value that is none of those that columns hold, one would differ from all of those.
+        let Values::Vector(vector, _) = self else {
+            return Ok(None);
+        };
         let mut dense = DenseBuilder::default();
-        match self {
-            Values::Others(others) => others.iter().for_each(|other| match other {
-                Other::Null => dense.push(Tag::Missing, 0),
-                _ => dense.push(Tag::Other, 0),
-            }),
-            Values::Vector(vector, _) => {
-                for row in 0..vector.len() {
-                    match vector.get(row) {
-                        Scalar::Null => dense.push(Tag::Missing, 0),
-                        Scalar::Bool(value) => dense.push(Tag::Bool, i64::from(value)),
-                        Scalar::Int(value) => dense.push(Tag::Int, value),
-                        Scalar::Float(value) => dense.push(Tag::Float, value.to_bits() as i64),
-                        Scalar::Decimal { mantissa, scale: 0 } => dense.push(Tag::Int, mantissa),
-                        Scalar::Decimal { mantissa, scale } => dense.push_decimal(mantissa, scale),
-                        Scalar::Numeric(_) => dense.push(Tag::Other, 0),
-                        Scalar::Text(text) => dense.push_string(text)?,
-                    }
-                }
+        for row in 0..vector.len() {
+            match vector.get(row) {
+                Scalar::Null => dense.push(Tag::Missing, 0),
+                Scalar::Bool(value) => dense.push(Tag::Bool, i64::from(value)),
+                Scalar::Int(value) => dense.push(Tag::Int, value),
+                Scalar::Float(value) => dense.push(Tag::Float, value.to_bits() as i64),
+                Scalar::Decimal { mantissa, scale: 0 } => dense.push(Tag::Int, mantissa),
+                Scalar::Decimal { mantissa, scale } => dense.push_decimal(mantissa, scale),
+                Scalar::Numeric(_) => dense.push(Tag::Other, 0),
+                Scalar::Text(text) => dense.push_string(text)?,
             }
         }
-        Ok(dense.finish())
+        Ok(Some(dense.finish()))
     }
 }
 

@@ -54,6 +54,7 @@ impl<'a> Arrays<'a> {
     pub fn give(self, root: &PlannerInfo, rel: &RelOptInfo, expression: &Node, data: &VariableStatData) {
         let of = Of::Elements(self.path);
         give(root, self.rel, (&self.source, of, rel.tuples()), expression, data);
+        data.leave_out_indexes();
     }
 }
 

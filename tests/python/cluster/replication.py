@@ -433,6 +433,8 @@ class Scenario:
             said.append(toast.old_versions(primary, standby, lambda: caught_up(primary, standby)))
         with self.checks.check(f"{self.name}: random changes of rows that share values") as said:
             changes = toast.Changes(primary, standby, self.seed, is_conflict)
+            # It has no database of that name before.
+            caught_up(primary, standby)
             said.append(changes.run(int(os.environ.get("AMAX_TOAST_COMPARISONS", "40"))))
         with self.checks.check(f"{self.name}: clean shutdowns"):
             stop_and_check(self.servers)
