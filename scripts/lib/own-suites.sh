@@ -37,7 +37,7 @@ run_own_sql() {
     tests=("$@")
     if [ ${#tests[@]} -eq 0 ]; then mapfile -t tests < <(cd "$AMAX_ROOT/sql" && printf '%s\n' *.sql | sed 's/\.sql$//'); fi
     mkdir -p "$work/input/data"
-    cp -r "$AMAX_ROOT/sql" "$work/input/"
+    cp -r "$AMAX_ROOT/sql" "$AMAX_ROOT/docs" "$work/input/"
     expect "$AMAX_ROOT/expected" "$work/input/expected"
     expect_all "$work/input/expected" "${tests[@]}"
     local file
