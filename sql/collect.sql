@@ -109,7 +109,7 @@ SELECT r.* FROM unnest(ARRAY[
     'SELECT percentile_disc(''NaN'') WITHIN GROUP (ORDER BY i) FROM t', 'SELECT percentile_disc(1.23456789e100) WITHIN GROUP (ORDER BY i) FROM t WHERE false', 'SELECT percentile_cont(''-Infinity'') WITHIN GROUP (ORDER BY f) FROM t',
     'SELECT percentile_disc(2) WITHIN GROUP (ORDER BY i) FROM t GROUP BY g HAVING false', 'SELECT array_agg(1 / i) FROM t', 'SELECT array_agg(1 / i) FILTER (WHERE i > 0) FROM t']) q, raised(q) r;
 
--- With parameters, in workers' queries, and with a limit.
+-- With parameters, in workers' queries, and with a limit. (Not the first: of values that are equal in a loose collation any may be the greatest.)
 PREPARE part(float8) AS SELECT percentile_disc($1) WITHIN GROUP (ORDER BY i) = (SELECT percentile_disc($1) WITHIN GROUP (ORDER BY i) FROM heap_side.t) AS same FROM t;
 SET plan_cache_mode = force_generic_plan;
 EXECUTE part(0.1);
@@ -118,4 +118,4 @@ SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
 SET max_parallel_workers_per_gather = 2;
-SELECT c.* FROM queries, compare(query) AS c WHERE number IN (1, 2, 3, 9, 11, 23) ORDER BY number;
+SELECT c.* FROM queries, compare(query) AS c WHERE number IN (2, 3, 9, 11, 23) ORDER BY number;
