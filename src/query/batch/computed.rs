@@ -2,14 +2,14 @@
 
 use super::columns::BatchColumns;
 use super::contract::Batches;
-use super::external::Postgres;
+use super::external::over;
 use super::rows::Rows;
 use crate::pg::node::Node;
 use crate::pg::state::{PlanState, Prepared};
 use crate::query::expr::compile::reads;
 use crate::query::expr::datum::{self, type_of_node};
 use crate::query::expr::entry::over_entries;
-use amax_exec::{Batch, Evaluated, Expr, Type, Vector, VectorBuilder};
+use amax_exec::{Evaluated, Expr, Type, Vector, VectorBuilder};
 use pgrx::pg_sys;
 use std::rc::Rc;
 
@@ -60,15 +60,7 @@ impl Computed {
 
     /// Its values for rows of a batch; PostgreSQL evaluates those that vectors are unsure of.
     pub fn values<'a>(&self, input: &mut Rows, columns: &'a Rc<BatchColumns>, rows: &[u32]) -> Vector<'a> {
-        let mut external = Postgres {
-            rows: input,
-            columns: columns.clone(),
-        };
-        let mut batch = Batch {
-            columns: &**columns,
-            external: &mut external,
-        };
-        let Evaluated { vector, unsure } = batch.eval(&self.vector, rows);
+        let Evaluated { vector, unsure } = over(input, columns, |batch| batch.eval(&self.vector, rows));
         if unsure.is_empty() {
             return vector;
         }

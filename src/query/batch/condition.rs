@@ -1,12 +1,12 @@
 //! Conditions over the columns of batches.
 
 use super::columns::BatchColumns;
-use super::external::Postgres;
+use super::external::over;
 use super::rows::Rows;
 use crate::pg::node::Node;
 use crate::pg::state::{PlanState, Prepared};
 use crate::query::expr::compile::reads;
-use amax_exec::{Batch, Expr};
+use amax_exec::Expr;
 use std::borrow::Cow;
 use std::rc::Rc;
 
@@ -37,17 +37,7 @@ impl Condition {
                 unsure.extend_from_slice(rows);
                 Vec::new()
             }
-            Some(vector) => {
-                let mut external = Postgres {
-                    rows: input,
-                    columns: columns.clone(),
-                };
-                let mut batch = Batch {
-                    columns: &**columns,
-                    external: &mut external,
-                };
-                batch.filter(vector, rows, &mut unsure)
-            }
+            Some(vector) => over(input, columns, |batch| batch.filter(vector, rows, &mut unsure)),
         };
         if !unsure.is_empty() {
             unsure.retain(|&row| {

@@ -5,7 +5,7 @@ use super::rows::Rows;
 use crate::columnar::OpenLeaf;
 use crate::query::expr::datum;
 use crate::query::expr::entry::Entry;
-use amax_exec::{External, Memo, VectorBuilder, Zones};
+use amax_exec::{Batch, External, Memo, VectorBuilder, Zones};
 use amax_format::Zone;
 use std::rc::Rc;
 
@@ -72,6 +72,22 @@ impl Zones for LeafZones<'_> {
 pub struct Postgres<'a> {
     pub rows: &'a mut Rows,
     pub columns: Rc<BatchColumns>,
+}
+
+/// Has `evaluate` look at rows of a batch by vectors; PostgreSQL is there for what those call.
+pub fn over<'a, R>(
+    rows: &mut Rows,
+    columns: &'a Rc<BatchColumns>,
+    evaluate: impl FnOnce(&mut Batch<'a, '_>) -> R,
+) -> R {
+    let mut external = Postgres {
+        rows,
+        columns: columns.clone(),
+    };
+    evaluate(&mut Batch {
+        columns: &**columns,
+        external: &mut external,
+    })
 }
 
 impl External for Postgres<'_> {

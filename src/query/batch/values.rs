@@ -11,20 +11,16 @@ use pgrx::pg_sys;
 
 /// What kind of values an expression has.
 #[derive(Clone, Copy)]
-pub struct Kind {
-    sql: pg_sys::Oid,
-    ty: Option<Type>,
-    held: Held,
+pub enum Kind {
+    /// Of an SQL type.
+    Vector(Type, pg_sys::Oid),
+    Other(Held),
 }
 
 impl Kind {
     pub fn of(node: &Node) -> Kind {
         let sql = node.type_oid();
-        Kind {
-            sql,
-            ty: type_of_node(node),
-            held: held(sql),
-        }
+        type_of_node(node).map_or_else(|| Kind::Other(held(sql)), |ty| Kind::Vector(ty, sql))
     }
 }
 
@@ -90,9 +86,9 @@ pub enum ValuesBuilder {
 
 impl ValuesBuilder {
     pub fn new(kind: Kind) -> ValuesBuilder {
-        match kind.ty {
-            Some(ty) => ValuesBuilder::Vector(VectorBuilder::new(ty), kind.sql),
-            None => ValuesBuilder::Others(kind.held, Vec::new(), 0),
+        match kind {
+            Kind::Vector(ty, sql) => ValuesBuilder::Vector(VectorBuilder::new(ty), sql),
+            Kind::Other(held) => ValuesBuilder::Others(held, Vec::new(), 0),
         }
     }
 

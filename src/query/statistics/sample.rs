@@ -16,7 +16,7 @@ use crate::pg::state::EState;
 use crate::pg::statistics::{Statistics, Typed, Values, of_counts, of_values, target};
 use crate::query::batch::arrays::Arrays;
 use crate::query::batch::columns::BatchColumns;
-use crate::query::batch::external::Postgres;
+use crate::query::batch::external::over;
 use crate::query::batch::rows::Rows;
 use crate::query::expr::compile::Compiler;
 use crate::query::expr::constant::bytes;
@@ -25,7 +25,7 @@ use crate::query::expr::entry::{Entry, entry_of, over_entries, read_by, referenc
 use crate::query::expr::path::{JsonPath, call_of, question_of};
 use crate::query::expr::tree::{any, walk};
 use crate::query::expr::unnesting::Unnesting;
-use amax_exec::{Batch, Columns, Evaluated};
+use amax_exec::{Columns, Evaluated};
 use amax_format::Tag;
 use pgrx::pg_sys::*;
 use std::rc::Rc;
@@ -267,15 +267,7 @@ impl Sample<'_> {
             let (columns, rows) = self.batch(part);
             let is_time = |row: &u32| times.iter().all(|&entry| has_time(&columns, entry, *row));
             let rows: Vec<u32> = rows.into_iter().step_by(step).filter(is_time).collect();
-            let mut external = Postgres {
-                rows: input,
-                columns: columns.clone(),
-            };
-            let mut batch = Batch {
-                columns: &*columns,
-                external: &mut external,
-            };
-            let Evaluated { vector, unsure } = batch.eval(&vector, &rows);
+            let Evaluated { vector, unsure } = over(input, &columns, |batch| batch.eval(&vector, &rows));
             let mut unsure = unsure.into_iter().peekable();
             for (at, &row) in rows.iter().enumerate() {
                 match unsure.next_if_eq(&(at as u32)) {

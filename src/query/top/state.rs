@@ -49,8 +49,6 @@ pub struct Top {
     more: i64,
     /// Columns that rows are compared by.
     compared: Vec<usize>,
-    /// The same and those that are handed up.
-    all_columns: Vec<usize>,
     /// Columns that the target list reads.
     pub(super) output: Vec<usize>,
     /// What is handed up; None before rows have been read.
@@ -81,8 +79,7 @@ impl Top {
         let output = all_reads(plan.targetlist());
         let computed = groups.iter().chain(&keys).chain(&checks);
         let compared: Vec<usize> = computed.flat_map(|c| c.reads.iter().copied()).collect();
-        let all = [compared.as_slice(), &output].concat();
-        input.read(all.clone());
+        input.read([compared.as_slice(), &output].concat());
         let sort: Vec<SortKey> = keys
             .iter()
             .zip(&private.keys)
@@ -112,7 +109,6 @@ impl Top {
                 .collect(),
             more: private.more.into(),
             compared,
-            all_columns: all,
             output,
             hand: None,
             ended: false,
@@ -203,7 +199,7 @@ impl Top {
     fn read<K: Keep>(&self, input: &mut dyn Batches, best: &RefCell<K>, fits: impl Fn(&K) -> bool) -> Read {
         input.read(self.compared.clone());
         let read = self.order.read(input, best, fits);
-        input.read(self.all_columns.clone());
+        input.read([self.compared.as_slice(), &self.output].concat());
         read
     }
 
