@@ -15,16 +15,20 @@ ensure_packages() {
     for package in "$@"; do
         package_installed "$package" || missing+=("$package")
     done
-    [ ${#missing[@]} -eq 0 ] && return 0
-    command -v apt-get >/dev/null || die "packages missing and no apt-get here: ${missing[*]}"
+    [ ${#missing[@]} -eq 0 ] || install_packages "${missing[@]}"
+}
+
+# install_packages NAME...: with apt-get, whether installed or not; options of `apt-get install` may come first.
+install_packages() {
+    command -v apt-get >/dev/null || die "packages missing and no apt-get here: $*"
     if [ ${#SUDO[@]} -gt 0 ]; then
-        command -v sudo >/dev/null || die "packages missing: ${missing[*]}; run as root or install sudo"
+        command -v sudo >/dev/null || die "packages missing: $*; run as root or install sudo"
     fi
-    say "installing ${missing[*]}"
+    say "installing $*"
     "${SUDO[@]}" apt-get update -qq </dev/null >&2 || say "apt-get update reported a failure; trying to install all the same"
     "${SUDO[@]}" env DEBIAN_FRONTEND=noninteractive \
-        apt-get install -y -qq --no-install-recommends --no-upgrade "${missing[@]}" </dev/null >&2 ||
-        die "apt-get could not install: ${missing[*]}"
+        apt-get install -y -qq --no-install-recommends --no-upgrade "$@" </dev/null >&2 ||
+        die "apt-get could not install: $*"
 }
 
 # ensure_headers: PostgreSQL's headers from a package of this system; false where there is none.
