@@ -137,6 +137,19 @@ RESET amax.fault_point;
 SET work_mem = '64kB';
 SELECT joined('SELECT s, count(*), sum(price) FROM facts LEFT JOIN many ON facts.id = many.k AND many.k % 3 = 0 GROUP BY 1');
 RESET work_mem;
+-- The smaller table looks for the larger one's rows in PostgreSQL's plan, and the other way round in ours; but not where its keys or conditions may raise an error
+SELECT twice($$CREATE TABLE goods (k int, kind text, doc jsonb)$$) \gexec
+SELECT twice($$INSERT INTO goods SELECT i, 'kind ' || i % 7, jsonb_build_object('k', CASE i WHEN 3000 THEN 'none' ELSE i::text END) FROM generate_series(1, 3000) i$$) \gexec
+SELECT twice($$VACUUM (FREEZE, ANALYZE) goods$$) \gexec
+EXPLAIN (COSTS OFF) SELECT kind, sum(price) FROM facts JOIN ones ON d1 = ones.k JOIN goods ON facts.id = goods.k WHERE region = 'region 2' AND day < '2020-01-20' AND goods.k > 3 GROUP BY 1;
+SELECT joined('SELECT kind, region, sum(price), count(*) FROM facts JOIN ones ON d1 = ones.k JOIN goods ON facts.id = goods.k WHERE region = ''region 2'' AND day < ''2020-01-20'' AND goods.k > 3 GROUP BY 1, 2');
+SELECT joined('SELECT kind, count(*) FROM facts JOIN goods ON facts.id = goods.k AND price < goods.k WHERE day < ''2020-01-20'' GROUP BY 1');
+EXPLAIN (COSTS OFF) SELECT kind, sum(price) FROM facts JOIN ones ON d1 = ones.k JOIN goods ON facts.id = (goods.doc->>'k')::int WHERE region = 'region 2' AND day < '2020-01-20' GROUP BY 1;
+EXPLAIN (COSTS OFF) SELECT kind, sum(price) FROM facts JOIN ones ON d1 = ones.k JOIN goods ON facts.id = goods.k WHERE region = 'region 2' AND day < '2020-01-20' AND 1 / (goods.k - 3000) < 1 GROUP BY 1;
+SELECT joined('SELECT kind, count(*) FROM goods WHERE k IN (SELECT d1 FROM facts WHERE day < ''2020-01-20'') GROUP BY 1');
+SET enable_hashjoin = off;
+SELECT joined('SELECT kind, count(*) FROM facts JOIN goods ON facts.id = goods.k WHERE day < ''2020-01-20'' GROUP BY 1');
+RESET enable_hashjoin;
 -- By several processes
 SET max_parallel_workers_per_gather = 2;
 SET parallel_setup_cost = 0;

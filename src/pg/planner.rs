@@ -30,7 +30,7 @@ nodes! {
         baserestrict_min_security: value(u32), joininfo: list, statlist: list, indexlist: list, cheapest_total_path: some(Path),
         subroot: some(PlannerInfo),
     }
-    PathTarget: T_PathTarget { exprs: list }
+    PathTarget: T_PathTarget { exprs: list, width: value(i32) }
     RestrictInfo: T_RestrictInfo {
         clause: of(Node), orclause: node, norm_selec: value(f64), outer_selec: value(f64), pseudoconstant: value(bool), leakproof: value(bool), security_level: value(u32), clause_relids: rels,
         can_join: value(bool), hashjoinoperator: value(pg_sys::Oid), left_relids: rels, right_relids: rels,
@@ -163,6 +163,26 @@ impl JoinPaths for NestPath {
 impl JoinPaths for HashPath {
     fn join(&self) -> *mut pg_sys::JoinPath {
         self.raw().cast()
+    }
+}
+
+impl HashPath {
+    /// The same join of other paths of its sides, which may have changed places if it is an inner one; its hash table is of one process.
+    pub fn with(&self, outer: &Path, inner: &Path, rows: f64, startup_cost: f64, total_cost: f64) -> &HashPath {
+        // SAFETY: the struct, whole; fields of the copy, which is ours.
+        unsafe {
+            let copy = copied(self.raw());
+            let join = &mut (*copy).jpath;
+            join.outerjoinpath = outer.raw();
+            join.innerjoinpath = inner.raw();
+            join.inner_unique = false;
+            join.path.parallel_aware = false;
+            join.path.parallel_safe =
+                self.as_path().parent().consider_parallel() && outer.parallel_safe() && inner.parallel_safe();
+            join.path.parallel_workers = outer.parallel_workers();
+            (join.path.rows, join.path.startup_cost, join.path.total_cost) = (rows, startup_cost, total_cost);
+            HashPath::of(copy)
+        }
     }
 }
 

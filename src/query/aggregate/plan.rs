@@ -173,7 +173,8 @@ impl<'a> Wanted<'a> {
         }
         // Of each row, as often as it is grouped.
         let computed = self.computed() * self.sets.times();
-        costs::aggregate(child.total_cost(), conditions, child.rows(), computed)
+        // The other sides of a join, before its first row, hand up rows.
+        child.startup_cost() + costs::aggregate(child.run_cost(), conditions, child.rows(), computed)
     }
 
     /// The groups of so many rows.

@@ -7,7 +7,7 @@ use super::tree::walk;
 use crate::pg::expr::OpExpr;
 use crate::pg::node::Node;
 use amax_exec::Type;
-use pgrx::pg_sys::NodeTag;
+use pgrx::pg_sys::{C_COLLATION_OID, DEFAULT_COLLATION_OID, NodeTag};
 
 /// Whether an expression may raise an error, as far as is easy to see.
 pub fn raises(node: &Node) -> bool {
@@ -31,10 +31,12 @@ pub fn raises(node: &Node) -> bool {
             | NodeTag::T_CoalesceExpr
             | NodeTag::T_List => false,
             _ => match node.as_a::<OpExpr>() {
-                // Text may be in no collation, or in one that fails.
+                // A collation of text may be one that fails.
                 Some(op) => {
-                    let known = comparison(op.function().to_u32(), op.inputcollid());
-                    !known.is_some_and(|(_, ty)| ty != Type::Text)
+                    let collation = op.inputcollid();
+                    let known = comparison(op.function().to_u32(), collation);
+                    let safe = matches!(collation, DEFAULT_COLLATION_OID | C_COLLATION_OID);
+                    !known.is_some_and(|(_, ty)| ty != Type::Text || safe)
                 }
                 None => true,
             },

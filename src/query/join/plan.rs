@@ -12,11 +12,15 @@ use crate::query::batch::contract::hands_up;
 use crate::query::batch::{Operator, read_to_end};
 use crate::query::expr::datum::type_of_node;
 use crate::query::expr::entry::expressions;
+use crate::query::expr::raises::raises;
 use crate::query::join_filter::offer::key_type;
 use crate::query::plan::costs;
+use crate::query::plan::kept::path_with;
 use crate::query::plan::node::{create, state_of};
+use crate::query::plan::wanted::conditions_of;
 use crate::query::scan;
-use pgrx::pg_sys::RelOptKind::RELOPT_JOINREL;
+use pgrx::pg_sys::RelOptKind::{RELOPT_BASEREL, RELOPT_JOINREL};
+use pgrx::pg_sys::{JoinType, NodeTag, enable_hashjoin};
 use std::iter::successors;
 
 static PATH: PathMethods = PathMethods::of::<Plans>(c"AmaxJoin");
@@ -39,23 +43,21 @@ pub static OPERATOR: Operator = Operator {
     view: |node| state_of::<Join>(node),
 };
 
-/// A path for the rows of a join, for whoever reads all of them as batches: its cheapest hash joins, one above the other, with a scan of ours
-/// as the outermost side; `partial`: one that workers share.
+/// A path for the rows of a join, for whoever reads all of them as batches; `partial`: one that workers share. PostgreSQL's hash joins say
+/// what is joined with what.
 pub fn path_over(rel: &RelOptInfo, partial: bool) -> Option<&CustomPath> {
-    let wanted = matches!(
+    let late = matches!(
         guc::materialization(),
         Materialization::auto | Materialization::ultra_late
     );
+    // SAFETY: a setting.
+    let wanted = late && unsafe { enable_hashjoin };
     if !wanted || rel.reloptkind() != RELOPT_JOINREL || rel.is_dummy() {
         return None;
     }
-    let paths = if partial { rel.partial_paths() } else { rel.paths() };
-    let spines = paths
+    let spine = joins_over(rel, partial)
         .into_iter()
-        .filter_map(below_projection)
-        .filter(|spine| is_spine(spine));
-    let spine = spines
-        .min_by(|a, b| a.as_path().total_cost().total_cmp(&b.as_path().total_cost()))?
+        .find_map(|join| spine_of(join, partial))?
         .as_path();
     let path = NewPath {
         children: vec![spine],
@@ -69,37 +71,139 @@ pub fn path_over(rel: &RelOptInfo, partial: bool) -> Option<&CustomPath> {
     Some(path.make())
 }
 
+fn is_scan(path: &CustomPath) -> bool {
+    path.has(&scan::plan::PATH)
+}
+
+/// A scan of ours of a relation, or hash joins one above the other with one as the outermost side, in place of what PostgreSQL has
+/// chosen for it: there may be workers for a part of the joins only.
+fn spine_over(rel: &RelOptInfo, partial: bool) -> Option<&Path> {
+    match rel.reloptkind() {
+        RELOPT_BASEREL => path_with(rel, partial, is_scan).map(|scan| &**scan),
+        RELOPT_JOINREL => {
+            let join = joins_over(rel, partial).first().copied()?;
+            spine_of(join, partial).map(JoinPaths::as_path)
+        }
+        _ => None,
+    }
+}
+
+/// PostgreSQL's hash joins for a relation, those shared by workers first if that is wanted, else last; of each the cheapest first.
+fn joins_over(rel: &RelOptInfo, partial: bool) -> Vec<&HashPath> {
+    let listed = |partial| if partial { rel.partial_paths() } else { rel.paths() };
+    let sorted = |partial| {
+        let joins = listed(partial).into_iter().filter_map(below_projection);
+        let mut joins: Vec<&HashPath> = joins.filter(|join| fits(join)).collect();
+        joins.sort_by(|a, b| a.as_path().total_cost().total_cmp(&b.as_path().total_cost()));
+        joins
+    };
+    [sorted(partial), sorted(!partial)].concat()
+}
+
 fn below_projection(path: &Path) -> Option<&HashPath> {
     let below = path.as_a::<ProjectionPath>().map_or(path, ProjectionPath::subpath);
     below.as_a()
 }
 
-/// Whether all that it hands up is a column of one of its sides, and the same of those below.
-fn is_spine(join: &HashPath) -> bool {
+/// A join of PostgreSQL's, of what we have in place of its outer side, or of the inner one if that has the larger table.
+fn spine_of(join: &HashPath, partial: bool) -> Option<&HashPath> {
+    let turned = || Some((below(join.inner(), partial)?, side(join, join.outer(), partial)?));
+    let as_it_is = || Some((below(join.outer(), partial)?, side(join, join.inner(), partial)?));
+    let turned = may_turn(join).then(turned).flatten().filter(|(below, side)| {
+        let larger = scanned(below).tuples() > side.parent().tuples();
+        larger && fits_in_memory(side)
+    });
+    // Where workers would fill a hash table together, each has to have its own.
+    let as_it_is = || as_it_is().filter(|(_, side)| !join.as_path().parallel_aware() || fits_in_memory(side));
+    let (below, side) = turned.or_else(as_it_is)?;
+    let divisor = match partial {
+        true => costs::parallel_divisor(below.parallel_workers()),
+        false => 1.0,
+    };
+    let startup = below.startup_cost() + side.total_cost() + costs::looked_up(side.rows());
+    let run = below.run_cost() + costs::looked_up(below.rows());
+    Some(join.with(
+        below,
+        side,
+        join.as_path().parent().rows() / divisor,
+        startup,
+        startup + run,
+    ))
+}
+
+/// Whether the sides of a join may change places: PostgreSQL has the rows look for each other the other way round where it expects fewer of
+/// them, but only rows that look need not be made. Then those of the outer side are read first, and whatever the other has: so none
+/// that may raise an error.
+fn may_turn(join: &HashPath) -> bool {
+    let outer = join.outer().parent();
+    let keys = || join.path_hashclauses().all::<RestrictInfo>().map(RestrictInfo::clause);
+    let sides = || keys().filter_map(OpExpr::like).flat_map(|key| key.args().iter());
+    join.kind() == JoinType::JOIN_INNER
+        && outer.reloptkind() == RELOPT_BASEREL
+        && !sides().chain(conditions_of(outer.baserestrictinfo())).any(raises)
+}
+
+/// What a join's outer side is to be read by, given PostgreSQL's path.
+fn below(path: &Path, partial: bool) -> Option<&Path> {
+    // It may be expected to hand up the rows alone that find others.
+    let scan = path
+        .as_a::<CustomPath>()
+        .filter(|path| is_scan(path) && path.param_info().is_none());
+    match scan.filter(|scan| (scan.parallel_workers() > 0) == partial) {
+        Some(scan) => Some(scan),
+        None if is_unique(path) => None,
+        None => spine_over(path.parent(), partial),
+    }
+}
+
+/// What the rows of a join's other side are read by, given PostgreSQL's path: whole, without workers.
+fn side<'a>(join: &HashPath, path: &'a Path, partial: bool) -> Option<&'a Path> {
+    if is_unique(path) {
+        let usable = !join.as_path().parallel_aware() && (path.parallel_safe() || !partial);
+        return usable.then_some(path);
+    }
+    let in_one_process = |path: &&Path| {
+        let gathers = matches!(path.tag(), NodeTag::T_GatherPath | NodeTag::T_GatherMergePath);
+        path.param_info().is_none() && !gathers && (path.parallel_safe() || !partial)
+    };
+    let paths = path.parent().paths().into_iter().filter(in_one_process);
+    paths.min_by(|a, b| a.total_cost().total_cmp(&b.total_cost()))
+}
+
+/// Whether its rows are expected to.
+fn fits_in_memory(side: &Path) -> bool {
+    side.rows() * f64::from(side.pathtarget().width()) <= costs::hash_memory() as f64
+}
+
+/// Whether a path leaves out rows that are equal to others, as none of its relation's others does.
+fn is_unique(path: &Path) -> bool {
+    path.tag() == NodeTag::T_UniquePath
+}
+
+/// The relation of the scan at the bottom of such joins.
+fn scanned(path: &Path) -> &RelOptInfo {
+    match path.as_a::<HashPath>() {
+        Some(join) => scanned(join.outer()),
+        None => path.parent(),
+    }
+}
+
+/// Whether all that a join hands up is a column of one of its sides, and vectors hold its keys.
+fn fits(join: &HashPath) -> bool {
     let is_column = |node: &Node| {
         let wrapped = node.as_a::<PlaceHolderVar>();
         node.as_a::<Var>().is_some_and(|var| var.varattno() > 0)
             || wrapped.is_some_and(|wrapped| wrapped.phrels().is_one())
     };
     let path = join.as_path();
-    let plain = Kind::of(join.kind()).is_some() && path.param_info().is_none() && !path.parallel_aware();
+    let plain = Kind::of(join.kind()).is_some() && path.param_info().is_none();
     let columns = || path.pathtarget().exprs().iter().all(is_column);
     let conditions = || {
         let mut all = join.conditions().all::<RestrictInfo>();
         let mut keys = join.path_hashclauses().all::<RestrictInfo>();
         all.all(|condition| is_pure(condition.clause())) && keys.all(is_key)
     };
-    let outer = join.outer();
-    plain
-        && columns()
-        && conditions()
-        && join.inner().param_info().is_none()
-        && match outer.as_a::<HashPath>() {
-            Some(below) => is_spine(below),
-            None => outer
-                .as_a::<CustomPath>()
-                .is_some_and(|path| path.has(&scan::plan::PATH) && path.param_info().is_none()),
-        }
+    plain && columns() && conditions() && join.inner().param_info().is_none()
 }
 
 /// Whether vectors hold both sides of an equality.

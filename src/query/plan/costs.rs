@@ -52,9 +52,9 @@ pub const FETCH_IN_ORDER: f64 = 0.8;
 /// What a fetch saves of the scan below it where paths of documents are read, as a part of its cost. Measured: 0.6 for one
 /// path; but PostgreSQL's cost of an index scan has nothing of documents in it, and the rest of it is not saved.
 pub const FETCH_SAVES: f64 = 0.2;
-/// Starting workers, in parallel_setup_cost. Measured: 3.6 to 5.8, of queries with two workers on two processors, less half of
+/// Starting workers, in parallel_setup_cost. Measured: 3.6 to 7, of queries with two workers on two processors, less half of
 /// what they take in one process. A third of a worker's processor time is loading the library.
-pub const WORKERS: f64 = 3.0;
+pub const WORKERS: f64 = 7.0;
 /// Bytes of a group, and of each key and result in it: for how many groups fit in memory. An estimate from above.
 pub const GROUP_BYTES: f64 = 32.0;
 /// Bytes of a value that is kept, with its group. An estimate.
