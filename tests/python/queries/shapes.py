@@ -640,6 +640,7 @@ class Shapes:
             keys = [Node(None, f"{rng.choice(others + [table.alias])}.{column}") for column in rng.sample(["i", "b", "nu", "tx", "d"], rng.randint(1, 3))]
             items = keys + [every.aggregate() for _ in range(rng.randint(1, 3))]
             groups = Node(None, ", ".join(str(n + 1) for n in range(len(keys))))
+            every.loose |= any(key.text.endswith(".nu") for key in keys)
             return Case(Node(None, "SELECT %s FROM %s%s GROUP BY %s", List(items, least=len(items)), source, where, groups), every)
         else:
             items = [Node(None, f"{table.alias}.{column}") for column in rng.sample(["id", "i", "b", "nu", "f", "tx", "d", "ts", "doc"], 3)]
