@@ -6,6 +6,7 @@ run_unit() {
     run_check "cargo fmt" bash -c 'cd "$AMAX_ROOT" && cargo fmt --all --check'
     run_check "documents name what is there" "$AMAX_ROOT/scripts/check-docs"
     run_check "the README's picture" "$AMAX_ROOT/scripts/draw-numbers" --check
+    run_check "the documentation's pictures" "$AMAX_ROOT/scripts/draw-pictures" --check
     run_check "META.json" "$AMAX_ROOT/scripts/check-meta"
     run_check "the check of imports" "$AMAX_ROOT/scripts/lib/check-imports-test"
     run_check "imports" "$AMAX_ROOT/scripts/check-imports"
