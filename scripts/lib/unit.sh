@@ -13,6 +13,7 @@ run_unit() {
     run_check "unsafe" "$AMAX_ROOT/scripts/check-unsafe"
     run_check "guards" "$AMAX_ROOT/scripts/check-guards"
     run_check "tests/core/test_compare.py" env PYTHONDONTWRITEBYTECODE=1 python3 "$AMAX_ROOT/tests/core/test_compare.py"
+    run_check "tests/python/docs/test_docs.py" env PYTHONDONTWRITEBYTECODE=1 python3 "$AMAX_ROOT/tests/python/docs/test_docs.py"
     run_check "cargo clippy" run_cargo clippy --workspace --all-targets --features test_hooks -- -D warnings
     export AMAX_FUZZ_SECONDS=${AMAX_FUZZ_SECONDS:-60}
     # The root crate is left out: code that calls PostgreSQL links only into a server.
