@@ -18,7 +18,7 @@ def svg(width, height, title, shapes):
 def box(x, y, width, height, colour, title="", lines=(), dashed=False, inside=False):
     """A rectangle with lines of text in its middle, or, with `inside`, its title at the top and room for more."""
     dash = ' stroke-dasharray="4 3"' if dashed else ""
-    shapes = [f'<rect x="{x}" y="{y}" width="{width}" height="{height}" rx="3" fill="{colour}" fill-opacity="0.15" stroke="{colour}"{dash}/>']
+    shapes = [f'<rect x="{x}" y="{y}" width="{width}" height="{height}" rx="3" fill="{colour}" fill-opacity="0.1" stroke="{colour}"{dash}/>']
     texts = [(title, ' font-weight="bold"')] * bool(title) + [(line, "") for line in lines]
     first = y + 17 if inside else y + height / 2 + 5 - 8.5 * (len(texts) - 1)
     shapes += [text(x + width / 2, first + 17 * number, line, "middle", more) for number, (line, more) in enumerate(texts)]
