@@ -85,6 +85,9 @@ SELECT twice($$SELECT max(id), max(v) FROM (SELECT id, (doc->>'v')::int AS v, ro
 SELECT twice($$SELECT id, v FROM (SELECT id, (doc->>'v')::int AS v, row_number() OVER (PARTITION BY k ORDER BY id) AS r FROM bad) y WHERE r <= 4 ORDER BY id$$) \gexec
 SELECT twice($$SELECT id, v FROM (SELECT id, (doc->>'v')::int AS v, rank() OVER (PARTITION BY k ORDER BY id) AS r FROM bad) y WHERE r <= 4 ORDER BY id$$) \gexec
 SELECT twice($$SELECT id FROM (SELECT id, 1 / (id - 1700) AS q, doc, row_number() OVER (PARTITION BY k ORDER BY id) AS r FROM bad) y WHERE r <= 2$$) \gexec
+-- the first row's, even where the bound lets none pass
+SELECT twice($$SELECT id, v FROM (SELECT id, (doc->>'v')::int AS v, row_number() OVER (ORDER BY abs(id - 15)) AS r FROM bad) y WHERE r < 0$$) \gexec
+SELECT twice($$SELECT id, v FROM (SELECT id, (doc->>'v')::int AS v, row_number() OVER (ORDER BY abs(id - 15)) AS r FROM bad) y WHERE r <= -5$$) \gexec
 
 -- By several processes.
 SET max_parallel_workers_per_gather = 2;

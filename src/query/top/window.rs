@@ -1,7 +1,7 @@
 //! What a query asks of rows that window functions number: the first of all, or of each partition.
 
 use super::wanted::{Wanted, checks, group, is_plain, keys, limits};
-use crate::pg::expr::{OpExpr, WindowFunc};
+use crate::pg::expr::{Const, OpExpr, WindowFunc};
 use crate::pg::node::{Node, Nodes, is_pure};
 use crate::pg::parse::{SortGroupClause, WindowClause};
 use crate::pg::planner::{PathTarget, PlannerInfo, sorts_as};
@@ -72,7 +72,9 @@ impl<'a> Window<'a> {
         let below = target.exprs().to_vec();
         let mut computed = root.target_of(UPPERREL_WINDOW).exprs().iter();
         if computed.any(|node| !node.is_a::<WindowFunc>() && !has(&below, node) && raises(node)) {
-            if bound.rank {
+            // Of the first row even where none passes.
+            let passes = |to: &Const| to.value().is_some_and(|to| to.value() as i64 > 0);
+            if bound.rank || !bound.to.as_a().is_some_and(passes) {
                 return None;
             }
             more += 1;
