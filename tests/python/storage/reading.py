@@ -1,6 +1,7 @@
 """A cold scan of a large table goes through a ring of buffers, as heap's does, and leaves other tables' pages in theirs; from 17 on it reads neighbouring pages together."""
 
 import os
+import time
 
 from server import Server
 from twins import Mismatch
@@ -52,9 +53,12 @@ def together(server):
         control.execute("SELECT pg_stat_reset_shared('io')")
         control.execute("SET amax.shared_cache = 0")
         control.execute(QUERY.format("amax_side"))
-    # Its counts are there when it has ended.
+    # Its counts are there when it has ended, soon after its connection.
     with server.connect() as control:
-        reads, size = control.execute("SELECT sum(reads), sum(read_bytes) FROM pg_stat_io WHERE context = 'bulkread'").fetchone()
+        deadline = time.monotonic() + 30
+        reads = 0
+        while not reads and time.monotonic() < deadline:
+            reads, size = control.execute("SELECT sum(reads), sum(read_bytes) FROM pg_stat_io WHERE context = 'bulkread'").fetchone()
     if not reads or size / reads < LEAST_READ:
         raise Mismatch(f"{reads} reads of {size} bytes in all")
     return f", {size / reads / 1024:.0f} kB a read"
