@@ -1,17 +1,16 @@
 """Statements over one table as reports and dashboards ask them, of columns and of documents, beside heap; those of columns beside DuckDB, too. One process, hot."""
 
 import argparse
-import datetime
-import decimal
 import sys
-import tempfile
 import time
 from pathlib import Path
 
-import duckdb
 import psycopg
 
 import hour
+from bench.answers import rows
+from bench.duck import connect as connect_duckdb
+from bench.duck import copy_table
 from bench.numbers import geometric_mean, machine, shown
 
 HERE = Path(__file__).parent
@@ -35,37 +34,6 @@ def load(options, sessions):
         sessions["amax"].execute(f"CREATE TABLE {table} (LIKE everyday_heap.{table}) USING amax; INSERT INTO {table} SELECT * FROM everyday_heap.{table}")
         for session in sessions.values():
             session.execute(f"VACUUM (FREEZE, ANALYZE) {table}")
-
-
-def load_duckdb(session):
-    duck = duckdb.connect(config={"threads": 1})
-    columns = session.execute("SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute WHERE attrelid = 'lines'::regclass AND attnum > 0").fetchall()
-    # DuckDB has no char(n).
-    trimmed = ", ".join(f"rtrim({name})" if type.startswith("character(") else name for name, type in columns)
-    types = [(name, "varchar" if type.startswith("character") else type.replace(" without time zone", "")) for name, type in columns]
-    with tempfile.NamedTemporaryFile(suffix=".csv") as file:
-        with session.cursor().copy(f"COPY (SELECT {trimmed} FROM lines) TO STDOUT (FORMAT csv)") as copy:
-            for part in copy:
-                file.write(part)
-        file.flush()
-        duck.execute(f"CREATE TABLE lines ({', '.join(f'{name} {type}' for name, type in types)})")
-        duck.execute(f"COPY lines FROM '{file.name}' (FORMAT csv, HEADER false)")
-    return duck
-
-
-def plain(cell):
-    """The same value in the same words, whoever says it."""
-    if isinstance(cell, bool) or cell is None:
-        return cell
-    if isinstance(cell, datetime.datetime):
-        return cell.replace(tzinfo=None).date() if cell.time() == datetime.time() else cell.replace(tzinfo=None)
-    if isinstance(cell, int | float | decimal.Decimal):
-        return f"{float(cell):.9g}"
-    return cell.strip() if isinstance(cell, str) else cell
-
-
-def rows(found):
-    return sorted((tuple(map(plain, row)) for row in found), key=str)
 
 
 def measure(statement, runs, repeat):
@@ -125,7 +93,9 @@ def main():
         (hour.load if options.hour else load)(options, sessions)
     if options.hour:
         return 0 if hour.compare(options, sessions, measure, shown) else 1
-    agree = compare(options, sessions, "lines", load_duckdb(sessions["heap"]))
+    duck = connect_duckdb()
+    copy_table(sessions["heap"], duck, "lines")
+    agree = compare(options, sessions, "lines", duck)
     agree &= compare(options, sessions, "orders", None)
     return 0 if agree else 1
 

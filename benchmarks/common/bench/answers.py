@@ -1,5 +1,7 @@
 """Comparing the answers of several contestants."""
 
+import datetime
+import decimal
 import hashlib
 import json
 from collections import Counter
@@ -38,3 +40,19 @@ def _sample(rows: Counter) -> str:
         return "no row of its own"
     more = f" and {rows.total() - 1} more" if rows.total() > 1 else ""
     return f"{min(rows, key=repr)}{more}"
+
+
+def plain(cell):
+    """The same value in the same words, whoever says it."""
+    if isinstance(cell, bool) or cell is None:
+        return cell
+    if isinstance(cell, datetime.datetime):
+        return cell.replace(tzinfo=None).date() if cell.time() == datetime.time() else cell.replace(tzinfo=None)
+    if isinstance(cell, int | float | decimal.Decimal):
+        return f"{float(cell):.9g}"
+    return cell.strip() if isinstance(cell, str) else cell
+
+
+def rows(found):
+    """An answer as a multiset, numbers to nine digits."""
+    return sorted((tuple(map(plain, row)) for row in found), key=str)
