@@ -31,6 +31,7 @@ import traceback
 
 from answers import matches, messages
 from blocks import blocks_of
+from functions import check as check_functions
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 START = ROOT / "docs" / "start.md"
@@ -178,6 +179,9 @@ def main(wanted):
             administer(f"CREATE DATABASE {DATABASE} TEMPLATE {'template1' if page == EMPTY else TEMPLATE}")
             count(page)
             administer(*reset, f"DROP DATABASE {DATABASE} WITH (FORCE)")
+    if not wanted:
+        fine = check_functions(pathlib.Path(os.environ["AMAX_RESULTS"]) / "functions.md")
+        passed, failed = passed + fine, failed + (not fine)
     print(f"{passed} passed, {failed} failed")
     return failed > 0
 
