@@ -137,6 +137,8 @@ SELECT twice($$SELECT id, doc->>'v' AS v, doc->'v' AS j FROM bad ORDER BY id LIM
 SELECT twice($$SELECT id, (doc->>'v')::int AS v FROM bad WHERE id < 1500 ORDER BY id DESC LIMIT 2$$) \gexec
 SELECT twice($$SELECT id, CASE WHEN jsonb_typeof(doc->'v') = 'number' THEN (doc->>'v')::int END AS v FROM bad ORDER BY id DESC LIMIT 2$$) \gexec
 SELECT twice($$SELECT id, pg_sleep(0) IS NULL AS slept, (doc->>'n')::int * random() >= 0 AS positive FROM bad ORDER BY id DESC LIMIT 2$$) \gexec
+-- what costs more than ten operators PostgreSQL computes above the sort
+SELECT twice($$SELECT id, (doc->>'v')::int + (doc->>'v')::int + (doc->>'v')::int + (doc->>'v')::int AS v FROM bad ORDER BY id LIMIT 2$$) \gexec
 
 -- Leaves whose bounds reach none of the best rows are not read; those come first that promise most. Not where rows may have NULL first, where
 -- something may be an error, or where no bounds are known. How many leaves are read, and skipped so:

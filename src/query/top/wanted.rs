@@ -2,12 +2,14 @@
 
 use crate::pg::expr::Const;
 use crate::pg::lookup::order;
-use crate::pg::node::{Node, Nodes, is_pure};
+use crate::pg::node::{Node, is_pure};
 use crate::pg::parse::{Query, SortGroupClause};
 use crate::pg::planner::{PathTarget, PlannerInfo};
 use crate::query::expr::datum::type_of;
 use crate::query::expr::raises::raises;
 use crate::query::expr::tree::has;
+use crate::query::expr::unnesting::bare;
+use crate::query::plan::costs::operator;
 use crate::query::plan::sorts::is_descending;
 use pgrx::pg_sys::*;
 
@@ -55,9 +57,10 @@ impl<'a> Wanted<'a> {
         if keys.is_empty() {
             return None;
         }
+        let below = target.exprs().iter().filter(|node| !is_postponed(root, node));
         Some(Wanted {
             groups: Vec::new(),
-            checks: checks(&[], &keys, target.exprs())?,
+            checks: checks(&[], &keys, below)?,
             ties,
             keys,
             limits,
@@ -89,7 +92,7 @@ impl<'a> Wanted<'a> {
             return None;
         }
         Some(Wanted {
-            checks: checks(&groups, &keys, target.exprs())?,
+            checks: checks(&groups, &keys, target.exprs().iter())?,
             groups,
             ties,
             keys,
@@ -161,11 +164,21 @@ pub(super) fn keys<'a>(clauses: &[&SortGroupClause], target: &'a PathTarget) -> 
 }
 
 /// What else is computed of all rows and may raise an error; None if vectors have not all of it.
-pub(super) fn checks<'a>(groups: &[&Node], keys: &[Key], computed: Nodes<'a>) -> Option<Vec<&'a Node>> {
+pub(super) fn checks<'a>(
+    groups: &[&Node],
+    keys: &[Key],
+    computed: impl Iterator<Item = &'a Node>,
+) -> Option<Vec<&'a Node>> {
     let keys: Vec<&Node> = keys.iter().map(|key| key.node).collect();
-    let others = computed.iter().filter(|node| !has(groups, node) && !has(&keys, node));
+    let others = computed.filter(|node| !has(groups, node) && !has(&keys, node));
     let checks: Vec<&Node> = others.filter(|node| raises(node)).collect();
     checks.iter().all(|node| is_computed(node)).then_some(checks)
+}
+
+/// Whether heap computes an expression that is selected above the sort, of the rows that remain: with a limit it does so with what costs more
+/// than ten operators (make_sort_input_target() of planner.c), which wrapped paths hide.
+fn is_postponed(root: &PlannerInfo, node: &Node) -> bool {
+    root.cost_of(bare(node)).per_tuple > 10.0 * operator()
 }
 
 /// Whether vectors have the values of an expression for all rows, and can order them.

@@ -80,7 +80,7 @@ impl<'a> Window<'a> {
             more += 1;
         }
         Some(Wanted {
-            checks: checks(&groups, &keys, target.exprs())?,
+            checks: checks(&groups, &keys, target.exprs().iter())?,
             groups,
             ties,
             keys,
@@ -105,7 +105,7 @@ impl<'a> Window<'a> {
         }
         Some(Wanted {
             groups: Vec::new(),
-            checks: checks(&[], &keys, target.exprs())?,
+            checks: checks(&[], &keys, target.exprs().iter())?,
             ties,
             keys,
             limits,
