@@ -12,6 +12,7 @@ use crate::heap::settled::settled;
 use crate::memory;
 use crate::options::Options;
 use crate::pg::memory::Context;
+use crate::pg::progress;
 use crate::pg::snapshot::widen_predicate_locks;
 use crate::pg::vacuum::delay_point;
 use crate::pg::values::Row;
@@ -119,6 +120,7 @@ pub fn flush(rel: &Relation, limits: Limits) -> Flushed {
         memory::make_room(&mut pages, 1, "flushed pages");
         pages.extend(context.within(|| write_page(rel, &mut writer, v, p, limits)));
         context.reset();
+        progress::wrote(1);
     }
     // What takes much memory comes before pages are sealed.
     writer.finish_leaf(rel);

@@ -7,7 +7,7 @@ use crate::columnar::merge::Merge;
 use crate::columnar::stub::{self, State};
 use crate::columnar::write::Leaves;
 use crate::options::Options;
-use crate::pg::Relation;
+use crate::pg::{Relation, progress};
 use crate::storage::{manifest, space};
 use amax_lsm::merge::{Candidate, Policy};
 use amax_lsm::{Component, Extent, Manifest, RetiredPages, UNKNOWN_XID, Unswept, tid};
@@ -208,7 +208,13 @@ pub fn merge(rel: &Relation, chosen: &Chosen) -> Merged {
     let inputs = chosen.inputs.iter().map(|&at| &chosen.manifest.components[at]);
     let inputs: Vec<&Component> = inputs.collect();
     let free = manifest::take_free(rel, space::for_manifests);
-    let output = Merge::new(rel, Options::of(rel), &inputs, free).run(|| super::fault("merge_leaf"));
+    let (pages, leaves) = inputs.iter().fold((0, 0), |sum, input| {
+        (sum.0 + input.pages, sum.1 + u64::from(input.leaves))
+    });
+    let output = Merge::new(rel, Options::of(rel), &inputs, free).run(|| {
+        progress::wrote(pages / leaves.max(1));
+        super::fault("merge_leaf");
+    });
     super::fault("merge_written");
     let rows = output.component.rows;
     let mut component = output.component;

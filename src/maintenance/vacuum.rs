@@ -13,8 +13,9 @@ use crate::heap::settled::settled;
 use crate::memory;
 use crate::pg::horizon::conflict_older;
 use crate::pg::index::{Indexes, Rows};
+use crate::pg::progress::{self, Phase, Progress};
 use crate::pg::settings::own_maintenance_work_mem;
-use crate::pg::vacuum::{self, Progress, delay_point, has_standby};
+use crate::pg::vacuum::{self, delay_point, has_standby};
 use crate::pg::{Lock, Pin, Relation, free_space, stats, xid};
 use crate::storage::buffer::Change;
 use crate::storage::rowpage::{self, Item, heap_tuple, is_stub, tid_block};
@@ -183,7 +184,7 @@ pub unsafe extern "C-unwind" fn relation_vacuum(
 }
 
 fn run<'a>(rel: &'a Relation, wanted: Wanted, limits: impl FnOnce() -> Limits, indexes: impl FnOnce() -> Indexes<'a>) {
-    let _progress = Progress::of(rel);
+    let _progress = Progress::of(rel, pages(rel));
     if wanted.parallel && rel.is_temporary() {
         pgrx::warning!(
             "disabling parallel option of vacuum on \"{}\" --- cannot vacuum temporary tables in parallel",
@@ -194,6 +195,7 @@ fn run<'a>(rel: &'a Relation, wanted: Wanted, limits: impl FnOnce() -> Limits, i
     let all_frozen = vacuum.row_pages();
     vacuum.components();
     if vacuum.wanted.index_cleanup {
+        progress::phase(Phase::IndexCleanup);
         let rows = Rows {
             count: vacuum.rows(),
             estimated: vacuum.report.skipped_pages > 0,
@@ -203,11 +205,13 @@ fn run<'a>(rel: &'a Relation, wanted: Wanted, limits: impl FnOnce() -> Limits, i
     if meta::logical_blocks(rel) > 0 && !vacuum.failsafe {
         let _lock = MaintenanceLock::take(rel);
         if vacuum.wanted.truncate && vacuum.may_shrink() {
+            progress::phase(Phase::Truncation);
             let moved = attempt(rel, || compact::compact(rel));
             vacuum.report.moved = vacuum.or_undone("compaction", moved);
             let truncated = attempt(rel, || truncate::truncate(rel, !vacuum.indexes.is_empty()));
             vacuum.report.truncated = vacuum.or_undone("truncation", truncated);
         }
+        progress::phase(Phase::Last);
         let pages = vacuum.report.flushed.pages + vacuum.report.left_directory;
         let given = attempt(rel, || reclaim::give_to_rows(rel, pages));
         vacuum.or_undone("reclaim", given);
@@ -215,6 +219,14 @@ fn run<'a>(rel: &'a Relation, wanted: Wanted, limits: impl FnOnce() -> Limits, i
         reclaim::let_pass(rel);
     }
     vacuum.finish(all_frozen);
+}
+
+/// Of row pages and components.
+fn pages(rel: &Relation) -> u64 {
+    let manifest = manifest::current(rel);
+    let blocks = manifest.unowned(meta::logical_blocks(rel));
+    let row_pages = blocks.blocks().filter(|&v| map::physical(rel, v).is_some());
+    row_pages.count() as u64 + manifest.pages()
 }
 
 /// Makes columnar what may be, now. The caller has VACUUM's lock. Returns how many rows.
@@ -292,6 +304,7 @@ impl<'a> Vacuum<'a> {
         let blocks = meta::logical_blocks(self.rel);
         let manifest = manifest::current(self.rel);
         let mut complete = true;
+        progress::phase(Phase::RowPages);
         for v in manifest.unowned(blocks).blocks() {
             let Some(p) = map::physical(self.rel, v) else {
                 continue;
@@ -302,8 +315,10 @@ impl<'a> Vacuum<'a> {
             }
             if !has_room(&mut self.dead) {
                 self.remove_dead();
+                progress::phase(Phase::RowPages);
             }
             self.report.row_pages += 1;
+            progress::looked_at(self.report.row_pages);
             complete &= self.row_page(v, p);
         }
         self.remove_dead();
@@ -450,7 +465,9 @@ impl<'a> Vacuum<'a> {
             aborted,
             failed: std::mem::take(&mut self.failed),
         };
+        progress::phase(Phase::Indexes);
         self.indexes.bulk_delete(&|tid| dead.has(tid));
+        progress::vacuumed_indexes();
         super::fault("vacuum_unindexed");
         self.report.index_scans += 1;
         stub::mark_gone(self.rel, &dead.columnar.keys);

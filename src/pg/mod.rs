@@ -28,6 +28,7 @@ mod plain;
 pub mod plan;
 pub mod planner;
 pub mod presorted;
+pub mod progress;
 pub mod quote;
 pub mod relation;
 pub mod relids;

@@ -43,27 +43,6 @@ pub fn plain_parameters() -> pg_sys::VacuumParams {
     params
 }
 
-/// VACUUM's progress report (pg_stat_progress_vacuum); ends on drop, or with the transaction.
-pub struct Progress(());
-
-impl Progress {
-    pub fn of(rel: &Relation) -> Progress {
-        let command = pg_sys::ProgressCommandType::PROGRESS_COMMAND_VACUUM;
-        // SAFETY: our own entry.
-        unsafe { pg_sys::pgstat_progress_start_command(command, rel.id()) };
-        Progress(())
-    }
-}
-
-impl Drop for Progress {
-    fn drop(&mut self) {
-        if !std::thread::panicking() {
-            // SAFETY: our own entry.
-            unsafe { pg_sys::pgstat_progress_end_command() }
-        }
-    }
-}
-
 /// GetCurrentTimestamp().
 pub fn now() -> pg_sys::TimestampTz {
     // SAFETY: looks at the clock.

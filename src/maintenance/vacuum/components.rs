@@ -7,6 +7,7 @@ use crate::fault::fault;
 use crate::maintenance::attempt::{attempt, fill_reserve};
 use crate::maintenance::{MaintenanceLock, compact, flush, freeze_component, lost, merge, reclaim};
 use crate::pg::horizon::conflict_older;
+use crate::pg::progress::{self, Phase};
 use crate::pg::xid;
 use crate::storage::space::DISK_FULL;
 use crate::storage::{manifest, meta};
@@ -35,6 +36,7 @@ impl Vacuum<'_> {
         if meta::logical_blocks(self.rel) == 0 {
             return;
         }
+        progress::phase(Phase::Columns);
         let lock = MaintenanceLock::take(self.rel);
         self.settle_origins();
         let rel = self.rel;
