@@ -21,6 +21,7 @@ use crate::query::plan::wanted::conditions_of;
 use crate::query::scan;
 use pgrx::pg_sys::RelOptKind::{RELOPT_BASEREL, RELOPT_JOINREL};
 use pgrx::pg_sys::{JoinType, NodeTag, enable_hashjoin};
+use std::cmp::Ordering;
 use std::iter::successors;
 
 static PATH: PathMethods = PathMethods::of::<Plans>(c"AmaxJoin");
@@ -94,7 +95,7 @@ fn joins_over(rel: &RelOptInfo, partial: bool) -> Vec<&HashPath> {
     let sorted = |partial| {
         let joins = listed(partial).into_iter().filter_map(below_projection);
         let mut joins: Vec<&HashPath> = joins.filter(|join| fits(join)).collect();
-        joins.sort_by(|a, b| a.as_path().total_cost().total_cmp(&b.as_path().total_cost()));
+        joins.sort_by(|a, b| by_cost(a.as_path(), b.as_path()));
         joins
     };
     [sorted(partial), sorted(!partial)].concat()
@@ -167,7 +168,11 @@ fn side<'a>(join: &HashPath, path: &'a Path, partial: bool) -> Option<&'a Path> 
         path.param_info().is_none() && !gathers && (path.parallel_safe() || !partial)
     };
     let paths = path.parent().paths().into_iter().filter(in_one_process);
-    paths.min_by(|a, b| a.total_cost().total_cmp(&b.total_cost()))
+    paths.min_by(|a, b| by_cost(a, b))
+}
+
+fn by_cost(a: &Path, b: &Path) -> Ordering {
+    a.total_cost().total_cmp(&b.total_cost())
 }
 
 /// Whether its rows are expected to.

@@ -1,19 +1,11 @@
-# The Python environment of the storage tests, in $BUILD_DIR; made again when what it is made from has changed.
+# The Python environment of the storage tests, and how their parts count.
+. "$AMAX_ROOT/tests/python/venv.sh"
 
 STORAGE_TESTS=$AMAX_ROOT/tests/python/storage
 VENV=$BUILD_DIR/storage-venv
-export PYTHONDONTWRITEBYTECODE=1
 
 ensure_venv() {
-    local wanted
-    wanted=$(cat "$STORAGE_TESTS/requirements.txt")
-    if [ "$(cat "$VENV/complete" 2>/dev/null)" = "$wanted" ]; then return 0; fi
-    python3 -c 'import ensurepip, venv' 2>/dev/null || ensure_packages python3 python3-venv
-    say "making a Python environment"
-    rm -rf "$VENV"
-    python3 -m venv "$VENV" >&2
-    "$VENV/bin/pip" install --quiet --disable-pip-version-check -r "$STORAGE_TESTS/requirements.txt" >&2
-    printf '%s\n' "$wanted" >"$VENV/complete"
+    make_venv "$VENV" "$STORAGE_TESTS/requirements.txt"
 }
 
 # Servers that a test left behind, when it was interrupted.
