@@ -2,9 +2,10 @@
 
 use super::handle::handle;
 use super::node::{Node, Nodes};
+use super::plan::Plan;
 use super::state::PlanState;
 use pgrx::pg_sys;
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
 
 handle! {
     /// What EXPLAIN is asked for, and its text.
@@ -30,6 +31,22 @@ impl ExplainState {
     pub fn text(&self, label: &CStr, value: &CStr) {
         // SAFETY: two strings.
         unsafe { pg_sys::ExplainPropertyText(label.as_ptr(), value.as_ptr(), self.raw()) }
+    }
+
+    /// Several texts, none if there are none.
+    pub fn list(&self, label: &CStr, values: impl Iterator<Item = CString>) {
+        let values: Vec<CString> = values.collect();
+        if values.is_empty() {
+            return;
+        }
+        let mut list = std::ptr::null_mut();
+        // SAFETY: strings, which are there until it has been shown.
+        unsafe {
+            for value in &values {
+                list = pg_sys::lappend(list, value.as_ptr().cast_mut().cast());
+            }
+            pg_sys::ExplainPropertyList(label.as_ptr(), list, self.raw());
+        }
     }
 
     pub fn integer(&self, label: &CStr, value: u64) {
@@ -62,13 +79,24 @@ pub struct Deparser {
 impl Deparser {
     /// Of a node that is shown below `ancestors`.
     pub fn new(node: &PlanState, ancestors: Nodes<'_>, es: &ExplainState) -> Deparser {
+        Deparser::of_plan(node.plan(), ancestors, es)
+    }
+
+    fn of_plan(plan: &Plan, ancestors: Nodes<'_>, es: &ExplainState) -> Deparser {
         // SAFETY: what EXPLAIN hands over.
         unsafe {
             Deparser {
-                context: pg_sys::set_deparse_context_plan((*es.raw()).deparse_cxt, node.plan().raw(), ancestors.raw()),
+                context: pg_sys::set_deparse_context_plan((*es.raw()).deparse_cxt, plan.raw(), ancestors.raw()),
                 prefixed: (*es.raw()).verbose,
             }
         }
+    }
+
+    /// Of the plan that is the `at`-th of these ancestors, the nearest being the first.
+    pub fn of_ancestor(plan: &Plan, ancestors: Nodes<'_>, at: usize, es: &ExplainState) -> Deparser {
+        // SAFETY: a list, of which a copy is made.
+        let above = unsafe { Nodes::of(pg_sys::list_copy_tail(ancestors.raw(), at as i32 + 1)) };
+        Deparser::of_plan(plan, above, es)
     }
 
     /// In the server's encoding.

@@ -92,7 +92,19 @@ plans! {
     FunctionScan: T_FunctionScan { functions: list }
     BitmapHeapScan: T_BitmapHeapScan { bitmapqualorig: list }
     HashJoin: T_HashJoin { hashkeys: list }
+    Agg: T_Agg { numCols: value(i32) }
     Hash: T_Hash { hashkeys: list }
+}
+
+impl Agg {
+    /// Its keys, as columns of the plan below from 1.
+    pub fn keys(&self) -> &[i16] {
+        match self.numCols() {
+            0 => &[],
+            // SAFETY: so many numbers.
+            keys => unsafe { std::slice::from_raw_parts((*self.raw()).grpColIdx, keys as usize) },
+        }
+    }
 }
 
 nodes! {

@@ -502,6 +502,22 @@ impl Prepared {
     }
 }
 
+/// An expression of a plan that is being run.
+#[derive(Clone, Copy)]
+pub struct Planned(*mut pg_sys::Node);
+
+impl Planned {
+    /// It is not to outlive the plan.
+    pub fn of(expression: &Node) -> Planned {
+        Planned(expression.raw())
+    }
+
+    pub fn node<'a>(self) -> &'a Node {
+        // SAFETY: the plan is still there.
+        unsafe { Node::of(self.0) }
+    }
+}
+
 /// What of PostgreSQL's a table's row at a TID is in a slot, if the snapshot sees it.
 pub fn fetch_row(rel: &Relation, mut tid: pg_sys::ItemPointerData, snapshot: &Snapshot, slot: &Slot) -> bool {
     // SAFETY: an open table, whose access method has all callbacks.

@@ -1,7 +1,6 @@
 //! ORDER BY … LIMIT over groups: only the best of them are handed up, as the first sort key has it, with all that are
 //! equal to the last. PostgreSQL's sort and limit stay above; they have less to do.
 
-use super::functions::function_of;
 use crate::pg::expr::{Aggref, Const};
 use crate::pg::node::Node;
 use crate::pg::parse::SortGroupClause;
@@ -9,6 +8,7 @@ use crate::pg::planner::PlannerInfo;
 use crate::query::expr::constant::integer;
 use crate::query::expr::path::call_of;
 use crate::query::expr::tree::has;
+use crate::query::plan::aggregates::function_of;
 use crate::query::plan::private::{Reader, Writer};
 use crate::query::plan::sorts::is_descending;
 use amax_exec::{Aggregator, Function, Output, Scalar};

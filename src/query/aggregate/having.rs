@@ -1,12 +1,12 @@
 //! HAVING: groups that a comparison of an aggregate with a constant excludes are left out before they are made rows. All others
 //! are PostgreSQL's to look at.
 
-use super::functions::function_of;
 use crate::pg::expr::{Aggref, Const, OpExpr};
 use crate::pg::node::Node;
 use crate::query::expr::datum;
 use crate::query::expr::entry::reference_of;
 use crate::query::expr::operators::comparison;
+use crate::query::plan::aggregates::function_of;
 use amax_exec::decimal::compare_scaled;
 use amax_exec::{Aggregator, Comparison, Function, Scalar, Type, VectorBuilder};
 use pgrx::pg_sys::{F_AVG_INT2, F_AVG_INT4, F_AVG_INT8, F_AVG_NUMERIC};

@@ -3,7 +3,6 @@
 pub mod best;
 pub mod collect;
 pub mod exchange;
-pub mod functions;
 mod having;
 pub mod node;
 pub mod parallel;

@@ -1,8 +1,6 @@
 //! Planning aggregates over one scan: an upper path that takes the place of PostgreSQL's Agg node.
 
 use super::best::Best;
-use super::collect::Collect;
-use super::functions::function_of;
 use super::node::Aggregation;
 use super::pieces::PIECE;
 use super::private::{AggregatePath, AggregatePlan, Part};
@@ -17,6 +15,8 @@ use crate::query::batch::{path_in, read_to_end};
 use crate::query::expr::datum::type_of_node;
 use crate::query::expr::tree::{any, has, walk};
 use crate::query::join;
+use crate::query::plan::aggregates::function_of;
+use crate::query::plan::collect::Collect;
 use crate::query::plan::costs;
 use crate::query::plan::kept;
 use crate::query::plan::node::create;

@@ -1,12 +1,12 @@
 //! Groups as rows of the node.
 
-use super::functions::{Spread, spread};
 use super::rows::Wanted;
 use super::state::State;
 use crate::pg::Slot;
 use crate::pg::state::ExprContext;
 use crate::query::batch::raise::raise;
 use crate::query::expr::datum;
+use crate::query::plan::aggregates::{Spread, spread};
 use amax_exec::{Output, Scalar};
 use pgrx::{IntoDatum, pg_sys};
 

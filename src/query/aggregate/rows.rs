@@ -1,7 +1,6 @@
 //! What the aggregate node computes of a scan's rows: keys and arguments as vectors, for the aggregator.
 
 use super::collect::Collecting;
-use super::functions::{argument, collations, function_of, is_of_pairs, second};
 use super::sets::{Grouped, Sets};
 use crate::pg::expr::Aggref;
 use crate::pg::node::Node;
@@ -10,6 +9,7 @@ use crate::query::batch::computed::Computed;
 use crate::query::batch::raise::raise;
 use crate::query::batch::rows::Rows;
 use crate::query::batch::{Batch, Batches};
+use crate::query::plan::aggregates::{argument, collations, function_of, is_of_pairs, second};
 use crate::query::plan::costs::hash_memory;
 use amax_exec::{Aggregator, By, Collation, Function, Input, Type, Vector};
 use pgrx::pg_sys;

@@ -1,6 +1,5 @@
 //! GROUPING SETS, ROLLUP and CUBE: what a query's sets are, and when a batch's groups by all keys are made first.
 
-use super::functions::{argument, function_of};
 #[cfg(feature = "pg18")]
 use crate::pg::expr::Var;
 use crate::pg::expr::{Aggref, GroupingFunc};
@@ -9,6 +8,7 @@ use crate::pg::parse::{Query, SortGroupClause};
 use crate::query::batch::raise::raise;
 #[cfg(feature = "pg18")]
 use crate::query::expr::tree::{rewrite, walk};
+use crate::query::plan::aggregates::{argument, function_of};
 use crate::query::plan::private::{Reader, Writer};
 use amax_exec::{Aggregator, Function, GroupingSets, Type};
 use std::cell::Cell;

@@ -15,6 +15,7 @@ pub mod gather;
 pub mod input;
 pub mod joined;
 pub mod raise;
+pub mod reasons;
 pub mod rows;
 pub mod values;
 

@@ -5,6 +5,7 @@ use super::constant;
 use super::containment;
 use super::datum::{type_of, type_of_node};
 use super::entry::{Entry, reference_of};
+use super::evaluated::PgExpr;
 use super::lasting::{is_lasting, is_time_of_query};
 use super::operators::{
     arithmetic, buckets_of, comparison, digits_compared, encoding, function1, number, pattern_of, position_of, step_of,
@@ -21,25 +22,9 @@ use crate::pg::expr::{
 };
 use crate::pg::lookup::{element_type, function_is_strict, held};
 use crate::pg::node::{Node, Nodes, is_pure};
-use crate::pg::state::{PlanState, Prepared};
-use amax_exec::{Arithmetic, Comparison, Expr, From, Memo, To, Type};
+use crate::pg::state::{PlanState, Planned, Prepared};
+use amax_exec::{Arithmetic, Comparison, Expr, From, To, Type};
 use pgrx::pg_sys::*;
-
-/// An expression that PostgreSQL evaluates.
-pub struct PgExpr {
-    pub state: Prepared,
-    /// The SQL type of its values.
-    pub ty: Oid,
-    /// Of a function's argument.
-    pub arg: Oid,
-    /// Entries it reads, from 0.
-    pub reads: Vec<usize>,
-    /// Of a function that gives the same as long as the time zone is the same: results of batches before.
-    pub lasting: bool,
-    pub memo: Option<Memo>,
-    /// The executor's parameter that it is, if it is one: a subquery may have to be run for it.
-    pub param: Option<usize>,
-}
 
 /// The only argument of a strict function that is not constant, if it is integer-like.
 fn varying<'a>(function: Oid, args: &[&'a Node]) -> Option<&'a Node> {
@@ -128,11 +113,13 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    fn pg_exprs(&mut self, node: &Node, arg: Oid) -> usize {
+    /// One that PostgreSQL evaluates, `written` so in the query.
+    fn pg_exprs(&mut self, node: &Node, written: &Node, arg: Oid) -> usize {
         let param = node.as_a::<Param>();
         let param = param.filter(|param| param.paramkind() == ParamKind::PARAM_EXEC);
         self.pg_exprs.push(PgExpr {
             state: Prepared::new(node, self.parent),
+            written: Planned::of(written),
             ty: node.type_oid(),
             arg,
             reads: reads(node),
@@ -144,7 +131,7 @@ impl<'a> Compiler<'a> {
     }
 
     fn external(&mut self, node: &Node, ty: Type) -> Expr {
-        let id = self.pg_exprs(node, InvalidOid);
+        let id = self.pg_exprs(node, node, InvalidOid);
         match self.pg_exprs[id].reads[..] {
             [] => Expr::Once {
                 id,
@@ -586,7 +573,7 @@ impl<'a> Compiler<'a> {
             std::ptr::eq(inner, arg).then(value)
         });
         Some(Expr::Memo {
-            id: self.pg_exprs(call, arg.type_oid()),
+            id: self.pg_exprs(call, node, arg.type_oid()),
             arg: Box::new(compiled),
             step,
             ty,

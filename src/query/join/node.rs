@@ -11,9 +11,10 @@ use crate::query::batch::columns::BatchColumns;
 use crate::query::batch::computed::Computed;
 use crate::query::batch::condition::{Condition, select};
 use crate::query::batch::contract::{Interest, Positions, of};
-use crate::query::batch::explain::{materialization, text};
+use crate::query::batch::explain::{Conditions, materialization, text};
 use crate::query::batch::gather::AloneBuilder;
 use crate::query::batch::joined::{Joined, Side};
+use crate::query::batch::reasons;
 use crate::query::batch::rows::Rows;
 use crate::query::batch::{Batch, Batches};
 use crate::query::expr::compile::reads;
@@ -369,11 +370,14 @@ impl CustomNode for Join {
         }
     }
 
-    fn explain(&mut self, _node: &CustomScanState, _ancestors: Nodes<'_>, es: &ExplainState) {
+    fn explain(&mut self, node: &CustomScanState, ancestors: Nodes<'_>, es: &ExplainState) {
         if let State::Spine(_) = self.state {
             return materialization("late", es);
         }
         materialization("ultra late", es);
+        if es.verbose() {
+            reasons::show(reasons::of_rows(&self.rows, &Conditions::of(node, ancestors, es)), es);
+        }
         // Not where others have rows of the scan, too.
         if es.analyze() && !self.spine.scan.plan().parallel_aware() {
             let passed: Vec<String> = self.probes.iter().map(|probe| probe.passed.to_string()).collect();

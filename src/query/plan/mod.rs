@@ -1,5 +1,7 @@
 //! What the planning of all nodes has in common, and their callbacks. See README.md.
 
+pub mod aggregates;
+pub mod collect;
 pub mod conditions;
 pub mod costs;
 pub mod kept;

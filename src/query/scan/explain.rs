@@ -1,5 +1,6 @@
 //! EXPLAIN of a scan: what it reads, and how many rows each of its steps leaves.
 
+use super::above;
 use super::private::ScanPlan;
 use super::state::Scan;
 use crate::encoding::{of_utf8, shown};
@@ -8,6 +9,8 @@ use crate::pg::explain::ExplainState;
 use crate::pg::node::{Node, Nodes};
 use crate::pg::state::CustomScanState;
 use crate::query::batch::explain::{Conditions, columns, materialization, text};
+use crate::query::batch::reasons;
+use crate::query::expr::why::why;
 use crate::query::plan::private::Private;
 
 impl Scan {
@@ -55,6 +58,26 @@ impl Scan {
         });
     }
 
+    /// The conditions that have no vectorized form, or none that is used, and why.
+    fn left<'a>(&self, conditions: &[&'a Node], shown_as: &Conditions<'a>) -> Vec<String> {
+        let mut left = Vec::new();
+        let mut conditions = conditions.iter();
+        for stage in &self.stages {
+            let mut before = false;
+            for (clause, &condition) in stage.clauses.iter().zip(conditions.by_ref()) {
+                let reason = match &clause.vector {
+                    Some(_) => continue,
+                    None if before => "a condition before it is PostgreSQL's".into(),
+                    None if clause.calls_out => "the query may end before the last row".into(),
+                    None => why(condition, &self.rows.entries),
+                };
+                before = true;
+                left.push(reasons::line(shown_as.text(condition), &reason));
+            }
+        }
+        left
+    }
+
     /// The columns it reads, and what became of its leaves.
     pub(super) fn show(&mut self, node: &CustomScanState, ancestors: Nodes<'_>, es: &ExplainState) {
         let plan = node.scan();
@@ -69,6 +92,12 @@ impl Scan {
         let arrays = columns(&self.rows, &outer_joins, reads, joined.collect(), es);
         if self.vectorized() > 0 {
             es.integer(c"Vectorized Conditions", self.vectorized() as u64);
+        }
+        if es.verbose() {
+            let mut lines = self.left(&conditions, &shown_as);
+            lines.extend(reasons::of_rows(&self.rows, &shown_as));
+            lines.extend(above::left(node, &shown_as, ancestors, es));
+            reasons::show(lines, es);
         }
         if es.analyze() && may_read_all_rows(self.rows.rel) {
             let counters = self.source_counters();

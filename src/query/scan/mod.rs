@@ -1,5 +1,6 @@
 //! The scan node. See README.md.
 
+mod above;
 mod advance;
 pub mod batches;
 mod explain;

@@ -14,7 +14,7 @@ PAGE = ROOT / "docs" / "functions.md"
 QUERY = ROOT / "src" / "query"
 # What says which of them have a form on columns.
 EXPRESSIONS = ["operators", "compile", "times", "path", "condition", "containment", "jsonpath", "unnesting"]
-FILES = [QUERY / "expr" / f"{name}.rs" for name in EXPRESSIONS] + [QUERY / "aggregate" / "functions.rs", QUERY / "aggregate" / "collect.rs"]
+FILES = [QUERY / "expr" / f"{name}.rs" for name in EXPRESSIONS] + [QUERY / "plan" / "aggregates.rs", QUERY / "plan" / "collect.rs"]
 CATALOG = """
     WITH functions AS (
         SELECT oid, proname, CASE WHEN proretset THEN 's' ELSE prokind::text END AS kind, count(*) OVER (PARTITION BY proname) > 1 AS several,

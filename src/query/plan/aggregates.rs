@@ -1,13 +1,16 @@
 //! The aggregate functions that crates/exec computes.
 
 use super::collect::Collect;
+use crate::encoding::shown;
 use crate::pg::expr::{Aggref, TargetEntry};
-use crate::pg::lookup::is_deterministic;
+use crate::pg::lookup::{function_name, is_deterministic};
 use crate::pg::node::{Node, is_pure};
 use crate::query::expr::collation::Collations;
 use crate::query::expr::datum::type_of_node;
+use crate::query::expr::why::no_vectors;
 use amax_exec::{Aggregate, Function, Type};
 use pgrx::pg_sys::*;
+use std::string::String;
 
 /// The argument of an aggregate that has one.
 pub fn argument(aggregate: &Aggref) -> Option<&Node> {
@@ -38,15 +41,38 @@ pub fn is_of_pairs(aggregate: &Aggref) -> bool {
     )
 }
 
-/// Whether an aggregate is of this query, computed at once, and its FILTER may be evaluated as we do.
+/// Whether an aggregate is of this query, and its FILTER may be evaluated as we do.
 fn is_ours(aggregate: &Aggref) -> bool {
-    aggregate.agglevelsup() == 0
-        && aggregate.aggsplit() == AggSplit::AGGSPLIT_SIMPLE
-        && aggregate.aggfilter().is_none_or(is_pure)
+    aggregate.agglevelsup() == 0 && aggregate.aggfilter().is_none_or(is_pure)
 }
 
-/// The function that computes an aggregate, and the type of its argument; None if there is none.
+/// The function that computes an aggregate at once, and the type of its argument; None if there is none.
 pub fn function_of(aggregate: &Aggref) -> Option<(Function, Option<Type>)> {
+    let at_once = aggregate.aggsplit() == AggSplit::AGGSPLIT_SIMPLE;
+    at_once.then(|| function(aggregate)).flatten()
+}
+
+/// Why an aggregate is PostgreSQL's, in one part or in several, if it has to be.
+pub fn why_not(aggregate: &Aggref) -> Option<String> {
+    if function(aggregate).is_some() {
+        return None;
+    }
+    let arguments = || aggregate.args().all::<TargetEntry>().filter_map(TargetEntry::expr);
+    if !aggregate.aggfilter().into_iter().chain(arguments()).all(is_pure) {
+        return Some("volatile, or a subquery".into());
+    }
+    arguments().find_map(no_vectors).or_else(|| {
+        let with = match (aggregate.aggdistinct().is_some(), aggregate.aggorder().is_some()) {
+            (true, _) => " with DISTINCT",
+            (_, true) => " with ORDER BY",
+            _ => "",
+        };
+        let name = function_name(aggregate.aggfnoid());
+        Some(format!("no vectorized form of {}{with}", shown(&name)))
+    })
+}
+
+fn function(aggregate: &Aggref) -> Option<(Function, Option<Type>)> {
     if let Some(collect) = Collect::of(aggregate).filter(|_| is_ours(aggregate)) {
         let ty = argument(aggregate)
             .filter(|argument| is_pure(argument))
