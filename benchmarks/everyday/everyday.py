@@ -1,4 +1,4 @@
-"""Statements over one table as reports and dashboards ask them, of columns and of documents, beside heap; those of columns beside DuckDB, too. One process, hot."""
+"""Statements over one table as reports and dashboards ask them, of columns and of documents, beside heap; those of columns beside DuckDB, those of documents beside ClickHouse. One process, hot."""
 
 import argparse
 import sys
@@ -9,6 +9,7 @@ import psycopg
 
 import hour
 from bench.answers import rows
+from bench.clickhouse import ClickHouse
 from bench.duck import connect as connect_duckdb
 from bench.duck import copy_table
 from bench.numbers import geometric_mean, machine, shown
@@ -16,7 +17,8 @@ from bench.numbers import geometric_mean, machine, shown
 HERE = Path(__file__).parent
 TABLES = ("lines", "orders")
 AMS = ("heap", "amax")
-DUCK = " -- duckdb: "
+# How another system is asked, behind a statement; DuckDB mostly as PostgreSQL.
+OTHER = " -- {system}: "
 
 
 def connect(options, am):
@@ -53,26 +55,28 @@ def measure(statement, runs, repeat):
     return best, True
 
 
-def compare(options, sessions, table, duck):
-    print(f"\n| {table} | heap, ms | amax, ms | amax / heap |{' DuckDB, ms | amax / DuckDB |' if duck else ''}\n|---|---:|---:|---:|{'---:|---:|' if duck else ''}")
-    beside_heap, beside_duck, agree = [], [], True
+def compare(options, sessions, table, system, ask, same_words):
+    """`ask` asks the other system, which understands what is written for PostgreSQL if it has the `same_words`."""
+    print(f"\n| {table} | heap, ms | amax, ms | amax / heap | {system}, ms | amax / {system} |\n|---|---:|---:|---:|---:|---:|")
+    beside_heap, beside_other, agree = [], [], True
     for line in (HERE / f"{table}.sql").read_text().splitlines():
         if line.startswith("--") or options.like not in line:
             continue
-        statement, _, other = line.partition(DUCK)
+        statement, _, other = line.partition(OTHER.format(system=system.lower()))
+        if same_words and not other:
+            other = statement
         runs = {am: lambda am=am: sessions[am].execute(statement).fetchall() for am in AMS}
-        if duck:
-            runs["duckdb"] = lambda: duck.execute(other or statement).fetchall()
+        if other:
+            runs[system] = lambda: ask(other)
         ms, same = measure(statement, runs, options.repeat)
         agree &= same
         beside_heap.append(ms["amax"] / ms["heap"])
-        cells = [f"`{statement.replace('|', chr(92) + '|')}`", shown(ms["heap"]), shown(ms["amax"]), f"{beside_heap[-1]:.3f}"]
-        if duck:
-            beside_duck.append(ms["amax"] / ms["duckdb"])
-            cells += [shown(ms["duckdb"]), f"{beside_duck[-1]:.2f}"]
+        cells = [f"`{statement.replace('|', chr(92) + '|')}`", shown(ms["heap"]), shown(ms["amax"]), f"{beside_heap[-1]:.3f}", "", ""]
+        if other:
+            beside_other.append(ms["amax"] / ms[system])
+            cells[-2:] = [shown(ms[system]), f"{beside_other[-1]:.2f}"]
         print(f"| {' | '.join(cells)} |", flush=True)
-    print(f"\n{len(beside_heap)} statements, geometric mean of amax / heap: {geometric_mean(beside_heap):.3f}"
-          + (f", of amax / DuckDB: {geometric_mean(beside_duck):.2f}" if duck else ""))
+    print(f"\n{len(beside_heap)} statements, geometric mean of amax / heap: {geometric_mean(beside_heap):.3f}; {len(beside_other)}, of amax / {system}: {geometric_mean(beside_other):.2f}")
     return agree
 
 
@@ -95,8 +99,11 @@ def main():
         return 0 if hour.compare(options, sessions, measure, shown) else 1
     duck = connect_duckdb()
     copy_table(sessions["heap"], duck, "lines")
-    agree = compare(options, sessions, "lines", duck)
-    agree &= compare(options, sessions, "orders", None)
+    agree = compare(options, sessions, "lines", "DuckDB", lambda statement: duck.execute(statement).fetchall(), True)
+    clickhouse = ClickHouse()
+    clickhouse.copy_documents(sessions["heap"], "orders")
+    agree &= compare(options, sessions, "orders", "ClickHouse", clickhouse.rows, False)
+    clickhouse.close()
     return 0 if agree else 1
 
 

@@ -710,6 +710,25 @@ class Expressions:
         call = "jsonb_agg" if type_ in ("int", "bigint", "text", "bool") and rng.random() < 0.3 else "array_agg"
         return Node(None, f"{call}({distinct}%s ORDER BY %s{down})", value, value)
 
+    def reduced(self):
+        """An expression of a type that vectors hold, in an aggregate that they compute."""
+        rng = self.rng
+        type_ = rng.choice(["int", "bigint", "numeric", "numeric", "float8", "text", "text", "bool", "date", "timestamp", "timestamptz"])
+        value = self.value(type_, rng.choice([1, 2, 2, 3]))
+        calls = ["count(%s)", "count(DISTINCT %s)"]
+        if type_ in ("int", "bigint", "numeric"):
+            calls += ["sum(%s)", "sum(%s)", "avg(%s)", "min(%s)", "max(%s)"]
+        elif type_ == "bool":
+            calls += ["bool_and(%s)", "bool_or(%s)"]
+        elif type_ == "text":
+            calls += ['min((%s) COLLATE "C")', 'max((%s) COLLATE "C")', "sum(length(%s))"]
+        else:
+            calls += ["min(%s)", "max(%s)"] * 2
+        # Equal ones look different.
+        self.loose |= type_ in ("numeric", "float8")
+        filtered = rng.random() < 0.3
+        return Node(None, rng.choice(calls) + (" FILTER (WHERE %s)" if filtered else ""), value, *([self.condition(2)] if filtered else []))
+
     def key(self):
         """An expression to group or partition by: one with few values, mostly."""
         rng = self.rng

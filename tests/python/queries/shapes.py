@@ -23,6 +23,7 @@ class Case:
         self.rng_seed = 0
         self.digest = None  # a relation to look at after a change
         self.exact_message = False  # only one error is possible
+        self.expressions = 0  # that are reduced to one value each
         self.before = None  # a cursor whose row is changed
         self.between = None  # a change that an open cursor does not see, or that comes before a plan is used again; what to EXPLAIN
 
@@ -98,9 +99,9 @@ class Shapes:
         if not self.world.locked:
             makers[self.change] = 7
         if not self.risky:
-            makers |= {self.ties: 2, self.recursive: 2, self.partitions_joined: 2, self.windows: 6, self.joined: 10, self.several_joined: 6, self.grouping_sets: 3, self.with_queries: 5, self.distinct_on: 3, self.per_row: 3, self.single_row: 0}
+            makers |= {self.ties: 2, self.recursive: 2, self.partitions_joined: 2, self.windows: 6, self.joined: 10, self.several_joined: 6, self.grouping_sets: 3, self.with_queries: 5, self.distinct_on: 3, self.per_row: 3, self.computed: 4, self.single_row: 0}
         else:
-            makers[self.single_row] = 12
+            makers |= {self.single_row: 12, self.computed: 4}
         if SHAPES:
             makers = {maker: share for maker, share in makers.items() if maker.__name__ in SHAPES}
         case = rng.choices(list(makers), list(makers.values()))[0]()
@@ -293,6 +294,17 @@ class Shapes:
             items.append(Node(None, rng.choice([f"count({relation.alias})", f"sum(hashtextextended({relation.alias}::text, 0))", f"max(({relation.alias}).tx COLLATE \"C\")"])))
         having = List([Node("bool", f"count(*) {rng.choice(['>', '<'])} {rng.choice([0, 5])}")], "", " HAVING ") if rng.random() < 0.1 else List([])
         return Case(Node(None, f"SELECT %s FROM {relation.sql}%s%s", List(items, least=1), self.where(make), having), make)
+
+    def computed(self):
+        """Expressions of all types, many at once, reduced to what vectors compute of them. Of those that may fail one: which error comes first is open."""
+        relation, make = self.one()
+        rng = self.rng
+        items = [make.reduced() for _ in range(1 if self.risky else rng.randint(8, 14))]
+        keys = [] if self.risky or rng.random() < 0.5 else [make.value(rng.choice(["text", "int", "bool", "date", "bigint"]), 1) for _ in range(rng.choice([1, 1, 2]))]
+        grouping = List([Node(None, str(n + 1)) for n in range(len(keys))], ", ", " GROUP BY ")
+        case = Case(Node(None, f"SELECT %s FROM {relation.sql}%s%s", List(keys + items, least=len(keys) + 1), self.where(make), grouping), make)
+        case.expressions = len(keys + items)
+        return case
 
     def grouped(self):
         relation, make = self.one()
