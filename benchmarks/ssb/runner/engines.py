@@ -9,7 +9,7 @@ import duckdb
 import psycopg
 from psycopg import sql
 
-from .config import BUILD, SSB, TABLES, Options
+from .config import BUILD, MODES, SSB, TABLES, Options
 from .data import DataSet
 
 BLOCK = 1 << 20
@@ -83,6 +83,11 @@ class Postgres(Engine):
                 "maintenance_work_mem", "effective_cache_size", "enable_nestloop"]
 
     @property
+    def method(self) -> str:
+        """The access method, which is the extension's name, too."""
+        return "amax" if self.name in MODES else self.name
+
+    @property
     def schema(self) -> str:
         return f"ssb_{self.name}" + ("_documents" if self.form == "documents" else "")
 
@@ -92,16 +97,20 @@ class Postgres(Engine):
         settings = {
             "search_path": self.schema,
             "max_parallel_workers_per_gather": str(self.options.workers),
-            "default_table_access_method": self.name,
+            "default_table_access_method": self.method,
         } | of_heap | self.options.settings
         for name, value in settings.items():
             session.execute("SELECT set_config(%s, %s, false)", (name, value))
+        if self.name in MODES:
+            # Once the library is there, which has these settings.
+            session.execute("LOAD 'amax'")
+            session.execute("SELECT set_config('amax.materialization', %s, false)", (MODES[self.name],))
         return session
 
     def load(self, data: DataSet, advance) -> dict:
         with psycopg.connect(self.options.dsn, autocommit=True) as session:
             if self.name != "heap":
-                session.execute(sql.SQL("CREATE EXTENSION IF NOT EXISTS {}").format(sql.Identifier(self.name)))
+                session.execute(sql.SQL("CREATE EXTENSION IF NOT EXISTS {}").format(sql.Identifier(self.method)))
             self._drop(session)
             session.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(self.schema)))
         rows = {}
@@ -124,8 +133,8 @@ class Postgres(Engine):
         methods = session.execute(
             "SELECT DISTINCT a.amname FROM pg_class c JOIN pg_am a ON a.oid = c.relam"
             " WHERE c.relnamespace = %s::regnamespace AND c.relkind = 'r'", (self.schema,)).fetchall()
-        if methods != [(self.name,)]:
-            raise RuntimeError(f"tables of {self.schema} use {methods}, not {self.name}")
+        if methods != [(self.method,)]:
+            raise RuntimeError(f"tables of {self.schema} use {methods}, not {self.method}")
 
     def _copy(self, session, table: str, path: Path, advance) -> int:
         # A document is one CSV field whose delimiter and quote cannot occur in it.
@@ -156,7 +165,7 @@ class Postgres(Engine):
         with self.connect() as session:
             version = session.execute("SHOW server_version").fetchone()[0]
             extension = session.execute("SELECT extversion FROM pg_extension WHERE extname = %s",
-                                        (self.name,)).fetchone()
+                                        (self.method,)).fetchone()
             settings = {name: session.execute("SELECT current_setting(%s)", (name,)).fetchone()[0]
                         for name in self.REPORTED + list(self.options.settings)}
         return {"version": f"PostgreSQL {version}", "extension": extension and extension[0], "settings": settings}

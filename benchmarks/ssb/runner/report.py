@@ -104,7 +104,7 @@ def draw(path: Path, options: Options, results: list[Result]) -> None:
     forms = list(dict.fromkeys(result.form for result in results))
     figure, axes = plt.subplots(len(forms), 3, figsize=(14, 3.8 * len(forms)), squeeze=False,
                                 width_ratios=[6, 1, 1], layout="constrained")
-    colours = {"heap": "#4c72b0", "amax": "#dd8452", "duckdb": "#8c8c8c"}
+    colours = {"heap": "#4c72b0", "amax": "#dd8452", "duckdb": "#8c8c8c", "amax_early": "#c44e52", "amax_late": "#937860", "amax_ultra_late": "#55a868"}
     for row, form in zip(axes, forms):
         contestants = [result for result in results if result.form == form]
         for result in contestants:

@@ -30,7 +30,7 @@ impl Side {
 pub struct Joined {
     pub parents: Vec<u32>,
     pub sides: Rc<[Side]>,
-    /// Of the first sides, as many as have been looked up.
+    /// Of each side; none of those that have not been looked up yet.
     pub rows: Vec<Vec<u32>>,
 }
 
@@ -40,14 +40,14 @@ impl Joined {
         Joined {
             parents,
             sides: sides.clone(),
-            rows: Vec::new(),
+            rows: vec![Vec::new(); sides.len()],
         }
     }
 
-    /// These rows with what they have found in the next side.
-    pub fn with(&self, matches: Matches) -> Joined {
+    /// These rows with what they have found in a side.
+    pub fn with(&self, side: usize, matches: Matches) -> Joined {
         let mut joined = self.at(&matches.asked);
-        joined.rows.push(matches.found);
+        joined.rows[side] = matches.found;
         joined
     }
 
@@ -57,7 +57,11 @@ impl Joined {
         Joined {
             parents: take(&self.parents),
             sides: self.sides.clone(),
-            rows: self.rows.iter().map(take).collect(),
+            rows: self
+                .rows
+                .iter()
+                .map(|rows| if rows.is_empty() { Vec::new() } else { take(rows) })
+                .collect(),
         }
     }
 

@@ -11,17 +11,17 @@ use crate::query::batch::columns::BatchColumns;
 use crate::query::batch::computed::Computed;
 use crate::query::batch::condition::{Condition, select};
 use crate::query::batch::contract::{Interest, Positions, of};
-use crate::query::batch::explain::{Conditions, materialization, text};
+use crate::query::batch::explain::materialization;
 use crate::query::batch::gather::AloneBuilder;
 use crate::query::batch::joined::{Joined, Side};
-use crate::query::batch::reasons;
 use crate::query::batch::rows::Rows;
 use crate::query::batch::{Batch, Batches};
 use crate::query::expr::compile::reads;
 use crate::query::expr::entry::{Entry, entry_of, expressions, over_known_entries, reference_of};
+use crate::query::expr::raises::raises;
 use crate::query::plan::costs::hash_memory;
 use crate::query::plan::node::{CustomNode, ExecMethods};
-use amax_exec::{Expr, Matches, Rounds, Vector};
+use amax_exec::{Expr, Matches, Probes, Rounds, Vector};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -34,13 +34,15 @@ pub struct Join {
     node: &'static CustomScanState,
     /// The hash joins that it was planned over.
     below: &'static PlanState,
-    spine: Spine,
+    pub(super) spine: Spine,
     scan: &'static RefCell<dyn Batches>,
-    rows: Rows,
+    pub(super) rows: Rows,
     /// Whose keys' values a side's rows are found by, from the bottom.
     probes: Vec<Probe>,
     /// Columns that are read of what is handed up.
     output: Vec<usize>,
+    /// In which order they are asked.
+    pub(super) order: Probes,
     state: State,
     /// Rows of a batch of the scan that have not been looked up.
     left: Vec<(Rc<BatchColumns>, Vec<u32>)>,
@@ -55,8 +57,8 @@ struct Probe {
     residual: Vec<Condition>,
     /// and what joined rows have to.
     filter: Vec<Condition>,
-    /// Rows that it has left.
-    passed: u64,
+    /// Whether it may be asked for rows that others before would have left out.
+    moves: bool,
     building: Building,
 }
 
@@ -122,6 +124,10 @@ impl Join {
             }
         }
         sides.reverse();
+        let moves =
+            |(probe, side): (&Probe, &Side)| probe.moves && (probe.kind != Kind::Inner || side.lookup.is_unique());
+        let moves: Vec<bool> = self.probes.iter().zip(&sides).map(moves).collect();
+        self.order = Probes::new(&moves);
         State::Whole(sides.into())
     }
 
@@ -158,6 +164,8 @@ impl Join {
             let (columns, rows) = match self.left.pop() {
                 Some(left) => left,
                 None => {
+                    self.order.end_batch();
+                    turn(&mut self.order);
                     let Batch { columns, rows } = self.next_of_scan()?;
                     (columns, rows)
                 }
@@ -185,7 +193,9 @@ impl Join {
         let mut all = if multiplies { rows.clone() } else { Vec::new() };
         let mut joined = Joined::new(rows, sides);
         let mut passed = Vec::new();
-        for (probe, side) in self.probes.iter().zip(sides.iter()) {
+        for place in 0..self.order.len() {
+            let at = self.order.at(place);
+            let (probe, side) = (&self.probes[at], &sides[at]);
             let n = joined.len();
             let find = |keys: Vec<Vector>| match probe.kind {
                 Kind::Semi | Kind::Anti if probe.residual.is_empty() => side.lookup.find_one(&keys, n),
@@ -206,23 +216,27 @@ impl Join {
                 self.left.extend([(columns.clone(), rest), (columns, all)]);
                 return None;
             }
-            let matches = probe.matches(found, &mut self.rows, (&columns, &joined));
-            joined = joined.with(match probe.kind {
-                Kind::Inner | Kind::Semi => matches,
-                Kind::Left => matches.with_others(n),
-                Kind::Anti => matches.others(n),
-            });
+            let matches = probe.matches(found, at, &mut self.rows, (&columns, &joined));
+            joined = joined.with(
+                at,
+                match probe.kind {
+                    Kind::Inner | Kind::Semi => matches,
+                    Kind::Left => matches.with_others(n),
+                    Kind::Anti => matches.others(n),
+                },
+            );
             if !probe.filter.is_empty() {
                 let so_far = joined_columns(&columns, &joined, &self.rows);
                 joined = joined.at(&select(&probe.filter, &mut self.rows, &so_far));
             }
-            passed.push(joined.len() as u64);
+            passed.push((at, n as u64, joined.len() as u64));
             if joined.len() == 0 {
                 break;
             }
         }
-        let counts = self.probes.iter_mut().zip(passed);
-        counts.for_each(|(probe, passed)| probe.passed += passed);
+        for (at, asked, left) in passed {
+            self.order.note(at, asked, left);
+        }
         (joined.len() > 0).then_some(joined)
     }
 
@@ -252,12 +266,18 @@ impl Join {
 impl Probe {
     /// Of what rows joined so far have found by their keys, what fulfils the other conditions: all of it, or one match for each row where more do
     /// not matter.
-    fn matches(&self, found: Matches, rows: &mut Rows, (columns, joined): (&Rc<BatchColumns>, &Joined)) -> Matches {
+    fn matches(
+        &self,
+        found: Matches,
+        side: usize,
+        rows: &mut Rows,
+        (columns, joined): (&Rc<BatchColumns>, &Joined),
+    ) -> Matches {
         if self.residual.is_empty() {
             return found;
         }
         let mut holding = |found: &Matches| {
-            let with = joined_columns(columns, &joined.with(found.clone()), rows);
+            let with = joined_columns(columns, &joined.with(side, found.clone()), rows);
             select(&self.residual, rows, &with)
         };
         if matches!(self.kind, Kind::Inner | Kind::Left) {
@@ -276,6 +296,14 @@ impl Probe {
 /// Rows joined so far as columns, for who has `rows` look at them.
 fn joined_columns(columns: &Rc<BatchColumns>, joined: &Joined, rows: &Rows) -> Rc<BatchColumns> {
     Rc::new(columns.joined(joined.clone(), &rows.entries))
+}
+
+/// Has a test meet other orders.
+fn turn(_probes: &mut Probes) {
+    #[cfg(feature = "test_hooks")]
+    if crate::guc::fault_point().as_deref() == Some("join_order") {
+        _probes.turn();
+    }
 }
 
 /// Whether a test has the hash joins tried out.
@@ -334,8 +362,12 @@ impl CustomNode for Join {
                 residual: Condition::of(&mut rows, &level.residual, node),
                 filter: Condition::of(&mut rows, &level.filter, node),
                 keys,
+                moves: !joined
+                    && !matches!(level.kind, Kind::Left)
+                    && level.residual.is_empty()
+                    && level.filter.is_empty()
+                    && !level.outer_keys.iter().any(|key| raises(key)),
                 joined,
-                passed: 0,
                 building: Building::new(level, estate),
             });
         }
@@ -345,6 +377,7 @@ impl CustomNode for Join {
             spine,
             scan,
             rows,
+            order: Probes::new(&vec![false; probes.len()]),
             probes,
             output: Vec::new(),
             state: State::New,
@@ -371,17 +404,9 @@ impl CustomNode for Join {
     }
 
     fn explain(&mut self, node: &CustomScanState, ancestors: Nodes<'_>, es: &ExplainState) {
-        if let State::Spine(_) = self.state {
-            return materialization("late", es);
-        }
-        materialization("ultra late", es);
-        if es.verbose() {
-            reasons::show(reasons::of_rows(&self.rows, &Conditions::of(node, ancestors, es)), es);
-        }
-        // Not where others have rows of the scan, too.
-        if es.analyze() && !self.spine.scan.plan().parallel_aware() {
-            let passed: Vec<String> = self.probes.iter().map(|probe| probe.passed.to_string()).collect();
-            text(c"Rows Joined", &passed.join(", "), es);
+        match self.state {
+            State::Spine(_) => materialization("late", es),
+            _ => self.show(node, ancestors, es),
         }
     }
 }

@@ -1,0 +1,31 @@
+//! EXPLAIN of a join: in which order the other sides were asked, and what they left.
+
+use super::node::Join;
+use crate::encoding::shown;
+use crate::pg::explain::ExplainState;
+use crate::pg::node::Nodes;
+use crate::pg::state::CustomScanState;
+use crate::query::batch::explain::{Conditions, materialization, text};
+use crate::query::batch::reasons;
+
+impl Join {
+    pub(super) fn show(&self, node: &CustomScanState, ancestors: Nodes<'_>, es: &ExplainState) {
+        materialization("ultra late", es);
+        let shown_as = Conditions::of(node, ancestors, es);
+        if es.verbose() {
+            reasons::show(reasons::of_rows(&self.rows, &shown_as), es);
+        }
+        // Not where others have rows of the scan, too.
+        if es.analyze() && !self.spine.scan.plan().parallel_aware() {
+            let probe = |place| {
+                let at = self.order.at(place);
+                let keys = self.spine.levels[at].outer_keys.iter();
+                let keys: Vec<_> = keys.map(|key| shown(shown_as.text(key).to_bytes())).collect();
+                let passed = self.order.passed(at);
+                format!("{} ({} of {})", keys.join(", "), passed.left, passed.asked)
+            };
+            let probes: Vec<String> = (0..self.order.len()).map(probe).collect();
+            text(c"Probes", &probes.join(", "), es);
+        }
+    }
+}
