@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use amax_format::{Dense, Tag};
+use amax_format::{Dense, Tag, places_that};
 
 use crate::vector::{Type, Vector};
 
@@ -45,14 +45,10 @@ pub(crate) fn gather<'a>(
 
 /// The rows that pass, given their positions in the selection and in the leaf.
 pub(crate) fn select(rows: &[u32], passes: impl Fn(usize, u32) -> bool) -> Vec<u32> {
-    let mut passed = vec![0; rows.len()];
-    let mut n = 0;
-    // Without a branch: conditions are hard to predict.
-    for (i, &row) in rows.iter().enumerate() {
-        passed[n] = row;
-        n += usize::from(passes(i, row));
+    let mut passed = places_that(rows.len(), |i| passes(i, rows[i]));
+    for place in &mut passed {
+        *place = rows[*place as usize];
     }
-    passed.truncate(n);
     passed
 }
 

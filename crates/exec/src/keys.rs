@@ -1,8 +1,10 @@
 //! Which rows can have a match in a join: the keys of its other side as a set, which may hold more than it was given.
 
 use crate::evaluated::{Evaluated, select};
+use crate::lookup::Bits;
 use crate::store::{Store, Strings, Words};
 use crate::vector::{Type, Vector};
+use std::ops::Range;
 
 /// A set of keys that are equal bytewise. It contains every key it was made of, and perhaps others.
 #[derive(Clone, Debug)]
@@ -13,8 +15,8 @@ pub struct KeySet {
 
 #[derive(Clone, Debug)]
 enum Set {
-    /// A bit for each integer from the first on.
-    Range { first: i64, bits: Vec<u64> },
+    /// A bit for each of so many integers from the first on, with zeros behind them.
+    Range { first: i64, places: usize, bits: Vec<u64> },
     /// A Bloom filter: two bits of the one word that a hash leads to.
     Bloom { words: Vec<u64>, shift: u32 },
 }
@@ -32,16 +34,16 @@ fn place(hash: u64, shift: u32) -> (usize, u64) {
 impl Set {
     fn range(keys: &[i64]) -> Option<Self> {
         let (&first, &last) = (keys.iter().min()?, keys.iter().max()?);
-        let bits = usize::try_from(last.checked_sub(first)?).ok()? / 64 + 1;
-        if bits > (keys.len() * BITS / 64).max(1024) {
+        let places = usize::try_from(last.checked_sub(first)?).ok()?.checked_add(1)?;
+        if places / 64 >= (keys.len() * BITS / 64).max(1024) {
             return None;
         }
-        let mut bits = vec![0; bits];
+        let mut bits = vec![0; places / 64 + 1];
         for key in keys {
             let at = (key - first) as usize;
             bits[at / 64] |= 1 << (at % 64);
         }
-        Some(Self::Range { first, bits })
+        Some(Self::Range { first, places, bits })
     }
 
     fn bloom(keys: usize, hashes: impl Iterator<Item = u64>) -> Self {
@@ -84,6 +86,26 @@ impl KeySet {
         Some(Self { ty: keys.ty, set })
     }
 
+    /// Of consecutive rows whose key is an integer, from a column as it is held, those whose key may be in the set; None if that has to be found
+    /// another way.
+    ///
+    /// # Panics
+    /// If there are no such rows.
+    pub fn select_words(&self, words: &amax_format::Words, rows: Range<usize>) -> Option<Vec<u32>> {
+        let Set::Range { first, places, bits } = &self.set else {
+            return None;
+        };
+        let start = rows.start as u32;
+        let bits = Bits {
+            first: *first,
+            places: *places,
+            there: bits,
+        };
+        let mut passed = words.places(rows, move |word| bits.has(word));
+        passed.iter_mut().for_each(|place| *place += start);
+        Some(passed)
+    }
+
     /// Of `rows`, for which a key has been evaluated, those whose key may be in the set, and those that are unsure.
     ///
     /// # Panics
@@ -92,11 +114,14 @@ impl KeySet {
         let keys = &found.vector;
         assert_eq!(keys.ty, self.ty, "keys of one type");
         match (&self.set, self.ty) {
-            (Set::Range { first, bits }, _) => keep(found, rows, |i| {
-                let at = keys.words[i].wrapping_sub(*first) as u64;
-                let word = bits.get((at / 64) as usize);
-                word.is_some_and(|word| word >> (at % 64) & 1 == 1)
-            }),
+            (Set::Range { first, places, bits }, _) => {
+                let bits = Bits {
+                    first: *first,
+                    places: *places,
+                    there: bits,
+                };
+                keep(found, rows, move |i| bits.has(keys.words[i]))
+            }
             (set, Type::Int) => keep(found, rows, |i| set.has_hash(Words::hash(keys.words[i]))),
             (set, _) => match &keys.strings {
                 Some(strings) if keys.dictionary && strings.len() <= rows.len() => {

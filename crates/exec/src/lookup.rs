@@ -5,7 +5,8 @@ use crate::matches::Matches;
 use crate::store::hash_rows;
 use crate::table::{Keys, NONE, Table};
 use crate::vector::{Type, Vector, View};
-use amax_format::places_where;
+use amax_format::{Words, places_that};
+use std::ops::Range;
 
 /// Rows by their keys, of integers or text. A row with a NULL among its keys is not found.
 #[derive(Debug)]
@@ -135,6 +136,25 @@ impl Lookup {
         self.matches(keys, n, 1)
     }
 
+    /// The same of consecutive rows whose only key is an integer, from a column as it is held; None if they have to be found another way.
+    ///
+    /// # Panics
+    /// If there are no such rows.
+    pub fn find_words(&self, words: &Words, rows: Range<usize>, one: bool) -> Option<Matches> {
+        let By::Span { first, numbers, there } = &self.by else {
+            return None;
+        };
+        let bits = Bits {
+            first: *first,
+            places: numbers.len(),
+            there,
+        };
+        let places = words.places(rows.clone(), move |word| bits.has(word));
+        let number = |&place: &u32| number_of(words.get(rows.start + place as usize), *first, numbers);
+        let found = places.iter().map(number).collect();
+        Some(self.of_numbers(places, found, if one { 1 } else { usize::MAX }))
+    }
+
     fn matches(&self, keys: &[Vector<'_>], n: usize, most: usize) -> Matches {
         let views: Vec<View<'_>> = keys.iter().map(Vector::view).collect();
         assert!(
@@ -142,6 +162,11 @@ impl Lookup {
             "keys of one type"
         );
         let (asked, numbers) = self.numbers(&views, n);
+        self.of_numbers(asked, numbers, most)
+    }
+
+    /// Matches of rows that have found keys with these numbers.
+    fn of_numbers(&self, asked: Vec<u32>, numbers: Vec<u32>, most: usize) -> Matches {
         let Some((rows, begins)) = &self.same else {
             return Matches { asked, found: numbers };
         };
@@ -161,16 +186,16 @@ impl Lookup {
         match (&self.by, keys) {
             (By::Span { first, numbers, there }, [key]) => {
                 let words = &key.words[..n];
-                let at = |word: i64| word.wrapping_sub(*first) as u64;
-                let is_there = |word: i64| {
-                    let at = at(word).min(numbers.len() as u64) as usize;
-                    there[at / 64] >> (at % 64) & 1 == 1
+                let bits = Bits {
+                    first: *first,
+                    places: numbers.len(),
+                    there,
                 };
-                let mut places = places_where(words, 0, is_there);
+                let mut places = places_that(n, move |place| bits.has(words[place]));
                 if key.valid.is_some() {
                     places.retain(|&place| key.is_valid(place as usize));
                 }
-                let number = |&place: &u32| numbers[at(words[place as usize]) as usize];
+                let number = |&place: &u32| number_of(words[place as usize], *first, numbers);
                 let found = places.iter().map(number).collect();
                 (places, found)
             }
@@ -215,6 +240,30 @@ impl Lookup {
             (By::Span { .. }, _) => unreachable!("a span is of one key"),
         }
     }
+}
+
+/// A set of integers: a bit for each of so many from the first on, and at least one zero behind them. The bits of a few thousand stay in the processor's
+/// nearest memory.
+#[derive(Clone, Copy)]
+pub(crate) struct Bits<'a> {
+    pub(crate) first: i64,
+    pub(crate) places: usize,
+    pub(crate) there: &'a [u64],
+}
+
+impl Bits<'_> {
+    /// Without a branch.
+    #[inline]
+    pub(crate) fn has(self, word: i64) -> bool {
+        let at = (word.wrapping_sub(self.first) as u64).min(self.places as u64) as usize;
+        self.there[at / 64] >> (at % 64) & 1 == 1
+    }
+}
+
+/// The number of one that is there.
+#[inline]
+fn number_of(word: i64, first: i64, numbers: &[u32]) -> u32 {
+    numbers[word.wrapping_sub(first) as usize]
 }
 
 /// A way to find keys, the number of each of some rows, and how many numbers there are.
@@ -281,6 +330,7 @@ fn grouped(rows: &[u32], number_of: &[u32], count: usize) -> (Vec<u32>, Vec<u32>
 mod tests {
     use super::*;
     use crate::builder::VectorBuilder;
+    use amax_format::Dense;
     use proptest::prelude::*;
 
     type Key = Option<i64>;
@@ -356,6 +406,16 @@ mod tests {
                 let found = lookup.find(&keys, asked.len());
                 prop_assert_eq!(&found, &expected(&first(&inner), &first(&asked)));
                 prop_assert_eq!(lookup.find_one(&keys, asked.len()), found.first_of_each());
+            }
+            // As a column has them.
+            let lookup = Lookup::new(vec![of(ints, &inner, 0)], inner.len()).expect("memory");
+            let held: Vec<[Key; 1]> = first(&asked).into_iter().filter(|key| key[0].is_some()).collect();
+            let column = Dense::ints(held.iter().map(|key| key[0]));
+            if let Some(found) = lookup.find_words(column.words(), 0..held.len(), false) {
+                prop_assert_eq!(&found, &expected(&first(&inner), &held));
+                let half = held.len() / 2;
+                let one = lookup.find_words(column.words(), half..held.len(), true);
+                prop_assert_eq!(one, Some(expected(&first(&inner), &held[half..]).first_of_each()));
             }
             let lookup = Lookup::new(vec![of(ints, &inner, 0), of(texts, &inner, 1)], inner.len()).expect("memory");
             let found = lookup.find(&[of(ints, &asked, 0), of(codes, &asked, 1)], asked.len());

@@ -1,17 +1,21 @@
 //! Places of values that pass a test, without a branch for each: what passes is hard to predict.
 
-/// Values that are tested together.
-const GROUP: usize = 8;
+/// Values whose bits are looked up together, and those that are tested together.
+const BYTE: usize = 8;
+const GROUP: usize = 64;
 
-/// For each set of values in a group that pass: their places, the least first.
-static PLACES: [[u32; GROUP]; 1 << GROUP] = places_of_sets();
+/// So few of a group's values are found one by one.
+const FEW: u32 = 4;
 
-const fn places_of_sets() -> [[u32; GROUP]; 1 << GROUP] {
-    let mut all = [[0; GROUP]; 1 << GROUP];
+/// For each set of values in a byte of bits: their places, the least first.
+static PLACES: [[u32; BYTE]; 1 << BYTE] = places_of_sets();
+
+const fn places_of_sets() -> [[u32; BYTE]; 1 << BYTE] {
+    let mut all = [[0; BYTE]; 1 << BYTE];
     let mut set = 0;
     while set < all.len() {
         let (mut at, mut n) = (0, 0);
-        while at < GROUP {
+        while at < BYTE {
             if set >> at & 1 == 1 {
                 all[set][n] = at as u32;
                 n += 1;
@@ -23,27 +27,68 @@ const fn places_of_sets() -> [[u32; GROUP]; 1 << GROUP] {
     all
 }
 
-/// The numbers of the values that pass, ascending, where the first value has number `first`.
+/// A bit for each value that has passed, the first in the last bit.
+#[inline]
+fn set_of(passed: &[u8; GROUP]) -> u64 {
+    let (bytes, _) = passed.as_chunks::<BYTE>();
+    let mut set = 0;
+    for (at, &bytes) in bytes.iter().enumerate() {
+        // The last bit of each byte becomes one of the uppermost byte: no two meet below it.
+        let bits = u64::from_le_bytes(bytes).wrapping_mul(0x0102_0408_1020_4080) >> 56;
+        set |= bits << (at * BYTE);
+    }
+    set
+}
+
+/// The numbers of the values that pass, ascending, where the first value has number `first`. The test is a comparison or two: those of a group are
+/// vector instructions.
 #[inline]
 pub fn places_where<T: Copy>(values: &[T], first: u32, passes: impl Fn(T) -> bool) -> Vec<u32> {
-    let mut found = vec![0; values.len() + GROUP];
-    let (mut n, mut at) = (0, first);
-    let (groups, rest) = values.as_chunks::<GROUP>();
-    for group in groups {
-        let bytes = group.map(|value| u8::from(passes(value)));
-        // The last bit of each byte becomes one of the uppermost byte: no two meet below it.
-        let set = (u64::from_le_bytes(bytes).wrapping_mul(0x0102_0408_1020_4080) >> 56) as u8;
-        let places = PLACES[usize::from(set)].map(|place| at + place);
-        found[n..n + GROUP].copy_from_slice(&places);
-        n += set.count_ones() as usize;
-        at += GROUP as u32;
+    let test = |at: usize| {
+        let mut passed = [0; GROUP];
+        for (passed, &value) in passed.iter_mut().zip(&values[at..at + GROUP]) {
+            *passed = u8::from(passes(value));
+        }
+        passed
+    };
+    places(values.len(), first, test, |at| passes(values[at]))
+}
+
+/// The places below `n` that pass, ascending. The test may look something up.
+#[inline]
+pub fn places_that(n: usize, passes: impl Fn(usize) -> bool) -> Vec<u32> {
+    let test = |at: usize| std::array::from_fn(|i| u8::from(passes(at + i)));
+    places(n, 0, test, &passes)
+}
+
+#[inline(always)]
+fn places(n: usize, first: u32, test: impl Fn(usize) -> [u8; GROUP], passes: impl Fn(usize) -> bool) -> Vec<u32> {
+    let mut found = vec![0; n + BYTE];
+    let mut count = 0;
+    let groups = n - n % GROUP;
+    for start in (0..groups).step_by(GROUP) {
+        let mut set = set_of(&test(start));
+        let at = first + start as u32;
+        if set.count_ones() <= FEW {
+            while set != 0 {
+                found[count] = at + set.trailing_zeros();
+                count += 1;
+                set &= set - 1;
+            }
+        } else {
+            for byte in (0..GROUP as u32).step_by(BYTE) {
+                let bits = (set >> byte) as u8;
+                let places = PLACES[usize::from(bits)].map(|place| at + byte + place);
+                found[count..count + BYTE].copy_from_slice(&places);
+                count += bits.count_ones() as usize;
+            }
+        }
     }
-    for &value in rest {
-        found[n] = at;
-        n += usize::from(passes(value));
-        at += 1;
+    for at in groups..n {
+        found[count] = first + at as u32;
+        count += usize::from(passes(at));
     }
-    found.truncate(n);
+    found.truncate(count);
     found
 }
 
@@ -54,9 +99,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_passes_is_found(values in proptest::collection::vec(any::<u8>(), 0..100), first in 0..1000u32, least in any::<u8>()) {
+        fn what_passes_is_found(values in proptest::collection::vec(any::<u8>(), 0..300), first in 0..1000u32, least in any::<u8>()) {
             let expected = (first..).zip(&values).filter(|&(_, &value)| value >= least).map(|(place, _)| place);
-            prop_assert_eq!(places_where(&values, first, |value| value >= least), expected.collect::<Vec<_>>());
+            let expected: Vec<u32> = expected.collect();
+            prop_assert_eq!(&places_where(&values, first, |value| value >= least), &expected);
+            prop_assert_eq!(&places_that(values.len(), |at| values[at] >= least), &expected.iter().map(|place| place - first).collect::<Vec<_>>());
         }
     }
 }

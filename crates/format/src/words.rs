@@ -1,7 +1,7 @@
 //! The words of a column's rows, as narrow as they may be: what is read of them, and shared by processes, is most of
 //! what a query reads.
 
-use crate::places::places_where;
+use crate::places::{places_that, places_where};
 use arrow_buffer::{ArrowNativeType, Buffer, ScalarBuffer};
 use std::borrow::Cow;
 use std::ops::{Range, RangeInclusive};
@@ -223,6 +223,24 @@ impl Words {
         }
     }
 
+    /// Of consecutive rows, those whose words pass, as places behind the first.
+    ///
+    /// # Panics
+    /// If there are no such rows.
+    pub fn places(&self, rows: Range<usize>, passes: impl Fn(i64) -> bool) -> Vec<u32> {
+        fn of<T: Copy + Into<i64>>(base: i64, offsets: &[T], passes: impl Fn(i64) -> bool) -> Vec<u32> {
+            places_that(offsets.len(), |at| passes(base.wrapping_add(offsets[at].into())))
+        }
+        match &self.offsets {
+            Offsets::None if passes(self.base) => (0..rows.len() as u32).collect(),
+            Offsets::None => Vec::new(),
+            Offsets::One(offsets) => of(self.base, &offsets[rows], passes),
+            Offsets::Two(offsets) => of(self.base, &offsets[rows], passes),
+            Offsets::Four(offsets) => of(self.base, &offsets[rows], passes),
+            Offsets::Eight(words) => of(0, &words[rows], passes),
+        }
+    }
+
     /// Those at these places, in their order; anything beyond the last.
     pub(crate) fn take(&self, places: &[u32]) -> Self {
         fn of<T: ArrowNativeType>(offsets: &[T], places: &[u32]) -> ScalarBuffer<T> {
@@ -286,6 +304,11 @@ mod tests {
                     assert_eq!(found, expected, "{values:?} in {least}..={greatest}");
                 }
             }
+            let odd = |word: i64| word % 2 != 0;
+            let found = words.places(0..all.len(), odd);
+            let found = found.into_iter().filter(|place| place % 2 == 0);
+            let expected = (0..values.len()).filter(|&i| odd(values[i]));
+            assert!(found.eq(expected.map(|i| 2 * i as u32)), "{values:?}");
             for (i, &value) in values.iter().enumerate() {
                 let row = 2 * i;
                 let rows = [row as u32; 2];

@@ -11,11 +11,12 @@ use crate::pg::state::ExprContext;
 use crate::query::expr::entry::Entry;
 use crate::query::expr::path::JsonPath;
 use crate::query::expr::value::path_value;
-use amax_exec::Columns;
-use amax_format::{Dense, PathStep, Tag, Unnest};
+use amax_exec::{Columns, Expr, Type};
+use amax_format::{Dense, PathStep, Tag, Unnest, Words};
 use amax_lsm::Origin;
 use pgrx::pg_sys;
 use std::cell::OnceCell;
+use std::ops::Range;
 use std::rc::Rc;
 
 /// In place of an element: the row of an outer join without one.
@@ -301,6 +302,18 @@ impl BatchColumns {
 /// A column; None: the rows, so many, have to be looked at one by one.
 fn known_or_not(dense: Option<Dense>, rows: usize) -> Input {
     dense.map_or_else(|| Input::Unknown(Dense::filled(rows, Tag::Other)), Input::Made)
+}
+
+impl BatchColumns {
+    /// The words of rows, ascending, of which an expression is: if they are consecutive and it is an integer column that has no NULL there.
+    pub fn words_of(&self, expression: &Expr, rows: &[u32]) -> Option<(&Words, Range<usize>)> {
+        let &Expr::Column(input, Type::Int) = expression else {
+            return None;
+        };
+        let (first, last) = (*rows.first()? as usize, *rows.last()? as usize);
+        let dense = (last - first + 1 == rows.len()).then(|| self.dense(input))?;
+        (dense.uniform() == Some(Tag::Int)).then(|| (dense.words(), first..last + 1))
+    }
 }
 
 impl Columns for BatchColumns {

@@ -4,4 +4,5 @@ mod build;
 mod explain;
 pub mod node;
 pub mod plan;
+mod probe;
 mod spine;

@@ -1,6 +1,7 @@
 //! The join as a node that hands up batches: the scan's, with the rows that they find in the other sides.
 
 use super::build::{Building, Built};
+use super::probe::{Probe, joined_columns};
 use super::spine::{Kind, Spine};
 use crate::pg::Slot;
 use crate::pg::explain::ExplainState;
@@ -21,7 +22,7 @@ use crate::query::expr::entry::{Entry, entry_of, expressions, over_known_entries
 use crate::query::expr::raises::raises;
 use crate::query::plan::costs::hash_memory;
 use crate::query::plan::node::{CustomNode, ExecMethods};
-use amax_exec::{Expr, Matches, Probes, Rounds, Vector};
+use amax_exec::{Expr, Probes, Vector};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -48,20 +49,6 @@ pub struct Join {
     left: Vec<(Rc<BatchColumns>, Vec<u32>)>,
 }
 
-struct Probe {
-    kind: Kind,
-    keys: Vec<Computed>,
-    /// Whether they read other sides, not the scan alone.
-    joined: bool,
-    /// What a match has to fulfil beside,
-    residual: Vec<Condition>,
-    /// and what joined rows have to.
-    filter: Vec<Condition>,
-    /// Whether it may be asked for rows that others before would have left out.
-    moves: bool,
-    building: Building,
-}
-
 /// What the other sides are.
 enum State {
     /// Not read yet.
@@ -82,17 +69,6 @@ struct OfSpine {
     others: Vec<(usize, Prepared)>,
     /// Whether there are no more.
     ended: bool,
-}
-
-impl Probe {
-    /// Columns that it reads.
-    fn reads(&self) -> impl Iterator<Item = usize> + '_ {
-        let of_keys = self.keys.iter().flat_map(|key| &key.reads);
-        let conditions = self.residual.iter().chain(&self.filter);
-        of_keys
-            .chain(conditions.flat_map(|condition| &condition.reads))
-            .copied()
-    }
 }
 
 impl Join {
@@ -197,15 +173,18 @@ impl Join {
             let at = self.order.at(place);
             let (probe, side) = (&self.probes[at], &sides[at]);
             let n = joined.len();
-            let find = |keys: Vec<Vector>| match probe.kind {
-                Kind::Semi | Kind::Anti if probe.residual.is_empty() => side.lookup.find_one(&keys, n),
-                _ => side.lookup.find(&keys, n),
+            let one = matches!(probe.kind, Kind::Semi | Kind::Anti) && probe.residual.is_empty();
+            let find = |keys: Vec<Vector>| match one {
+                true => side.lookup.find_one(&keys, n),
+                false => side.lookup.find(&keys, n),
             };
             let found = if probe.joined {
                 let all: Vec<u32> = (0..n as u32).collect();
                 let so_far = joined_columns(&columns, &joined, &self.rows);
                 let values = |key: &Computed| key.values(&mut self.rows, &so_far, &all);
                 find(probe.keys.iter().map(values).collect())
+            } else if let Some(found) = probe.find_words(&side.lookup, &columns, &joined.parents, one) {
+                found
             } else {
                 let mut scan = self.scan.borrow_mut();
                 let values = |key: &Computed| key.values(scan.rows(), &columns, &joined.parents);
@@ -261,41 +240,6 @@ impl Join {
         }
         batch.finish(rows)
     }
-}
-
-impl Probe {
-    /// Of what rows joined so far have found by their keys, what fulfils the other conditions: all of it, or one match for each row where more do
-    /// not matter.
-    fn matches(
-        &self,
-        found: Matches,
-        side: usize,
-        rows: &mut Rows,
-        (columns, joined): (&Rc<BatchColumns>, &Joined),
-    ) -> Matches {
-        if self.residual.is_empty() {
-            return found;
-        }
-        let mut holding = |found: &Matches| {
-            let with = joined_columns(columns, &joined.with(side, found.clone()), rows);
-            select(&self.residual, rows, &with)
-        };
-        if matches!(self.kind, Kind::Inner | Kind::Left) {
-            let holding = holding(&found);
-            return found.at(&holding);
-        }
-        // Conditions may raise an error: none is looked at that heap does not look at.
-        let mut rounds = Rounds::new(found);
-        while let Some(round) = rounds.round() {
-            rounds.judge(&holding(&round));
-        }
-        rounds.finish()
-    }
-}
-
-/// Rows joined so far as columns, for who has `rows` look at them.
-fn joined_columns(columns: &Rc<BatchColumns>, joined: &Joined, rows: &Rows) -> Rc<BatchColumns> {
-    Rc::new(columns.joined(joined.clone(), &rows.entries))
 }
 
 /// Has a test meet other orders.

@@ -105,7 +105,9 @@ impl JoinFilters {
             let State::Ready(keys) = &tried.state else {
                 continue;
             };
-            let passed = keys.select(&batch.eval(&filter.key, &picked), &picked);
+            let of_words = columns.words_of(&filter.key, &picked);
+            let of_words = of_words.and_then(|(words, rows)| keys.select_words(words, rows));
+            let passed = of_words.unwrap_or_else(|| keys.select(&batch.eval(&filter.key, &picked), &picked));
             tried.tested += picked.len() as u64;
             tried.passed += passed.len() as u64;
             if tried.tested >= USELESS.1 && tried.passed * 8 > tried.tested * USELESS.0 {
