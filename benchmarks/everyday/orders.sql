@@ -18,7 +18,7 @@ SELECT count(*) FROM orders WHERE jsonb_path_exists(doc, '$.items[*] ? (@.count 
 SELECT count(*) FROM orders WHERE jsonb_array_length(doc->'items') > 3 -- clickhouse: SELECT count() FROM orders WHERE length(doc.items[].sku) > 3
 SELECT count(*) FROM orders WHERE doc['customer']['country'] = '"BR"' -- clickhouse: SELECT count() FROM orders WHERE doc.customer.country::String = 'BR'
 SELECT count(*) FROM orders WHERE (doc->'items'->0->>'price')::numeric < 1 -- clickhouse: SELECT count() FROM orders WHERE (doc.items[].price::Array(Float64))[1] < 1
-SELECT doc->>'status', count(*), sum((doc->>'amount')::numeric) FROM orders GROUP BY 1 -- clickhouse: SELECT doc.status::String AS s, count(), sum(doc.amount::Float64) FROM orders GROUP BY s
+SELECT doc->>'status', count(*), sum((doc->>'amount')::numeric) FROM orders GROUP BY 1 -- clickhouse: SELECT doc.status::String AS s, count(), sum(toDecimal64(doc.amount::Float64, 2)) FROM orders GROUP BY s
 SELECT doc->'customer'->>'country', doc->>'status', avg((doc->>'amount')::numeric) FROM orders GROUP BY 1, 2 -- clickhouse: SELECT doc.customer.country::String AS c, doc.status::String AS s, avg(doc.amount::Float64) FROM orders GROUP BY c, s
 SELECT date_trunc('day', (doc->>'at')::timestamptz), count(*) FROM orders GROUP BY 1
 SELECT (doc->>'at')::timestamptz::date, sum((doc->>'amount')::numeric) FROM orders GROUP BY 1
@@ -57,7 +57,7 @@ SELECT coalesce(doc->>'coupon', 'none'), count(*) FROM orders GROUP BY 1 -- clic
 SELECT (doc->>'quantity')::int / 10, count(*) FROM orders GROUP BY 1 -- clickhouse: SELECT intDiv(doc.quantity::Int64, 10) AS x, count() FROM orders GROUP BY x
 SELECT round((doc->>'amount')::numeric, -2), count(*) FROM orders GROUP BY 1
 SELECT floor((doc->>'score')::float8 * 10), count(*) FROM orders GROUP BY 1 -- clickhouse: SELECT floor(doc.score::Float64 * 10) AS x, count() FROM orders GROUP BY x
-SELECT doc->>'status', doc->>'amount' FROM orders ORDER BY (doc->>'amount')::numeric DESC, doc->>'id' LIMIT 10 -- clickhouse: SELECT doc.status::String, doc.amount::Float64 FROM orders ORDER BY doc.amount::Float64 DESC, doc.id::String LIMIT 10
+SELECT doc->>'status', doc->>'amount' FROM orders ORDER BY (doc->>'amount')::numeric DESC, doc->>'id' LIMIT 10
 SELECT doc FROM orders ORDER BY doc->>'at' DESC LIMIT 10
 SELECT count(*) FROM (SELECT jsonb_path_query(doc, '$.items[*].price') FROM orders) x -- clickhouse: SELECT count() FROM (SELECT arrayJoin(doc.items[].price) FROM orders)
 SELECT jsonb_path_query_first(doc, '$.items[0].sku'), count(*) FROM orders GROUP BY 1 -- clickhouse: SELECT (doc.items[].sku::Array(String))[1] AS x, count() FROM orders GROUP BY x

@@ -6,6 +6,7 @@ use crate::batch::{Batch, TRUE, all_are};
 use crate::builder::VectorBuilder;
 use crate::evaluated::{select, sure};
 use crate::expr::Expr;
+use crate::held::held_ints;
 use crate::like::Pattern;
 use crate::operators::{Comparison, JsonScalar};
 use crate::scaled::{Bound, single};
@@ -100,15 +101,20 @@ impl<'a> Batch<'a, '_> {
             return None;
         };
         let (comparison, column, constant) = match (&**left, &**right) {
-            (column @ Expr::Column(..), Expr::Once { id, .. }) => (*comparison, column, *id),
-            (Expr::Once { id, .. }, column @ Expr::Column(..)) => (comparison.flip(), column, *id),
+            (column, Expr::Once { id, .. }) => (*comparison, column, *id),
+            (Expr::Once { id, .. }, column) => (comparison.flip(), column, *id),
             _ => return None,
         };
-        let &Expr::Column(input, ty @ (Type::Int | Type::Numeric)) = column else {
-            return None;
+        let (words, ty, scale) = match held_ints(column, self.columns) {
+            Some(words) => (words, Type::Int, 0),
+            None => {
+                let &Expr::Column(input, Type::Numeric) = column else {
+                    return None;
+                };
+                let dense = self.columns.dense(input);
+                (dense.words(), Type::Numeric, scale_of(dense)?)
+            }
         };
-        let dense = self.columns.dense(input);
-        let scale = scale_of(dense, ty)?;
         if rows.is_empty() {
             return Some(Vec::new());
         }
@@ -136,15 +142,15 @@ impl<'a> Batch<'a, '_> {
             Comparison::GreaterEqual => (word..=i64::MAX, true),
             Comparison::Less => (word..=i64::MAX, false),
         };
-        Some(dense.words().select(rows, range, inside))
+        Some(words.select(rows, range, inside))
     }
 }
 
-/// The scale of a column that has a value in every row, all of one.
-fn scale_of(dense: &Dense, ty: Type) -> Option<u16> {
-    match (dense.uniform()?, ty) {
-        (Tag::Int, _) => Some(0),
-        (Tag::Decimal, Type::Numeric) => single(dense.scales()),
+/// The scale of a column that has a number in every row, all of one.
+fn scale_of(dense: &Dense) -> Option<u16> {
+    match dense.uniform()? {
+        Tag::Int => Some(0),
+        Tag::Decimal => single(dense.scales()),
         _ => None,
     }
 }

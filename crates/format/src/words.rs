@@ -223,6 +223,25 @@ impl Words {
         }
     }
 
+    /// Whether all are in a range.
+    pub fn are_within(&self, min: i64, max: i64) -> bool {
+        let least = self.base;
+        let fits = |most: Option<i64>| {
+            let greatest = most.and_then(|most| least.checked_add(most));
+            least >= min && greatest.is_some_and(|greatest| greatest <= max)
+        };
+        match &self.offsets {
+            Offsets::None => fits(Some(0)),
+            // Nearly always it is enough to know how wide they are.
+            Offsets::One(_) if fits(Some(u8::MAX.into())) => true,
+            Offsets::Two(_) if fits(Some(u16::MAX.into())) => true,
+            Offsets::One(offsets) => fits(offsets.iter().max().map(|&most| most.into())),
+            Offsets::Two(offsets) => fits(offsets.iter().max().map(|&most| most.into())),
+            Offsets::Four(offsets) => fits(offsets.iter().max().map(|&most| most.into())),
+            Offsets::Eight(words) => words.iter().all(|word| (min..=max).contains(word)),
+        }
+    }
+
     /// Of consecutive rows, those whose words pass, as places behind the first.
     ///
     /// # Panics
@@ -303,6 +322,11 @@ mod tests {
                     let expected: Vec<u32> = held.iter().filter(within).copied().collect();
                     assert_eq!(found, expected, "{values:?} in {least}..={greatest}");
                 }
+            }
+            let held_words: Vec<i64> = (0..all.len()).map(|row| words.get(row)).collect();
+            for (min, max) in [(i64::MIN, i64::MAX), (0, i64::MAX), (7, 262), (i64::MIN, -1)] {
+                let expected = held_words.iter().all(|word| (min..=max).contains(word));
+                assert!(words.are_within(min, max) == expected || all.is_empty(), "{values:?}");
             }
             let odd = |word: i64| word % 2 != 0;
             let found = words.places(0..all.len(), odd);

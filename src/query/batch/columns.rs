@@ -11,7 +11,7 @@ use crate::pg::state::ExprContext;
 use crate::query::expr::entry::Entry;
 use crate::query::expr::path::JsonPath;
 use crate::query::expr::value::path_value;
-use amax_exec::{Columns, Expr, Type};
+use amax_exec::{Columns, Expr, held_ints};
 use amax_format::{Dense, PathStep, Tag, Unnest, Words};
 use amax_lsm::Origin;
 use pgrx::pg_sys;
@@ -305,14 +305,11 @@ fn known_or_not(dense: Option<Dense>, rows: usize) -> Input {
 }
 
 impl BatchColumns {
-    /// The words of rows, ascending, of which an expression is: if they are consecutive and it is an integer column that has no NULL there.
+    /// The words of rows, ascending, that an expression of integers is, if they are consecutive and all have one.
     pub fn words_of(&self, expression: &Expr, rows: &[u32]) -> Option<(&Words, Range<usize>)> {
-        let &Expr::Column(input, Type::Int) = expression else {
-            return None;
-        };
         let (first, last) = (*rows.first()? as usize, *rows.last()? as usize);
-        let dense = (last - first + 1 == rows.len()).then(|| self.dense(input))?;
-        (dense.uniform() == Some(Tag::Int)).then(|| (dense.words(), first..last + 1))
+        let words = (last - first + 1 == rows.len()).then(|| held_ints(expression, self))??;
+        Some((words, first..last + 1))
     }
 }
 
