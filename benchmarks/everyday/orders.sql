@@ -18,7 +18,7 @@ SELECT count(*) FROM orders WHERE jsonb_path_exists(doc, '$.items[*] ? (@.count 
 SELECT count(*) FROM orders WHERE jsonb_array_length(doc->'items') > 3 -- clickhouse: SELECT count() FROM orders WHERE length(doc.items[].sku) > 3
 SELECT count(*) FROM orders WHERE doc['customer']['country'] = '"BR"' -- clickhouse: SELECT count() FROM orders WHERE doc.customer.country::String = 'BR'
 SELECT count(*) FROM orders WHERE (doc->'items'->0->>'price')::numeric < 1 -- clickhouse: SELECT count() FROM orders WHERE (doc.items[].price::Array(Float64))[1] < 1
-SELECT doc->>'status', count(*), sum((doc->>'amount')::numeric) FROM orders GROUP BY 1 -- clickhouse: SELECT doc.status::String AS s, count(), sum(toDecimal64(doc.amount::Float64, 2)) FROM orders GROUP BY s
+SELECT doc->>'status', count(*), sum((doc->>'amount')::numeric) FROM orders GROUP BY 1 -- clickhouse: SELECT doc.status::String AS s, count(), sum(toDecimal64(doc.amount::String, 2)) FROM orders GROUP BY s
 SELECT doc->'customer'->>'country', doc->>'status', avg((doc->>'amount')::numeric) FROM orders GROUP BY 1, 2 -- clickhouse: SELECT doc.customer.country::String AS c, doc.status::String AS s, avg(doc.amount::Float64) FROM orders GROUP BY c, s
 SELECT date_trunc('day', (doc->>'at')::timestamptz), count(*) FROM orders GROUP BY 1
 SELECT (doc->>'at')::timestamptz::date, sum((doc->>'amount')::numeric) FROM orders GROUP BY 1
