@@ -329,21 +329,25 @@ fn create(rel: &Relation, row: Row, at: &pg_sys::ItemPointerData, entries: Optio
     });
     context.reset();
     CONTEXT.set(Some(context));
-    // From here on our pin keeps the page from being flushed. If it was before, the stub may be gone: the caller tries
-    // again.
+    // From here on our pin keeps the page from being flushed, and the stub on it. If it was before, or VACUUM has found the stub idle, that is gone
+    // and the page may be something else by now, which is not to be mapped: the caller tries again.
     let pin = Pin::read(rel, block);
     let there = {
         let _lock = pin.share();
         let stub = heap_tuple(rel, &pin, offset).and_then(|t| key_of(&t));
         !rowpage::is_sealed(pin.page()) && stub == Some(key(tid_block(at), at.ip_posid))
     };
+    if there {
+        map::adopt_unread(rel, block);
+        fault("stub_adopted");
+    }
     let (v, o) = (tid_block(at), at.ip_posid);
     let entered = there && replace_on(rel, entries, (v, o), State::None, State::At { block, offset });
     fault("stub_entered");
     entered.then_some(Made { pin, offset, whole })
 }
 
-/// Puts a stub on a row page; returns its place.
+/// Puts a stub on a row page; returns its place. The page may have no logical block yet.
 fn insert(rel: &Relation, mut stub: Tuple) -> (u32, u16) {
     let lacking = || groups(rel).filter(|group| directory_page(rel, group * BLOCKS_PER_PAGE).is_none());
     let made = space::for_tuple(rel, stub.len(), || lacking().count() as u64);
@@ -370,8 +374,6 @@ fn insert(rel: &Relation, mut stub: Tuple) -> (u32, u16) {
     let (block, offset) = (tid_block(stub.tid()), stub.tid().ip_posid);
     fault("stub_placed");
     drop(kind);
-    map::adopt_unread(rel, block);
-    fault("stub_adopted");
     (block, offset)
 }
 

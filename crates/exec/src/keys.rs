@@ -1,7 +1,7 @@
 //! Which rows can have a match in a join: the keys of its other side as a set, which may hold more than it was given.
 
+use crate::bits::Bits;
 use crate::evaluated::{Evaluated, select};
-use crate::lookup::Bits;
 use crate::store::{Store, Strings, Words};
 use crate::vector::{Type, Vector};
 use std::ops::Range;
@@ -15,10 +15,12 @@ pub struct KeySet {
 
 #[derive(Clone, Debug)]
 enum Set {
-    /// A bit for each of so many integers from the first on, with zeros behind them.
-    Range { first: i64, places: usize, bits: Vec<u64> },
+    Range(Bits),
     /// A Bloom filter: two bits of the one word that a hash leads to.
-    Bloom { words: Vec<u64>, shift: u32 },
+    Bloom {
+        words: Vec<u64>,
+        shift: u32,
+    },
 }
 
 /// Bits that a key may take.
@@ -38,12 +40,9 @@ impl Set {
         if places / 64 >= (keys.len() * BITS / 64).max(1024) {
             return None;
         }
-        let mut bits = vec![0; places / 64 + 1];
-        for key in keys {
-            let at = (key - first) as usize;
-            bits[at / 64] |= 1 << (at % 64);
-        }
-        Some(Self::Range { first, places, bits })
+        let mut bits = Bits::new(first, places);
+        keys.iter().for_each(|&key| bits.add(key));
+        Some(Self::Range(bits))
     }
 
     fn bloom(keys: usize, hashes: impl Iterator<Item = u64>) -> Self {
@@ -92,16 +91,11 @@ impl KeySet {
     /// # Panics
     /// If there are no such rows.
     pub fn select_words(&self, words: &amax_format::Words, rows: Range<usize>) -> Option<Vec<u32>> {
-        let Set::Range { first, places, bits } = &self.set else {
+        let Set::Range(bits) = &self.set else {
             return None;
         };
         let start = rows.start as u32;
-        let bits = Bits {
-            first: *first,
-            places: *places,
-            there: bits,
-        };
-        let mut passed = words.places(rows, move |word| bits.has(word));
+        let mut passed = words.places(rows, bits.has());
         passed.iter_mut().for_each(|place| *place += start);
         Some(passed)
     }
@@ -114,13 +108,9 @@ impl KeySet {
         let keys = &found.vector;
         assert_eq!(keys.ty, self.ty, "keys of one type");
         match (&self.set, self.ty) {
-            (Set::Range { first, places, bits }, _) => {
-                let bits = Bits {
-                    first: *first,
-                    places: *places,
-                    there: bits,
-                };
-                keep(found, rows, move |i| bits.has(keys.words[i]))
+            (Set::Range(bits), _) => {
+                let has = bits.has();
+                keep(found, rows, move |i| has(keys.words[i]))
             }
             (set, Type::Int) => keep(found, rows, |i| set.has_hash(Words::hash(keys.words[i]))),
             (set, _) => match &keys.strings {

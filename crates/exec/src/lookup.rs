@@ -1,5 +1,6 @@
 //! The rows of one side of an equi-join, found by their keys.
 
+use crate::bits::Bits;
 use crate::error::Result;
 use crate::matches::Matches;
 use crate::store::hash_rows;
@@ -20,13 +21,8 @@ pub struct Lookup {
 
 #[derive(Debug)]
 enum By {
-    /// Each integer's number, from the first on, and a bit for each that is there, with zeros behind them: those stay in the
-    /// processor's nearest memory.
-    Span {
-        first: i64,
-        numbers: Vec<u32>,
-        there: Vec<u64>,
-    },
+    /// The integers, and the number of each by its place among them.
+    Span { bits: Bits, numbers: Vec<u32> },
     /// Numbers of keys, and the first row of each.
     Hash { table: Table, rows: Vec<u32> },
 }
@@ -110,7 +106,7 @@ impl Lookup {
     /// Bytes of memory held.
     pub fn bytes_used(&self) -> usize {
         let by = match &self.by {
-            By::Span { numbers, there, .. } => numbers.len() * 4 + there.len() * 8,
+            By::Span { bits, numbers } => numbers.len() * 4 + bits.heap_bytes(),
             By::Hash { table, rows } => table.heap_bytes() + rows.len() * 4,
         };
         let same = self
@@ -141,16 +137,11 @@ impl Lookup {
     /// # Panics
     /// If there are no such rows.
     pub fn find_words(&self, words: &Words, rows: Range<usize>, one: bool) -> Option<Matches> {
-        let By::Span { first, numbers, there } = &self.by else {
+        let By::Span { bits, numbers } = &self.by else {
             return None;
         };
-        let bits = Bits {
-            first: *first,
-            places: numbers.len(),
-            there,
-        };
-        let places = words.places(rows.clone(), move |word| bits.has(word));
-        let number = |&place: &u32| number_of(words.get(rows.start + place as usize), *first, numbers);
+        let places = words.places(rows.clone(), bits.has());
+        let number = |&place: &u32| numbers[bits.place(words.get(rows.start + place as usize))];
         let found = places.iter().map(number).collect();
         Some(self.of_numbers(places, found, if one { 1 } else { usize::MAX }))
     }
@@ -184,18 +175,14 @@ impl Lookup {
     /// The places whose keys are there, and their numbers.
     fn numbers(&self, keys: &[View<'_>], n: usize) -> (Vec<u32>, Vec<u32>) {
         match (&self.by, keys) {
-            (By::Span { first, numbers, there }, [key]) => {
+            (By::Span { bits, numbers }, [key]) => {
                 let words = &key.words[..n];
-                let bits = Bits {
-                    first: *first,
-                    places: numbers.len(),
-                    there,
-                };
-                let mut places = places_that(n, move |place| bits.has(words[place]));
+                let has = bits.has();
+                let mut places = places_that(n, move |place| has(words[place]));
                 if key.valid.is_some() {
                     places.retain(|&place| key.is_valid(place as usize));
                 }
-                let number = |&place: &u32| number_of(words[place as usize], *first, numbers);
+                let number = |&place: &u32| numbers[bits.place(words[place as usize])];
                 let found = places.iter().map(number).collect();
                 (places, found)
             }
@@ -242,30 +229,6 @@ impl Lookup {
     }
 }
 
-/// A set of integers: a bit for each of so many from the first on, and at least one zero behind them. The bits of a few thousand stay in the processor's
-/// nearest memory.
-#[derive(Clone, Copy)]
-pub(crate) struct Bits<'a> {
-    pub(crate) first: i64,
-    pub(crate) places: usize,
-    pub(crate) there: &'a [u64],
-}
-
-impl Bits<'_> {
-    /// Without a branch.
-    #[inline]
-    pub(crate) fn has(self, word: i64) -> bool {
-        let at = (word.wrapping_sub(self.first) as u64).min(self.places as u64) as usize;
-        self.there[at / 64] >> (at % 64) & 1 == 1
-    }
-}
-
-/// The number of one that is there.
-#[inline]
-fn number_of(word: i64, first: i64, numbers: &[u32]) -> u32 {
-    numbers[word.wrapping_sub(first) as usize]
-}
-
 /// A way to find keys, the number of each of some rows, and how many numbers there are.
 type Numbered = (By, Vec<u32>, usize);
 
@@ -281,21 +244,18 @@ fn span(keys: &[View<'_>], rows: &[u32]) -> Option<Numbered> {
     if places > (rows.len() * SPAN.0).max(SPAN.1) {
         return None;
     }
-    let mut numbers = vec![NONE; places];
+    let (mut bits, mut numbers) = (Bits::new(first, places), vec![NONE; places]);
     let (mut count, mut number_of) = (0, Vec::with_capacity(rows.len()));
     for word in words() {
-        let number = &mut numbers[(word - first) as usize];
+        bits.add(word);
+        let number = &mut numbers[bits.place(word)];
         if *number == NONE {
             *number = count;
             count += 1;
         }
         number_of.push(*number);
     }
-    let mut there = vec![0; places / 64 + 1];
-    for (at, _) in numbers.iter().enumerate().filter(|&(_, &number)| number != NONE) {
-        there[at / 64] |= 1_u64 << (at % 64);
-    }
-    Some((By::Span { first, numbers, there }, number_of, count as usize))
+    Some((By::Span { bits, numbers }, number_of, count as usize))
 }
 
 fn hash(keys: &[View<'_>], rows: &[u32]) -> Result<Numbered> {

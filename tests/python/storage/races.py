@@ -317,6 +317,34 @@ def written_in_vain(server):
     return ", ".join(said)
 
 
+def stub_on_a_page_taken_back(server):
+    """The page of a stub that VACUUM found idle, before it was anybody's, is not mapped to a block once VACUUM has made a free page of it."""
+    with server.connect("races") as control:
+        control.execute("CREATE TABLE taken (a int, s text) USING amax WITH (autovacuum_enabled = off)")
+        for first in (1, 20001):
+            control.execute(f"INSERT INTO taken SELECT i, md5(i::text) || md5((i + 1)::text) FROM generate_series({first}, {first + 19999}) i")
+        control.execute("DELETE FROM taken WHERE a > 20000")
+        for _ in range(3):
+            control.execute("VACUUM (TRUNCATE off) taken")
+        holder = Holder(server, 1)
+        update = Session(server, "stub_placed@1", "UPDATE taken SET s = 'changed' WHERE a = 5")
+        if not holder.until(update, "advisory"):
+            raise Mismatch("an update was to make a stub")
+        moved = one(control, "SELECT count(*) FROM amax.components('taken')")
+        control.execute("VACUUM (FREEZE, DISABLE_PAGE_SKIPPING) taken")
+        holder.release(1)
+        update.ended()
+        holder.close()
+        equal("changed rows", one(control, "SELECT count(*) FROM taken WHERE s = 'changed'"), 1)
+        check(control, "taken", 20000)
+        grow(control, "taken", 2)
+        control.execute("VACUUM (FREEZE) taken")
+        rows = one(control, "SELECT count(*) FROM taken")
+        check(control, "taken", rows)
+        control.execute("DROP TABLE taken")
+        return f"{moved} components"
+
+
 def main():
     directory, results, *names = sys.argv[1:]
     server = Server(directory, "races", ["autovacuum = off", "fsync = off"])
@@ -327,7 +355,7 @@ def main():
         control.execute("CREATE EXTENSION amax")
     checks = Checks()
     for test in (pruned_while_sealed, summarized_while_reused, summarized_while_reclaimed, stub_made_anew, metapage_while_extending,
-                 copied_while_the_horizon_moves, written_in_vain):
+                 copied_while_the_horizon_moves, written_in_vain, stub_on_a_page_taken_back):
         if names and test.__name__ not in names:
             continue
         with checks.check(test.__name__) as said:
