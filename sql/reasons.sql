@@ -39,6 +39,13 @@ SELECT reasons($$SELECT reverse(b.s), count(*) FROM t a JOIN t b USING (id) WHER
 SELECT reasons($$SELECT reverse(key), count(*) FROM t, jsonb_each_text(doc) WHERE md5(value) > 'a' GROUP BY 1$$);
 SELECT reasons($$SELECT id FROM t ORDER BY reverse(s), id LIMIT 5$$);
 -- As a list, where plans are for programs.
-EXPLAIN (COSTS OFF, VERBOSE, FORMAT json) SELECT count(*) FROM t WHERE md5(s) = 'x' AND reverse(c) = 'y';
+CREATE FUNCTION listed(query text) RETURNS jsonb LANGUAGE plpgsql AS $$
+DECLARE
+    plan jsonb;
+BEGIN
+    EXECUTE 'EXPLAIN (COSTS OFF, VERBOSE, FORMAT json) ' || query INTO plan;
+    RETURN jsonb_path_query_array(plan, 'strict $.**."Evaluated by PostgreSQL"');
+END $$;
+SELECT listed($$SELECT count(*) FROM t WHERE md5(s) = 'x' AND reverse(c) = 'y'$$);
 DROP TABLE t;
-DROP FUNCTION reasons;
+DROP FUNCTION reasons, listed;
