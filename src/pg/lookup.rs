@@ -48,25 +48,23 @@ fn may_call(function: pg_sys::Oid) -> bool {
 /// A type as SQL writes it, in the server's encoding.
 pub fn type_name(ty: pg_sys::Oid) -> Vec<u8> {
     // SAFETY: as above; a string.
-    unsafe { CStr::from_ptr(pg_sys::format_type_be(ty)) }
-        .to_bytes()
-        .to_vec()
+    owned(unsafe { CStr::from_ptr(pg_sys::format_type_be(ty)) })
 }
 
 /// A function with the types of its arguments, in the server's encoding.
 pub fn function_name(function: pg_sys::Oid) -> Vec<u8> {
     // SAFETY: as above.
-    unsafe { CStr::from_ptr(pg_sys::format_procedure(function)) }
-        .to_bytes()
-        .to_vec()
+    owned(unsafe { CStr::from_ptr(pg_sys::format_procedure(function)) })
 }
 
 /// The same of an operator.
 pub fn operator_name(operator: pg_sys::Oid) -> Vec<u8> {
     // SAFETY: as above.
-    unsafe { CStr::from_ptr(pg_sys::format_operator(operator)) }
-        .to_bytes()
-        .to_vec()
+    owned(unsafe { CStr::from_ptr(pg_sys::format_operator(operator)) })
+}
+
+fn owned(name: &CStr) -> Vec<u8> {
+    name.to_bytes().to_vec()
 }
 
 /// Whether equal text in it has the same bytes.

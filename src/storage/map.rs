@@ -74,7 +74,8 @@ pub fn kept_physical(rel: &Relation, v: u32) -> Option<u32> {
     kept(rel).filter(|kept| kept.v == v).map(|kept| kept.p)
 }
 
-/// The same for what no reader can have missed, a stub; and whether the page had none.
+/// The same for what no reader can have missed, a stub; and whether the page had none. Nothing but a pin keeps an idle stub on its page, and the page
+/// what it is: the caller has one, and has seen the stub there since.
 pub fn adopt_unread(rel: &Relation, p: u32) -> (u32, bool) {
     if let Some(kept) = kept(rel).filter(|kept| kept.p == p) {
         return (kept.v, false);

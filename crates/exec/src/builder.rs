@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use amax_format::{Dense, Words};
+use amax_format::{Dense, Words, consecutive};
 use amax_jsonb::numeric::{self, Number};
 
 use crate::vector::{LARGE, Scalar, StringTable, Type, Vector};
@@ -218,12 +218,9 @@ impl<'a> Vector<'a> {
 
     /// The words of a column's rows.
     pub(crate) fn of_rows(ty: Type, words: &'a Words, rows: &[u32]) -> Vector<'a> {
-        let words = match (rows.first(), rows.last()) {
-            // Ascending rows without gaps are a slice.
-            (Some(&first), Some(&last)) if (last - first) as usize + 1 == rows.len() => {
-                words.slice(first as usize..last as usize + 1)
-            }
-            _ => words.gather(rows).into(),
+        let words = match consecutive(rows) {
+            Some(range) => words.slice(range),
+            None => words.gather(rows).into(),
         };
         Vector::of_words(ty, words)
     }

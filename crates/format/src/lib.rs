@@ -75,7 +75,7 @@ pub use leaf::{Leaf, ReadOptions};
 pub use outline::{Line, Lines, Outline};
 pub use part::Part;
 pub use path::PathColumn;
-pub use places::{places_that, places_where};
+pub use places::{consecutive, places_that, places_where};
 pub use prefix::{Prefix, Times};
 pub use scalar::Scalar;
 pub use tag::Tag;

@@ -1,8 +1,16 @@
 //! Places of values that pass a test, without a branch for each: what passes is hard to predict.
 
+use std::ops::Range;
+
 /// Values whose bits are looked up together, and those that are tested together.
 const BYTE: usize = 8;
 const GROUP: usize = 64;
+
+/// The range that ascending places are, if none is left out; None of none.
+pub fn consecutive(places: &[u32]) -> Option<Range<usize>> {
+    let (first, last) = (*places.first()? as usize, *places.last()? as usize);
+    (last - first + 1 == places.len()).then_some(first..last + 1)
+}
 
 /// So few of a group's values are found one by one.
 const FEW: u32 = 4;

@@ -1,7 +1,7 @@
 //! The words of a column's rows, as narrow as they may be: what is read of them, and shared by processes, is most of
 //! what a query reads.
 
-use crate::places::{places_that, places_where};
+use crate::places::{consecutive, places_that, places_where};
 use arrow_buffer::{ArrowNativeType, Buffer, ScalarBuffer};
 use std::borrow::Cow;
 use std::ops::{Range, RangeInclusive};
@@ -181,11 +181,9 @@ impl Words {
         fn of<T: Offset>(offsets: &[T], rows: &[u32], (least, span): (u64, u64), inside: bool) -> Vec<u32> {
             let (least, span) = (T::of(least), T::of(span));
             let passes = |offset: T| offset.is_within(least, span) == inside;
-            match (rows.first(), rows.last()) {
-                (Some(&first), Some(&last)) if (last - first) as usize + 1 == rows.len() => {
-                    places_where(&offsets[first as usize..last as usize + 1], first, passes)
-                }
-                _ => {
+            match consecutive(rows) {
+                Some(range) => places_where(&offsets[range.clone()], range.start as u32, passes),
+                None => {
                     let mut found = vec![0; rows.len()];
                     let mut n = 0;
                     for &row in rows {

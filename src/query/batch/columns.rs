@@ -12,7 +12,7 @@ use crate::query::expr::entry::Entry;
 use crate::query::expr::path::JsonPath;
 use crate::query::expr::value::path_value;
 use amax_exec::{Columns, Expr, held_ints};
-use amax_format::{Dense, PathStep, Tag, Unnest, Words};
+use amax_format::{Dense, PathStep, Tag, Unnest, Words, consecutive};
 use amax_lsm::Origin;
 use pgrx::pg_sys;
 use std::cell::OnceCell;
@@ -307,9 +307,8 @@ fn known_or_not(dense: Option<Dense>, rows: usize) -> Input {
 impl BatchColumns {
     /// The words of rows, ascending, that an expression of integers is, if they are consecutive and all have one.
     pub fn words_of(&self, expression: &Expr, rows: &[u32]) -> Option<(&Words, Range<usize>)> {
-        let (first, last) = (*rows.first()? as usize, *rows.last()? as usize);
-        let words = (last - first + 1 == rows.len()).then(|| held_ints(expression, self))??;
-        Some((words, first..last + 1))
+        let rows = consecutive(rows)?;
+        Some((held_ints(expression, self)?, rows))
     }
 }
 

@@ -34,7 +34,9 @@ pub fn why(node: &Node, entries: &[Entry]) -> String {
             shown(&type_name(node.type_oid()))
         );
     }
-    let (name, operands) = match (node.as_a::<ScalarArrayOpExpr>(), call_of(node)) {
+    let call = call_of(node);
+    let function = call.as_ref().map(|call| call.0);
+    let (name, operands) = match (node.as_a::<ScalarArrayOpExpr>(), call) {
         (Some(op), _) if op.args().get(1).is_none_or(|list| !list.is_a::<Const>()) => {
             return "a list that is computed".into();
         }
@@ -48,12 +50,12 @@ pub fn why(node: &Node, entries: &[Entry]) -> String {
     if let Some(reason) = operands.iter().find_map(|operand| no_vectors(operand)) {
         return reason;
     }
-    match call_of(node) {
-        Some((F_TEXT_LT | F_TEXT_LE | F_TEXT_GT | F_TEXT_GE, _)) => return "in the order of a collation".into(),
-        Some((F_TEXTLIKE | F_TEXTNLIKE | F_TEXTICLIKE | F_TEXTICNLIKE, args))
-        | Some((F_TEXTREGEXEQ | F_TEXTREGEXNE | F_TEXTICREGEXEQ | F_TEXTICREGEXNE, args))
-            if args.get(1).is_some_and(|pattern| pattern.is_a::<Const>()) =>
-        {
+    match function {
+        Some(F_TEXT_LT | F_TEXT_LE | F_TEXT_GT | F_TEXT_GE) => return "in the order of a collation".into(),
+        Some(
+            F_TEXTLIKE | F_TEXTNLIKE | F_TEXTICLIKE | F_TEXTICNLIKE | F_TEXTREGEXEQ | F_TEXTREGEXNE | F_TEXTICREGEXEQ
+            | F_TEXTICREGEXNE,
+        ) if operands.get(1).is_some_and(|pattern| pattern.is_a::<Const>()) => {
             return "no vectorized form of this pattern".into();
         }
         _ => {}

@@ -19,7 +19,6 @@ use crate::query::batch::rows::Rows;
 use crate::query::batch::{Batch, Batches};
 use crate::query::expr::compile::reads;
 use crate::query::expr::entry::{Entry, entry_of, expressions, over_known_entries, reference_of};
-use crate::query::expr::raises::raises;
 use crate::query::plan::costs::hash_memory;
 use crate::query::plan::node::{CustomNode, ExecMethods};
 use amax_exec::{Expr, Probes, Vector};
@@ -100,9 +99,10 @@ impl Join {
             }
         }
         sides.reverse();
-        let moves =
-            |(probe, side): (&Probe, &Side)| probe.moves && (probe.kind != Kind::Inner || side.lookup.is_unique());
-        let moves: Vec<bool> = self.probes.iter().zip(&sides).map(moves).collect();
+        let levels = self.spine.levels.iter().zip(&self.probes).zip(&sides);
+        let moves: Vec<bool> = levels
+            .map(|((level, probe), side)| probe.may_move(level, side))
+            .collect();
         self.order = Probes::new(&moves);
         State::Whole(sides.into())
     }
@@ -306,11 +306,6 @@ impl CustomNode for Join {
                 residual: Condition::of(&mut rows, &level.residual, node),
                 filter: Condition::of(&mut rows, &level.filter, node),
                 keys,
-                moves: !joined
-                    && !matches!(level.kind, Kind::Left)
-                    && level.residual.is_empty()
-                    && level.filter.is_empty()
-                    && !level.outer_keys.iter().any(|key| raises(key)),
                 joined,
                 building: Building::new(level, estate),
             });

@@ -1,12 +1,13 @@
 //! Looking rows up in one of the other sides.
 
 use super::build::Building;
-use super::spine::Kind;
+use super::spine::{Kind, Level};
 use crate::query::batch::columns::BatchColumns;
 use crate::query::batch::computed::Computed;
 use crate::query::batch::condition::{Condition, select};
-use crate::query::batch::joined::Joined;
+use crate::query::batch::joined::{Joined, Side};
 use crate::query::batch::rows::Rows;
+use crate::query::expr::raises::raises;
 use amax_exec::{Lookup, Matches, Rounds};
 use std::rc::Rc;
 
@@ -19,8 +20,6 @@ pub(super) struct Probe {
     pub(super) residual: Vec<Condition>,
     /// and what joined rows have to.
     pub(super) filter: Vec<Condition>,
-    /// Whether it may be asked for rows that others before would have left out.
-    pub(super) moves: bool,
     pub(super) building: Building,
 }
 
@@ -32,6 +31,17 @@ impl Probe {
         of_keys
             .chain(conditions.flat_map(|condition| &condition.reads))
             .copied()
+    }
+
+    /// Whether it may be asked for rows that others before would have left out, and the other way round.
+    pub(super) fn may_move(&self, level: &Level, side: &Side) -> bool {
+        let leaves_some = match self.kind {
+            Kind::Inner => side.lookup.is_unique(),
+            Kind::Semi | Kind::Anti => true,
+            Kind::Left => false,
+        };
+        let is_plain = !self.joined && self.residual.is_empty() && self.filter.is_empty();
+        leaves_some && is_plain && !level.outer_keys.iter().any(|key| raises(key))
     }
 
     /// What consecutive rows find by an integer column of theirs that has no NULL.
