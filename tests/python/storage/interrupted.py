@@ -42,7 +42,9 @@ QUERIES = [
     "SELECT grp, count(*), sum(n), min(doc->>'t') FROM § GROUP BY 1 ORDER BY 1",
     "SELECT count(*), sum((doc->>'v')::int) FROM § WHERE doc->>'t' > 't2'",
     "SELECT e->>'w', count(*) FROM §, jsonb_array_elements(doc->'a') e GROUP BY 1 ORDER BY 1",
-    "SELECT count(*), sum((x.doc->>'v')::int) FROM § x JOIN § y ON x.id = y.id + 1 AND y.doc->'o'->>'x' = '3'",
+    # Not by "id" alone: it is unique, but not to a snapshot that still sees rows whose keys others have freed and the transaction has taken again;
+    # heap's join stops at the first match then.
+    "SELECT count(*), sum((x.doc->>'v')::int) FROM § x JOIN § y ON x.id + 0 = y.id + 1 AND y.doc->'o'->>'x' = '3'",
     "SELECT doc->>'t' t, count(DISTINCT id) FROM § GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 5",
     "SELECT sum(length(big)), count(big) FROM §",
     "SELECT md5(string_agg(doc::text, '' ORDER BY id, n)) FROM § WHERE grp < 3",
