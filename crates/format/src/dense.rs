@@ -441,11 +441,47 @@ impl Dense {
 
     fn of(tree: &Tree, rows: usize, nodes: &[u32]) -> Result<Self> {
         amax_memory::ask(16 * rows + tree.heap_bytes(), "a decoded column")?;
+        if let &[node] = nodes
+            && let Some(dense) = Self::of_all(tree, rows, node)
+        {
+            return Ok(dense);
+        }
         let mut dense = Filling::new(rows);
         for &node in nodes {
             dense.fill(tree, node)?;
         }
         Ok(dense.finish())
+    }
+
+    /// Of a node that all rows have a value of, without a copy of its values on the way; None of others.
+    fn of_all(tree: &Tree, rows: usize, node: u32) -> Option<Self> {
+        let node = &tree.nodes[node as usize];
+        let Body::Leaf(values) = &node.body else {
+            return None;
+        };
+        if node.presence.len() as usize != rows || rows == 0 {
+            return None;
+        }
+        let mut scales = ScalarBuffer::default();
+        let (tag, words) = match (&**values, node.kind) {
+            (Values::Bool(v), _) => (Tag::Bool, Words::of(v)),
+            (Values::Int(v), _) => (Tag::Int, Words::of(v)),
+            (Values::Decimal { mantissa, scale }, _) => {
+                scales = scale.clone().into();
+                (Tag::Decimal, Words::of(mantissa))
+            }
+            (Values::Dictionary { codes, .. }, Kind::Bytes) => (Tag::String, Words::of(codes)),
+            _ => return None,
+        };
+        Some(Self {
+            rows,
+            kinds: Kinds(1 << tag as u8),
+            tags: ScalarBuffer::default(),
+            words,
+            scales,
+            strings: (tag == Tag::String).then(|| Texts::Column(values.clone())),
+            zone: None,
+        })
     }
 }
 

@@ -13,7 +13,7 @@
 use std::sync::Arc;
 
 use crate::bytes::{Reader, put_varint};
-use crate::encode::bitpack::{unpack, width_of};
+use crate::encode::bitpack::{unpack, unpack_some, width_of};
 use crate::encode::hybrid::{Encoder, Run, Runs};
 use crate::error::{Error, Result, corrupt};
 use crate::presence::Presence;
@@ -382,7 +382,9 @@ impl Machine {
             leaf.others.reserve(n);
         }
         let mut levels = Vec::with_capacity(n);
-        unpack(packed, n, width, |level| levels.push(level as u8))?;
+        unpack_some(packed, n, width, |some| {
+            levels.extend(some.iter().map(|&level| level as u8))
+        })?;
         for level in levels {
             match level {
                 0 if after_value => (is_open, after_value) = (false, false),

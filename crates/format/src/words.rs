@@ -82,6 +82,30 @@ impl Words {
         Self { base, offsets }
     }
 
+    /// Of rows that all have one.
+    pub(crate) fn of<T: Copy + Into<i64>>(words: &[T]) -> Self {
+        let word = |&word: &T| word.into();
+        let (least, greatest) = words
+            .iter()
+            .map(word)
+            .fold((i64::MAX, i64::MIN), |(least, greatest), word: i64| {
+                (least.min(word), greatest.max(word))
+            });
+        let offset = |word: &T| (*word).into().wrapping_sub(least);
+        let offsets = match greatest.checked_sub(least) {
+            None if least > greatest => Offsets::None,
+            Some(0) => Offsets::None,
+            Some(1..=0xFF) => Offsets::One(words.iter().map(|w| offset(w) as u8).collect::<Vec<_>>().into()),
+            Some(0x100..=0xFFFF) => Offsets::Two(words.iter().map(|w| offset(w) as u16).collect::<Vec<_>>().into()),
+            Some(0x1_0000..=0xFFFF_FFFF) => {
+                Offsets::Four(words.iter().map(|w| offset(w) as u32).collect::<Vec<_>>().into())
+            }
+            _ => return Self::wide(words.iter().map(word).collect::<Vec<_>>().into()),
+        };
+        let base = if least <= greatest { least } else { 0 };
+        Self { base, offsets }
+    }
+
     fn wide(words: ScalarBuffer<i64>) -> Self {
         Self {
             base: 0,
@@ -303,6 +327,8 @@ mod tests {
             let words = Words::new(all.clone(), |row| row % 2 == 0);
             assert_eq!(words.offsets().len(), all.len() * width, "{values:?}");
             let offsets = Buffer::from_vec(words.offsets().to_vec());
+            let (of, new) = (Words::of(values), Words::new(values.to_vec(), |_| true));
+            assert_eq!((of.base, of.offsets()), (new.base, new.offsets()), "{values:?}");
             let moved: Vec<u32> = (0..all.len() as u32).rev().chain([u32::MAX]).collect();
             let taken = words.take(&moved);
             let held: Vec<u32> = (0..values.len() as u32).map(|i| 2 * i).collect();

@@ -61,69 +61,80 @@ pub(crate) fn unpack_at(bytes: &[u8], i: usize, width: u32) -> Option<u64> {
 /// Calls `f` with each of the `n` values of `width` bits in `bytes`.
 ///
 /// # Errors
-/// If `width` exceeds 64 or `bytes` is too short.
+/// As [`unpack_some`].
 #[inline]
 pub(crate) fn unpack(bytes: &[u8], n: usize, width: u32, mut f: impl FnMut(u64)) -> Result<()> {
+    unpack_some(bytes, n, width, |values| values.iter().for_each(|&value| f(value)))
+}
+
+/// Calls `f` with some after some of the `n` values of `width` bits in `bytes`.
+///
+/// # Errors
+/// If `width` exceeds 64 or `bytes` is too short.
+#[inline]
+pub(crate) fn unpack_some(bytes: &[u8], n: usize, width: u32, mut f: impl FnMut(&[u64])) -> Result<()> {
+    const SOME: usize = 128;
     if width > 64 {
         return corrupt("bit width exceeds 64");
-    }
-    if width == 0 {
-        for _ in 0..n {
-            f(0);
-        }
-        return Ok(());
     }
     if n.checked_mul(width as usize).is_none() || packed_len(n, width) > bytes.len() {
         return corrupt("bit-packed values are truncated");
     }
-    match width {
-        8 => bytes[..n].iter().for_each(|&b| f(u64::from(b))),
-        16 => bytes[..2 * n]
-            .as_chunks()
-            .0
-            .iter()
-            .for_each(|&b| f(u64::from(u16::from_le_bytes(b)))),
-        1..=56 => {
-            let mask = (1u64 << width) - 1;
-            let width = width as usize;
-            // Eight bytes from the value's first byte always hold it.
-            let fast = if bytes.len() < 8 {
-                0
-            } else {
-                n.min(((bytes.len() - 8) * 8 + 7) / width)
-            };
-            let mut bit = 0;
-            for _ in 0..fast {
-                let at = bit / 8;
-                let word = match bytes[at..].first_chunk() {
-                    Some(word) => u64::from_le_bytes(*word),
-                    None => 0,
-                };
-                f((word >> (bit % 8)) & mask);
-                bit += width;
-            }
-            for _ in fast..n {
-                f(slow(bytes, bit, width) & mask);
-                bit += width;
-            }
-        }
-        _ => {
-            let mask = u64::MAX >> (64 - width);
-            for i in 0..n {
-                f(slow(bytes, i * width as usize, width as usize) & mask);
-            }
-        }
+    let mut values = [[0; GROUP]; SOME / GROUP];
+    for first in (0..n).step_by(SOME) {
+        let some = SOME.min(n - first);
+        let groups = &mut values[..some.div_ceil(GROUP)];
+        read_groups(&bytes[first / GROUP * width as usize..], width, groups);
+        f(&groups.as_flattened()[..some]);
     }
     Ok(())
 }
 
-fn slow(bytes: &[u8], bit: usize, width: usize) -> u64 {
-    let last = (bit + width).div_ceil(8).min(bytes.len());
-    let mut word = 0u128;
-    for (i, &byte) in bytes[bit / 8..last].iter().enumerate() {
-        word |= u128::from(byte) << (8 * i);
+/// Values that together begin and end with a byte.
+const GROUP: usize = 8;
+
+/// Groups of values of `width` bits; what is not there is zero.
+fn read_groups(bytes: &[u8], width: u32, groups: &mut [[u64; GROUP]]) {
+    /// Where each bit is is known when this is compiled. Eight bytes from a value's first byte always hold it.
+    #[inline(always)]
+    fn group<const WIDTH: usize>(bytes: &[u8]) -> [u64; GROUP] {
+        let bytes = &bytes[..WIDTH + 8];
+        std::array::from_fn(|i| {
+            let bit = i * WIDTH;
+            let word = bytes[bit / 8..]
+                .first_chunk()
+                .map_or(0, |word| u64::from_le_bytes(*word));
+            word >> (bit % 8) & ((1 << WIDTH) - 1)
+        })
     }
-    (word >> (bit % 8)) as u64
+    fn of<const WIDTH: usize>(bytes: &[u8], groups: &mut [[u64; GROUP]]) {
+        for (i, values) in groups.iter_mut().enumerate() {
+            let bytes = &bytes[i * WIDTH..];
+            if bytes.len() >= WIDTH + 8 {
+                *values = group::<WIDTH>(bytes);
+                continue;
+            }
+            let mut padded = [0; 64];
+            let held = bytes.len().min(WIDTH);
+            padded[..held].copy_from_slice(&bytes[..held]);
+            *values = group::<WIDTH>(&padded);
+        }
+    }
+    macro_rules! by_width {
+        ($($width:literal)*) => {
+            match width {
+                0 => groups.fill([0; GROUP]),
+                $($width => of::<$width>(bytes, groups),)*
+                _ => {
+                    for (i, value) in groups.as_flattened_mut().iter_mut().enumerate() {
+                        *value = unpack_at(bytes, i, width).unwrap_or(0);
+                    }
+                }
+            }
+        };
+    }
+    by_width!(1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38
+        39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56);
 }
 
 #[cfg(test)]

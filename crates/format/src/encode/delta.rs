@@ -1,7 +1,7 @@
 //! Parquet's DELTA_BINARY_PACKED for 64-bit integers: blocks of 128 deltas in four miniblocks, each
 //! bit-packed above the block's smallest delta.
 
-use super::bitpack::{pack, packed_len, unpack, width_of};
+use super::bitpack::{pack, packed_len, unpack, unpack_some, width_of};
 use crate::bytes::{Reader, put_varint, put_zigzag};
 use crate::error::{Result, corrupt};
 
@@ -52,9 +52,11 @@ pub(crate) fn decode(reader: &mut Reader<'_>, n: usize) -> Result<Vec<i64>> {
     }
     let mut previous = first;
     minis(reader, n, |min, width, bytes, take| {
-        unpack(bytes, take, width, |d| {
-            previous = previous.wrapping_add(min).wrapping_add(d as i64);
-            out.push(previous);
+        unpack_some(bytes, take, width, |some| {
+            out.extend(some.iter().map(|&d| {
+                previous = previous.wrapping_add(min).wrapping_add(d as i64);
+                previous
+            }));
         })
     })?;
     Ok(out)

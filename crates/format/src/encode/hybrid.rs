@@ -156,7 +156,9 @@ pub(crate) fn decode(bytes: &[u8], n: usize, width: u32) -> Result<Vec<u32>> {
     while let Some(run) = runs.next()? {
         match run {
             Run::Repeated(v, count) => out.resize(out.len() + count, v),
-            Run::Packed(packed, count) => bitpack::unpack(packed, count, width, |v| out.push(v as u32))?,
+            Run::Packed(packed, count) => bitpack::unpack_some(packed, count, width, |some| {
+                out.extend(some.iter().map(|&v| v as u32));
+            })?,
         }
     }
     Ok(out)

@@ -1,6 +1,6 @@
 //! 64-bit integers: the smallest of constant, frame of reference, delta and dictionary.
 
-use super::bitpack::{pack, packed_len, unpack, unpack_at, width_of};
+use super::bitpack::{pack, packed_len, unpack, unpack_at, unpack_some, width_of};
 use super::{delta, hybrid};
 use crate::bytes::{Reader, put_varint, put_zigzag};
 use crate::error::{Result, corrupt};
@@ -293,8 +293,8 @@ impl<'a> Frame<'a> {
             return Ok(vec![self.min; n]);
         }
         let mut out = Vec::with_capacity(n);
-        unpack(self.bytes, n, self.width, |v| {
-            out.push(self.min.wrapping_add(v as i64));
+        unpack_some(self.bytes, n, self.width, |some| {
+            out.extend(some.iter().map(|&v| self.min.wrapping_add(v as i64)));
         })?;
         Ok(out)
     }

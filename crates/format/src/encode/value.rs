@@ -66,7 +66,7 @@ pub(crate) fn bools(bytes: &[u8], n: usize) -> Result<Vec<bool>> {
         match run {
             hybrid::Run::Repeated(v, count) => out.resize(out.len() + count, v != 0),
             hybrid::Run::Packed(packed, count) => {
-                bitpack::unpack(packed, count, 1, |v| out.push(v != 0))?;
+                bitpack::unpack_some(packed, count, 1, |some| out.extend(some.iter().map(|&v| v != 0)))?;
             }
         }
     }
