@@ -4,7 +4,7 @@
 use super::leaf::{OpenLeaf, Place};
 use super::shared;
 use crate::guc;
-use crate::hash::QuickMap;
+use crate::hash::{Quick, QuickMap};
 use crate::pg::{Relation, relation::FileId};
 use crate::storage::cache;
 use crate::storage::manifest::Replaced;
@@ -12,6 +12,7 @@ use amax_format::forget_blocks;
 use amax_lsm::Component;
 use pgrx::pg_sys;
 use std::cell::RefCell;
+use std::hash::Hasher;
 use std::rc::Rc;
 
 #[derive(Default)]
@@ -49,6 +50,14 @@ impl Cache {
         }
         self.clock += 1;
         leaf.used.set(self.clock);
+    }
+
+    /// One of the leaves, another one each time.
+    fn any(&self) -> Option<Place> {
+        let n = self.leaves.len();
+        let mut number = Quick::default();
+        number.write_u64(self.clock ^ n as u64);
+        self.leaves.keys().nth(number.finish() as usize % n.max(1)).copied()
     }
 
     /// Lets go of leaves.
@@ -92,15 +101,15 @@ fn find(place: Place) -> Option<Rc<OpenLeaf>> {
     })
 }
 
-/// Keeps a leaf that has been opened, in place of those that have not been used for longest.
+/// Keeps a leaf that has been opened, in place of any others: those that have not been used for longest would be just
+/// those that a scan of more than there is room for comes to next time.
 fn keep(leaf: &Rc<OpenLeaf>) {
     with(|cache| {
         cache.turn_to(leaf);
         let bound = guc::decode_cache_bytes();
         let mut held = cache.held();
         while held > bound {
-            let oldest = cache.leaves.iter().min_by_key(|(_, leaf)| leaf.used.get());
-            let Some((&place, _)) = oldest else {
+            let Some(place) = cache.any() else {
                 break;
             };
             let gone = cache.leaves.remove(&place);
