@@ -35,7 +35,7 @@ BEGIN
 END $$;
 SELECT takes($$SELECT max(l) FROM t$$);
 SELECT takes($$SELECT string_agg(x, ',' ORDER BY i) FROM t$$);
-SELECT takes($$SELECT string_agg(x, v) FROM t$$);
+SELECT takes($$SELECT string_agg(DISTINCT x, v) FROM t$$);
 SELECT takes($$SELECT percentile_disc(ARRAY[0.1, 0.2]) WITHIN GROUP (ORDER BY i) FROM t$$);
 SELECT takes($$SELECT g, percentile_disc(g / 10.0) WITHIN GROUP (ORDER BY i) FROM t GROUP BY g$$);
 SELECT takes($$SELECT string_agg(x, ',' ORDER BY x USING ~>~) FROM t$$);
@@ -76,14 +76,19 @@ CREATE TABLE queries AS SELECT number, query FROM unnest(ARRAY[
     $$SELECT g, mode() WITHIN GROUP (ORDER BY x) FROM t GROUP BY g HAVING percentile_disc(0.5) WITHIN GROUP (ORDER BY i) > 0 AND array_length(array_agg(i), 1) > 1$$,
     $$SELECT count(DISTINCT x), count(DISTINCT b), percentile_disc(0.5) WITHIN GROUP (ORDER BY b), array_agg(DISTINCT s) FROM t$$,
     $$SELECT (SELECT percentile_disc(p) WITHIN GROUP (ORDER BY i) FROM t) FROM (VALUES (0.1::float8), (0.9), (NULL)) q(p)$$,
-    $$SELECT p, (SELECT string_agg(x, ',') FROM t WHERE t.g = p) FROM generate_series(0, 3) p$$
+    $$SELECT p, (SELECT string_agg(x, ',') FROM t WHERE t.g = p) FROM generate_series(0, 3) p$$,
+    $$SELECT string_agg(x, v), string_agg(x, NULLIF(x, 'a7')), string_agg(NULL::text, x), string_agg(x, x) FILTER (WHERE i > 10), string_agg(doc->>'t', doc->>'none') FROM t$$,
+    $$SELECT g, string_agg(x, left(v, i % 3)), string_agg(x, trim(c)) FILTER (WHERE bo), string_agg(v, icu), string_agg(left(v, 1 / nullif(i % 2, 0)), NULL) FROM t GROUP BY g$$,
+    $$SELECT g, bo, string_agg(x, ','), string_agg(x, v) FROM t GROUP BY GROUPING SETS ((g), (bo), (g, bo), ())$$,
+    $$SELECT id / 3, length(string_agg(x, v)), max(x) FROM t WHERE id > 0 GROUP BY 1$$,
+    $$SELECT g, count(*) FROM t GROUP BY g HAVING string_agg(x, v) LIKE '%a%'$$
 ]) WITH ORDINALITY AS q(query, number);
 SELECT number, c.* FROM queries, compare(query) AS c ORDER BY number;
 
 -- Groups, and then the values of one, that do not fit in memory. (Heap's plan may sort rows by group then, in which those of a group lose their order.)
 SET work_mem = '64kB';
 SET hash_mem_multiplier = 1;
-SELECT number, c.* FROM queries, compare(query) AS c WHERE query !~ '^SELECT g, (array|string|jsonb)_agg\([a-z]+[,)]' ORDER BY number;
+SELECT number, c.* FROM queries, compare(query) AS c WHERE query !~ '^SELECT g, (bo, )?(array|string|jsonb)_agg\([a-z]+[,)]' ORDER BY number;
 SELECT twice($$CREATE TABLE wide (id int, g int, b bigint, n numeric, f float8, x text, icu text COLLATE "en-x-icu")$$) \gexec
 SELECT twice($$INSERT INTO wide SELECT i, (i > 20000)::int + (i > 39990)::int, hashint8extended(i, 5) / 1000000000000, (hashint4(i) % 1000)::numeric / (1 + i % 2), (hashint4(i) % 999) / 4.0, md5((i % 9000)::text), 'x' || i % 3000 FROM generate_series(1, 40000) i$$) \gexec
 VACUUM wide;
@@ -96,6 +101,8 @@ SELECT c.* FROM unnest(ARRAY[
     $$SELECT b % 1000, percentile_disc(0.5) WITHIN GROUP (ORDER BY icu), array_agg(id ORDER BY id DESC) FROM wide GROUP BY 1$$,
     $$SELECT array_agg(b), string_agg(x, ','), percentile_disc(0.1) WITHIN GROUP (ORDER BY b) FROM wide$$,
     $$SELECT id / 5, array_agg(b), string_agg(x, ',') FROM wide GROUP BY 1$$,
+    $$SELECT id / 5, string_agg(x, icu) FROM wide GROUP BY 1$$,
+    $$SELECT g, string_agg(x, icu) FROM wide GROUP BY g$$,
     $$SELECT count(DISTINCT b), count(DISTINCT x), percentile_disc(0.5) WITHIN GROUP (ORDER BY b), mode() WITHIN GROUP (ORDER BY x) FROM wide$$,
     $$SELECT g, mode() WITHIN GROUP (ORDER BY icu) FROM wide GROUP BY g LIMIT 1$$,
     $$SELECT (SELECT percentile_disc(p) WITHIN GROUP (ORDER BY b) FROM wide WHERE g < 2) FROM (VALUES (0.1::float8), (0.9)) q(p)$$
@@ -107,7 +114,7 @@ RESET hash_mem_multiplier;
 SELECT r.* FROM unnest(ARRAY[
     'SELECT percentile_cont(1.5) WITHIN GROUP (ORDER BY f) FROM t', 'SELECT percentile_disc(-0.25) WITHIN GROUP (ORDER BY i) FROM t',
     'SELECT percentile_disc(''NaN'') WITHIN GROUP (ORDER BY i) FROM t', 'SELECT percentile_disc(1.23456789e100) WITHIN GROUP (ORDER BY i) FROM t WHERE false', 'SELECT percentile_cont(''-Infinity'') WITHIN GROUP (ORDER BY f) FROM t',
-    'SELECT percentile_disc(2) WITHIN GROUP (ORDER BY i) FROM t GROUP BY g HAVING false', 'SELECT array_agg(1 / i) FROM t', 'SELECT array_agg(1 / i) FILTER (WHERE i > 0) FROM t']) q, raised(q) r;
+    'SELECT percentile_disc(2) WITHIN GROUP (ORDER BY i) FROM t GROUP BY g HAVING false', 'SELECT array_agg(1 / i) FROM t', 'SELECT array_agg(1 / i) FILTER (WHERE i > 0) FROM t', 'SELECT string_agg(x, left(x, 1 / i)) FROM t']) q, raised(q) r;
 
 -- With parameters, in workers' queries, and with a limit. (Not the first: of values that are equal in a loose collation any may be the greatest.)
 PREPARE part(float8) AS SELECT percentile_disc($1) WITHIN GROUP (ORDER BY i) = (SELECT percentile_disc($1) WITHIN GROUP (ORDER BY i) FROM heap_side.t) AS same FROM t;
@@ -118,4 +125,4 @@ SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
 SET max_parallel_workers_per_gather = 2;
-SELECT c.* FROM queries, compare(query) AS c WHERE number IN (2, 3, 9, 11, 23) ORDER BY number;
+SELECT c.* FROM queries, compare(query) AS c WHERE number IN (2, 3, 9, 11, 23, 32, 33, 34) ORDER BY number;

@@ -31,7 +31,7 @@ SELECT * FROM plan_of($$SELECT a, b, doc->>'k', GROUPING(a, b), count(*) FROM t 
 -- Keys that PostgreSQL shows in a set that lacks them, and equal ones: its own.
 SELECT * FROM plan_of($$SELECT 'x', a, count(*) FROM t GROUP BY ROLLUP (1, 2)$$);
 SELECT * FROM plan_of($$SELECT a, a, count(*) FROM t GROUP BY ROLLUP (1, 2)$$);
-SELECT * FROM plan_of($$SELECT a, string_agg(b, b) FROM t GROUP BY ROLLUP (1)$$);
+SELECT * FROM plan_of($$SELECT a, json_agg(b) FROM t GROUP BY ROLLUP (1)$$);
 
 CREATE FUNCTION check_all(of text DEFAULT '') RETURNS TABLE (query text, rows bigint, missing bigint, extra bigint) LANGUAGE sql AS $check$
 SELECT query, c.* FROM (VALUES

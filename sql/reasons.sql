@@ -27,7 +27,7 @@ SELECT reasons($$SELECT id + 1, sum(n * 2), upper(s) FROM t WHERE n + 1 > 5 GROU
 -- Aggregates and keys that leave all of it to PostgreSQL.
 SELECT reasons($$SELECT doc->'o', count(*) FROM t GROUP BY 1$$);
 SELECT reasons($$SELECT span, jsonb_object_agg(s, n), array_agg(s ORDER BY n), max(span), sum(DISTINCT n), min(n) FROM t GROUP BY 1$$);
-SELECT reasons($$SELECT s, string_agg(md5(s), c), count(*) FILTER (WHERE random() < 2) FROM t GROUP BY 1 HAVING jsonb_object_agg(s, c) IS NOT NULL$$);
+SELECT reasons($$SELECT s, json_agg(md5(s)), count(*) FILTER (WHERE random() < 2) FROM t GROUP BY 1 HAVING jsonb_object_agg(s, c) IS NOT NULL$$);
 SET max_parallel_workers_per_gather = 2;
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;

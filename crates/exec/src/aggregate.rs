@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::builder::VectorBuilder;
 use crate::collation::{Collation, TextOrder};
 use crate::collect::Collected;
+use crate::concat::Concat;
 use crate::distinct::Distinct;
 use crate::error::{Error, Result};
 use crate::pairs::Pairs;
@@ -49,6 +50,8 @@ pub enum Function {
     BitXor,
     /// corr, covar_pop, regr_slope and the like, of two floats.
     Pairs,
+    /// string_agg in the order of rows: of texts, each behind its second argument, a text too, but for the first; NULL there is nothing.
+    Concat,
     /// Those that keep all values, such as percentile_disc and array_agg: [`crate::Aggregator::collected`].
     Values {
         /// NULLs too.
@@ -61,7 +64,7 @@ pub enum Function {
 pub struct Input<'a> {
     /// What it is computed of, if of anything.
     pub argument: Option<&'a Vector<'a>>,
-    /// A float that it is computed of as well; rows without it are left out.
+    /// What it is computed of as well. Rows without a float are left out.
     pub second: Option<&'a Vector<'a>>,
     /// Its FILTER.
     pub filter: Option<&'a [bool]>,
@@ -153,6 +156,7 @@ states! {
     BitOr(IntFold<'|'>),
     BitXor(IntFold<'^'>),
     Pairs(Pairs),
+    Concat(Concat),
 }
 
 /// States by group.
@@ -315,6 +319,7 @@ impl Aggregate {
             (F::BitXor, Some(T::Int)) => States::BitXor(Column::NEW),
             (F::Values { nulls }, Some(ty)) => States::Collected(Box::new(Collected::new(ty, nulls, grouped))),
             (F::Pairs, Some(T::Float)) => States::Pairs(Column::NEW),
+            (F::Concat, Some(T::Text)) => States::Concat(Column::NEW),
             _ => return None,
         };
         Some(Self {
@@ -365,16 +370,18 @@ impl Aggregate {
         for view in view.iter().chain(&second) {
             assert_eq!(view.words.len(), groups.len(), "rows of a batch");
         }
-        if let States::Pairs(_) = self.states {
-            assert_eq!(second.map(|view| view.ty), Some(Type::Float), "second argument");
-        }
+        let of_second = match self.states {
+            States::Pairs(_) => Some(Type::Float),
+            States::Concat(_) => Some(Type::Text),
+            _ => second.map(|view| view.ty),
+        };
+        assert_eq!(second.map(|view| view.ty), of_second, "second argument");
         let keeps_nulls = matches!(&self.states, States::Collected(collected) if collected.keeps_nulls());
         let valid = view.and_then(|view| view.valid).filter(|_| !keeps_nulls);
-        let second_valid = second.and_then(|view| view.valid);
-        if let (Some(view), Some(second)) = (&mut view, second) {
-            view.second = second.words;
-        }
+        let keeps_rows = matches!(self.states, States::Concat(_));
+        let second_valid = second.and_then(|view| view.valid).filter(|_| !keeps_rows);
         if let Some(view) = &mut view {
+            view.second = second.as_ref();
             view.order = self.order.as_ref();
         }
         let selected = &mut self.selected;

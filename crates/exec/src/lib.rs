@@ -24,6 +24,7 @@ mod collation;
 mod collect;
 mod combinations;
 mod compare;
+mod concat;
 pub mod decimal;
 mod digits;
 mod distinct;

@@ -55,7 +55,7 @@ impl Side {
 impl State for Pairs {
     #[inline]
     fn add(&mut self, view: &View<'_>, row: usize, _: &mut usize) -> Result<()> {
-        let (new_y, new_x) = (float(view, row), f64::from_bits(view.second[row] as u64));
+        let (new_y, new_x) = (float(view, row), view.second.map_or(0.0, |second| float(second, row)));
         let before = self.count;
         self.count += 1.0;
         if before == 0.0 {

@@ -233,8 +233,8 @@ pub(crate) struct View<'a> {
     pub(crate) words: &'a [i64],
     pub(crate) scales: Option<&'a [u16]>,
     pub(crate) valid: Option<&'a [bool]>,
-    /// The words of an aggregate's second argument, if it has one.
-    pub(crate) second: &'a [i64],
+    /// An aggregate's second argument, if it has one.
+    pub(crate) second: Option<&'a View<'a>>,
     /// The order of an aggregate's text, if it is not that of bytes.
     pub(crate) order: Option<&'a TextOrder>,
     ends: &'a [u32],
@@ -250,7 +250,7 @@ impl Vector<'_> {
             words: &self.words,
             scales: self.scales.as_deref(),
             valid: self.valid.as_deref(),
-            second: &[],
+            second: None,
             order: None,
             ends: strings.map_or(&[], |strings| &strings.ends),
             data: strings.map_or(&[], |strings| &strings.data),

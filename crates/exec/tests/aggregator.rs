@@ -354,7 +354,7 @@ fn expected(function: Function, values: &[Val], parallel: bool) -> String {
         Function::BitOr => bits(values, |a, b| a | b),
         Function::BitXor => bits(values, |a, b| a ^ b),
         Function::Pairs => expected(Function::Accumulate, values, true),
-        Function::Values { .. } => unreachable!("tests/collect.rs has them"),
+        Function::Concat | Function::Values { .. } => unreachable!("tests/collect.rs has them"),
         Function::SumFloat4 => show(&Some(Val::Float(floats().sum()))),
         Function::Accumulate if matches!(values[0], Val::Int(_)) => {
             let ints = || values.iter().map(int);

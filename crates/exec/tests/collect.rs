@@ -128,6 +128,88 @@ fn groups_that_are_sent_are_the_same() {
     }
 }
 
+/// What string_agg gives by group for rows, each with what stands before it.
+fn joined(rows: &[Row], before: &[Option<&str>]) -> BTreeMap<i64, Option<String>> {
+    let mut found = BTreeMap::<i64, Option<String>>::new();
+    for ((key, text, _), before) in rows.iter().zip(before) {
+        let group = found.entry(*key).or_default();
+        match (group, text) {
+            (_, None) => {}
+            (Some(joined), Some(text)) => joined.extend([before.unwrap_or_default(), text]),
+            (group, Some(text)) => *group = Some(text.clone()),
+        }
+    }
+    found
+}
+
+#[test]
+fn texts_are_joined_in_the_order_of_rows() {
+    const FUNCTIONS: [(Function, Option<Type>); 1] = [(Function::Concat, Some(Type::Text))];
+    let texts = |values: &mut dyn Iterator<Item = Option<&str>>| {
+        let mut out = VectorBuilder::new(Type::Text);
+        for value in values {
+            match value {
+                Some(value) => out.push_text(value.as_bytes()),
+                None => out.push_null(),
+            }
+        }
+        out.finish()
+    };
+    let update = |aggregator: &mut Aggregator, rows: &[Row], before: &[Option<&str>]| {
+        for (batch, before) in rows.chunks(40).zip(before.chunks(40)) {
+            let key = Vector::of_words(Type::Int, batch.iter().map(|row| row.0).collect::<Vec<i64>>());
+            let text = texts(&mut batch.iter().map(|row| row.1.as_deref()));
+            let before = texts(&mut before.iter().copied());
+            let inputs = [Input {
+                argument: Some(&text),
+                second: Some(&before),
+                filter: None,
+            }];
+            aggregator.update(batch.len(), &[key], &inputs).expect("rows");
+        }
+    };
+    let all = |aggregator: &Aggregator| -> BTreeMap<i64, Option<String>> {
+        let of = |group| match (aggregator.grouping().key(0, group), aggregator.output(0, group)) {
+            (Scalar::Int(key), Ok(Output::Text(text))) => (key, Some(String::from_utf8(text).expect("text"))),
+            (Scalar::Int(key), Ok(Output::Null)) => (key, None),
+            other => panic!("{other:?}"),
+        };
+        (0..aggregator.grouping().len()).map(of).collect()
+    };
+    let mut rows = rows(2000);
+    rows.iter_mut().filter(|row| row.0 == 12).for_each(|row| row.1 = None);
+    let before: Vec<Option<&str>> = [", ", "", "é"]
+        .into_iter()
+        .map(Some)
+        .chain([None])
+        .cycle()
+        .take(2000)
+        .collect();
+    let expected = joined(&rows, &before);
+    assert_eq!(expected[&12], None);
+    let new = |limit| Aggregator::new(&[Type::Int], &FUNCTIONS, limit).expect("functions");
+    for limit in [usize::MAX, 4000, 0] {
+        let (mut aggregator, mut found, mut passes) = (new(limit), BTreeMap::new(), 0);
+        loop {
+            update(&mut aggregator, &rows, &before);
+            found.extend(all(&aggregator));
+            passes += 1;
+            if !aggregator.next_pass() {
+                break;
+            }
+        }
+        assert_eq!(passes > 1, limit < usize::MAX);
+        assert!(found == expected, "limit {limit}");
+    }
+    let (mut first, mut second) = (new(usize::MAX), new(usize::MAX));
+    update(&mut first, &rows[..990], &before[..990]);
+    update(&mut second, &rows[990..], &before[990..]);
+    let bytes = second.serialize(false).expect("memory");
+    let sent = first.deserialize(&bytes).expect("what was sent");
+    first.merge(&sent).expect("groups");
+    assert!(all(&first) == expected);
+}
+
 #[test]
 fn a_group_that_is_too_large_gives_its_values_away() {
     let rows = rows(1000);

@@ -15,7 +15,7 @@ use crate::query::batch::{path_in, read_to_end};
 use crate::query::expr::datum::type_of_node;
 use crate::query::expr::tree::{any, has, walk};
 use crate::query::join;
-use crate::query::plan::aggregates::function_of;
+use crate::query::plan::aggregates::{function_of, keeps_rows};
 use crate::query::plan::collect::Collect;
 use crate::query::plan::costs;
 use crate::query::plan::kept;
@@ -144,20 +144,24 @@ impl<'a> Wanted<'a> {
 
     /// Whether workers may compute it.
     fn is_parallel_safe(&self, root: &PlannerInfo) -> bool {
-        !self.collected().any(|_| true) && self.all().all(|node| root.is_parallel_safe(node))
+        self.kept() == 0 && self.all().all(|node| root.is_parallel_safe(node))
     }
 
-    /// Aggregates that keep all values.
-    fn collected(&self) -> impl Iterator<Item = Collect> {
-        let aggregates = self.aggregates.iter().filter_map(|node| node.as_a::<Aggref>());
-        aggregates.filter_map(Collect::of)
+    fn aggregates(&self) -> impl Iterator<Item = &'a Aggref> {
+        self.aggregates.iter().filter_map(|node| node.as_a())
+    }
+
+    /// How many aggregates keep something of each row.
+    fn kept(&self) -> usize {
+        self.aggregates().filter(|aggregate| keeps_rows(aggregate)).count()
     }
 
     /// How often rows are read for so many groups of them, and what else it costs to keep their values.
     fn passes(&self, groups: f64, rows: f64) -> (f64, f64) {
         let rows = rows * self.sets.times() as f64;
-        let sorted = self.collected().filter(Collect::is_sorted).count();
-        let kept = costs::kept(self.collected().count(), sorted, groups, rows);
+        let collected = self.aggregates().filter_map(Collect::of);
+        let sorted = collected.filter(Collect::is_sorted).count();
+        let kept = costs::kept(self.kept(), sorted, groups, rows);
         (costs::passes(groups, self.computed()).max(kept.passes), kept.cost)
     }
 

@@ -9,7 +9,7 @@ use crate::query::batch::computed::Computed;
 use crate::query::batch::raise::raise;
 use crate::query::batch::rows::Rows;
 use crate::query::batch::{Batch, Batches};
-use crate::query::plan::aggregates::{argument, collations, function_of, is_of_pairs, second};
+use crate::query::plan::aggregates::{argument, collations, function_of, of_second, second};
 use crate::query::plan::costs::hash_memory;
 use amax_exec::{Aggregator, By, Collation, Function, Input, Type, Vector};
 use pgrx::pg_sys;
@@ -87,7 +87,9 @@ impl Inputs {
                 };
                 Wanted {
                     argument: argument(aggregate).map(&mut place),
-                    second: second(aggregate).filter(|_| is_of_pairs(aggregate)).map(&mut place),
+                    second: second(aggregate)
+                        .filter(|_| of_second(aggregate).is_some())
+                        .map(&mut place),
                     filter,
                     function: aggregate.aggfnoid().to_u32(),
                     collecting: Collecting::new(aggregate, parent),

@@ -22,8 +22,22 @@ pub fn second(aggregate: &Aggref) -> Option<&Node> {
     aggregate.args().get(1)?.as_a::<TargetEntry>()?.expr()
 }
 
+/// The second argument's type, of an aggregate that has one in each row.
+pub fn of_second(aggregate: &Aggref) -> Option<Type> {
+    match aggregate.aggfnoid().to_u32() {
+        F_STRING_AGG_TEXT_TEXT if Collect::of(aggregate).is_none() => Some(Type::Text),
+        _ if is_of_pairs(aggregate) => Some(Type::Float),
+        _ => None,
+    }
+}
+
+/// Whether an aggregate's state grows with each row, whose order counts.
+pub fn keeps_rows(aggregate: &Aggref) -> bool {
+    Collect::of(aggregate).is_some() || of_second(aggregate) == Some(Type::Text)
+}
+
 /// Whether an aggregate is of two floats.
-pub fn is_of_pairs(aggregate: &Aggref) -> bool {
+fn is_of_pairs(aggregate: &Aggref) -> bool {
     matches!(
         aggregate.aggfnoid().to_u32(),
         F_CORR
@@ -82,8 +96,11 @@ fn function(aggregate: &Aggref) -> Option<(Function, Option<Type>)> {
     let plain = is_ours(aggregate)
         && !aggregate.aggorder().is_some()
         && !aggregate.aggdirectargs().is_some()
-        && aggregate.args().len() <= if is_of_pairs(aggregate) { 2 } else { 1 }
-        && second(aggregate).is_none_or(|second| is_pure(second) && type_of_node(second) == Some(Type::Float));
+        && second(aggregate)
+            .filter(|second| is_pure(second))
+            .and_then(type_of_node)
+            == of_second(aggregate)
+        && aggregate.args().len() <= 2;
     if !plain {
         return None;
     }
@@ -117,6 +134,7 @@ fn function(aggregate: &Aggref) -> Option<(Function, Option<Type>)> {
         F_BIT_OR_INT2 | F_BIT_OR_INT4 | F_BIT_OR_INT8 => Function::BitOr,
         F_BIT_XOR_INT2 | F_BIT_XOR_INT4 | F_BIT_XOR_INT8 => Function::BitXor,
         F_REGR_COUNT => Function::Count,
+        F_STRING_AGG_TEXT_TEXT => Function::Concat,
         _ if is_of_pairs(aggregate) => Function::Pairs,
         _ => return None,
     };

@@ -26,7 +26,7 @@ pub enum Into {
     MostFrequent,
     /// array_agg.
     Array,
-    /// string_agg, with what stands between them.
+    /// string_agg of sorted values, with what stands between them.
     Text(Vec<u8>),
     /// jsonb_agg.
     Json,
@@ -90,7 +90,8 @@ impl Collect {
                 return None;
             }
         }
-        if clauses.is_some() && sorted.is_none() {
+        // A list in the order of rows is a text at once ([`Function::Concat`]).
+        if (clauses.is_some() || is_list) && sorted.is_none() {
             return None;
         }
         Some(Collect { into, sorted, distinct })

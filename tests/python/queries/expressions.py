@@ -666,6 +666,8 @@ class Expressions:
             return Node(type_, f"{rng.choice(['bit_and', 'bit_or', 'bit_xor'])}(%s)", self.value(type_, 1))
         if draw < 0.89:
             return self.aggregate_of_all()
+        if draw < 0.9:
+            return self.joined()
         keys = ", ".join(self.scope.keys)
         if not keys:
             return Node("bigint", "count(*)")
@@ -686,6 +688,11 @@ class Expressions:
             lambda: Node("text", "string_agg(DISTINCT %s, '|' ORDER BY %s)", *[Node("text", '(%s) COLLATE "C"', self.value("text", 1))] * 2),
             lambda: Node("jsonb", f"jsonb_object_agg(concat('k', %s), %s ORDER BY {keys}, (%s)::text COLLATE \"C\")", self.simple("text"), *[self.value("jsonb", 1)] * 2),
         ])()
+
+    def joined(self):
+        """string_agg in the order of rows, which is not the same on both sides, but the length is."""
+        between = self.rng.choice(["','", "''", "NULL", "repeat('é', 2)", "(SELECT 'ab')"])
+        return Node("int", f"length(string_agg(%s, {between}))", self.value("text", 1))
 
     def aggregate_of_all(self):
         """An aggregate of all values in their own order."""
