@@ -1,5 +1,6 @@
 //! Open leaves, and the columns decoded of them.
 
+use super::alive::Alive;
 use super::leaf_read::{damaged, open_image};
 use super::pages::{Image, Pages, with_relation};
 use super::revive;
@@ -81,6 +82,8 @@ pub struct OpenLeaf {
     reads: Cell<usize>,
     /// When the cache had its last use.
     pub(super) used: Cell<u64>,
+    /// Rows that are not dead, if that is known.
+    alive: RefCell<Option<Alive>>,
 }
 
 /// What is read through Page 0.
@@ -141,27 +144,9 @@ impl OpenLeaf {
             let detail = format!("component {} has no leaf {at}", component.id);
             corrupt(rel, 0, &detail);
         };
-        let leaf = OpenLeaf {
-            relid: rel.id(),
-            entry: entry.clone(),
-            source: Image::Pages(Pages::new(rel, component.id, &entry.image)),
-            xids: OnceCell::new(),
-            digest: OnceCell::new(),
-            opened: OnceCell::new(),
-            revived: OnceCell::new(),
-            bytes: Cell::new(blob::Buffers::bytes(&entry.image)),
-            decoded: Cell::new(0),
-            segment: Cell::new(u64::MAX),
-            place,
-            reads: Cell::new(0),
-            used: Cell::new(u64::MAX),
-            dense: RefCell::default(),
-            paths: RefCell::default(),
-            lazy_paths: RefCell::default(),
-            unnested: RefCell::default(),
-            answers: RefCell::default(),
-            parts: RefCell::default(),
-        };
+        let source = Image::Pages(Pages::new(rel, component.id, &entry.image));
+        let leaf = OpenLeaf::new(rel, entry.clone(), source, place);
+        leaf.bytes.set(blob::Buffers::bytes(&entry.image));
         if manifest::on_standby() {
             match open_image(leaf.source.clone(), entry.image.len, entry) {
                 Err(Error::Replaced) => return Err(Replaced),
@@ -173,6 +158,40 @@ impl OpenLeaf {
             leaf.xids(rel)?;
         }
         Ok(leaf)
+    }
+
+    /// Rows that are in no component: an image in memory, and who inserted them, which everyone sees.
+    pub(super) fn in_memory(rel: &Relation, entry: LeafEntry, image: Vec<u8>, xids: Xids, place: Place) -> OpenLeaf {
+        let bytes = image.len() + xids.bytes_used();
+        let leaf = OpenLeaf::new(rel, entry, Image::Memory(Arc::new(image)), place);
+        leaf.bytes.set(bytes);
+        let _ = leaf.xids.set(xids);
+        leaf
+    }
+
+    fn new(rel: &Relation, entry: LeafEntry, source: Image, place: Place) -> OpenLeaf {
+        OpenLeaf {
+            relid: rel.id(),
+            entry,
+            source,
+            xids: OnceCell::new(),
+            digest: OnceCell::new(),
+            opened: OnceCell::new(),
+            revived: OnceCell::new(),
+            bytes: Cell::new(0),
+            decoded: Cell::new(0),
+            segment: Cell::new(u64::MAX),
+            place,
+            reads: Cell::new(0),
+            used: Cell::new(u64::MAX),
+            alive: RefCell::default(),
+            dense: RefCell::default(),
+            paths: RefCell::default(),
+            lazy_paths: RefCell::default(),
+            unnested: RefCell::default(),
+            answers: RefCell::default(),
+            parts: RefCell::default(),
+        }
     }
 
     /// Where it is.

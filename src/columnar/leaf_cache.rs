@@ -92,7 +92,7 @@ pub fn open(rel: &Relation, component: &Component, at: usize) -> Result<Rc<OpenL
 }
 
 /// An open leaf.
-fn find(place: Place) -> Option<Rc<OpenLeaf>> {
+pub(super) fn find(place: Place) -> Option<Rc<OpenLeaf>> {
     with(|cache| {
         let leaf = cache.leaves.get(&place)?.clone();
         cache.turn_to(&leaf);
@@ -103,7 +103,7 @@ fn find(place: Place) -> Option<Rc<OpenLeaf>> {
 
 /// Keeps a leaf that has been opened, in place of any others: those that have not been used for longest would be just
 /// those that a scan of more than there is room for comes to next time.
-fn keep(leaf: &Rc<OpenLeaf>) {
+pub(super) fn keep(leaf: &Rc<OpenLeaf>) {
     with(|cache| {
         cache.turn_to(leaf);
         let bound = guc::decode_cache_bytes();

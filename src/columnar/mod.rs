@@ -1,5 +1,6 @@
 //! The columnar side of a table: reading components, writing them, changing their rows through stubs. See README.md.
 
+mod alive;
 mod error;
 mod form;
 mod leaf;
@@ -9,6 +10,7 @@ mod lookup;
 pub mod merge;
 mod needs;
 pub mod origin;
+mod page_leaf;
 mod pages;
 mod revive;
 mod row;
@@ -30,6 +32,7 @@ pub use leaf_cache::{
 pub use leaf_read::read_xids;
 pub use lookup::{columnar_at, row_at};
 pub use needs::{Need, Needs};
+pub use page_leaf::{PageLeaf, find as page_leaf};
 pub use row::{Instead, Row};
 pub use rows::{
     LeafRows, Pick, count_of_blocks, fetch, next_version, row_version, rows_for_analyze, rows_of_block, rows_of_blocks,

@@ -1,5 +1,6 @@
 //! Finding the columnar rows that a snapshot sees.
 
+use super::alive::Alive;
 use super::leaf::OpenLeaf;
 use super::lookup::{find, leaf_of, resolve};
 use super::origin;
@@ -181,9 +182,23 @@ pub fn rows_of_blocks(
     leaf: &OpenLeaf,
     blocks: Range<u32>,
     snapshot: &Snapshot,
-) -> Result<Vec<u32>, Replaced> {
+) -> Result<Rc<Vec<u32>>, Replaced> {
+    // Before the entries are read: what is changed then has another LSN next time.
+    let pages = match rel.needs_wal() {
+        true => stub::versions_of_blocks(rel, &blocks),
+        false => Vec::new(),
+    };
+    if let Some(rows) = leaf.alive(&blocks, &pages) {
+        confirm(rel, leaf.place().1)?;
+        return Ok(rows);
+    }
     let mut rows = Vec::with_capacity(leaf.rows());
-    runs_of_blocks(rel, leaf, blocks, snapshot, |run| rows.extend(run))?;
+    let is_settled = runs_of_blocks(rel, leaf, blocks.clone(), snapshot, |run| rows.extend(run))?;
+    let rows = Rc::new(rows);
+    if is_settled && pages.iter().any(|page| page.0 != 0) {
+        let rows = rows.clone();
+        leaf.keep_alive(Alive { blocks, pages, rows });
+    }
     Ok(rows)
 }
 
@@ -199,15 +214,16 @@ pub fn count_of_blocks(
     Ok(count)
 }
 
-/// The same as runs.
+/// The same as runs; whether they are the rows that everyone sees, for good but for those that are changed from now on.
 fn runs_of_blocks(
     rel: &Relation,
     leaf: &OpenLeaf,
     blocks: Range<u32>,
     snapshot: &Snapshot,
     mut take: impl FnMut(Range<u32>),
-) -> Result<(), Replaced> {
+) -> Result<bool, Replaced> {
     let judge = leaf.judge(rel, snapshot)?;
+    let mut is_settled = judge.is_none();
     let mut take = |run: Range<u32>| match &judge {
         None => take(run),
         Some(judge) => run
@@ -222,18 +238,24 @@ fn runs_of_blocks(
     } as u32;
     // Few blocks have stubs; the rows of the others are counted, not looked at.
     let mut plain = blocks.start;
-    for (v, states) in stub::states_of_blocks(rel, blocks.clone()) {
-        take(first_of(plain)..first_of(v));
-        for i in first_of(v)..first_of(v + 1) {
-            let offset = tid::offset(leaf.keys().get(i as usize));
-            if stub::visible(rel, v, offset, states.get(offset), snapshot) {
-                take(i..i + 1);
+    for unseen in stub::unseen(rel, blocks.clone(), snapshot) {
+        is_settled &= unseen.is_settled;
+        for v in unseen.blocks.clone() {
+            // From the first row that is seen after the last that is not.
+            let mut first = first_of(plain);
+            for (i, key) in (first_of(v)..).zip(leaf.keys().range(first_of(v) as usize..first_of(v + 1) as usize)) {
+                if unseen.has(v, tid::offset(key)) {
+                    take(first..i);
+                    first = i + 1;
+                }
             }
+            take(first..first_of(v + 1));
+            plain = v + 1;
         }
-        plain = v + 1;
     }
     take(first_of(plain)..first_of(blocks.end));
-    confirm(rel, leaf.place().1)
+    confirm(rel, leaf.place().1)?;
+    Ok(is_settled)
 }
 
 /// ANALYZE's view: rows that are alive, or whose fate is open.

@@ -7,7 +7,7 @@
 //!
 //! The directory is an array: a page for every four logical blocks, six bytes a row. An entry is empty, a stub's
 //! physical TID, or the mark that the row is dead to everyone (which VACUUM sets before it lets the stub's line pointer
-//! be used again). The mark is the row's anti-matter: once no index entry leads to the row a merge leaves it out, and
+//! be used again, and a scan that finds many). The mark is the row's anti-matter: once no index entry leads to the row a merge leaves it out, and
 //! once nobody reads the merge's inputs the mark goes.
 
 use super::form::{self, KEY_BYTES};
@@ -103,17 +103,128 @@ pub fn states_of_block(rel: &Relation, v: u32) -> Option<States> {
     })
 }
 
-/// Those of the blocks that have any, ascending. The directory is asked once for all blocks of a page.
+/// Those of the blocks that have any, ascending. Each page of the directory is read once.
 pub fn states_of_blocks(rel: &Relation, blocks: Range<u32>) -> impl Iterator<Item = (u32, States)> + '_ {
-    let mut known = None;
-    blocks.filter_map(move |v| {
-        let group = v / BLOCKS_PER_PAGE;
-        if known.is_none_or(|(of, _)| of != group) {
-            known = Some((group, directory_page(rel, v).is_some()));
-        }
-        known.filter(|known| known.1)?;
-        Some((v, states_of_block(rel, v)?))
+    pages_of_blocks(rel, blocks).flat_map(|(blocks, entries)| {
+        blocks.map(move |v| {
+            let start = position(v, 1);
+            (v, States(entries[start..start + MAX_OFFSET as usize * ENTRY].to_vec()))
+        })
     })
+}
+
+/// The directory's pages for blocks, as far as there are any: the blocks, of those, that each is about, and its entries.
+fn pages_of_blocks(rel: &Relation, blocks: Range<u32>) -> impl Iterator<Item = (Range<u32>, Vec<u8>)> + '_ {
+    groups_of(&blocks).filter_map(move |group| {
+        let first = group * BLOCKS_PER_PAGE;
+        let entries = read_entries(rel, first, |payload| payload[..TAKEN_OUT].to_vec())?;
+        Some((
+            blocks.start.max(first)..blocks.end.min(first + BLOCKS_PER_PAGE),
+            entries,
+        ))
+    })
+}
+
+fn groups_of(blocks: &Range<u32>) -> Range<u32> {
+    match blocks.is_empty() {
+        true => 0..0,
+        false => blocks.start / BLOCKS_PER_PAGE..(blocks.end - 1) / BLOCKS_PER_PAGE + 1,
+    }
+}
+
+/// Where the directory's pages for blocks are, 0 where there is none, and their LSNs. While these stay, so do the entries, in relations that
+/// are logged.
+pub fn versions_of_blocks(rel: &Relation, blocks: &Range<u32>) -> Vec<(u32, u64)> {
+    let version = |group| {
+        manifest::read_stable(rel, || {
+            let block = directory_page(rel, group * BLOCKS_PER_PAGE)?;
+            let pin = Pin::read(rel, block);
+            let lock = pin.share();
+            Some((block, lock.page().lsn()))
+        })
+    };
+    groups_of(blocks)
+        .map(|group| version(group).unwrap_or_default())
+        .collect()
+}
+
+/// The rows of some blocks, all of one page of the directory, that a snapshot does not see, as far as their stubs go.
+pub struct Unseen {
+    pub blocks: Range<u32>,
+    /// By their places on the page.
+    hidden: Vec<bool>,
+    /// Whether that is for good, and for everyone.
+    pub is_settled: bool,
+}
+
+impl Unseen {
+    pub fn has(&self, v: u32, offset: u16) -> bool {
+        self.hidden[position(v, offset) / ENTRY]
+    }
+}
+
+/// So many rows found to be dead to everyone are marked so by who reads them: then no stub is looked for again.
+const MANY_DEAD: usize = 8;
+
+/// What a snapshot does not see, of the blocks that have entries, ascending.
+pub fn unseen<'a>(rel: &'a Relation, blocks: Range<u32>, snapshot: &'a Snapshot) -> impl Iterator<Item = Unseen> + 'a {
+    pages_of_blocks(rel, blocks).map(move |(blocks, entries)| {
+        let mut hidden = vec![false; TAKEN_OUT / ENTRY];
+        let mut stubs: Vec<(Key, State)> = Vec::new();
+        for v in blocks.clone() {
+            let first = position(v, 1);
+            let of_block = entries[first..].chunks_exact(ENTRY).take(MAX_OFFSET as usize);
+            for (offset, entry) in (1..).zip(of_block) {
+                match parse(entry) {
+                    State::None => {}
+                    State::Dead | State::Gone => hidden[position(v, offset) / ENTRY] = true,
+                    at => stubs.push((key(v, offset), at)),
+                }
+            }
+        }
+        for (&(row, _), seen) in stubs.iter().zip(seen(rel, &stubs, snapshot)) {
+            hidden[position(tid::block(row), tid::offset(row)) / ENTRY] = !seen;
+        }
+        Unseen {
+            blocks,
+            hidden,
+            is_settled: stubs.is_empty(),
+        }
+    })
+}
+
+/// Which rows the snapshot sees of those with these entries, all of one page of the directory and with stubs.
+fn seen(rel: &Relation, entries: &[(Key, State)], snapshot: &Snapshot) -> Vec<bool> {
+    let mut seen = vec![false; entries.len()];
+    let mut missed = Vec::new();
+    let stubs = stubs_of(entries);
+    for of_page in stubs.chunk_by(|a, b| a.block == b.block) {
+        fault("stub_seen");
+        let pin = Pin::read(rel, of_page[0].block);
+        let lock = pin.share();
+        for stub in of_page {
+            match stub.tuple(rel, &pin) {
+                Some(mut tuple) => seen[stub.entry] = tuple.is_visible(rel, lock.buffer(), snapshot),
+                None => missed.push(stub.entry),
+            }
+        }
+    }
+    missed.sort_unstable();
+    let entries: Vec<(Key, State)> = missed.iter().map(|&entry| entries[entry]).collect();
+    let mut dead = Vec::new();
+    for ((entry, is_pruned), at) in entries.iter().zip(pruned(rel, &entries)).zip(missed) {
+        let (v, offset) = (tid::block(entry.0), tid::offset(entry.0));
+        match is_pruned {
+            true => dead.push(*entry),
+            false => seen[at] = visible(rel, v, offset, state(rel, v, offset), snapshot),
+        }
+    }
+    // What VACUUM would do (`mark_dead`). Who finds an entry as it was, whose stub has been pruned, may: only VACUUM has stubs' line pointers
+    // used again, and marks their rows before.
+    if dead.len() >= MANY_DEAD && !manifest::on_standby() {
+        set_all(rel, dead.into_iter(), State::Dead);
+    }
+    seen
 }
 
 /// What [`state`] says, by what the caller watches, if anything.
@@ -237,32 +348,57 @@ fn is_pruned(rel: &Relation, row: (u32, u16), place: (u32, u16)) -> bool {
 /// The same of entries of one page of the directory. While we hold a stub's page none is taken off it; otherwise one
 /// might have been, and made anew at the same place, between our two looks.
 fn pruned(rel: &Relation, entries: &[(Key, State)]) -> Vec<bool> {
-    // Each page of stubs is looked at once, however marks and stubs on other pages come between its own.
-    let stub = |(i, &(row, state)): (usize, &(Key, State))| match state {
-        State::At { block, offset } => Some((block, i, row, offset)),
-        _ => None,
-    };
-    let mut stubs: Vec<(u32, usize, Key, u16)> = entries.iter().enumerate().filter_map(stub).collect();
-    stubs.sort_unstable();
+    let stubs = stubs_of(entries);
     let mut pruned = vec![false; entries.len()];
-    for of_page in stubs.chunk_by(|a, b| a.0 == b.0) {
-        let (block, _, row, _) = of_page[0];
+    for of_page in stubs.chunk_by(|a, b| a.block == b.block) {
         fault("stub_missed");
-        let pin = Pin::hold(rel, block);
+        let pin = Pin::hold(rel, of_page[0].block);
         let now = |payload: &[u8]| -> Vec<State> {
             let at = of_page
                 .iter()
-                .map(|stub| position(tid::block(stub.2), tid::offset(stub.2)));
+                .map(|stub| position(tid::block(stub.row), tid::offset(stub.row)));
             at.map(|at| parse(&payload[at..at + ENTRY])).collect()
         };
-        let now = read_entries(rel, tid::block(row), now).unwrap_or_default();
+        let now = read_entries(rel, tid::block(of_page[0].row), now).unwrap_or_default();
         let _lock = pin.share();
-        for (now, &(block, i, row, offset)) in now.into_iter().zip(of_page) {
-            let stub = heap_tuple(rel, &pin, offset).and_then(|tuple| key_of(&tuple));
-            pruned[i] = now == State::At { block, offset } && stub != Some(row);
+        for (now, stub) in now.into_iter().zip(of_page) {
+            pruned[stub.entry] = now == entries[stub.entry].1 && stub.tuple(rel, &pin).is_none();
         }
     }
     pruned
+}
+
+/// Where an entry says that its row's stub is.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    block: u32,
+    /// Which entry, of those asked for.
+    entry: usize,
+    row: Key,
+    offset: u16,
+}
+
+impl Place {
+    /// The stub, if it is there.
+    fn tuple<'a>(&self, rel: &Relation, pin: &'a Pin) -> Option<Tuple<'a>> {
+        heap_tuple(rel, pin, self.offset).filter(|tuple| key_of(tuple) == Some(self.row))
+    }
+}
+
+/// By pages, each of which is looked at once then, however marks and stubs on other pages come between its own.
+fn stubs_of(entries: &[(Key, State)]) -> Vec<Place> {
+    let place = |(entry, &(row, state)): (usize, &(Key, State))| match state {
+        State::At { block, offset } => Some(Place {
+            block,
+            entry,
+            row,
+            offset,
+        }),
+        _ => None,
+    };
+    let mut stubs: Vec<Place> = entries.iter().enumerate().filter_map(place).collect();
+    stubs.sort_unstable();
+    stubs
 }
 
 pub enum Found {

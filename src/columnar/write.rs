@@ -6,7 +6,7 @@ use crate::pg::memory::Context;
 use crate::pg::{Relation, Values};
 use crate::storage::buffer::PAYLOAD;
 use crate::storage::{blob, manifest, space};
-use amax_format::{LeafBuilder, LeafOptions};
+use amax_format::{Error, LeafBuilder, LeafOptions};
 use amax_lsm::{Blob, Component, Directory, Extent, FreeSpace, Key, LeafEntry, LeafXids, Origin, RangeSet, Xids, tid};
 use pgrx::prelude::*;
 
@@ -104,7 +104,7 @@ impl Leaves {
 
 pub struct ComponentWriter {
     relid: pg_sys::Oid,
-    storages: Vec<Storage>,
+    shredder: Shredder,
     options: Options,
     builder: Option<LeafBuilder>,
     /// Of the leaf being built.
@@ -115,7 +115,41 @@ pub struct ComponentWriter {
     leaves: Leaves,
     blocks: RangeSet,
     rows: u64,
+}
+
+/// Puts rows of a table in leaves that are being built.
+pub(super) struct Shredder {
+    storages: Vec<Storage>,
     values: Context,
+}
+
+impl Shredder {
+    pub(super) fn new(rel: &Relation) -> Shredder {
+        Shredder {
+            storages: storages(rel.desc()),
+            // A load outlives the contexts its rows come in.
+            values: Context::lasting("amax values to write"),
+        }
+    }
+
+    pub(super) fn builder(&self, options: &Options) -> LeafBuilder {
+        let schema: Vec<_> = self.storages.iter().map(|s| s.column).collect();
+        LeafBuilder::new(&schema, leaf_options(options))
+    }
+
+    pub(super) fn push(&mut self, builder: &mut LeafBuilder, key: Key, values: Values) -> Result<(), Error> {
+        let value = |(at, &storage)| {
+            let value = values.get(at);
+            // SAFETY: a value of that attribute, which stays until the row has been pushed.
+            unsafe { from_datum(storage, value.unwrap_or(pg_sys::Datum::null()), value.is_none()) }
+        };
+        let pushed = self.values.within(|| {
+            let row: Vec<_> = self.storages.iter().enumerate().map(value).collect();
+            builder.push(key, &row)
+        });
+        self.values.reset();
+        pushed
+    }
 }
 
 /// How a table with these options writes leaves.
@@ -135,7 +169,7 @@ impl ComponentWriter {
     pub fn new(rel: &Relation, options: Options, free: Option<FreeSpace>) -> ComponentWriter {
         ComponentWriter {
             relid: rel.id(),
-            storages: storages(rel.desc()),
+            shredder: Shredder::new(rel),
             options,
             builder: None,
             first: 0,
@@ -145,8 +179,6 @@ impl ComponentWriter {
             leaves: Leaves::new(free),
             blocks: RangeSet::default(),
             rows: 0,
-            // A load outlives the contexts its rows come in.
-            values: Context::lasting("amax values to write"),
         }
     }
 
@@ -199,21 +231,12 @@ impl ComponentWriter {
             self.finish_leaf(rel);
         }
         if self.builder.is_none() {
-            let schema: Vec<_> = self.storages.iter().map(|s| s.column).collect();
-            self.builder = Some(LeafBuilder::new(&schema, leaf_options(&self.options)));
+            self.builder = Some(self.shredder.builder(&self.options));
             self.first = key;
         }
         let builder = self.builder.as_mut().expect("made above");
-        let value = |(at, &storage)| {
-            let value = values.get(at);
-            // SAFETY: a value of that attribute, which stays until the row has been pushed.
-            unsafe { from_datum(storage, value.unwrap_or(pg_sys::Datum::null()), value.is_none()) }
-        };
-        self.values.within(|| {
-            let row: Vec<_> = self.storages.iter().enumerate().map(value).collect();
-            builder.push(key, &row).unwrap_or_else(|e| super::error::raise(e));
-        });
-        self.values.reset();
+        let pushed = self.shredder.push(builder, key, values);
+        pushed.unwrap_or_else(|e| super::error::raise(e));
         self.last = key;
         self.xids.push(xid);
         self.rows += 1;

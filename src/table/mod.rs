@@ -2,4 +2,5 @@
 
 pub mod block;
 pub mod load;
+pub mod row_pages;
 pub mod slot;

@@ -1,5 +1,7 @@
 //! The keys of a leaf's rows.
 
+use std::ops::Range;
+
 /// A key per row, ascending. Mostly each is one more than the one before, so runs of such keys are kept: every session
 /// and every worker has the keys of each leaf it reads.
 #[derive(Clone, Debug)]
@@ -61,6 +63,34 @@ impl Keys {
         }
     }
 
+    /// The keys of consecutive rows.
+    ///
+    /// # Panics
+    /// If there are no such rows.
+    pub fn range(&self, rows: Range<usize>) -> impl Iterator<Item = u64> + '_ {
+        let mut next = rows.start;
+        // The run that the next row is of, and where it ends.
+        let (mut run, mut end) = (Run { row: 0, key: 0 }, 0);
+        std::iter::from_fn(move || {
+            let row = next;
+            if row >= rows.end {
+                return None;
+            }
+            next += 1;
+            let runs = match &self.kept {
+                Kept::Each(keys) => return Some(keys[row]),
+                Kept::Runs(runs) => runs,
+            };
+            if row >= end {
+                let at = runs.partition_point(|run| run.row <= row);
+                run = runs[at - 1];
+                end = runs.get(at).map_or(self.rows, |next| next.row);
+                assert!(row < end, "row {row} of {}", self.rows);
+            }
+            Some(run.key + (row - run.row) as u64)
+        })
+    }
+
     /// How many rows have keys below this one: the first row whose key is not.
     pub fn first(&self, key: u64) -> usize {
         match &self.kept {
@@ -93,7 +123,7 @@ impl Keys {
 
     /// All of them.
     pub fn iter(&self) -> impl Iterator<Item = u64> + '_ {
-        (0..self.rows).map(|row| self.get(row))
+        self.range(0..self.rows)
     }
 
     /// Bytes of memory held.

@@ -1,12 +1,15 @@
 //! Which rows of a leaf a snapshot sees, by the transactions that inserted them.
 
 use super::OpenLeaf;
+use crate::columnar::alive::Alive;
 use crate::columnar::leaf_read::xids_of;
 use crate::columnar::pages::with_relation;
 use crate::pg::{Relation, Snapshot};
 use crate::storage::manifest::{self, Replaced};
 use amax_lsm::Xids;
 use amax_lsm::xids::FROZEN;
+use std::ops::Range;
+use std::rc::Rc;
 
 impl OpenLeaf {
     /// The transaction ids of the rows; None if they all are as visible as the component.
@@ -19,6 +22,19 @@ impl OpenLeaf {
         };
         self.bytes.set(self.bytes.get() + xids.bytes_used());
         Ok(Some(self.xids.get_or_init(|| xids)))
+    }
+
+    /// The rows of some blocks that are not dead, if that is known of these pages of the stub directory.
+    pub fn alive(&self, blocks: &Range<u32>, pages: &[(u32, u64)]) -> Option<Rc<Vec<u32>>> {
+        self.alive.borrow().as_ref()?.rows(blocks, pages)
+    }
+
+    /// Keeps them, in place of those that were.
+    pub fn keep_alive(&self, alive: Alive) {
+        let bytes = alive.bytes();
+        let before = self.alive.replace(Some(alive));
+        let before = before.as_ref().map_or(0, Alive::bytes);
+        self.bytes.set(self.bytes.get() + bytes - before);
     }
 
     /// The transaction that inserted a row, of those that are not loaded in bulk.

@@ -107,6 +107,9 @@ impl Scan {
                 es.integer(c"Leaves Skipped by Best Rows", counters.unwanted);
             }
             es.integer(c"Row Pages Read", counters.pages);
+            if counters.kept > 0 {
+                es.integer(c"Row Pages Kept", counters.kept);
+            }
             es.integer(c"Columnar Rows", counters.rows);
             if !self.joins.filters.is_empty() {
                 es.integer(c"Rows Removed by Join Filters", counters.unmatched);

@@ -6,6 +6,7 @@ use crate::pg::{Relation, Snapshot};
 use crate::storage::manifest;
 use crate::storage::meta::logical_blocks;
 use crate::table::block::{Block, Place, locate};
+use crate::table::row_pages;
 use amax_lsm::{Origin, tid};
 use pgrx::pg_sys;
 use std::ops::Range;
@@ -51,6 +52,8 @@ pub struct Counters {
     /// Of those, the ones that whoever drives the scan had no use for.
     pub unwanted: u64,
     pub pages: u64,
+    /// Of those, the ones whose rows the session had kept as a leaf, or does from now on.
+    pub kept: u64,
     /// Rows of leaves that the snapshot sees.
     pub rows: u64,
     /// Rows that have no match in a join above.
@@ -66,11 +69,12 @@ impl Counters {
             skipped,
             unwanted,
             pages,
+            kept,
             rows,
             unmatched,
             decoded,
         } = self;
-        vec![leaves, skipped, unwanted, pages, rows, unmatched, decoded]
+        vec![leaves, skipped, unwanted, pages, kept, rows, unmatched, decoded]
     }
 }
 
@@ -97,6 +101,8 @@ pub struct Source {
     counted: bool,
     /// Rows of skipped leaves that the snapshot sees, until somebody notes that they are not wanted.
     pub passed_over: usize,
+    /// Whether rows of row pages may come as those of a leaf.
+    keeps_row_pages: bool,
 }
 
 impl Source {
@@ -117,6 +123,7 @@ impl Source {
             again_and_again: false,
             counted: false,
             passed_over: 0,
+            keeps_row_pages: snapshot.is_mvcc() && row_pages::may_be_kept(rel),
         }
     }
 
@@ -315,7 +322,7 @@ impl Source {
                     };
                     self.counters.rows += rows.len() as u64;
                     if !rows.is_empty() {
-                        let (rows, origin) = (Rc::new(rows), component.origin);
+                        let origin = component.origin;
                         if self.again_and_again && forward && self.known.len() < KNOWN {
                             self.known.push(Known {
                                 blocks,
@@ -330,6 +337,19 @@ impl Source {
                 }
                 None => {
                     self.at_leaf = None;
+                    let kept = (forward && to_end).then(|| self.row_pages(blocks.start)).flatten();
+                    if let Some(kept) = kept {
+                        let Some((leaf, pages)) = kept else { continue };
+                        if skip(&leaf) {
+                            self.pass_over(leaf.rows());
+                            continue;
+                        }
+                        self.counters.pages += pages;
+                        self.counters.kept += pages;
+                        self.last = Some((leaf.clone(), leaf.decoded()));
+                        let rows = Rc::new((0..leaf.rows() as u32).collect());
+                        return Some(Unit::Leaf(leaf, None, rows));
+                    }
                     self.block.load(rel, self.snapshot, blocks.start, Pick::All);
                     if self.block.len() > 0 {
                         self.counters.pages += 1;
@@ -338,6 +358,32 @@ impl Source {
                 }
             }
         }
+    }
+
+    /// The rows of the row page of block `v`, which has been taken, and of those behind it, which are then; None if that page is to be
+    /// read row by row.
+    fn row_pages(&mut self, v: u32) -> Option<row_pages::Rows> {
+        if !self.keeps_row_pages {
+            return None;
+        }
+        let blocks = row_pages::together(self.rel, v, self.end);
+        let rows = if blocks.is_empty() {
+            None
+        } else {
+            row_pages::read(self.rel, blocks.clone())
+        }?;
+        let taken = match &mut self.position {
+            Position::Own(at) => {
+                at.end = blocks.end;
+                true
+            }
+            Position::Shared(shared, false) => {
+                let exchanged = shared.compare_exchange(v + 1, blocks.end, Ordering::SeqCst, Ordering::SeqCst);
+                exchanged.is_ok()
+            }
+            _ => false,
+        };
+        taken.then_some(rows)
     }
 
     /// Rows that nobody has to look at.
