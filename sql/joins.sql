@@ -105,10 +105,13 @@ SELECT count(*) FROM facts JOIN dims USING (k) WHERE g = 1 AND nextval('calls') 
 SELECT nextval('calls');
 -- A join that is run again, with the same other side and with another.
 SET enable_nestloop = on;
+-- (What PostgreSQL aggregates it joins.)
+SELECT joined('SELECT x, n FROM generate_series(1, 5) x, LATERAL (SELECT count(random()) AS n FROM facts JOIN dims USING (k) WHERE dims.small > x * 100 OFFSET 0) s');
+SELECT joined('SELECT x, n FROM generate_series(1, 5) x, LATERAL (SELECT count(random()) AS n FROM facts JOIN dims USING (k) WHERE g = 1 AND facts.id % 5 = x OFFSET 0) s');
+SELECT joined('SELECT x, (SELECT max(facts.id) + 0 * count(random()) FROM facts JOIN dims USING (k) JOIN (SELECT * FROM dims WHERE g = x % 3) b ON facts.day = b.day) FROM generate_series(1, 7) x');
+-- The same joins without filters: rows that have no match are made, too.
 SET amax.materialization = late;
-SELECT joined('SELECT x, n FROM generate_series(1, 5) x, LATERAL (SELECT count(*) AS n FROM facts JOIN dims USING (k) WHERE dims.small > x * 100 OFFSET 0) s');
-SELECT joined('SELECT x, n FROM generate_series(1, 5) x, LATERAL (SELECT count(*) AS n FROM facts JOIN dims USING (k) WHERE g = 1 AND facts.id % 5 = x OFFSET 0) s');
-SELECT joined('SELECT x, (SELECT max(facts.id) FROM facts JOIN dims USING (k) JOIN (SELECT * FROM dims WHERE g = x % 3) b ON facts.day = b.day) FROM generate_series(1, 7) x');
+SELECT joined('SELECT x, n FROM generate_series(1, 5) x, LATERAL (SELECT count(random()) AS n FROM facts JOIN dims USING (k) WHERE dims.small > x * 100 OFFSET 0) s');
 RESET amax.materialization;
 -- Nested loops and merge joins
 SET enable_hashjoin = off;

@@ -41,5 +41,14 @@ SELECT * FROM compare(:'most');
 SET amax.materialization = early;
 SELECT * FROM compare(:'best');
 SELECT * FROM compare(:'groups');
+-- With conditions, of which PostgreSQL evaluates each then, in all rows.
+SELECT begins($$SELECT id FROM t WHERE (doc->>'k')::int = 3 AND id > 50$$);
+SELECT q.query, compared.* FROM unnest(ARRAY[
+    $$SELECT id, doc FROM t WHERE (doc->>'k')::int = 3 AND id > 50$$,
+    $$SELECT doc->>'n', t.tableoid::regclass::text <> '', ctid IS NULL FROM t WHERE doc->>'k' = '1'$$,
+    $$SELECT count(*) FROM t WHERE (doc->>'k')::int < 2$$,
+    $$SELECT a.id, b.doc->>'n' FROM t a JOIN t b ON (a.doc->>'k')::int = b.id WHERE a.id < 300$$,
+    $$SELECT id, e FROM t, jsonb_object_keys(doc) e WHERE id % 1000 = 1$$,
+    $$SELECT 1 FROM t$$]) q(query), compare(q.query) compared;
 SET amax.materialization = never;
 DROP FUNCTION twins.begins(text);

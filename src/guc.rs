@@ -194,7 +194,7 @@ pub fn init() {
     GucRegistry::define_enum_guc(
         c"amax.materialization",
         c"Where rows of columns begin to be tuples.",
-        c"early: in scans. late: above aggregates of columns, too. ultra_late: above joins below them, and above ORDER BY ... LIMIT, of joins as well, and DISTINCT ON wherever that can be.",
+        c"early: in scans, before conditions. late: of rows that pass a scan's conditions, and above aggregates. ultra_late: of those that joins do not leave out, above joins below aggregates, and above ORDER BY ... LIMIT, of joins as well, and DISTINCT ON wherever that can be.",
         &MATERIALIZATION,
         user(),
         plain,

@@ -17,7 +17,8 @@ pub fn text(label: &CStr, value: &str, es: &ExplainState) {
     es.text(label, &of_utf8(value));
 }
 
-/// Where rows begin to be tuples, of a node where they do: early is in a scan. As `amax.materialization`.
+/// Where rows begin to be tuples, of a node where they do, as `amax.materialization`: early, before a scan's conditions, or late, behind
+/// them or an aggregate.
 pub fn materialization(kind: &str, es: &ExplainState) {
     if es.verbose() {
         text(c"Materialization", kind, es);

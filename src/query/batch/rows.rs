@@ -284,6 +284,15 @@ impl Rows {
         }
     }
 
+    /// Computes all entries of the table's rows but those that may raise an error.
+    pub fn fill_all(&mut self) {
+        let is_plain = |entry: &Entry| matches!(entry, Entry::Attribute(_) | Entry::Path(_)) && entry.level() == 0;
+        let plain: Vec<usize> = (0..self.entries.len())
+            .filter(|&at| is_plain(&self.entries[at]))
+            .collect();
+        self.fill(&plain);
+    }
+
     fn value(&mut self, entry: usize) -> (pg_sys::Datum, bool) {
         let level = self.entries[entry].level();
         let in_columns = match &self.at {
@@ -367,6 +376,9 @@ impl Rows {
             && let Some(found) = self.econtext.within(|| self.value_alone(&row, entry))
         {
             return found;
+        }
+        if let Entry::Attribute(at) = self.entries[entry] {
+            return slot.value(at as usize - 1);
         }
         self.row_econtext.set_row(slot);
         self.state(entry).eval(self.row_econtext)

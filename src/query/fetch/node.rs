@@ -114,7 +114,7 @@ impl CustomNode for Fetch {
 
     /// What it reads of the rows found below it.
     fn explain(&mut self, node: &CustomScanState, ancestors: Nodes<'_>, es: &ExplainState) {
-        explain::materialization("early", es);
+        explain::materialization("late", es);
         let conditions = node.scan().custom_exprs().to_vec();
         explain::Conditions::of(node, ancestors, es).show(&conditions, node, es);
         explain::columns(&self.rows, &[], self.reads(), Vec::new(), es);

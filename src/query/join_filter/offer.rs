@@ -137,7 +137,7 @@ fn attach(node: &'static CustomScanState, key: &Node, offer: &Offer) {
     }
     let compiled = scan.compile(&[key]).pop().flatten();
     // What may raise an error must not be computed for rows that are perhaps never asked for.
-    let Some(compiled) = compiled.filter(|key| scan.is_flat() && !key.calls_out()) else {
+    let Some(compiled) = compiled.filter(|key| scan.is_flat() && scan.takes_join_filters() && !key.calls_out()) else {
         return;
     };
     let passing = node.plan().as_a().map_or(0, |plan| ScanPlan::of_plan(plan).passing);

@@ -8,6 +8,7 @@ use crate::pg::planner::{JoinPathExtraData, Path, PlannerInfo, RelOptInfo, Restr
 use crate::query::plan::costs;
 use crate::query::plan::kept::{conditions, path_with};
 use crate::query::scan::plan::{Columnar, PATH};
+use crate::query::scan::private::Begins;
 use pgrx::pg_sys;
 use pgrx::pg_sys::JoinType::{JOIN_INNER, JOIN_SEMI};
 
@@ -21,7 +22,8 @@ pub fn add_paths(
     extra: &JoinPathExtraData,
 ) {
     let is_table = outer.reloptkind() == pg_sys::RelOptKind::RELOPT_BASEREL;
-    if !is_table || !matches!(kind, JOIN_INNER | JOIN_SEMI) {
+    let begins = Begins::of_setting();
+    if !is_table || !matches!(kind, JOIN_INNER | JOIN_SEMI) || begins != Begins::Matched {
         return;
     }
     let is_scan = |path: &CustomPath| path.has(&PATH);

@@ -1,5 +1,6 @@
 //! From row to row of the last stage, or from run to run.
 
+use super::private::Begins;
 use super::stage::{Current, Passed, Picked, UNLESS_MATCHED};
 use super::state::Scan;
 use crate::query::batch::columns::BatchColumns;
@@ -8,6 +9,9 @@ use std::rc::Rc;
 impl Scan {
     /// Whether the row it is about passes a stage's conditions from `first` on.
     pub(super) fn passes(&mut self, stage: usize, first: usize, parent: u32) -> bool {
+        if self.begins == Begins::Early && stage == 0 {
+            self.rows.fill_all();
+        }
         let found = &mut self.stages[stage];
         for i in first..found.clauses.len() {
             if i == found.matching {
@@ -46,7 +50,7 @@ impl Scan {
         if columns.place(row).is_none() {
             self.stages[stage].counts.unmatched += 1;
         }
-        if !only_number || first < self.stages[stage].clauses.len() {
+        if !only_number || first < self.stages[stage].clauses.len() || self.begins == Begins::Early {
             self.rows.set_leaf(columns, row);
         }
         self.passes(stage, first, parent)

@@ -1,7 +1,7 @@
 //! EXPLAIN of a scan: what it reads, and how many rows each of its steps leaves.
 
 use super::above;
-use super::private::ScanPlan;
+use super::private::{Begins, ScanPlan};
 use super::state::Scan;
 use crate::encoding::{of_utf8, shown};
 use crate::pg::Relation;
@@ -82,7 +82,7 @@ impl Scan {
     pub(super) fn show(&mut self, node: &CustomScanState, ancestors: Nodes<'_>, es: &ExplainState) {
         let plan = node.scan();
         if !self.driven {
-            materialization("early", es);
+            materialization(if self.begins == Begins::Early { "early" } else { "late" }, es);
         }
         let (conditions, _) = ScanPlan::of_plan(plan).expressions(plan);
         let shown_as = Conditions::of(node, ancestors, es);

@@ -2,7 +2,7 @@
 
 use super::batches::view;
 use super::node::METHODS;
-use super::private::{ReadToEnd, ScanPlan, read_to_end};
+use super::private::{Begins, ReadToEnd, ScanPlan, read_to_end};
 use super::state::Scan;
 use crate::pg::custom::{Asked, CustomPath, NewPath, NewPlan, PathMethods, Planning, ScanMethods};
 use crate::pg::node::{Node, Nodes};
@@ -144,6 +144,7 @@ impl Planning for Scans {
         let (conditions, skipping) = conditions_in_order(root, rel, asked.clauses);
         let private = ScanPlan {
             all: ReadToEnd::of(root, root.all_baserels().is_one()),
+            begins: Begins::of_setting(),
             // No more than that, if there are.
             passing: rel.rows() as i32,
             conditions: conditions.len(),

@@ -1,5 +1,6 @@
 //! What a scan's plan tells its node, apart from expressions.
 
+use crate::guc::{self, Materialization};
 use crate::pg::node::Node;
 use crate::pg::plan::CustomScan;
 use crate::pg::planner::PlannerInfo;
@@ -35,6 +36,7 @@ pub struct Level {
 /// What a scan's plan is made of, apart from expressions.
 pub struct ScanPlan {
     pub all: ReadToEnd,
+    pub begins: Begins,
     /// Rows that are expected to pass the conditions. A join above may have been planned to leave out most of them.
     pub passing: i32,
     /// How many of the conditions are the table's own; those of the levels follow.
@@ -47,10 +49,11 @@ pub struct ScanPlan {
 }
 
 impl<'a> Private<'a> for ScanPlan {
-    const KIND: &'static std::ffi::CStr = c"amax scan 4";
+    const KIND: &'static std::ffi::CStr = c"amax scan 5";
 
     fn write(&self, out: &mut Writer<'a>) {
         out.int(self.all as i32);
+        out.int(self.begins as i32);
         out.int(self.passing);
         out.count(self.conditions);
         out.count(self.skipping);
@@ -67,6 +70,7 @@ impl<'a> Private<'a> for ScanPlan {
     fn read(from: &mut Reader<'a>) -> ScanPlan {
         ScanPlan {
             all: from.one_of(&[ReadToEnd::Perhaps, ReadToEnd::WithQuery, ReadToEnd::Always]),
+            begins: from.one_of(&[Begins::Early, Begins::Late, Begins::Matched]),
             passing: from.int(),
             conditions: from.count(),
             skipping: from.count(),
@@ -99,6 +103,28 @@ impl ScanPlan {
         match self.table {
             Some(table) => table.relation(plan),
             None => plan.scanrelid(),
+        }
+    }
+}
+
+/// Which rows a scan makes, that nobody reads by batches.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Begins {
+    /// All that the snapshot sees, before any condition.
+    Early,
+    /// Those that pass the conditions.
+    Late,
+    /// Those that have a match in joins above, too.
+    Matched,
+}
+
+impl Begins {
+    /// As `amax.materialization` says.
+    pub fn of_setting() -> Begins {
+        match guc::materialization() {
+            Materialization::early => Begins::Early,
+            Materialization::late => Begins::Late,
+            Materialization::auto | Materialization::ultra_late => Begins::Matched,
         }
     }
 }

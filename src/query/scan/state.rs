@@ -1,6 +1,6 @@
 //! The scan node: vectorized filters over leaves, then the entries of the rows that pass.
 
-use super::private::{Level, ReadToEnd, ScanPlan};
+use super::private::{Begins, Level, ReadToEnd, ScanPlan};
 use super::progress::Progress;
 use super::shared::Shared;
 use super::source::{Counters, Position, Source};
@@ -47,6 +47,7 @@ pub struct Scan {
     pub(super) skipping: usize,
     /// Whether another node of ours drives it.
     pub(super) driven: bool,
+    pub(super) begins: Begins,
     /// Entries that the node's own target list reads, or whoever drives it.
     pub(super) output: Vec<usize>,
     /// What comes after rows by themselves that have just been handed up.
@@ -87,7 +88,7 @@ impl Scan {
         let mut compiler = Compiler::new(&entries, Some(node));
         let mut clauses = clauses.into_iter();
         let mut stage = |matching: usize, others: usize, outer: bool| {
-            let mut vectors = true;
+            let mut vectors = private.begins != Begins::Early;
             let clause = |clause: &Node| {
                 let vector = vectors.then(|| compiler.compile(clause)).flatten();
                 let calls_out = vector.as_ref().is_some_and(Expr::calls_out) && !looks_up(clause, &entries);
@@ -130,6 +131,7 @@ impl Scan {
             columns: None,
             joins: JoinFilters::default(),
             all: private.all,
+            begins: private.begins,
             skipping: private.skipping,
             driven: false,
             output,
@@ -140,6 +142,11 @@ impl Scan {
             parallel: false,
             shared: None,
         }
+    }
+
+    /// Whether rows that have no match in a join above may be left out.
+    pub fn takes_join_filters(&self) -> bool {
+        self.begins == Begins::Matched
     }
 
     /// Has rows left out that have no match in a join above.
