@@ -57,7 +57,8 @@ def _drop(engine: engines.Engine, result: Result) -> None:
 def _failures(results: list[Result]) -> list[str]:
     """Errors, and differences between all engines and both forms."""
     errors = [f"{result.name}: {error}" for result in results for error in result.errors]
-    return errors + differences({result.name: result.answers for result in results})
+    of_all = {result.name: result.answers for result in results}, {result.name: result.changed_answers for result in results}
+    return errors + [line for of in of_all for line in differences(of)]
 
 
 def main() -> int:

@@ -32,6 +32,7 @@ class Options:
     seed: int
     generator: Path | None
     before_cold: str | None
+    changed: bool
     keep: bool
     reuse: bool
     out: Path
@@ -63,10 +64,14 @@ def parse(arguments: list[str] | None = None) -> Options:
     add("--generator", type=Path, help="an amax-ssb binary; without it the run builds one with cargo")
     add("--before-cold", metavar="COMMAND",
         help="shell command run before every cold run, to restart the server or drop the system's cache for instance")
+    add("--changed", action="store_true",
+        help="run the queries hot once more after a tenth of all tables but date has been updated or deleted, before VACUUM; not with --keep")
     add("--keep", action="store_true", help="leave the loaded tables in place")
     add("--reuse", action="store_true", help="query tables left by an earlier run with --keep, and leave them")
     add("--out", type=Path, default=BUILD / "ssb" / "results", help="directory for results (default build/ssb/results)")
     parsed = vars(parser.parse_args(arguments))
     parsed["settings"] = dict(parsed["settings"])
     parsed["keep"] |= parsed["reuse"]
+    if parsed["keep"] and parsed["changed"]:
+        parser.error("tables that are kept are not changed")
     return Options(**parsed)

@@ -24,15 +24,19 @@ class Result:
     cold: dict[str, float] = field(default_factory=dict)
     hot: dict[str, list[float]] = field(default_factory=dict)
     answers: dict[str, list[tuple]] = field(default_factory=dict)
+    # The same once rows have been changed.
+    changed: dict[str, list[float]] = field(default_factory=dict)
+    changed_answers: dict[str, list[tuple]] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
 
     @property
     def name(self) -> str:
         return f"{self.engine} {self.form}"
 
-    def median(self, query: str) -> float:
+    def median(self, query: str, changed: bool = False) -> float:
         """Median of the hot runs; NaN if there are none."""
-        return statistics.median(self.hot[query]) if self.hot.get(query) else math.nan
+        times = (self.changed if changed else self.hot).get(query)
+        return statistics.median(times) if times else math.nan
 
 
 def measure(engine: Engine, data: DataSet, options: Options, advance_bytes, advance_run) -> Result:
@@ -44,7 +48,11 @@ def measure(engine: Engine, data: DataSet, options: Options, advance_bytes, adva
     try:
         _load(engine, data, options, advance_bytes, result)
         _cold(engine, options, advance_run, result)
-        _hot(engine, options, advance_run, result)
+        _hot(engine, options, advance_run, result, result.hot, result.answers)
+        if options.changed:
+            with engine.connect() as session:
+                engine.change(session)
+            _hot(engine, options, lambda: None, result, result.changed, result.changed_answers)
     except Exception as error:  # any driver's error: the other engines go on
         result.errors.append(f"{type(error).__name__}: {error}".strip())
     return result
@@ -73,13 +81,14 @@ def _cold(engine: Engine, options: Options, advance, result: Result) -> None:
         advance()
 
 
-def _hot(engine: Engine, options: Options, advance, result: Result) -> None:
+def _hot(engine: Engine, options: Options, advance, result: Result, times: dict, of: dict) -> None:
+    """Runs every query `repeat` times, whose answers are those known, if any are."""
     with engine.connect() as session:
         for query in QUERIES:
-            result.hot[query] = []
+            times[query] = []
             for _ in range(options.repeat):
                 seconds, rows = engine.query(session, query)
-                result.hot[query].append(seconds)
-                if answers.normalise(rows) != result.answers[query]:
+                times[query].append(seconds)
+                if answers.normalise(rows) != of.setdefault(query, answers.normalise(rows)):
                     result.errors.append(f"{query}: the answer changed between runs")
             advance()

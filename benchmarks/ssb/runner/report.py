@@ -27,7 +27,7 @@ def _baseline(results: list[Result], form: str) -> Result | None:
 def _times(result: Result, kind: str) -> list[float]:
     if kind == "cold":
         return [result.cold.get(query, math.nan) for query in QUERIES]
-    return [result.median(query) for query in QUERIES]
+    return [result.median(query, kind == "changed") for query in QUERIES]
 
 
 def print_tables(console: Console, results: list[Result]) -> None:
@@ -61,7 +61,8 @@ def print_tables(console: Console, results: list[Result]) -> None:
             rows = next((str(len(r.answers[query])) for r in contestants if query in r.answers), "")
             add(f"{query.upper()} hot, ms", [1e3 * r.median(query) for r in contestants], rows=rows)
         table.add_section()
-        for kind in ("hot", "cold"):
+        kinds = ["hot", "cold"] + ["changed"] * any(r.changed for r in contestants)
+        for kind in kinds:
             times = [_times(r, kind) for r in contestants]
             add(f"{kind}, sum, ms", [1e3 * sum(t) for t in times])
             add(f"{kind}, geometric mean, ms", [1e3 * geometric_mean(t) for t in times])
@@ -87,6 +88,7 @@ def write_json(path: Path, options: Options, results: list[Result], manifests: d
                 "bytes": r.bytes,
                 "cold_seconds": r.cold,
                 "hot_seconds": r.hot,
+                "changed_seconds": r.changed,
                 "hot_median_seconds": {query: r.median(query) for query in QUERIES},
                 "hot_geometric_mean_seconds": geometric_mean(_times(r, "hot")),
                 "cold_geometric_mean_seconds": geometric_mean(_times(r, "cold")),
@@ -111,7 +113,7 @@ def draw(path: Path, options: Options, results: list[Result]) -> None:
             mean = geometric_mean(_times(result, "hot"))
             # Points, not bars: a logarithmic axis has no zero to start from.
             row[0].plot(range(len(QUERIES)), [1e3 * t for t in _times(result, "hot")], "o:", linewidth=0.8,
-                        label=f"{result.engine} (geometric mean {shown(1e3 * mean)} ms)",
+                        label=f"{result.engine} (sum {shown(1e3 * sum(_times(result, 'hot')))} ms, geometric mean {shown(1e3 * mean)} ms)",
                         color=colours[result.engine])
         row[0].set_xticks(range(len(QUERIES)), [query.upper() for query in QUERIES])
         row[0].set(ylabel="ms, hot median", title=form)
