@@ -75,26 +75,67 @@ fn places(n: usize, first: u32, test: impl Fn(usize) -> [u8; GROUP], passes: imp
     let mut count = 0;
     let groups = n - n % GROUP;
     for start in (0..groups).step_by(GROUP) {
-        let mut set = set_of(&test(start));
-        let at = first + start as u32;
-        if set.count_ones() <= FEW {
-            while set != 0 {
-                found[count] = at + set.trailing_zeros();
-                count += 1;
-                set &= set - 1;
-            }
-        } else {
-            for byte in (0..GROUP as u32).step_by(BYTE) {
-                let bits = (set >> byte) as u8;
-                let places = PLACES[usize::from(bits)].map(|place| at + byte + place);
-                found[count..count + BYTE].copy_from_slice(&places);
-                count += bits.count_ones() as usize;
-            }
-        }
+        count += put(set_of(&test(start)), first + start as u32, &mut found[count..]);
     }
     for at in groups..n {
         found[count] = first + at as u32;
         count += usize::from(passes(at));
+    }
+    found.truncate(count);
+    found
+}
+
+/// Puts the numbers of a set's values behind one another, where the first of the group has number `at`; how many there are. There is room
+/// for a byte's more.
+#[inline(always)]
+fn put(mut set: u64, at: u32, found: &mut [u32]) -> usize {
+    let mut count = 0;
+    if set.count_ones() <= FEW {
+        while set != 0 {
+            found[count] = at + set.trailing_zeros();
+            count += 1;
+            set &= set - 1;
+        }
+        return count;
+    }
+    for byte in (0..GROUP as u32).step_by(BYTE) {
+        let bits = (set >> byte) as u8;
+        let places = PLACES[usize::from(bits)].map(|place| at + byte + place);
+        found[count..count + BYTE].copy_from_slice(&places);
+        count += bits.count_ones() as usize;
+    }
+    count
+}
+
+/// Of `rows`, which ascend, those whose values pass. Where no more are left out between them than there are, whole groups are tested.
+#[inline]
+pub fn rows_where<T: Copy>(values: &[T], rows: &[u32], passes: impl Fn(T) -> bool) -> Vec<u32> {
+    let mut found = vec![0; rows.len() + BYTE];
+    let (mut count, mut next) = (0, 0);
+    let span = |first: u32, last: u32| (last - first) as usize + 1;
+    let are_many = rows
+        .first()
+        .zip(rows.last())
+        .is_some_and(|(&first, &last)| 2 * rows.len() >= span(first, last));
+    while let Some(&first) = rows.get(next).filter(|_| are_many) {
+        let start = first as usize / GROUP * GROUP;
+        let Some(group) = values.get(start..start + GROUP) else {
+            break;
+        };
+        let mut members = 0u64;
+        while let Some(&row) = rows.get(next).filter(|&&row| (row as usize) < start + GROUP) {
+            members |= 1 << (row as usize % GROUP);
+            next += 1;
+        }
+        let mut passed = [0; GROUP];
+        for (passed, &value) in passed.iter_mut().zip(group) {
+            *passed = u8::from(passes(value));
+        }
+        count += put(set_of(&passed) & members, start as u32, &mut found[count..]);
+    }
+    for &row in &rows[next..] {
+        found[count] = row;
+        count += usize::from(passes(values[row as usize]));
     }
     found.truncate(count);
     found
@@ -111,6 +152,11 @@ mod tests {
             let expected = (first..).zip(&values).filter(|&(_, &value)| value >= least).map(|(place, _)| place);
             let expected: Vec<u32> = expected.collect();
             prop_assert_eq!(&places_where(&values, first, |value| value >= least), &expected);
+            for share in [1, 40, 200, 250, 255] {
+                let rows: Vec<u32> = (0..values.len() as u32).filter(|&row| values[row as usize].wrapping_mul(157) <= share).collect();
+                let expected = rows.iter().copied().filter(|&row| values[row as usize] >= least);
+                prop_assert_eq!(rows_where(&values, &rows, |value| value >= least), expected.collect::<Vec<_>>());
+            }
             prop_assert_eq!(&places_that(values.len(), |at| values[at] >= least), &expected.iter().map(|place| place - first).collect::<Vec<_>>());
         }
     }

@@ -1,7 +1,7 @@
 //! The words of a column's rows, as narrow as they may be: what is read of them, and shared by processes, is most of
 //! what a query reads.
 
-use crate::places::{consecutive, places_that, places_where};
+use crate::places::{consecutive, places_that, places_where, rows_where};
 use arrow_buffer::{ArrowNativeType, Buffer, ScalarBuffer};
 use std::borrow::Cow;
 use std::ops::{Range, RangeInclusive};
@@ -207,17 +207,7 @@ impl Words {
             let passes = |offset: T| offset.is_within(least, span) == inside;
             match consecutive(rows) {
                 Some(range) => places_where(&offsets[range.clone()], range.start as u32, passes),
-                None => {
-                    let mut found = vec![0; rows.len()];
-                    let mut n = 0;
-                    for &row in rows {
-                        // Without a branch: what passes is hard to predict.
-                        found[n] = row;
-                        n += usize::from(passes(offsets[row as usize]));
-                    }
-                    found.truncate(n);
-                    found
-                }
+                None => rows_where(offsets, rows, passes),
             }
         }
         let all = |are: bool| if are == inside { rows.to_vec() } else { Vec::new() };
