@@ -3,6 +3,8 @@
 \set include :abs_srcdir '/sql/include/twins.sql'
 \i :include
 SET amax.eager = off;
+-- Row pages that are scanned again might be kept as columns, of which more is left out.
+SET amax.decode_cache = 0;
 SET amax.rows_per_leaf = 1000;
 SET amax.bulk_threshold = 100;
 SET max_parallel_workers_per_gather = 0;

@@ -1,6 +1,7 @@
 -- Columns that one session has decoded are found by others.
 CREATE EXTENSION IF NOT EXISTS amax;
 SET default_table_access_method = amax;
+SET amax.bulk_threshold = 0;
 CREATE TABLE shared (id int, doc jsonb) WITH (autovacuum_enabled = off);
 INSERT INTO shared SELECT i, jsonb_build_object('n', i, 's', 'text ' || i % 10, 'o', CASE i % 2 WHEN 0 THEN to_jsonb(i) ELSE '[1, "x"]' END)
     FROM generate_series(1, 5000) i;

@@ -3,6 +3,7 @@
 use super::descriptor::state;
 use crate::columnar;
 use crate::heap::modify as heap;
+use crate::heap::prune;
 use crate::heap::tuple::next_version;
 use crate::pg::horizon::before;
 use crate::pg::lock::holds_any;
@@ -13,7 +14,7 @@ use crate::storage::map;
 use crate::storage::meta::logical_blocks;
 use crate::storage::rowpage::{self, heap_tuple, is_stub, new_tid, set_tid, tid_block};
 use crate::storage::watch::Watch;
-use crate::table::block::{Place, confirm_page, locate, predicate_lock_if_sealed, prune, read, read_watched};
+use crate::table::block::{Place, confirm_page, locate, predicate_lock_if_sealed, read, read_watched};
 use crate::table::load;
 use crate::table::slot;
 use pgrx::pg_sys;
@@ -127,7 +128,7 @@ fn fetch_tuple(
                 previous => {
                     drop(previous);
                     let pin = rowpage::read(rel, p);
-                    prune(rel, &pin);
+                    prune::if_worth(rel, &pin);
                     pin
                 }
             };

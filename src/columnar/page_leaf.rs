@@ -37,6 +37,12 @@ impl PageLeaf {
         }
     }
 
+    /// Whether it is as large as a leaf may be, or as there is room for in the decode cache.
+    pub fn is_full(&self, rel: &Relation) -> bool {
+        let bytes = self.builder.bytes();
+        bytes > Options::of(rel).leaf_bytes || !leaf_cache::has_room(bytes)
+    }
+
     /// Adds a row that everyone sees. Keys ascend.
     ///
     /// # Errors

@@ -11,6 +11,7 @@ use crate::pg::snapshot::{Own, predicate_lock_tid};
 use crate::pg::{Relation, Snapshot, Tuple};
 use crate::storage::manifest::{Replaced, confirm};
 use crate::storage::rowpage::{new_tid, tid_block};
+use crate::storage::version::Versions;
 use crate::storage::watch::Watch;
 use amax_lsm::tid::{self, key};
 use amax_lsm::{Component, Origin};
@@ -185,17 +186,21 @@ pub fn rows_of_blocks(
 ) -> Result<Rc<Vec<u32>>, Replaced> {
     // Before the entries are read: what is changed then has another LSN next time.
     let pages = match rel.needs_wal() {
-        true => stub::versions_of_blocks(rel, &blocks),
-        false => Vec::new(),
+        true => stub::versions_of_blocks(rel, &blocks, leaf.alive_pages().as_ref()),
+        false => Versions::default(),
     };
-    if let Some(rows) = leaf.alive(&blocks, &pages) {
+    let sees_all = leaf.judge(rel, snapshot)?.is_none();
+    if sees_all && let Some(rows) = leaf.alive(&blocks, &pages) {
         confirm(rel, leaf.place().1)?;
         return Ok(rows);
     }
     let mut rows = Vec::with_capacity(leaf.rows());
     let is_settled = runs_of_blocks(rel, leaf, blocks.clone(), snapshot, |run| rows.extend(run))?;
+    if is_settled && !pages.is_empty() {
+        rows.shrink_to_fit();
+    }
     let rows = Rc::new(rows);
-    if is_settled && pages.iter().any(|page| page.0 != 0) {
+    if is_settled && !pages.is_empty() {
         let rows = rows.clone();
         leaf.keep_alive(Alive { blocks, pages, rows });
     }

@@ -15,6 +15,7 @@ use super::row::Row;
 use crate::disguise::kind::Kind as AsKind;
 use crate::disguise::size::Physical;
 use crate::fault::fault;
+use crate::heap::prune;
 use crate::heap::tuple::insert_frozen;
 use crate::pg::memory::Context;
 use crate::pg::stats::count_inserts;
@@ -22,6 +23,7 @@ use crate::pg::{Lock, Pin, Relation, Snapshot, Tuple, xid};
 use crate::storage::buffer::{Change, Kind, patch};
 use crate::storage::damage::corrupt;
 use crate::storage::rowpage::{self, heap_tuple, is_stub, tid_block};
+use crate::storage::version::Versions;
 use crate::storage::watch::Watch;
 use crate::storage::{manifest, map, meta, space};
 use amax_lsm::meta::Map;
@@ -132,20 +134,10 @@ fn groups_of(blocks: &Range<u32>) -> Range<u32> {
     }
 }
 
-/// Where the directory's pages for blocks are, 0 where there is none, and their LSNs. While these stay, so do the entries, in relations that
-/// are logged.
-pub fn versions_of_blocks(rel: &Relation, blocks: &Range<u32>) -> Vec<(u32, u64)> {
-    let version = |group| {
-        manifest::read_stable(rel, || {
-            let block = directory_page(rel, group * BLOCKS_PER_PAGE)?;
-            let pin = Pin::read(rel, block);
-            let lock = pin.share();
-            Some((block, lock.page().lsn()))
-        })
-    };
-    groups_of(blocks)
-        .map(|group| version(group).unwrap_or_default())
-        .collect()
+/// The directory's pages for blocks as they are now; they may have been seen before.
+pub fn versions_of_blocks(rel: &Relation, blocks: &Range<u32>, before: Option<&Versions>) -> Versions {
+    let pages = map::get_all(rel, Map::Stubs, groups_of(blocks));
+    Versions::of(rel, &pages, before)
 }
 
 /// The rows of some blocks, all of one page of the directory, that a snapshot does not see, as far as their stubs go.
@@ -169,6 +161,7 @@ const MANY_DEAD: usize = 8;
 /// What a snapshot does not see, of the blocks that have entries, ascending.
 pub fn unseen<'a>(rel: &'a Relation, blocks: Range<u32>, snapshot: &'a Snapshot) -> impl Iterator<Item = Unseen> + 'a {
     pages_of_blocks(rel, blocks).map(move |(blocks, entries)| {
+        crate::memory::check_for_interrupts();
         let mut hidden = vec![false; TAKEN_OUT / ENTRY];
         let mut stubs: Vec<(Key, State)> = Vec::new();
         for v in blocks.clone() {
@@ -201,6 +194,8 @@ fn seen(rel: &Relation, entries: &[(Key, State)], snapshot: &Snapshot) -> Vec<bo
     for of_page in stubs.chunk_by(|a, b| a.block == b.block) {
         fault("stub_seen");
         let pin = Pin::read(rel, of_page[0].block);
+        // Who keeps the rows of this page elsewhere does not come here as to a row page.
+        prune::if_worth(rel, &pin);
         let lock = pin.share();
         for stub in of_page {
             match stub.tuple(rel, &pin) {
@@ -653,13 +648,18 @@ fn set_all(rel: &Relation, entries: impl Iterator<Item = (Key, State)>, to: Stat
         let mut change = Change::begin(rel);
         let page = change.page(block, Kind::Stubs);
         let payload = change.payload_mut(page);
+        let mut is_changed = false;
         for (row, from) in of_page {
             let at = position(tid::block(row), tid::offset(row));
             if parse(&payload[at..at + ENTRY]) == from {
                 payload[at..at + ENTRY].copy_from_slice(&encode(to));
+                is_changed = true;
             }
         }
-        change.commit();
+        // Several may set the same ones; a record for nothing would have all sessions read the page again.
+        if is_changed {
+            change.commit();
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Pruning a row page.
 
 use crate::pg::{Lock, Pin, Relation};
+use crate::storage::rowpage;
 use pgrx::pg_sys;
 
 /// Prunes a page by VACUUM's horizon: removes what is dead to all, and what ended before `oldest_xmin` in any case, so
@@ -48,4 +49,21 @@ pub fn by_horizon(rel: &Relation, lock: &Lock, oldest_xmin: pg_sys::TransactionI
 pub fn opportunistic(rel: &Relation, pin: &Pin) {
     // SAFETY: a row page that is pinned and not locked.
     unsafe { pg_sys::heap_page_prune_opt(rel.raw(), pin.buffer()) }
+}
+
+/// Prunes a row page if it is worth it (pruneheap.c). Sealed pages stay as they are: pruning would unseal them. A flush
+/// that has the cleanup lock when we pin the page seals it all the same, so the lock is waited for.
+pub fn if_worth(rel: &Relation, pin: &Pin) {
+    if !rowpage::is_prunable(pin.page()) {
+        return;
+    }
+    let sealed = {
+        let _lock = pin.share();
+        rowpage::check_rows(rel, pin);
+        rowpage::is_sealed(pin.page())
+    };
+    if !sealed {
+        crate::fault::fault("prune_chosen");
+        opportunistic(rel, pin);
+    }
 }

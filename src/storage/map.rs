@@ -13,6 +13,7 @@ use crate::pg::{Pin, Relation, free_space, relation::FileId, xid};
 use amax_lsm::meta::{self as layout, Map, Slot, get_u32, put_u32};
 use pgrx::pg_sys;
 use std::cell::RefCell;
+use std::ops::Range;
 
 /// The entry at `index`; 0 when there is none.
 pub fn get(rel: &Relation, map: Map, index: u32) -> u32 {
@@ -23,6 +24,29 @@ pub fn get(rel: &Relation, map: Map, index: u32) -> u32 {
             block => read_map(rel, block, low),
         },
     }
+}
+
+/// The entries at some indices; a page of the map is read once for all that are on it.
+pub fn get_all(rel: &Relation, map: Map, indices: Range<u32>) -> Vec<u32> {
+    let mut found = Vec::with_capacity(indices.len());
+    let mut next = indices.start;
+    while next < indices.end {
+        let of_page = next..indices.end.min((next / layout::MAP_FANOUT + 1) * layout::MAP_FANOUT);
+        next = of_page.end;
+        let (Slot::Tree { low, .. }, block) = (slot(rel, map, of_page.start), leaf(rel, map, of_page.start)) else {
+            found.extend(of_page.map(|index| get(rel, map, index)));
+            continue;
+        };
+        if block == 0 {
+            found.resize(found.len() + of_page.len(), 0);
+            continue;
+        }
+        let pin = Pin::read(rel, block);
+        let lock = pin.share();
+        let payload = lock.payload(rel, Kind::Map);
+        found.extend((low..low + of_page.len()).map(|at| get_u32(payload, at * 4)));
+    }
+    found
 }
 
 /// The row page of logical block `v`, if it has one.

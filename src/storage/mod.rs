@@ -12,4 +12,5 @@ pub mod map;
 pub mod meta;
 pub mod rowpage;
 pub mod space;
+pub mod version;
 pub mod watch;

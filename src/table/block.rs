@@ -303,7 +303,7 @@ fn hot_rows(
     out: &mut Vec<u16>,
 ) -> Result<HotPage, Replaced> {
     let pin = rowpage::read(rel, p);
-    prune(rel, &pin);
+    prune::if_worth(rel, &pin);
     let lock = pin.share();
     match pick {
         Pick::All => {
@@ -343,23 +343,6 @@ pub fn confirm_page(rel: &Relation, v: u32, p: u32) -> Result<(), Replaced> {
     match map::physical(rel, v) {
         Some(now) if now == p => Ok(()),
         _ => Err(Replaced),
-    }
-}
-
-/// Prunes a row page if it is worth it (pruneheap.c). Sealed pages stay as they are: pruning would unseal them. A flush
-/// that has the cleanup lock when we pin the page seals it all the same, so the lock is waited for.
-pub fn prune(rel: &Relation, pin: &Pin) {
-    if !rowpage::is_prunable(pin.page()) {
-        return;
-    }
-    let sealed = {
-        let _lock = pin.share();
-        rowpage::check_rows(rel, pin);
-        rowpage::is_sealed(pin.page())
-    };
-    if !sealed {
-        crate::fault::fault("prune_chosen");
-        prune::opportunistic(rel, pin);
     }
 }
 

@@ -1,13 +1,13 @@
-//! Row pages that a session scans again and again, unchanged: their rows are kept as a leaf in memory.
+//! Row pages that a session scans again, unchanged: their rows are kept as a leaf in memory.
 //!
 //! A page is as it was while it is at the same place and has the same LSN, which every change gives it, in a relation that is
 //! logged. What everyone saw then everyone sees now: rows that were settled, as a flush has it, and nothing of those that
 //! were dead to everyone. A page with any other row is read row by row.
 
-use crate::columnar::{self, OpenLeaf, PageLeaf, page_leaf};
-#[cfg(feature = "test_hooks")]
+use crate::columnar::{OpenLeaf, PageLeaf, page_leaf};
 use crate::guc;
 use crate::hash::QuickMap;
+use crate::heap::prune;
 use crate::heap::settled::settled;
 use crate::pg::memory::Context;
 use crate::pg::relation::FileId;
@@ -15,8 +15,10 @@ use crate::pg::snapshot::is_serializable;
 use crate::pg::values::Row;
 use crate::pg::{Relation, xid};
 use crate::storage::rowpage::{self, heap_tuple, is_stub};
+use crate::storage::version::Versions;
 use crate::storage::{manifest, map};
 use amax_format::Error;
+use amax_lsm::meta::Map;
 use amax_lsm::tid;
 use pgrx::pg_sys;
 use std::cell::RefCell;
@@ -25,22 +27,28 @@ use std::rc::Rc;
 
 /// Blocks of a leaf: those from one multiple of this to the next.
 const BLOCKS: u32 = 64;
-/// Scans that read pages row by row, before a leaf of them pays: to make one takes about five times as long.
-const SCANS: u32 = 3;
+/// Scans that read pages row by row, before a leaf of them pays: to make one takes about twice as long.
+const SCANS: u32 = 1;
 /// The most scans between two looks at rows that are not settled.
 const LONGEST: u32 = 50;
 /// Leaves of which something is remembered.
-const MOST: usize = 1 << 14;
+const MOST: usize = 1 << 12;
 
 /// What a session knows of some row pages.
 struct Known {
-    /// Where each page is and its LSN.
-    pages: Vec<(u32, u64)>,
+    pages: Versions,
     /// Scans that have met them so, since somebody looked.
     scans: u32,
     /// How many come before the next look.
     wait: u32,
     found: Found,
+}
+
+impl Known {
+    /// The next look comes after twice as many scans.
+    fn put_off(&mut self) {
+        (self.scans, self.wait, self.found) = (0, (2 * self.wait).min(LONGEST), Found::Unknown);
+    }
 }
 
 /// The rows of some row pages.
@@ -61,7 +69,7 @@ thread_local! {
 /// Whether the relation's pages say by their LSNs whether they have changed, to a session that may remember: under SSI each look at a row counts,
 /// on a standby pages change with others' horizons.
 pub fn may_be_kept(rel: &Relation) -> bool {
-    rel.needs_wal() && !manifest::on_standby() && !is_serializable()
+    guc::decode_cache_bytes() > 0 && rel.needs_wal() && !manifest::on_standby() && !is_serializable()
 }
 
 /// Which blocks from `v` on, below `end`, are looked at together, none of them in a component; none where `v` is in the midst of such.
@@ -81,12 +89,16 @@ pub type Rows = Option<(Rc<OpenLeaf>, u64)>;
 
 /// The rows of these blocks; None if they have to be read one by one.
 pub fn read(rel: &Relation, blocks: Range<u32>) -> Option<Rows> {
-    let pages: Vec<(u32, u64)> = blocks.clone().map(|v| version(rel, v)).collect();
+    let at = map::get_all(rel, Map::Forward, blocks.clone());
+    let before = KNOWN.with_borrow(|known| Some(known.get(&(rel.file(), blocks.start))?.pages.clone()));
+    let pages = Versions::of(rel, &at, before.as_ref());
     match met(rel, blocks.start, pages) {
         (Found::None, _) => Some(None),
         (Found::Settled(pages), _) => Some(Some((page_leaf(rel, blocks.start)?, pages))),
         (Found::Unknown, false) => None,
         (Found::Unknown, true) => {
+            // Also if an error ends it, the next look comes later.
+            note(rel, blocks.start, Found::Unknown);
             let (found, leaf) = make(rel, blocks.clone());
             note(rel, blocks.start, found);
             match found {
@@ -99,22 +111,25 @@ pub fn read(rel: &Relation, blocks: Range<u32>) -> Option<Rows> {
 }
 
 /// One scan more of pages, from block `v` on: what is known of them as they are, and whether it is time to look.
-fn met(rel: &Relation, v: u32, pages: Vec<(u32, u64)>) -> (Found, bool) {
+fn met(rel: &Relation, v: u32, pages: Versions) -> (Found, bool) {
     KNOWN.with_borrow_mut(|known| {
         if known.len() >= MOST {
             known.clear();
         }
         let known = known.entry((rel.file(), v)).or_insert(Known {
-            pages: Vec::new(),
+            pages: Versions::default(),
             scans: 0,
             wait: SCANS,
             found: Found::Unknown,
         });
-        // Once the cache has let go of a leaf, they are counted anew.
-        let is_lost = matches!(known.found, Found::Settled(_)) && page_leaf(rel, v).is_none();
-        if known.pages != pages || is_lost {
-            (known.pages, known.scans, known.wait, known.found) = (pages, 0, SCANS, Found::Unknown);
+        if !known.pages.are(&pages) {
+            (known.scans, known.wait, known.found) = (0, SCANS, Found::Unknown);
         }
+        // The cache has let go of the leaf, and may do so again.
+        if matches!(known.found, Found::Settled(_)) && page_leaf(rel, v).is_none() {
+            known.put_off();
+        }
+        known.pages = pages;
         known.scans = known.scans.saturating_add(1);
         (known.found, known.scans > known.wait || looks_at_once())
     })
@@ -125,8 +140,8 @@ fn note(rel: &Relation, v: u32, found: Found) {
     KNOWN.with_borrow_mut(|known| {
         if let Some(known) = known.get_mut(&(rel.file(), v)) {
             known.found = found;
-            if found == Found::Unknown {
-                (known.scans, known.wait) = (0, (2 * known.wait).min(LONGEST));
+            if found == Found::Unknown && known.scans > 0 {
+                known.put_off();
             }
         }
     });
@@ -140,15 +155,6 @@ fn looks_at_once() -> bool {
     false
 }
 
-/// Where the row page of a block is, 0 if it has none, and its LSN.
-fn version(rel: &Relation, v: u32) -> (u32, u64) {
-    map::physical(rel, v).map_or((0, 0), |p| {
-        let pin = rowpage::read(rel, p);
-        let _lock = pin.share();
-        (p, pin.page().lsn())
-    })
-}
-
 /// Makes a leaf of the rows of blocks, if all are settled or dead, and there is memory.
 fn make(rel: &Relation, blocks: Range<u32>) -> (Found, Option<Rc<OpenLeaf>>) {
     let mut context = Context::new("amax row pages");
@@ -160,29 +166,24 @@ fn make(rel: &Relation, blocks: Range<u32>) -> (Found, Option<Rc<OpenLeaf>>) {
         context.reset();
         match added {
             Ok(Some(rows)) => pages += u64::from(rows > 0),
-            Ok(None) => return (Found::Unknown, None),
-            Err(error) => return refused(error),
+            // What cannot be read is an error to who asks for it.
+            Ok(None) | Err(_) => return unknown(),
         }
     }
     match leaf.finish(rel, blocks.start) {
         Ok(None) => (Found::None, None),
         Ok(leaf) => (Found::Settled(pages), leaf),
-        Err(error) => refused(error),
+        Err(_) => unknown(),
     }
 }
 
-/// Short of memory, rows are read as they are.
-fn refused(error: Error) -> (Found, Option<Rc<OpenLeaf>>) {
-    match error {
-        Error::OutOfMemory(_) => {
-            amax_memory::forget();
-        }
-        error => columnar::raise(error),
-    }
+/// Rows that are read as they are, be it for want of memory.
+fn unknown() -> (Found, Option<Rc<OpenLeaf>>) {
+    amax_memory::forget();
     (Found::Unknown, None)
 }
 
-/// Adds the rows of a block: how many; None if some are neither settled nor dead, or have values out of line.
+/// Adds the rows of a block: how many; None if some are neither settled nor dead, or have values out of line, or if there is no room.
 fn add(
     rel: &Relation,
     leaf: &mut PageLeaf,
@@ -193,6 +194,10 @@ fn add(
         return Ok(Some(0));
     };
     let pin = rowpage::read(rel, p);
+    prune::if_worth(rel, &pin);
+    if leaf.is_full(rel) {
+        return Ok(None);
+    }
     let mut offsets = Vec::new();
     {
         let lock = pin.share();
@@ -213,7 +218,7 @@ fn add(
         let Some(mut tuple) = heap_tuple(rel, &pin, offset) else {
             return Ok(None);
         };
-        let xid = tuple.header().xmin().into_inner();
+        let xid = tuple.header().stored_xmin().into_inner();
         leaf.push(tid::key(v, offset), xid, values.deform(&mut tuple, rel.desc()))?;
     }
     Ok(Some(offsets.len()))

@@ -6,6 +6,7 @@ use crate::columnar::leaf_read::xids_of;
 use crate::columnar::pages::with_relation;
 use crate::pg::{Relation, Snapshot};
 use crate::storage::manifest::{self, Replaced};
+use crate::storage::version::Versions;
 use amax_lsm::Xids;
 use amax_lsm::xids::FROZEN;
 use std::ops::Range;
@@ -25,8 +26,13 @@ impl OpenLeaf {
     }
 
     /// The rows of some blocks that are not dead, if that is known of these pages of the stub directory.
-    pub fn alive(&self, blocks: &Range<u32>, pages: &[(u32, u64)]) -> Option<Rc<Vec<u32>>> {
+    pub fn alive(&self, blocks: &Range<u32>, pages: &Versions) -> Option<Rc<Vec<u32>>> {
         self.alive.borrow().as_ref()?.rows(blocks, pages)
+    }
+
+    /// Those pages as they were then.
+    pub fn alive_pages(&self) -> Option<Versions> {
+        Some(self.alive.borrow().as_ref()?.pages.clone())
     }
 
     /// Keeps them, in place of those that were.

@@ -103,6 +103,8 @@ pub struct Source {
     pub passed_over: usize,
     /// Whether rows of row pages may come as those of a leaf.
     keeps_row_pages: bool,
+    /// Below this block they do not.
+    row_by_row: u32,
 }
 
 impl Source {
@@ -123,6 +125,7 @@ impl Source {
             again_and_again: false,
             counted: false,
             passed_over: 0,
+            row_by_row: 0,
             keeps_row_pages: snapshot.is_mvcc() && row_pages::may_be_kept(rel),
         }
     }
@@ -337,7 +340,9 @@ impl Source {
                 }
                 None => {
                     self.at_leaf = None;
-                    let kept = (forward && to_end).then(|| self.row_pages(blocks.start)).flatten();
+                    // Who stops early has read little yet.
+                    let goes_on = to_end || self.counters.leaves + self.counters.pages > 0;
+                    let kept = (forward && goes_on).then(|| self.row_pages(blocks.start)).flatten();
                     if let Some(kept) = kept {
                         let Some((leaf, pages)) = kept else { continue };
                         if skip(&leaf) {
@@ -363,27 +368,37 @@ impl Source {
     /// The rows of the row page of block `v`, which has been taken, and of those behind it, which are then; None if that page is to be
     /// read row by row.
     fn row_pages(&mut self, v: u32) -> Option<row_pages::Rows> {
-        if !self.keeps_row_pages {
+        // A worker has met nothing before.
+        if !self.keeps_row_pages || v < self.row_by_row || is_worker() {
             return None;
         }
-        let blocks = row_pages::together(self.rel, v, self.end);
-        let rows = if blocks.is_empty() {
-            None
-        } else {
-            row_pages::read(self.rel, blocks.clone())
-        }?;
-        let taken = match &mut self.position {
-            Position::Own(at) => {
-                at.end = blocks.end;
-                true
-            }
-            Position::Shared(shared, false) => {
-                let exchanged = shared.compare_exchange(v + 1, blocks.end, Ordering::SeqCst, Ordering::SeqCst);
-                exchanged.is_ok()
-            }
-            _ => false,
+        let blocks = match &self.position {
+            Position::Own(_) | Position::Shared(_, false) => row_pages::together(self.rel, v, self.end),
+            _ => return None,
         };
-        taken.then_some(rows)
+        if blocks.is_empty() {
+            return None;
+        }
+        if let Position::Shared(shared, _) = &self.position {
+            let rest = shared.compare_exchange(v + 1, blocks.end, Ordering::SeqCst, Ordering::SeqCst);
+            if rest.is_err() {
+                return None;
+            }
+        }
+        let rows = row_pages::read(self.rel, blocks.clone());
+        match (&mut self.position, &rows) {
+            (Position::Own(at), Some(_)) => at.end = blocks.end,
+            // What is ours now is read block by block.
+            (Position::Shared(..), None) => self.again = v + 1..blocks.end,
+            _ => {}
+        }
+        self.row_by_row = blocks.end;
+        rows
+    }
+
+    /// Row pages are read row by row: of system columns a leaf in memory knows but some.
+    pub fn read_row_pages(&mut self) {
+        self.keeps_row_pages = false;
     }
 
     /// Rows that nobody has to look at.
@@ -399,6 +414,7 @@ impl Source {
         self.counted = false;
         self.at_leaf = None;
         self.step = FIRST.0;
+        self.row_by_row = 0;
         self.again = 0..0;
         self.again_and_again = self.snapshot.is_mvcc();
         if !self.again_and_again {

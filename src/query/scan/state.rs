@@ -6,7 +6,7 @@ use super::shared::Shared;
 use super::source::{Counters, Position, Source};
 use super::stage::{Clause, Counts, Current, Stage};
 use crate::pg::Relation;
-use crate::pg::expr::FuncExpr;
+use crate::pg::expr::{FuncExpr, Var};
 use crate::pg::node::Node;
 use crate::pg::state::{CustomScanState, Prepared};
 use crate::pg::stats::count_rows;
@@ -19,12 +19,14 @@ use crate::query::batch::rows::Rows;
 use crate::query::expr::compile::{Compiler, all_reads, reads};
 use crate::query::expr::entry::{Entry, entry_of, expressions};
 use crate::query::expr::quiet::looks_up;
+use crate::query::expr::tree::any;
 use crate::query::expr::unnesting::Unnesting;
 use crate::query::join_filter::filter::{JoinFilter, JoinFilters};
 use crate::query::plan::private::Private;
 use crate::storage::meta::logical_blocks;
 use crate::table::load;
 use amax_exec::Expr;
+use pgrx::pg_sys;
 use std::rc::Rc;
 
 pub struct Scan {
@@ -69,6 +71,14 @@ impl Drop for Scan {
     fn drop(&mut self) {
         self.source.block.abandon();
     }
+}
+
+/// Whether it is a system column of who made the row, or locked or deleted it.
+fn is_of_transactions(node: &Node) -> bool {
+    const LAST: i32 = pg_sys::MaxCommandIdAttributeNumber;
+    const FIRST: i32 = pg_sys::MinTransactionIdAttributeNumber;
+    let var = node.as_a::<Var>();
+    var.is_some_and(|var| (LAST..=FIRST).contains(&i32::from(var.varattno())))
 }
 
 impl Scan {
@@ -119,10 +129,14 @@ impl Scan {
         load::publish_for(rel, Some(snapshot));
         let mut output = all_reads(plan.targetlist());
         output.sort_unstable();
+        let mut source = Source::new(rel, snapshot, logical_blocks(rel), Position::Own(0..0));
+        if tlist.iter().any(|entry| any(entry, is_of_transactions)) {
+            source.read_row_pages();
+        }
         Scan {
             node,
             rows,
-            source: Source::new(rel, snapshot, logical_blocks(rel), Position::Own(0..0)),
+            source,
             stages,
             arrays: arrays.map(Rc::new),
             removed: 0,

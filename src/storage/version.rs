@@ -1,0 +1,72 @@
+//! Pages as they were: where they are, and their LSNs. While these are the same, so is what is on the pages of a relation that is logged.
+
+use crate::pg::{Pin, Relation};
+use pgrx::pg_sys;
+use std::cell::Cell;
+
+/// Some pages, in an order.
+#[derive(Clone, Default)]
+pub struct Versions(Vec<Version>);
+
+/// A page, or none, at block 0.
+#[derive(Clone, Copy, Default)]
+struct Version {
+    block: u32,
+    lsn: u64,
+    /// Where it was seen last, which says nothing of what it is.
+    buffer: pg_sys::Buffer,
+}
+
+/// One page in so many is looked up anew; see [`Pin::read_recent`].
+const LOOK_UP: u32 = 8;
+
+thread_local! {
+    static READS: Cell<u32> = const { Cell::new(0) };
+}
+
+impl Versions {
+    /// Of the pages at these blocks as they are now; some may have been seen before, in this order.
+    pub fn of(rel: &Relation, blocks: &[u32], before: Option<&Versions>) -> Versions {
+        let versions = blocks.iter().enumerate().map(|(at, &block)| {
+            let before = before
+                .and_then(|before| before.0.get(at))
+                .filter(|before| before.block == block);
+            Version::of(rel, block, before.map(|before| before.buffer))
+        });
+        Versions(versions.collect())
+    }
+
+    /// Whether they are the same pages, unchanged.
+    pub fn are(&self, others: &Versions) -> bool {
+        let version = |version: &Version| (version.block, version.lsn);
+        self.0.iter().map(version).eq(others.0.iter().map(version))
+    }
+
+    /// Whether there is no page.
+    pub fn is_empty(&self) -> bool {
+        self.0.iter().all(|version| version.block == 0)
+    }
+
+    /// Bytes of memory held.
+    pub fn bytes(&self) -> usize {
+        size_of_val(&self.0[..])
+    }
+}
+
+impl Version {
+    fn of(rel: &Relation, block: u32, buffer: Option<pg_sys::Buffer>) -> Version {
+        if block == 0 {
+            return Version::default();
+        }
+        let reads = READS.replace(READS.get().wrapping_add(1));
+        let buffer = buffer.filter(|_| !reads.is_multiple_of(LOOK_UP));
+        let recent = buffer.and_then(|buffer| Pin::read_recent(rel, block, buffer));
+        let pin = recent.unwrap_or_else(|| Pin::read(rel, block));
+        let lock = pin.share();
+        Version {
+            block,
+            lsn: lock.page().lsn(),
+            buffer: pin.buffer(),
+        }
+    }
+}
