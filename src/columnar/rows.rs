@@ -196,14 +196,17 @@ pub fn rows_of_blocks(
     }
     let mut rows = Vec::with_capacity(leaf.rows());
     let is_settled = runs_of_blocks(rel, leaf, blocks.clone(), snapshot, |run| rows.extend(run))?;
-    if is_settled && !pages.is_empty() {
-        rows.shrink_to_fit();
+    if !is_settled || pages.is_empty() {
+        return Ok(Rc::new(rows));
     }
+    rows.shrink_to_fit();
     let rows = Rc::new(rows);
-    if is_settled && !pages.is_empty() {
-        let rows = rows.clone();
-        leaf.keep_alive(Alive { blocks, pages, rows });
-    }
+    let known = rows.clone();
+    leaf.keep_alive(Alive {
+        blocks,
+        pages,
+        rows: known,
+    });
     Ok(rows)
 }
 

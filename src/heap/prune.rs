@@ -46,7 +46,7 @@ pub fn by_horizon(rel: &Relation, lock: &Lock, oldest_xmin: pg_sys::TransactionI
 }
 
 /// heap_page_prune_opt(): if it is worth it, and the cleanup lock can be had at once.
-pub fn opportunistic(rel: &Relation, pin: &Pin) {
+fn opportunistic(rel: &Relation, pin: &Pin) {
     // SAFETY: a row page that is pinned and not locked.
     unsafe { pg_sys::heap_page_prune_opt(rel.raw(), pin.buffer()) }
 }

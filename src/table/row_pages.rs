@@ -94,7 +94,14 @@ pub fn read(rel: &Relation, blocks: Range<u32>) -> Option<Rows> {
     let pages = Versions::of(rel, &at, before.as_ref());
     match met(rel, blocks.start, pages) {
         (Found::None, _) => Some(None),
-        (Found::Settled(pages), _) => Some(Some((page_leaf(rel, blocks.start)?, pages))),
+        (Found::Settled(pages), _) => {
+            let leaf = page_leaf(rel, blocks.start);
+            if leaf.is_none() {
+                // The cache has let go of it, and may do so again.
+                note(rel, blocks.start, Found::Unknown);
+            }
+            Some(Some((leaf?, pages)))
+        }
         (Found::Unknown, false) => None,
         (Found::Unknown, true) => {
             // Also if an error ends it, the next look comes later.
@@ -124,10 +131,6 @@ fn met(rel: &Relation, v: u32, pages: Versions) -> (Found, bool) {
         });
         if !known.pages.are(&pages) {
             (known.scans, known.wait, known.found) = (0, SCANS, Found::Unknown);
-        }
-        // The cache has let go of the leaf, and may do so again.
-        if matches!(known.found, Found::Settled(_)) && page_leaf(rel, v).is_none() {
-            known.put_off();
         }
         known.pages = pages;
         known.scans = known.scans.saturating_add(1);

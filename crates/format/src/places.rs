@@ -48,17 +48,20 @@ fn set_of(passed: &[u8; GROUP]) -> u64 {
     set
 }
 
-/// The numbers of the values that pass, ascending, where the first value has number `first`. The test is a comparison or two: those of a group are
-/// vector instructions.
+/// What a group's values give: a comparison or two for each, which are vector instructions together.
+#[inline(always)]
+fn tested<T: Copy>(group: &[T], passes: impl Fn(T) -> bool) -> [u8; GROUP] {
+    let mut passed = [0; GROUP];
+    for (passed, &value) in passed.iter_mut().zip(group) {
+        *passed = u8::from(passes(value));
+    }
+    passed
+}
+
+/// The numbers of the values that pass, ascending, where the first value has number `first`.
 #[inline]
 pub fn places_where<T: Copy>(values: &[T], first: u32, passes: impl Fn(T) -> bool) -> Vec<u32> {
-    let test = |at: usize| {
-        let mut passed = [0; GROUP];
-        for (passed, &value) in passed.iter_mut().zip(&values[at..at + GROUP]) {
-            *passed = u8::from(passes(value));
-        }
-        passed
-    };
+    let test = |at: usize| tested(&values[at..at + GROUP], &passes);
     places(values.len(), first, test, |at| passes(values[at]))
 }
 
@@ -127,11 +130,11 @@ pub fn rows_where<T: Copy>(values: &[T], rows: &[u32], passes: impl Fn(T) -> boo
             members |= 1 << (row as usize % GROUP);
             next += 1;
         }
-        let mut passed = [0; GROUP];
-        for (passed, &value) in passed.iter_mut().zip(group) {
-            *passed = u8::from(passes(value));
-        }
-        count += put(set_of(&passed) & members, start as u32, &mut found[count..]);
+        count += put(
+            set_of(&tested(group, &passes)) & members,
+            start as u32,
+            &mut found[count..],
+        );
     }
     for &row in &rows[next..] {
         found[count] = row;
