@@ -27,7 +27,7 @@ install_packages() {
     say "installing $*"
     "${SUDO[@]}" apt-get update -qq </dev/null >&2 || say "apt-get update reported a failure; trying to install all the same"
     "${SUDO[@]}" env DEBIAN_FRONTEND=noninteractive \
-        apt-get install -y -qq --no-install-recommends --no-upgrade "$@" </dev/null >&2 ||
+        apt-get install -y -qq --no-install-recommends "$@" </dev/null >&2 ||
         die "apt-get could not install: $*"
 }
 
