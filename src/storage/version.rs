@@ -1,6 +1,6 @@
 //! Pages as they were: where they are, and their LSNs. While these are the same, so is what is on the pages of a relation that is logged.
 
-use crate::pg::{Pin, Relation};
+use crate::pg::{Pin, Relation, buffer};
 use pgrx::pg_sys;
 use std::cell::Cell;
 
@@ -19,6 +19,8 @@ struct Version {
 
 /// One page in so many is looked up anew; see [`Pin::read_recent`].
 const LOOK_UP: u32 = 8;
+/// How many pages before it is looked at the processor fetches a page's header.
+const AHEAD: usize = 8;
 
 thread_local! {
     static READS: Cell<u32> = const { Cell::new(0) };
@@ -27,11 +29,15 @@ thread_local! {
 impl Versions {
     /// Of the pages at these blocks as they are now; some may have been seen before, in this order.
     pub fn of(rel: &Relation, blocks: &[u32], before: Option<&Versions>) -> Versions {
+        let seen = |at: usize| {
+            let before = before?.0.get(at)?;
+            (before.block == *blocks.get(at)?).then_some(before)
+        };
         let versions = blocks.iter().enumerate().map(|(at, &block)| {
-            let before = before
-                .and_then(|before| before.0.get(at))
-                .filter(|before| before.block == block);
-            Version::of(rel, block, before.map(|before| before.buffer))
+            if let Some(next) = seen(at + AHEAD) {
+                buffer::prefetch(next.buffer, 0);
+            }
+            Version::of(rel, block, seen(at))
         });
         Versions(versions.collect())
     }
@@ -54,18 +60,24 @@ impl Versions {
 }
 
 impl Version {
-    fn of(rel: &Relation, block: u32, buffer: Option<pg_sys::Buffer>) -> Version {
+    fn of(rel: &Relation, block: u32, before: Option<&Version>) -> Version {
         if block == 0 {
             return Version::default();
         }
         let reads = READS.replace(READS.get().wrapping_add(1));
-        let buffer = buffer.filter(|_| !reads.is_multiple_of(LOOK_UP));
-        let recent = buffer.and_then(|buffer| Pin::read_recent(rel, block, buffer));
+        let recent = before
+            .filter(|_| !reads.is_multiple_of(LOOK_UP))
+            .and_then(|before| Pin::read_recent(rel, block, before.buffer));
         let pin = recent.unwrap_or_else(|| Pin::read(rel, block));
-        let lock = pin.share();
+        // Read without the lock, an LSN is of before a change until the change is done, or no page's, of two halves: so only
+        // the one that was seen says something.
+        let lsn = before
+            .map(|before| before.lsn)
+            .filter(|&lsn| pin.page().lsn() == lsn)
+            .unwrap_or_else(|| pin.share().page().lsn());
         Version {
             block,
-            lsn: lock.page().lsn(),
+            lsn,
             buffer: pin.buffer(),
         }
     }
