@@ -108,6 +108,10 @@ CREATE FUNCTION amax.arrow(query text) RETURNS SETOF bytea
   LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE ROWS 10 COST 1000 AS 'MODULE_PATHNAME', 'amax_arrow';
 COMMENT ON FUNCTION amax.arrow(text) IS 'result of a query as an Arrow IPC stream: schema, record batches, end of stream';
 
+CREATE FUNCTION amax.arrow_plan(query text) RETURNS TABLE ("column" text, path text, reason text)
+  LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'arrow_plan_wrapper';
+COMMENT ON FUNCTION amax.arrow_plan(text) IS 'how the columns of a query''s result become Arrow''s: by vectors, row by row, or through the executor, and why';
+
 CREATE FUNCTION amax.load() RETURNS void
   LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'amax_load';
 COMMENT ON FUNCTION amax.load() IS 'load the library into this session, for COPY with format arrow';

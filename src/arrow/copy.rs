@@ -2,6 +2,7 @@
 
 use pgrx::{PgSqlErrorCode, pg_sys};
 
+use super::direct::Direct;
 use super::encoder::{Columns, Encoder};
 use super::error::{fail, raise};
 use super::guc::Limits;
@@ -59,7 +60,14 @@ pub fn run<'a>(statement: Statement<'a>, scope: Scope<'a>) -> u64 {
 
     let mut encoder = Encoder::new(columns, output, framing, Limits::current());
     let mut row = Context::new("Arrow row");
-    execution.run(&mut Receiver::new(&mut encoder, &mut row, WhenFull::Write), true);
+    match execution.with_top(Direct::of) {
+        Some(mut direct) => {
+            while execution.with_top(|_| direct.fill(&mut encoder, &mut row)) {
+                encoder.flush();
+            }
+        }
+        None => execution.run(&mut Receiver::new(&mut encoder, &mut row, WhenFull::Write), true),
+    }
     encoder.finish();
     execution.end();
     drop(active);

@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::sync::Arc;
 
+use amax_exec::Vector;
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::{Schema, SchemaRef};
 use arrow::error::ArrowError;
@@ -104,6 +105,56 @@ impl<'a, W: Write> Encoder<'a, W> {
         }
     }
 
+    /// How many rows at most the batch may take before it is full, if they are as wide as those before.
+    pub fn room(&self) -> usize {
+        let rows = self.limits.rows - self.batch_rows;
+        match self.batch_bytes.checked_div(self.batch_rows) {
+            Some(width) => rows.min(self.bytes_left() / width.max(1) + 1),
+            None => rows,
+        }
+    }
+
+    /// Bytes that the batch may still take.
+    pub fn bytes_left(&self) -> usize {
+        self.limits.bytes.saturating_sub(self.batch_bytes)
+    }
+
+    /// Gives column `at` the value of a row, the `ahead`th of those that [`Encoder::end_rows`] will tell of.
+    pub fn put(&mut self, at: usize, datum: Option<pg_sys::Datum>, ahead: usize) {
+        let one = &mut self.columns[at];
+        let Some(datum) = datum else {
+            one.column.append_null();
+            self.batch_bytes += 1;
+            return;
+        };
+        // SAFETY: a row has the columns that the encoder was made for.
+        let value = unsafe { Value::of(datum, one.layout) };
+        match one.column.append(value) {
+            Ok(bytes) => self.batch_bytes += bytes,
+            Err(problem) => problem.raise_value(&one.name, self.total_rows + ahead as u64 + 1),
+        }
+    }
+
+    /// Gives column `at` the first values of a vector.
+    pub fn put_all(&mut self, at: usize, values: &Vector<'_>, rows: usize) {
+        let one = &mut self.columns[at];
+        match one.column.append_all(values, rows) {
+            Ok(bytes) => self.batch_bytes += bytes,
+            Err((row, problem)) => problem.raise_value(&one.name, self.total_rows + row as u64 + 1),
+        }
+    }
+
+    /// All columns have been given so many rows more. True when the batch has met a limit and should be flushed.
+    pub fn end_rows(&mut self, rows: usize) -> bool {
+        self.total_rows += rows as u64;
+        self.batch_rows += rows;
+        self.is_full()
+    }
+
+    fn is_full(&self) -> bool {
+        self.batch_rows >= self.limits.rows || self.batch_bytes >= self.limits.bytes
+    }
+
     /// Rows taken so far, over all batches.
     pub fn total_rows(&self) -> u64 {
         self.total_rows
@@ -162,22 +213,10 @@ impl<W: Write> RowSink for Encoder<'_, W> {
 
     /// Takes one row. True when the batch has met a limit and should be flushed.
     fn push(&mut self, row: Values) -> bool {
-        self.total_rows += 1;
-        for (at, one) in self.columns.iter_mut().enumerate() {
-            let Some(datum) = row.get(at) else {
-                one.column.append_null();
-                self.batch_bytes += 1;
-                continue;
-            };
-            // SAFETY: the row has the columns that `begin` has looked at.
-            let value = unsafe { Value::of(datum, one.layout) };
-            match one.column.append(value) {
-                Ok(bytes) => self.batch_bytes += bytes,
-                Err(problem) => problem.raise_value(&one.name, self.total_rows),
-            }
+        for at in 0..self.columns.len() {
+            self.put(at, row.get(at), 0);
         }
-        self.batch_rows += 1;
-        self.batch_rows >= self.limits.rows || self.batch_bytes >= self.limits.bytes
+        self.end_rows(1)
     }
 
     fn batch(&mut self) {

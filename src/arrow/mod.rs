@@ -1,15 +1,17 @@
 //! Query results as Apache Arrow IPC: `amax.arrow(query)` and `COPY … TO … WITH (FORMAT arrow)`.
 //!
-//! See README.md beside this file for the invariants. Rows come from PostgreSQL's executor; a batch is built
-//! from the slots' datums and written with arrow-rs (Arrow = Li et al., *Mainlining Databases*, §5, "improved
+//! See README.md beside this file for the invariants. Rows come from PostgreSQL's executor, or columns from a node of
+//! ours; a batch is built of these and written with arrow-rs (Arrow = Li et al., *Mainlining Databases*, §5, "improved
 //! wire protocol").
 
 mod copy;
+mod direct;
 mod encoder;
 mod error;
 mod guc;
 mod options;
 mod output;
+mod plan;
 mod query;
 mod receiver;
 mod relation;

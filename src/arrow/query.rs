@@ -11,7 +11,9 @@ use super::scope::Scope;
 use crate::pg::node::{Node, Nodes};
 use crate::pg::parse::{Query, RawStmt};
 use crate::pg::snapshot::Active;
+use crate::pg::state::{EState, PlanState};
 use crate::pg::{Snapshot, TupleDesc};
+use crate::query::hands_up;
 
 /// A plan.
 pub struct Plan<'a> {
@@ -59,11 +61,32 @@ impl<'a> Plan<'a> {
         Self::of(query, scope, cursor_options)
     }
 
+    /// Where a node of ours is at the top of the plan without workers, it is that plan: its columns leave as such, which takes
+    /// less than having workers make rows of them.
     fn of(query: &'a Query, scope: Scope<'a>, cursor_options: c_int) -> Self {
+        let parallel = pg_sys::CURSOR_OPT_PARALLEL_OK as c_int;
+        if cursor_options & parallel == 0 {
+            return Self::planned(query, scope, cursor_options);
+        }
+        let copy = query.copy().as_a::<Query>().expect("a copy is of the same kind");
+        let serial = Self::planned(copy, scope, cursor_options & !parallel);
+        match serial.hands_up() {
+            true => serial,
+            false => Self::planned(query, scope, cursor_options),
+        }
+    }
+
+    fn planned(query: &'a Query, scope: Scope<'a>, cursor_options: c_int) -> Self {
         let source = scope.source().as_ptr();
         // SAFETY: a query after rewriting, which planning may scribble on; the plan lives as long as the scope.
         let plan = unsafe { pg_sys::pg_plan_query(query.raw(), source, cursor_options, std::ptr::null_mut()) };
         Self { plan, of: PhantomData }
+    }
+
+    /// Whether a node of ours is at the top.
+    fn hands_up(&self) -> bool {
+        // SAFETY: a plan that has a top node.
+        hands_up(unsafe { Node::of((*self.plan).planTree.cast()) })
     }
 
     /// Whether the relation is among those that it depends on.
@@ -136,6 +159,18 @@ pub struct Execution<'a> {
 impl<'a> Execution<'a> {
     /// Starts a plan with the snapshot.
     pub fn start(plan: Plan<'a>, scope: Scope<'a>, snapshot: &Active) -> Self {
+        Self::begin(plan, scope, snapshot, 0)
+    }
+
+    /// Has `look` see the plan's top node, as it is when nothing is to run.
+    pub fn show<R>(plan: Plan<'a>, scope: Scope<'a>, snapshot: &Active, look: impl FnOnce(&Self) -> R) -> R {
+        let shown = Self::begin(plan, scope, snapshot, pg_sys::EXEC_FLAG_EXPLAIN_ONLY as c_int);
+        let seen = look(&shown);
+        shown.release();
+        seen
+    }
+
+    fn begin(plan: Plan<'a>, scope: Scope<'a>, snapshot: &Active, flags: c_int) -> Self {
         let null = std::ptr::null_mut;
         let (source, snapshot) = (scope.source().as_ptr(), snapshot.get().raw());
         // SAFETY: the plan and what the executor makes live as long as the scope; the snapshot is registered.
@@ -152,9 +187,19 @@ impl<'a> Execution<'a> {
                 environment,
                 0,
             );
-            pg_sys::ExecutorStart(desc, 0);
+            pg_sys::ExecutorStart(desc, flags);
             Self { desc, of: PhantomData }
         }
+    }
+
+    /// Runs `work` on the top node of the plan, in memory that lives as long as the query.
+    pub fn with_top<R>(&self, work: impl FnOnce(&'static PlanState) -> R) -> R {
+        // SAFETY: ExecutorStart() has set both, which stay until the query ends.
+        let (top, estate) = unsafe {
+            let desc = &*self.desc;
+            (PlanState::of(desc.planstate), EState::of(desc.estate))
+        };
+        estate.within(|| work(top))
     }
 
     /// The result's columns.
@@ -187,9 +232,14 @@ impl<'a> Execution<'a> {
 
     /// Ends it: AFTER triggers fire, resources are released.
     pub fn end(self) {
-        // SAFETY: a started query, which nobody else has.
+        // SAFETY: a started query.
+        unsafe { pg_sys::ExecutorFinish(self.desc) }
+        self.release();
+    }
+
+    fn release(self) {
+        // SAFETY: a query that has finished, or was not to run, which nobody else has.
         unsafe {
-            pg_sys::ExecutorFinish(self.desc);
             pg_sys::ExecutorEnd(self.desc);
             pg_sys::FreeQueryDesc(self.desc);
         }

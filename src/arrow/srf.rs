@@ -9,6 +9,7 @@ use std::mem::ManuallyDrop;
 
 use pgrx::{PgMemoryContexts, PgSqlErrorCode, pg_guard, pg_sys};
 
+use super::direct::Direct;
 use super::encoder::{Columns, Encoder, Framing};
 use super::error::raise;
 use super::guc::Limits;
@@ -24,6 +25,8 @@ struct Call {
     scope: Scope<'static>,
     /// None once the last row is out.
     execution: Option<Execution<'static>>,
+    /// None if its top node hands up rows.
+    direct: Option<Direct>,
     encoder: Encoder<'static, Vec<u8>>,
     /// A part of the multi-call memory context, which deletes its parts before it drops us.
     row: ManuallyDrop<Context>,
@@ -94,17 +97,20 @@ unsafe fn begin(query: pg_sys::Datum) -> Call {
 
 impl Call {
     fn new(scope: Scope<'static>, snapshot: &Active) -> Self {
-        let (execution, encoder) = with_context(scope.source(), || {
+        let (execution, direct, encoder) = with_context(scope.source(), || {
             let execution = Execution::start(Plan::of_select(scope), scope, snapshot);
             let columns = Columns::new(execution.columns(), scope);
+            let direct = execution.with_top(Direct::of);
             (
                 execution,
+                direct,
                 Encoder::new(columns, Vec::new(), Framing::Stream, Limits::current()),
             )
         });
         Self {
             scope,
             execution: Some(execution),
+            direct,
             encoder,
             row: ManuallyDrop::new(Context::new("Arrow row")),
             stage: Stage::Schema,
@@ -132,18 +138,26 @@ impl Call {
         let Some(execution) = self.execution.as_mut() else {
             return;
         };
-        let mut receiver = Receiver::new(&mut self.encoder, &mut self.row, WhenFull::Suspend);
-        memory.within(|| {
+        let (encoder, row) = (&mut self.encoder, &mut *self.row);
+        let more = memory.within(|| {
             let _active = Active::of(execution.snapshot());
-            with_context(self.scope.source(), || execution.run(&mut receiver, false));
+            with_context(self.scope.source(), || match &mut self.direct {
+                Some(direct) => execution.with_top(|_| direct.fill(encoder, row)),
+                None => {
+                    let mut receiver = Receiver::new(encoder, row, WhenFull::Suspend);
+                    execution.run(&mut receiver, false);
+                    receiver.is_suspended()
+                }
+            })
         });
-        if !receiver.is_suspended() {
+        if !more {
             self.end();
         }
         self.encoder.flush();
     }
 
     fn end(&mut self) {
+        self.direct = None;
         if let Some(execution) = self.execution.take() {
             let _active = Active::of(execution.snapshot());
             execution.end();

@@ -3,6 +3,7 @@
 use super::handle::handle;
 use super::node::{Kind, Node, Nodes, fields, nodes};
 use pgrx::pg_sys;
+use std::ffi::CStr;
 use std::ops::Deref;
 
 handle! {
@@ -138,6 +139,12 @@ impl CustomScan {
     pub fn set_private(&self, private: Nodes<'_>) {
         // SAFETY: as above.
         unsafe { (*self.raw()).custom_private = private.raw() }
+    }
+
+    /// What EXPLAIN calls it.
+    pub fn custom_name(&self) -> &CStr {
+        // SAFETY: whoever made the plan has set its methods, which stay.
+        unsafe { CStr::from_ptr((*self.methods()).CustomName) }
     }
 
     pub fn methods(&self) -> *const pg_sys::CustomScanMethods {

@@ -18,6 +18,12 @@ mod top;
 mod unnest;
 
 pub use aggregate::plan::add_paths as add_group_paths;
+pub use batch::columns::BatchColumns;
+pub use batch::computed::Computed;
+pub use batch::contract::{Batch, Batches, hands_up, of as batches_of};
+pub use expr::compile::reads;
+pub use expr::datum::{encode_decimal, type_of_node};
+pub use expr::why::{no_vectors, why};
 pub use jit::decide as decide_jit;
 pub use join_filter::offer::offer_keys;
 pub use paths::{add_join_paths, add_paths as add_scan_paths};

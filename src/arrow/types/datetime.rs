@@ -4,13 +4,14 @@
 
 use std::sync::Arc;
 
-use arrow::array::{
-    ArrayRef, Date32Builder, IntervalMonthDayNanoBuilder, Time64MicrosecondBuilder, TimestampMicrosecondBuilder,
+use amax_exec::Vector;
+use arrow::array::{ArrayRef, ArrowPrimitiveType, IntervalMonthDayNanoBuilder};
+use arrow::datatypes::{
+    DataType, Date32Type, IntervalMonthDayNano, IntervalUnit, Time64MicrosecondType, TimeUnit, TimestampMicrosecondType,
 };
-use arrow::datatypes::{DataType, IntervalMonthDayNano, IntervalUnit, TimeUnit};
 use pgrx::{PgSqlErrorCode, pg_sys};
 
-use super::column::{Column, Made};
+use super::column::{BadRow, Column, Made, Numbers};
 use super::value::Value;
 use crate::arrow::error::Unrepresentable;
 
@@ -25,108 +26,86 @@ fn out_of_range(detail: &str, hint: &'static str) -> Unrepresentable {
 const INFINITE_HINT: &str = "Cast the column to text, or replace infinity by NULL: nullif(column, 'infinity').";
 const TEXT_HINT: &str = "Cast the column to text.";
 
-struct Date(Date32Builder);
+fn date_of(days: i32) -> Result<i32, Unrepresentable> {
+    if days == i32::MIN || days == i32::MAX {
+        return Err(out_of_range(
+            "The date is infinite; Arrow dates are finite.",
+            INFINITE_HINT,
+        ));
+    }
+    days.checked_add(EPOCH_DAYS)
+        .ok_or_else(|| out_of_range("The date does not fit into 32 bits.", TEXT_HINT))
+}
 
-impl Column for Date {
+fn time_of(time: i64) -> Result<i64, Unrepresentable> {
+    if time >= DAY_MICROSECONDS {
+        return Err(out_of_range(
+            "The time is 24:00:00; Arrow times end before it.",
+            TEXT_HINT,
+        ));
+    }
+    Ok(time)
+}
+
+fn timestamp_of(time: i64) -> Result<i64, Unrepresentable> {
+    if time == i64::MIN || time == i64::MAX {
+        return Err(out_of_range(
+            "The timestamp is infinite; Arrow timestamps are finite.",
+            INFINITE_HINT,
+        ));
+    }
+    time.checked_add(EPOCH_MICROSECONDS).ok_or_else(|| {
+        out_of_range(
+            "The timestamp does not fit into 64 bits of microseconds since 1970.",
+            TEXT_HINT,
+        )
+    })
+}
+
+/// A type that counts days or microseconds: `of` is what Arrow counts instead.
+struct Counted<T: ArrowPrimitiveType> {
+    values: Numbers<T>,
+    of: fn(i64) -> Result<T::Native, Unrepresentable>,
+}
+
+impl<T: ArrowPrimitiveType> Column for Counted<T> {
     fn append(&mut self, value: Value) -> Result<usize, Unrepresentable> {
-        let days = value.datum().value() as i32;
-        if days == i32::MIN || days == i32::MAX {
-            return Err(out_of_range(
-                "The date is infinite; Arrow dates are finite.",
-                INFINITE_HINT,
-            ));
-        }
-        let days = days
-            .checked_add(EPOCH_DAYS)
-            .ok_or_else(|| out_of_range("The date does not fit into 32 bits.", TEXT_HINT))?;
-        self.0.append_value(days);
-        Ok(4)
+        Ok(self.values.push((self.of)(value.datum().value() as i64)?))
     }
 
     fn append_null(&mut self) {
-        self.0.append_null();
+        self.values.push_null();
+    }
+
+    fn append_all(&mut self, values: &Vector<'_>, rows: usize) -> Result<usize, BadRow> {
+        self.values.try_push_all(values, rows, self.of)
     }
 
     fn finish(&mut self) -> ArrayRef {
-        Arc::new(self.0.finish())
+        self.values.finish()
     }
+}
+
+fn counted<T: ArrowPrimitiveType>(
+    data_type: DataType,
+    of: fn(i64) -> Result<T::Native, Unrepresentable>,
+) -> Made<'static> {
+    let values = Numbers::<T>::new(data_type.clone());
+    (data_type, Box::new(Counted { values, of }))
 }
 
 pub fn date() -> Made<'static> {
-    (DataType::Date32, Box::new(Date(Date32Builder::new())))
-}
-
-struct Time(Time64MicrosecondBuilder);
-
-impl Column for Time {
-    fn append(&mut self, value: Value) -> Result<usize, Unrepresentable> {
-        let time = value.datum().value() as i64;
-        if time >= DAY_MICROSECONDS {
-            return Err(out_of_range(
-                "The time is 24:00:00; Arrow times end before it.",
-                TEXT_HINT,
-            ));
-        }
-        self.0.append_value(time);
-        Ok(8)
-    }
-
-    fn append_null(&mut self) {
-        self.0.append_null();
-    }
-
-    fn finish(&mut self) -> ArrayRef {
-        Arc::new(self.0.finish())
-    }
+    counted::<Date32Type>(DataType::Date32, |days| date_of(days as i32))
 }
 
 pub fn time() -> Made<'static> {
-    (
-        DataType::Time64(TimeUnit::Microsecond),
-        Box::new(Time(Time64MicrosecondBuilder::new())),
-    )
-}
-
-struct Timestamp {
-    values: TimestampMicrosecondBuilder,
-}
-
-impl Column for Timestamp {
-    fn append(&mut self, value: Value) -> Result<usize, Unrepresentable> {
-        let time = value.datum().value() as i64;
-        if time == i64::MIN || time == i64::MAX {
-            return Err(out_of_range(
-                "The timestamp is infinite; Arrow timestamps are finite.",
-                INFINITE_HINT,
-            ));
-        }
-        let time = time.checked_add(EPOCH_MICROSECONDS).ok_or_else(|| {
-            out_of_range(
-                "The timestamp does not fit into 64 bits of microseconds since 1970.",
-                TEXT_HINT,
-            )
-        })?;
-        self.values.append_value(time);
-        Ok(8)
-    }
-
-    fn append_null(&mut self) {
-        self.values.append_null();
-    }
-
-    fn finish(&mut self) -> ArrayRef {
-        Arc::new(self.values.finish())
-    }
+    counted::<Time64MicrosecondType>(DataType::Time64(TimeUnit::Microsecond), time_of)
 }
 
 /// timestamp has no zone; timestamptz is an instant, shown in UTC.
 pub fn timestamp(zone: Option<&'static str>) -> Made<'static> {
-    (
-        DataType::Timestamp(TimeUnit::Microsecond, zone.map(Into::into)),
-        Box::new(Timestamp {
-            values: TimestampMicrosecondBuilder::new().with_timezone_opt(zone),
-        }),
-    )
+    let data_type = DataType::Timestamp(TimeUnit::Microsecond, zone.map(Into::into));
+    counted::<TimestampMicrosecondType>(data_type, timestamp_of)
 }
 
 struct Interval(IntervalMonthDayNanoBuilder);

@@ -3,13 +3,12 @@
 //! The stored form (utils/adt/numeric.c): a header with sign, display scale and weight, then digits in base 10000,
 //! the first worth 10000^weight.
 
-use std::sync::Arc;
-
-use arrow::array::{ArrayRef, Decimal128Builder};
-use arrow::datatypes::{DECIMAL128_MAX_PRECISION, DataType};
+use amax_exec::{Scalar, Vector};
+use arrow::array::ArrayRef;
+use arrow::datatypes::{DECIMAL128_MAX_PRECISION, DataType, Decimal128Type};
 use pgrx::{PgSqlErrorCode, pg_sys};
 
-use super::column::{Column, Made};
+use super::column::{BadRow, Column, Made, Numbers};
 use super::text;
 use super::value::Value;
 use crate::arrow::error::Unrepresentable;
@@ -29,18 +28,16 @@ const POWERS: [i128; 39] = {
 };
 
 struct Decimal {
-    values: Decimal128Builder,
+    values: Numbers<Decimal128Type>,
     precision: u8,
     scale: i8,
 }
 
-impl Column for Decimal {
-    fn append(&mut self, value: Value) -> Result<usize, Unrepresentable> {
-        match unscaled(value.payload(), self.scale.into()) {
-            Ok(unscaled) if unscaled.unsigned_abs() < POWERS[self.precision as usize].unsigned_abs() => {
-                self.values.append_value(unscaled);
-                Ok(16)
-            }
+impl Decimal {
+    /// What is held of a number times 10^scale.
+    fn held(&self, unscaled: Result<i128, Special>) -> Result<i128, Unrepresentable> {
+        match unscaled {
+            Ok(unscaled) if unscaled.unsigned_abs() < POWERS[self.precision as usize].unsigned_abs() => Ok(unscaled),
             Err(Special::NotFinite) => Err(Unrepresentable::new(
                 PgSqlErrorCode::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
                 "The number is NaN or infinite; Arrow decimals are finite.",
@@ -57,12 +54,41 @@ impl Column for Decimal {
         }
     }
 
+    fn of_scalar(&self, value: Scalar<'_>) -> Result<i128, Special> {
+        let scale = i32::from(self.scale);
+        match value {
+            Scalar::Decimal { mantissa, scale: own } => shifted(mantissa.into(), scale - i32::from(own)),
+            Scalar::Numeric(payload) => unscaled(payload, scale),
+            _ => unreachable!("a vector of numerics"),
+        }
+    }
+}
+
+impl Column for Decimal {
+    fn append(&mut self, value: Value) -> Result<usize, Unrepresentable> {
+        let unscaled = self.held(unscaled(value.payload(), self.scale.into()))?;
+        Ok(self.values.push(unscaled))
+    }
+
     fn append_null(&mut self) {
-        self.values.append_null();
+        self.values.push_null();
+    }
+
+    fn append_all(&mut self, values: &Vector<'_>, rows: usize) -> Result<usize, BadRow> {
+        for row in 0..rows {
+            match values.get(row) {
+                Scalar::Null => self.values.push_null(),
+                value => {
+                    let held = self.held(self.of_scalar(value)).map_err(|problem| (row, problem))?;
+                    self.values.push(held);
+                }
+            }
+        }
+        Ok(rows * size_of::<i128>())
     }
 
     fn finish(&mut self) -> ArrayRef {
-        Arc::new(self.values.finish())
+        self.values.finish()
     }
 }
 
@@ -71,7 +97,7 @@ pub fn column(typmod: i32, scope: Scope<'_>) -> Made<'_> {
     match decimal_type(typmod) {
         Some((precision, scale)) => {
             let data_type = DataType::Decimal128(precision, scale);
-            let values = Decimal128Builder::new().with_data_type(data_type.clone());
+            let values = Numbers::new(data_type.clone());
             (
                 data_type,
                 Box::new(Decimal {
@@ -111,6 +137,18 @@ enum Special {
     TooLarge,
 }
 
+/// The number times 10^`by`, exactly: what lies behind the point has to be zeros.
+fn shifted(number: i128, by: i32) -> Result<i128, Special> {
+    let power = POWERS.get(by.unsigned_abs() as usize);
+    let shifted = match power {
+        Some(power) if by >= 0 => power.checked_mul(number),
+        Some(power) if number % power == 0 => Some(number / power),
+        None if number == 0 => Some(0),
+        _ => None,
+    };
+    shifted.ok_or(Special::TooLarge)
+}
+
 /// The number times 10^scale, exactly.
 fn unscaled(stored: &[u8], scale: i32) -> Result<i128, Special> {
     let word = |i: usize| u16::from_ne_bytes([stored[2 * i], stored[2 * i + 1]]);
@@ -126,18 +164,8 @@ fn unscaled(stored: &[u8], scale: i32) -> Result<i128, Special> {
     };
     let mut sum: i128 = 0;
     for i in first_digit..stored.len() / 2 {
-        let digit = i128::from(word(i));
-        let exponent = weight * DIGIT_BASE_LOG10 + scale;
-        let term = if exponent >= 0 {
-            POWERS.get(exponent as usize).and_then(|power| power.checked_mul(digit))
-        } else {
-            // The last digit's tail lies behind the scale; it has to be zeros.
-            match POWERS.get(-exponent as usize) {
-                Some(power) if digit % power == 0 => Some(digit / power),
-                _ => None,
-            }
-        };
-        sum = term.and_then(|term| sum.checked_add(term)).ok_or(Special::TooLarge)?;
+        let term = shifted(word(i).into(), weight * DIGIT_BASE_LOG10 + scale)?;
+        sum = sum.checked_add(term).ok_or(Special::TooLarge)?;
         weight -= 1;
     }
     Ok(if negative { -sum } else { sum })

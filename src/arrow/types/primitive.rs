@@ -2,13 +2,11 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, BooleanBuilder, PrimitiveBuilder};
-use arrow::datatypes::{
-    ArrowPrimitiveType, DataType, Float32Type, Float64Type, Int16Type, Int32Type, Int64Type, UInt32Type,
-};
-use pgrx::pg_sys::Datum;
+use amax_exec::Vector;
+use arrow::array::{ArrayRef, ArrowPrimitiveType, BooleanBuilder};
+use arrow::datatypes::{DataType, Float32Type, Float64Type, Int16Type, Int32Type, Int64Type, UInt32Type};
 
-use super::column::{Column, Made};
+use super::column::{BadRow, Column, Made, Numbers};
 use super::value::Value;
 use crate::arrow::error::Unrepresentable;
 
@@ -24,38 +22,52 @@ impl Column for Boolean {
         self.0.append_null();
     }
 
+    fn append_all(&mut self, values: &Vector<'_>, rows: usize) -> Result<usize, BadRow> {
+        for row in 0..rows {
+            self.0
+                .append_option(values.is_valid(row).then(|| values.words[row] != 0));
+        }
+        Ok(rows)
+    }
+
     fn finish(&mut self) -> ArrayRef {
         Arc::new(self.0.finish())
     }
 }
 
-/// A fixed-width column whose values come from the datum's bits (DatumGetInt32 and the like in postgres.h).
-struct ByValue<T: ArrowPrimitiveType, F> {
-    values: PrimitiveBuilder<T>,
-    get: F,
+/// A column of numbers: what the bits of a datum (DatumGetInt32 and the like in postgres.h) are, and a vector's words.
+struct ByValue<T: ArrowPrimitiveType> {
+    values: Numbers<T>,
+    of_datum: fn(usize) -> T::Native,
+    of_word: fn(i64) -> T::Native,
 }
 
-impl<T: ArrowPrimitiveType, F: Fn(Datum) -> T::Native> Column for ByValue<T, F> {
+impl<T: ArrowPrimitiveType> Column for ByValue<T> {
     fn append(&mut self, value: Value) -> Result<usize, Unrepresentable> {
-        self.values.append_value((self.get)(value.datum()));
-        Ok(std::mem::size_of::<T::Native>())
+        Ok(self.values.push((self.of_datum)(value.datum().value())))
     }
 
     fn append_null(&mut self) {
-        self.values.append_null();
+        self.values.push_null();
+    }
+
+    fn append_all(&mut self, values: &Vector<'_>, rows: usize) -> Result<usize, BadRow> {
+        Ok(self.values.push_all(values, rows, self.of_word))
     }
 
     fn finish(&mut self) -> ArrayRef {
-        Arc::new(self.values.finish())
+        self.values.finish()
     }
 }
 
-fn by_value<T: ArrowPrimitiveType>(get: impl Fn(Datum) -> T::Native + 'static) -> Made<'static> {
+fn by_value<T: ArrowPrimitiveType>(of_datum: fn(usize) -> T::Native, of_word: fn(i64) -> T::Native) -> Made<'static> {
+    let values = Numbers::new(T::DATA_TYPE);
     (
         T::DATA_TYPE,
-        Box::new(ByValue {
-            values: PrimitiveBuilder::<T>::new(),
-            get,
+        Box::new(ByValue::<T> {
+            values,
+            of_datum,
+            of_word,
         }),
     )
 }
@@ -65,25 +77,28 @@ pub fn boolean() -> Made<'static> {
 }
 
 pub fn int2() -> Made<'static> {
-    by_value::<Int16Type>(|datum| datum.value() as i16)
+    by_value::<Int16Type>(|datum| datum as i16, |word| word as i16)
 }
 
 pub fn int4() -> Made<'static> {
-    by_value::<Int32Type>(|datum| datum.value() as i32)
+    by_value::<Int32Type>(|datum| datum as i32, |word| word as i32)
 }
 
 pub fn int8() -> Made<'static> {
-    by_value::<Int64Type>(|datum| datum.value() as i64)
+    by_value::<Int64Type>(|datum| datum as i64, |word| word)
 }
 
 pub fn oid() -> Made<'static> {
-    by_value::<UInt32Type>(|datum| datum.value() as u32)
+    by_value::<UInt32Type>(|datum| datum as u32, |word| word as u32)
 }
 
 pub fn float4() -> Made<'static> {
-    by_value::<Float32Type>(|datum| f32::from_bits(datum.value() as u32))
+    by_value::<Float32Type>(
+        |datum| f32::from_bits(datum as u32),
+        |word| f64::from_bits(word as u64) as f32,
+    )
 }
 
 pub fn float8() -> Made<'static> {
-    by_value::<Float64Type>(|datum| f64::from_bits(datum.value() as u64))
+    by_value::<Float64Type>(|datum| f64::from_bits(datum as u64), |word| f64::from_bits(word as u64))
 }

@@ -8,15 +8,19 @@ use std::ffi::CStr;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, StringBuilder};
+use amax_exec::{Scalar, StringTable, Type, Vector};
+use arrow::array::builder::NullBufferBuilder;
+use arrow::array::{ArrayRef, StringArray};
+use arrow::buffer::{Buffer, OffsetBuffer};
 use arrow::datatypes::DataType;
 use pgrx::{PgSqlErrorCode, pg_sys};
 
-use super::column::{Column, Made, room};
+use super::column::{BadRow, Column, Made, append_nulls, room};
 use super::value::Value;
-use crate::arrow::error::Unrepresentable;
+use crate::arrow::error::{Unrepresentable, raise_arrow};
 use crate::arrow::scope::Scope;
 use crate::encoding;
+use crate::query::encode_decimal;
 
 /// Bytes in the server's encoding as UTF-8.
 pub fn to_utf8(bytes: &[u8]) -> Result<Cow<'_, str>, Unrepresentable> {
@@ -40,36 +44,138 @@ trait Render {
     fn render<'a>(&mut self, value: Value<'a>) -> &'a [u8];
 }
 
+/// Strings under construction.
+struct Strings {
+    /// Where each one ends.
+    ends: Vec<i32>,
+    text: Vec<u8>,
+    nulls: NullBufferBuilder,
+}
+
+impl Strings {
+    /// Appends one, and returns how many bytes it takes.
+    fn push(&mut self, text: &str) -> usize {
+        room(&self.text, text.as_bytes());
+        self.text.extend_from_slice(text.as_bytes());
+        self.end_value(true);
+        text.len() + size_of::<i32>()
+    }
+
+    fn end_value(&mut self, present: bool) {
+        self.ends.push(self.text.len() as i32);
+        self.nulls.append(present);
+    }
+
+    /// Appends the first strings of a vector as they are, and returns how many bytes they take.
+    fn push_all(&mut self, vector: &Vector<'_>, rows: usize) -> Result<usize, BadRow> {
+        let words = &vector.words[..rows];
+        let Some(strings) = &vector.strings else {
+            unreachable!("a vector of strings")
+        };
+        let string = |row: usize| match vector.is_valid(row) {
+            true => strings.get(words[row] as usize),
+            false => &[],
+        };
+        let before = self.text.len();
+        let run = vector.valid.is_none().then(|| run_of(words, strings)).flatten();
+        match run {
+            Some((start, ends)) => {
+                let text = &strings.data[start..ends[rows - 1] as usize];
+                room(&self.text, text);
+                self.text.extend_from_slice(text);
+                self.ends
+                    .extend(ends.iter().map(|&end| (before + end as usize - start) as i32));
+            }
+            None => {
+                for row in 0..rows {
+                    room(&self.text, string(row));
+                    self.text.extend_from_slice(string(row));
+                    self.ends.push(self.text.len() as i32);
+                }
+            }
+        }
+        append_nulls(&mut self.nulls, vector, rows);
+        let ends = &self.ends[self.ends.len() - rows..];
+        let text = std::str::from_utf8(&self.text[before..]);
+        if !text.is_ok_and(|text| ends.iter().all(|&end| text.is_char_boundary(end as usize - before))) {
+            let bad = (0..rows).find_map(|row| Some((row, to_utf8(string(row)).err()?)));
+            return Err(bad.expect("if all of them are, so are they together"));
+        }
+        Ok(self.text.len() - before + rows * size_of::<i32>())
+    }
+
+    fn finish(&mut self) -> ArrayRef {
+        let ends = std::iter::once(0).chain(self.ends.drain(..)).collect::<Vec<i32>>();
+        let text = Buffer::from_vec(std::mem::take(&mut self.text));
+        let array = StringArray::try_new(OffsetBuffer::new(ends.into()), text, self.nulls.finish());
+        Arc::new(array.unwrap_or_else(|error| raise_arrow(error)))
+    }
+}
+
+/// Where strings that words stand for begin and end, if these lie one behind the other.
+fn run_of<'s>(words: &[i64], strings: &'s StringTable<'_>) -> Option<(usize, &'s [u32])> {
+    let first = *words.first()? as usize;
+    let is_run = words.iter().enumerate().all(|(i, &word)| word as usize == first + i);
+    let start = if first == 0 { 0 } else { strings.ends[first - 1] };
+    is_run.then(|| (start as usize, &strings.ends[first..first + words.len()]))
+}
+
 struct Text<R> {
-    values: StringBuilder,
+    values: Strings,
     render: R,
 }
 
 impl<R: Render> Column for Text<R> {
     fn append(&mut self, value: Value) -> Result<usize, Unrepresentable> {
         let text = to_utf8(self.render.render(value))?;
-        room(self.values.values_slice(), text.as_bytes());
-        self.values.append_value(&*text);
-        Ok(text.len() + std::mem::size_of::<i32>())
+        Ok(self.values.push(&text))
     }
 
     fn append_null(&mut self) {
-        self.values.append_null();
+        self.values.end_value(false);
+    }
+
+    fn append_all(&mut self, values: &Vector<'_>, rows: usize) -> Result<usize, BadRow> {
+        if values.ty == Type::Text && !encoding::is_converted() {
+            return self.values.push_all(values, rows);
+        }
+        let (mut bytes, mut payload) = (0, Vec::new());
+        for row in 0..rows {
+            bytes += match values.get(row) {
+                Scalar::Text(text) => self.values.push(&to_utf8(text).map_err(|problem| (row, problem))?),
+                Scalar::Numeric(payload) => self.values.push(&number(payload)),
+                Scalar::Decimal { mantissa, scale } => {
+                    payload.clear();
+                    encode_decimal(mantissa, scale, &mut payload);
+                    self.values.push(&number(&payload))
+                }
+                Scalar::Null => {
+                    self.values.end_value(false);
+                    1
+                }
+                _ => unreachable!("a vector of strings or of numerics"),
+            };
+        }
+        Ok(bytes)
     }
 
     fn finish(&mut self) -> ArrayRef {
-        Arc::new(self.values.finish())
+        self.values.finish()
     }
 }
 
+/// A numeric as its output function prints it.
+fn number(payload: &[u8]) -> String {
+    amax_jsonb::numeric::to_text(payload).expect("a vector's numerics are numerics")
+}
+
 fn text<'r>(render: impl Render + 'r) -> Made<'r> {
-    (
-        DataType::Utf8,
-        Box::new(Text {
-            values: StringBuilder::new(),
-            render,
-        }),
-    )
+    let values = Strings {
+        ends: Vec::new(),
+        text: Vec::new(),
+        nulls: NullBufferBuilder::new(0),
+    };
+    (DataType::Utf8, Box::new(Text { values, render }))
 }
 
 struct Varlena;

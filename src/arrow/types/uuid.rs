@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use amax_exec::Vector;
 use arrow::array::{ArrayRef, FixedSizeBinaryBuilder};
 use arrow::datatypes::DataType;
 
-use super::column::{Column, Made};
+use super::column::{BadRow, Column, Made};
 use super::value::Value;
 use crate::arrow::error::Unrepresentable;
 
@@ -23,6 +24,19 @@ impl Column for Uuid {
 
     fn append_null(&mut self) {
         self.0.append_null();
+    }
+
+    fn append_all(&mut self, values: &Vector<'_>, rows: usize) -> Result<usize, BadRow> {
+        for row in 0..rows {
+            match values.is_valid(row) {
+                true => self
+                    .0
+                    .append_value(values.string(row))
+                    .expect("a uuid has the column's width"),
+                false => self.0.append_null(),
+            }
+        }
+        Ok(rows * LENGTH as usize)
     }
 
     fn finish(&mut self) -> ArrayRef {
