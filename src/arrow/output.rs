@@ -12,6 +12,7 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 
 use super::error::{fail, raise};
 use super::statement::Destination;
+use crate::pg::guard::guarded;
 
 /// A CopyData message stays far below the protocol's limit, and an interrupt is noticed between two of them.
 const CHUNK: usize = 256 * 1024;
@@ -19,6 +20,14 @@ const CHUNK: usize = 256 * 1024;
 unsafe extern "C" {
     safe fn umask(mask: pg_sys::mode_t) -> pg_sys::mode_t;
     fn fileno(file: *mut pg_sys::FILE) -> c_int;
+    static PqCommMethods: *const CommMethods;
+}
+
+/// PQcommMethods of libpq.h, up to what is called here.
+#[repr(C)]
+struct CommMethods {
+    others: [Option<unsafe extern "C-unwind" fn()>; 4],
+    putmessage: unsafe extern "C-unwind" fn(kind: c_char, body: *const c_char, length: usize) -> c_int,
 }
 
 enum Target {
@@ -188,12 +197,13 @@ fn progress(parameter: u32, value: i64) {
 
 /// One protocol message to the client. A lost connection is noticed by the next interrupt check.
 fn send(kind: u8, body: &[u8]) {
-    // SAFETY: the body is copied into a message of pqformat.c's.
+    // SAFETY: what pq_endmessage() of pqformat.c calls; the body is copied.
     unsafe {
-        let mut message = pg_sys::StringInfoData::default();
-        pg_sys::pq_beginmessage(&mut message, kind as c_char);
-        pg_sys::pq_sendbytes(&mut message, body.as_ptr().cast(), body.len() as c_int);
-        pg_sys::pq_endmessage(&mut message);
+        guarded!(((*PqCommMethods).putmessage)(
+            kind as c_char,
+            body.as_ptr().cast(),
+            body.len()
+        ));
     }
 }
 

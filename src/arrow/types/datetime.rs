@@ -63,12 +63,12 @@ fn timestamp_of(time: i64) -> Result<i64, Unrepresentable> {
 }
 
 /// A type that counts days or microseconds: `of` is what Arrow counts instead.
-struct Counted<T: ArrowPrimitiveType> {
+struct Counted<T: ArrowPrimitiveType, F> {
     values: Numbers<T>,
-    of: fn(i64) -> Result<T::Native, Unrepresentable>,
+    of: F,
 }
 
-impl<T: ArrowPrimitiveType> Column for Counted<T> {
+impl<T: ArrowPrimitiveType, F: Fn(i64) -> Result<T::Native, Unrepresentable>> Column for Counted<T, F> {
     fn append(&mut self, value: Value) -> Result<usize, Unrepresentable> {
         Ok(self.values.push((self.of)(value.datum().value() as i64)?))
     }
@@ -78,7 +78,7 @@ impl<T: ArrowPrimitiveType> Column for Counted<T> {
     }
 
     fn append_all(&mut self, values: &Vector<'_>, rows: usize) -> Result<usize, BadRow> {
-        self.values.try_push_all(values, rows, self.of)
+        self.values.try_push_all(values, rows, &self.of)
     }
 
     fn finish(&mut self) -> ArrayRef {
@@ -88,7 +88,7 @@ impl<T: ArrowPrimitiveType> Column for Counted<T> {
 
 fn counted<T: ArrowPrimitiveType>(
     data_type: DataType,
-    of: fn(i64) -> Result<T::Native, Unrepresentable>,
+    of: impl Fn(i64) -> Result<T::Native, Unrepresentable> + 'static,
 ) -> Made<'static> {
     let values = Numbers::<T>::new(data_type.clone());
     (data_type, Box::new(Counted { values, of }))

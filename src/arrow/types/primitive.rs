@@ -36,13 +36,13 @@ impl Column for Boolean {
 }
 
 /// A column of numbers: what the bits of a datum (DatumGetInt32 and the like in postgres.h) are, and a vector's words.
-struct ByValue<T: ArrowPrimitiveType> {
+struct ByValue<T: ArrowPrimitiveType, D, W> {
     values: Numbers<T>,
-    of_datum: fn(usize) -> T::Native,
-    of_word: fn(i64) -> T::Native,
+    of_datum: D,
+    of_word: W,
 }
 
-impl<T: ArrowPrimitiveType> Column for ByValue<T> {
+impl<T: ArrowPrimitiveType, D: Fn(usize) -> T::Native, W: Fn(i64) -> T::Native> Column for ByValue<T, D, W> {
     fn append(&mut self, value: Value) -> Result<usize, Unrepresentable> {
         Ok(self.values.push((self.of_datum)(value.datum().value())))
     }
@@ -52,7 +52,7 @@ impl<T: ArrowPrimitiveType> Column for ByValue<T> {
     }
 
     fn append_all(&mut self, values: &Vector<'_>, rows: usize) -> Result<usize, BadRow> {
-        Ok(self.values.push_all(values, rows, self.of_word))
+        Ok(self.values.push_all(values, rows, &self.of_word))
     }
 
     fn finish(&mut self) -> ArrayRef {
@@ -60,16 +60,16 @@ impl<T: ArrowPrimitiveType> Column for ByValue<T> {
     }
 }
 
-fn by_value<T: ArrowPrimitiveType>(of_datum: fn(usize) -> T::Native, of_word: fn(i64) -> T::Native) -> Made<'static> {
-    let values = Numbers::new(T::DATA_TYPE);
-    (
-        T::DATA_TYPE,
-        Box::new(ByValue::<T> {
-            values,
-            of_datum,
-            of_word,
-        }),
-    )
+fn by_value<T: ArrowPrimitiveType>(
+    of_datum: impl Fn(usize) -> T::Native + 'static,
+    of_word: impl Fn(i64) -> T::Native + 'static,
+) -> Made<'static> {
+    let column = ByValue {
+        values: Numbers::<T>::new(T::DATA_TYPE),
+        of_datum,
+        of_word,
+    };
+    (T::DATA_TYPE, Box::new(column))
 }
 
 pub fn boolean() -> Made<'static> {

@@ -78,20 +78,33 @@ impl Strings {
         };
         let before = self.text.len();
         let run = vector.valid.is_none().then(|| run_of(words, strings)).flatten();
-        match run {
-            Some((start, ends)) => {
-                let text = &strings.data[start..ends[rows - 1] as usize];
-                room(&self.text, text);
-                self.text.extend_from_slice(text);
-                self.ends
-                    .extend(ends.iter().map(|&end| (before + end as usize - start) as i32));
+        if let Some((start, ends)) = run {
+            let text = &strings.data[start..ends[rows - 1] as usize];
+            room(&self.text, text);
+            self.text.extend_from_slice(text);
+            let ends = ends.iter().map(|&end| (before + end as usize - start) as i32);
+            self.ends.extend(ends);
+        } else if let Some(short) = short_ones(vector, strings) {
+            for (row, &word) in words.iter().enumerate() {
+                let (text, length) = if vector.is_valid(row) {
+                    short[word as usize]
+                } else {
+                    Default::default()
+                };
+                let end = self.text.len() + length;
+                self.text.extend_from_slice(&text);
+                self.text.truncate(end);
+                self.ends.push(end as i32);
             }
-            None => {
-                for row in 0..rows {
-                    room(&self.text, string(row));
-                    self.text.extend_from_slice(string(row));
-                    self.ends.push(self.text.len() as i32);
-                }
+        } else {
+            let bytes = (0..rows).map(|row| string(row).len()).sum();
+            if bytes >= amax_memory::SMALL {
+                crate::memory::ask(2 * (before + bytes), "a record batch");
+            }
+            self.text.reserve(bytes);
+            for row in 0..rows {
+                self.text.extend_from_slice(string(row));
+                self.ends.push(self.text.len() as i32);
             }
         }
         append_nulls(&mut self.nulls, vector, rows);
@@ -118,6 +131,21 @@ fn run_of<'s>(words: &[i64], strings: &'s StringTable<'_>) -> Option<(usize, &'s
     let is_run = words.iter().enumerate().all(|(i, &word)| word as usize == first + i);
     let start = if first == 0 { 0 } else { strings.ends[first - 1] };
     is_run.then(|| (start as usize, &strings.ends[first..first + words.len()]))
+}
+
+/// A string of few bytes, filled up with others, and its length: a constant number of bytes is copied faster.
+type Short = ([u8; 16], usize);
+
+/// The strings of a dictionary if they are few and short.
+fn short_ones(vector: &Vector<'_>, strings: &StringTable<'_>) -> Option<Vec<Short>> {
+    let short = |at: usize| {
+        let string = strings.get(at);
+        let mut text = [0; 16];
+        text.get_mut(..string.len())?.copy_from_slice(string);
+        Some((text, string.len()))
+    };
+    let few = vector.dictionary && strings.len() <= vector.len() / 4;
+    few.then(|| (0..strings.len()).map(short).collect()).flatten()
 }
 
 struct Text<R> {
