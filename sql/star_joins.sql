@@ -156,6 +156,16 @@ SELECT twice($$ANALYZE tens$$) \gexec
 SELECT joined('SELECT n, count(*), sum(price) FROM facts JOIN ones ON d1 = ones.k JOIN tens ON d3 = tens.k WHERE abs(ones.k) < 2 AND abs(tens.k) >= 0 AND abs(tens.n) >= 0 GROUP BY 1');
 SELECT joined('SELECT n, count(*), sum(price) FROM facts JOIN tens ON d3 = tens.k WHERE abs(tens.k) >= 0 AND abs(tens.n) >= 0 AND EXISTS (SELECT FROM ones WHERE d1 = ones.k AND abs(ones.k) < 2) GROUP BY 1');
 SELECT joined('SELECT n, count(*), sum(price) FROM facts JOIN ones ON d1 = ones.k JOIN tens ON d3 + 0 * id = tens.k WHERE abs(ones.k) < 2 AND abs(tens.k) >= 0 AND abs(tens.n) >= 0 GROUP BY 1');
+-- Rows with several matches between rows with none: as many as there are numbers from the first to the last
+SELECT twice($$CREATE TABLE pairs AS SELECT i - i % 3 + CASE i % 3 WHEN 2 THEN 2 ELSE 0 END AS k, i AS n FROM generate_series(3, 11999) i$$) \gexec
+SELECT twice($$CREATE TABLE numbers AS SELECT i AS k, i * 7 AS n FROM generate_series(0, 12000) i$$) \gexec
+SELECT twice($$ANALYZE pairs, numbers$$) \gexec
+SELECT twice($$CREATE TABLE plain AS SELECT i AS a, i AS b, 'x' || i AS c FROM generate_series(0, 11999) i$$) \gexec
+SELECT twice($$VACUUM (ANALYZE) plain$$) \gexec
+SELECT joined('SELECT count(*), sum(a * numbers.n::bigint), sum(pairs.n) FROM plain JOIN pairs ON a = pairs.k JOIN numbers ON b = numbers.k');
+SELECT joined('SELECT count(*), sum(a * pairs.n::bigint) FROM plain JOIN pairs ON a = pairs.k WHERE EXISTS (SELECT FROM numbers WHERE numbers.k = b AND numbers.n % 5 < 3)');
+SELECT joined('SELECT count(*), sum(a * pairs.n::bigint) FROM plain LEFT JOIN pairs ON a = pairs.k JOIN numbers ON b + 1 = numbers.k');
+SELECT joined('SELECT c, count(*), sum(pairs.n) FROM plain JOIN pairs ON a = pairs.k JOIN (SELECT ''x'' || k AS k FROM numbers) n ON c = n.k GROUP BY 1');
 SET amax.fault_point = 'join_order';
 SELECT joined('SELECT n, region, grade, count(*), sum(price) FROM facts JOIN ones ON d1 = ones.k JOIN tens ON d3 = tens.k JOIN twos ON d2 = twos.k WHERE abs(ones.k) < 20 GROUP BY 1, 2, 3');
 RESET amax.fault_point;

@@ -7,7 +7,6 @@ use crate::store::hash_rows;
 use crate::table::{Keys, NONE, Table};
 use crate::vector::{Type, Vector, View};
 use amax_format::{Words, places_that};
-use std::ops::Range;
 
 /// Rows by their keys, of integers or text. A row with a NULL among its keys is not found.
 #[derive(Debug)]
@@ -132,18 +131,43 @@ impl Lookup {
         self.matches(keys, n, 1)
     }
 
-    /// The same of consecutive rows whose only key is an integer, from a column as it is held; None if they have to be found another way.
+    /// The same of rows whose only key is an integer, from a column as it is held; None if they have to be found another way.
     ///
     /// # Panics
     /// If there are no such rows.
-    pub fn find_words(&self, words: &Words, rows: Range<usize>, one: bool) -> Option<Matches> {
-        let By::Span { bits, numbers } = &self.by else {
-            return None;
-        };
-        let places = words.places(rows.clone(), bits.has());
-        let number = |&place: &u32| numbers[bits.place(words.get(rows.start + place as usize))];
-        let found = places.iter().map(number).collect();
+    pub fn find_words(&self, words: &Words, rows: &[u32], one: bool) -> Option<Matches> {
+        let places = self.places_of_words(words, rows)?;
+        let asked: Vec<u32> = places.iter().map(|&place| rows[place as usize]).collect();
+        let found = self.numbers_of_words(words, &asked);
         Some(self.of_numbers(places, found, if one { 1 } else { usize::MAX }))
+    }
+
+    /// The places of those that find one.
+    ///
+    /// # Panics
+    /// As above.
+    pub fn places_of_words(&self, words: &Words, rows: &[u32]) -> Option<Vec<u32>> {
+        match &self.by {
+            By::Span { bits, .. } => Some(words.places_among(rows, bits.has())),
+            By::Hash { .. } => None,
+        }
+    }
+
+    /// What rows have found that are among those, where no key is there twice.
+    ///
+    /// # Panics
+    /// If they have found none, or some have found more.
+    pub fn found_by_words(&self, words: &Words, rows: &[u32]) -> Vec<u32> {
+        assert!(self.is_unique(), "the number of a key is its row");
+        self.numbers_of_words(words, rows)
+    }
+
+    fn numbers_of_words(&self, words: &Words, rows: &[u32]) -> Vec<u32> {
+        let By::Span { bits, numbers } = &self.by else {
+            unreachable!("they have been found by words");
+        };
+        let number = |&word: &i64| numbers[bits.place(word)];
+        words.gather(rows).iter().map(number).collect()
     }
 
     fn matches(&self, keys: &[Vector<'_>], n: usize, most: usize) -> Matches {
@@ -371,11 +395,20 @@ mod tests {
             let lookup = Lookup::new(vec![of(ints, &inner, 0)], inner.len()).expect("memory");
             let held: Vec<[Key; 1]> = first(&asked).into_iter().filter(|key| key[0].is_some()).collect();
             let column = Dense::ints(held.iter().map(|key| key[0]));
-            if let Some(found) = lookup.find_words(column.words(), 0..held.len(), false) {
-                prop_assert_eq!(&found, &expected(&first(&inner), &held));
-                let half = held.len() / 2;
-                let one = lookup.find_words(column.words(), half..held.len(), true);
-                prop_assert_eq!(one, Some(expected(&first(&inner), &held[half..]).first_of_each()));
+            let all: Vec<u32> = (0..held.len() as u32).collect();
+            let some: Vec<u32> = all.iter().copied().filter(|row| row % 3 > 0).collect();
+            for rows in [&all[..], &all[held.len() / 2..], &some].into_iter().filter(|rows| !rows.is_empty()) {
+                let keys: Vec<[Key; 1]> = rows.iter().map(|&row| held[row as usize]).collect();
+                let expected = expected(&first(&inner), &keys);
+                let Some(found) = lookup.find_words(column.words(), rows, false) else { continue };
+                prop_assert_eq!(&found, &expected);
+                prop_assert_eq!(lookup.find_words(column.words(), rows, true), Some(expected.first_of_each()));
+                let places = lookup.places_of_words(column.words(), rows).expect("words");
+                prop_assert_eq!(&places, &expected.first_of_each().asked);
+                if lookup.is_unique() {
+                    let asked: Vec<u32> = places.iter().map(|&place| rows[place as usize]).collect();
+                    prop_assert_eq!(lookup.found_by_words(column.words(), &asked), found.found);
+                }
             }
             let lookup = Lookup::new(vec![of(ints, &inner, 0), of(texts, &inner, 1)], inner.len()).expect("memory");
             let found = lookup.find(&[of(ints, &asked, 0), of(codes, &asked, 1)], asked.len());

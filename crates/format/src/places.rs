@@ -6,8 +6,9 @@ use std::ops::Range;
 const BYTE: usize = 8;
 const GROUP: usize = 64;
 
-/// The range that ascending places are, if none is left out; None of none.
+/// The range that ascending places are, of which none is there twice, if none is left out; None of none.
 pub fn consecutive(places: &[u32]) -> Option<Range<usize>> {
+    debug_assert!(places.is_sorted_by(|a, b| a < b), "places ascend");
     let (first, last) = (*places.first()? as usize, *places.last()? as usize);
     (last - first + 1 == places.len()).then_some(first..last + 1)
 }
@@ -63,6 +64,16 @@ fn tested<T: Copy>(group: &[T], passes: impl Fn(T) -> bool) -> [u8; GROUP] {
 pub fn places_where<T: Copy>(values: &[T], first: u32, passes: impl Fn(T) -> bool) -> Vec<u32> {
     let test = |at: usize| tested(&values[at..at + GROUP], &passes);
     places(values.len(), first, test, |at| passes(values[at]))
+}
+
+/// The places of the values that pass, ascending. The test may look something up.
+#[inline]
+pub fn places_found<T: Copy>(values: &[T], passes: impl Fn(T) -> bool) -> Vec<u32> {
+    let test = |at: usize| {
+        let group: &[T; GROUP] = values[at..].first_chunk().expect("a group");
+        std::array::from_fn(|i| u8::from(passes(group[i])))
+    };
+    places(values.len(), 0, test, |at| passes(values[at]))
 }
 
 /// The places below `n` that pass, ascending. The test may look something up.

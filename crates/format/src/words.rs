@@ -1,7 +1,7 @@
 //! The words of a column's rows, as narrow as they may be: what is read of them, and shared by processes, is most of
 //! what a query reads.
 
-use crate::places::{consecutive, places_that, places_where, rows_where};
+use crate::places::{consecutive, places_found, places_where, rows_where};
 use arrow_buffer::{ArrowNativeType, Buffer, ScalarBuffer};
 use std::borrow::Cow;
 use std::ops::{Range, RangeInclusive};
@@ -260,7 +260,7 @@ impl Words {
     /// If there are no such rows.
     pub fn places(&self, rows: Range<usize>, passes: impl Fn(i64) -> bool) -> Vec<u32> {
         fn of<T: Copy + Into<i64>>(base: i64, offsets: &[T], passes: impl Fn(i64) -> bool) -> Vec<u32> {
-            places_that(offsets.len(), |at| passes(base.wrapping_add(offsets[at].into())))
+            places_found(offsets, |offset| passes(base.wrapping_add(offset.into())))
         }
         match &self.offsets {
             Offsets::None if passes(self.base) => (0..rows.len() as u32).collect(),
@@ -269,6 +269,26 @@ impl Words {
             Offsets::Two(offsets) => of(self.base, &offsets[rows], passes),
             Offsets::Four(offsets) => of(self.base, &offsets[rows], passes),
             Offsets::Eight(words) => of(0, &words[rows], passes),
+        }
+    }
+
+    /// Of `rows`, those whose words pass, as places among them.
+    ///
+    /// # Panics
+    /// If there are no such rows.
+    pub fn places_among(&self, rows: &[u32], passes: impl Fn(i64) -> bool) -> Vec<u32> {
+        fn of<T: Copy + Into<i64>>(base: i64, offsets: &[T], rows: &[u32], passes: impl Fn(i64) -> bool) -> Vec<u32> {
+            places_found(rows, |row| passes(base.wrapping_add(offsets[row as usize].into())))
+        }
+        if let Some(rows) = consecutive(rows) {
+            return self.places(rows, passes);
+        }
+        match &self.offsets {
+            Offsets::None => self.places(0..rows.len(), passes),
+            Offsets::One(offsets) => of(self.base, offsets, rows, passes),
+            Offsets::Two(offsets) => of(self.base, offsets, rows, passes),
+            Offsets::Four(offsets) => of(self.base, offsets, rows, passes),
+            Offsets::Eight(words) => of(0, words, rows, passes),
         }
     }
 

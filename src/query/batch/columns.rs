@@ -305,10 +305,15 @@ fn known_or_not(dense: Option<Dense>, rows: usize) -> Input {
 }
 
 impl BatchColumns {
-    /// The words of rows, ascending, that an expression of integers is, if they are consecutive and all have one.
+    /// The words that an expression of integers is, if all rows have one.
+    pub fn words(&self, expression: &Expr) -> Option<&Words> {
+        held_ints(expression, self)
+    }
+
+    /// The same of rows, ascending, if they are consecutive.
     pub fn words_of(&self, expression: &Expr, rows: &[u32]) -> Option<(&Words, Range<usize>)> {
         let rows = consecutive(rows)?;
-        Some((held_ints(expression, self)?, rows))
+        Some((self.words(expression)?, rows))
     }
 }
 

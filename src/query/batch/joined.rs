@@ -20,6 +20,11 @@ pub struct SideColumn {
 }
 
 impl Side {
+    /// Whether anybody reads a column of it.
+    pub fn is_read(&self) -> bool {
+        self.columns.iter().any(Option::is_some)
+    }
+
     pub fn column(&self, at: usize) -> &SideColumn {
         self.columns[at].as_ref().expect("who reads a column has said so")
     }

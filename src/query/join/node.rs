@@ -22,6 +22,7 @@ use crate::query::expr::entry::{Entry, entry_of, expressions, over_known_entries
 use crate::query::plan::costs::hash_memory;
 use crate::query::plan::node::{CustomNode, ExecMethods};
 use amax_exec::{Expr, Probes, Vector};
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -41,6 +42,8 @@ pub struct Join {
     probes: Vec<Probe>,
     /// Columns that are read of what is handed up.
     output: Vec<usize>,
+    /// Whether nothing but columns of the scan's is read before all have been asked: what is found in a side is of no use before.
+    late: bool,
     /// In which order they are asked.
     pub(super) order: Probes,
     state: State,
@@ -173,21 +176,25 @@ impl Join {
             let at = self.order.at(place);
             let (probe, side) = (&self.probes[at], &sides[at]);
             let n = joined.len();
-            let one = matches!(probe.kind, Kind::Semi | Kind::Anti) && probe.residual.is_empty();
-            let find = |keys: Vec<Vector>| match one {
+            let find = |keys: Vec<Vector>| match probe.finds_one() {
                 true => side.lookup.find_one(&keys, n),
                 false => side.lookup.find(&keys, n),
             };
-            let found = if probe.joined {
+            let by_words = match multiplies {
+                false => probe.find_words(&side.lookup, &columns, &joined.parents, self.late),
+                true => None,
+            };
+            let found = if let Some(found) = by_words {
+                found
+            } else if probe.joined {
                 let all: Vec<u32> = (0..n as u32).collect();
                 let so_far = joined_columns(&columns, &joined, &self.rows);
                 let values = |key: &Computed| key.values(&mut self.rows, &so_far, &all);
                 find(probe.keys.iter().map(values).collect())
-            } else if let Some(found) = probe.find_words(&side.lookup, &columns, &joined.parents, one) {
-                found
             } else {
                 let mut scan = self.scan.borrow_mut();
-                let values = |key: &Computed| key.values(scan.rows(), &columns, &joined.parents);
+                let rows = Distinct::new(&joined.parents, multiplies);
+                let values = |key: &Computed| rows.each(key.values(scan.rows(), &columns, rows.distinct()));
                 find(probe.keys.iter().map(values).collect())
             };
             if found.asked.len() > MOST_ROWS && all.len() > 1 {
@@ -216,7 +223,19 @@ impl Join {
         for (at, asked, left) in passed {
             self.order.note(at, asked, left);
         }
+        self.find_late(&columns, &mut joined);
         (joined.len() > 0).then_some(joined)
+    }
+
+    /// Of each side that is read, and whose rows have only been looked for, those that rows have found.
+    fn find_late(&self, columns: &BatchColumns, joined: &mut Joined) {
+        for (at, probe) in self.probes.iter().enumerate() {
+            let side = &joined.sides[at];
+            if joined.len() > 0 && joined.rows[at].is_empty() && side.is_read() {
+                let words = probe.words(columns).expect("they have been found by words");
+                joined.rows[at] = side.lookup.found_by_words(words, &joined.parents);
+            }
+        }
     }
 
     /// Rows of the hash joins'.
@@ -239,6 +258,47 @@ impl Join {
             batch.push(rows);
         }
         batch.finish(rows)
+    }
+}
+
+/// Rows of the scan's, ascending: each once, as vectors are computed of them.
+struct Distinct<'a> {
+    rows: Cow<'a, [u32]>,
+    /// Which of them each row is, if some are there twice.
+    of: Option<Vec<u32>>,
+}
+
+impl Distinct<'_> {
+    fn new(rows: &[u32], repeat: bool) -> Distinct<'_> {
+        if !repeat {
+            return Distinct {
+                rows: rows.into(),
+                of: None,
+            };
+        }
+        let (mut distinct, mut of) = (Vec::new(), Vec::with_capacity(rows.len()));
+        for &row in rows {
+            if distinct.last() != Some(&row) {
+                distinct.push(row);
+            }
+            of.push(distinct.len() as u32 - 1);
+        }
+        Distinct {
+            rows: distinct.into(),
+            of: Some(of),
+        }
+    }
+
+    fn distinct(&self) -> &[u32] {
+        &self.rows
+    }
+
+    /// The values of all rows, given those of the distinct ones.
+    fn each<'v>(&self, values: Vector<'v>) -> Vector<'v> {
+        match &self.of {
+            Some(of) => values.gather(of),
+            None => values,
+        }
     }
 }
 
@@ -310,9 +370,11 @@ impl CustomNode for Join {
                 building: Building::new(level, estate),
             });
         }
+        let late = probes.iter().all(Probe::reads_scan_only);
         Join {
             node,
             below,
+            late,
             spine,
             scan,
             rows,

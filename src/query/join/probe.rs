@@ -9,6 +9,7 @@ use crate::query::batch::joined::{Joined, Side};
 use crate::query::batch::rows::Rows;
 use crate::query::expr::raises::raises;
 use amax_exec::{Lookup, Matches, Rounds};
+use amax_format::Words;
 use std::rc::Rc;
 
 pub(super) struct Probe {
@@ -33,28 +34,51 @@ impl Probe {
             .copied()
     }
 
-    /// Whether it may be asked for rows that others before would have left out, and the other way round.
-    pub(super) fn may_move(&self, level: &Level, side: &Side) -> bool {
-        let leaves_some = match self.kind {
-            Kind::Inner => side.lookup.is_unique(),
-            Kind::Semi | Kind::Anti => true,
-            Kind::Left => false,
-        };
-        let is_plain = !self.joined && self.residual.is_empty() && self.filter.is_empty();
-        leaves_some && is_plain && !level.outer_keys.iter().any(|key| raises(key))
+    /// Whether it reads nothing of other sides.
+    pub(super) fn reads_scan_only(&self) -> bool {
+        !self.joined && self.residual.is_empty() && self.filter.is_empty()
     }
 
-    /// What consecutive rows find by an integer column of theirs that has no NULL.
+    /// Whether it may be asked for rows that others before would have left out, and the other way round.
+    pub(super) fn may_move(&self, level: &Level, side: &Side) -> bool {
+        self.reads_scan_only() && self.only_filters(&side.lookup) && !level.outer_keys.iter().any(|key| raises(key))
+    }
+
+    /// What rows of the scan's, ascending, none of them twice, find by words; None if that has to be found another way. `late`: what they find is found
+    /// when all sides have been asked, if it is not more than one.
     pub(super) fn find_words(
         &self,
         lookup: &Lookup,
         columns: &BatchColumns,
         rows: &[u32],
-        one: bool,
+        late: bool,
     ) -> Option<Matches> {
-        let [key] = &self.keys[..] else { return None };
-        let (words, rows) = columns.words_of(key.vector(), rows)?;
-        lookup.find_words(words, rows, one)
+        let words = self.words(columns)?;
+        if late && self.only_filters(lookup) {
+            let asked = lookup.places_of_words(words, rows)?;
+            let found = Vec::new();
+            return Some(Matches { asked, found });
+        }
+        lookup.find_words(words, rows, self.finds_one())
+    }
+
+    /// Whether one match is as good as all.
+    pub(super) fn finds_one(&self) -> bool {
+        matches!(self.kind, Kind::Semi | Kind::Anti) && self.residual.is_empty()
+    }
+
+    /// The integers that rows are looked up by, if these are a column of the scan's that has no NULL.
+    pub(super) fn words<'a>(&self, columns: &'a BatchColumns) -> Option<&'a Words> {
+        match &self.keys[..] {
+            [key] if !self.joined => columns.words(key.vector()),
+            _ => None,
+        }
+    }
+
+    /// Whether each row finds at most one, which nothing but columns above asks for.
+    pub(super) fn only_filters(&self, lookup: &Lookup) -> bool {
+        let is_inner = self.kind == Kind::Inner && self.residual.is_empty();
+        self.finds_one() || is_inner && lookup.is_unique()
     }
 
     /// Of what rows joined so far have found by their keys, what fulfils the other conditions: all of it, or one match for each row where more do
