@@ -1,6 +1,7 @@
 //! The rows of a batch that pass a condition, without a vector of truths where that is quicker.
 
-use amax_format::{Dense, Tag};
+use amax_format::{Dense, RowSet, Tag, Words};
+use std::ops::RangeInclusive;
 
 use crate::batch::{Batch, TRUE, all_are};
 use crate::builder::VectorBuilder;
@@ -95,16 +96,47 @@ impl<'a> Batch<'a, '_> {
         Some(select(&passed, |_, row| dense.tag(row as usize) == Tag::String))
     }
 
+    /// [`Self::filter`] by several conditions, one after the other, as far as these are comparisons of integers with constants: what passes,
+    /// and how many have passed each. None if there are not several, or rows are few.
+    pub fn filter_by_words<'e>(
+        &mut self,
+        conditions: impl Iterator<Item = &'e Expr> + Clone,
+        rows: &[u32],
+    ) -> Option<(Vec<u32>, Vec<usize>)> {
+        let compared = conditions.take_while(|condition| compared(condition).is_some());
+        compared.clone().nth(1)?;
+        let (mut set, mut passed) = (RowSet::of(rows)?, Vec::new());
+        for condition in compared {
+            match self.word_test(condition) {
+                Some(WordTest::All(true)) => {}
+                Some(WordTest::All(false)) => set.clear(),
+                Some(WordTest::Range(words, range, inside)) => words.keep(&mut set, range, inside),
+                None => break,
+            }
+            passed.push(set.len());
+            if set.is_empty() {
+                break;
+            }
+        }
+        (!passed.is_empty()).then(|| (set.rows(), passed))
+    }
+
     /// [`Self::filter`] by a comparison of a column of integers, or of numerics of one scale, with a constant.
     fn filter_by_word(&mut self, condition: &Expr, rows: &[u32]) -> Option<Vec<u32>> {
-        let Expr::Compare(comparison, left, right) = condition else {
-            return None;
-        };
-        let (comparison, column, constant) = match (&**left, &**right) {
-            (column, Expr::Once { id, .. }) => (*comparison, column, *id),
-            (Expr::Once { id, .. }, column) => (comparison.flip(), column, *id),
-            _ => return None,
-        };
+        compared(condition)?;
+        if rows.is_empty() {
+            return Some(Vec::new());
+        }
+        Some(match self.word_test(condition)? {
+            WordTest::All(true) => rows.to_vec(),
+            WordTest::All(false) => Vec::new(),
+            WordTest::Range(words, range, inside) => words.select(rows, range, inside),
+        })
+    }
+
+    /// Such a comparison as a test of words.
+    fn word_test(&mut self, condition: &Expr) -> Option<WordTest<'a>> {
+        let (comparison, column, constant) = compared(condition)?;
         let (words, ty, scale) = match held_ints(column, self.columns) {
             Some(words) => (words, Type::Int, 0),
             None => {
@@ -115,14 +147,11 @@ impl<'a> Batch<'a, '_> {
                 (dense.words(), Type::Numeric, scale_of(dense)?)
             }
         };
-        if rows.is_empty() {
-            return Some(Vec::new());
-        }
         let mut value = VectorBuilder::new(ty);
         self.external.once(constant, &mut value);
         let value = value.finish();
         if !value.is_valid(0) {
-            return Some(Vec::new());
+            return Some(WordTest::All(false));
         }
         let bound = match (ty, value.scale(0)) {
             (Type::Int, _) => Bound::Word(comparison, value.words[0]),
@@ -130,8 +159,7 @@ impl<'a> Batch<'a, '_> {
             (_, of) => Bound::new(comparison, scale, value.words[0], of)?,
         };
         let (comparison, word) = match bound {
-            Bound::All(true) => return Some(rows.to_vec()),
-            Bound::All(false) => return Some(Vec::new()),
+            Bound::All(all) => return Some(WordTest::All(all)),
             Bound::Word(comparison, word) => (comparison, word),
         };
         let (range, inside) = match comparison {
@@ -142,7 +170,27 @@ impl<'a> Batch<'a, '_> {
             Comparison::GreaterEqual => (word..=i64::MAX, true),
             Comparison::Less => (word..=i64::MAX, false),
         };
-        Some(words.select(rows, range, inside))
+        Some(WordTest::Range(words, range, inside))
+    }
+}
+
+/// A comparison of words with a constant.
+enum WordTest<'a> {
+    /// All rows pass, or none.
+    All(bool),
+    /// Whether words are in a range, or are not.
+    Range(&'a Words, RangeInclusive<i64>, bool),
+}
+
+/// A column, or something else, compared with what is the same for all rows: its number.
+fn compared(condition: &Expr) -> Option<(Comparison, &Expr, usize)> {
+    let Expr::Compare(comparison, left, right) = condition else {
+        return None;
+    };
+    match (&**left, &**right) {
+        (column, Expr::Once { id, .. }) => Some((*comparison, column, *id)),
+        (Expr::Once { id, .. }, column) => Some((comparison.flip(), column, *id)),
+        _ => None,
     }
 }
 

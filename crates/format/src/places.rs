@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 /// Values whose bits are looked up together, and those that are tested together.
-const BYTE: usize = 8;
-const GROUP: usize = 64;
+pub(crate) const BYTE: usize = 8;
+pub(crate) const GROUP: usize = 64;
 
 /// The range that ascending places are, of which none is there twice, if none is left out; None of none.
 pub fn consecutive(places: &[u32]) -> Option<Range<usize>> {
@@ -38,7 +38,7 @@ const fn places_of_sets() -> [[u32; BYTE]; 1 << BYTE] {
 
 /// A bit for each value that has passed, the first in the last bit.
 #[inline]
-fn set_of(passed: &[u8; GROUP]) -> u64 {
+pub(crate) fn set_of(passed: &[u8; GROUP]) -> u64 {
     let (bytes, _) = passed.as_chunks::<BYTE>();
     let mut set = 0;
     for (at, &bytes) in bytes.iter().enumerate() {
@@ -51,7 +51,7 @@ fn set_of(passed: &[u8; GROUP]) -> u64 {
 
 /// What a group's values give: a comparison or two for each, which are vector instructions together.
 #[inline(always)]
-fn tested<T: Copy>(group: &[T], passes: impl Fn(T) -> bool) -> [u8; GROUP] {
+pub(crate) fn tested<T: Copy>(group: &[T], passes: impl Fn(T) -> bool) -> [u8; GROUP] {
     let mut passed = [0; GROUP];
     for (passed, &value) in passed.iter_mut().zip(group) {
         *passed = u8::from(passes(value));
@@ -102,7 +102,7 @@ fn places(n: usize, first: u32, test: impl Fn(usize) -> [u8; GROUP], passes: imp
 /// Puts the numbers of a set's values behind one another, where the first of the group has number `at`; how many there are. There is room
 /// for a byte's more.
 #[inline(always)]
-fn put(mut set: u64, at: u32, found: &mut [u32]) -> usize {
+pub(crate) fn put(mut set: u64, at: u32, found: &mut [u32]) -> usize {
     let mut count = 0;
     if set.count_ones() <= FEW {
         while set != 0 {
@@ -121,40 +121,6 @@ fn put(mut set: u64, at: u32, found: &mut [u32]) -> usize {
     count
 }
 
-/// Of `rows`, which ascend, those whose values pass. Where no more are left out between them than there are, whole groups are tested.
-#[inline]
-pub fn rows_where<T: Copy>(values: &[T], rows: &[u32], passes: impl Fn(T) -> bool) -> Vec<u32> {
-    let mut found = vec![0; rows.len() + BYTE];
-    let (mut count, mut next) = (0, 0);
-    let span = |first: u32, last: u32| (last - first) as usize + 1;
-    let are_many = rows
-        .first()
-        .zip(rows.last())
-        .is_some_and(|(&first, &last)| 2 * rows.len() >= span(first, last));
-    while let Some(&first) = rows.get(next).filter(|_| are_many) {
-        let start = first as usize / GROUP * GROUP;
-        let Some(group) = values.get(start..start + GROUP) else {
-            break;
-        };
-        let mut members = 0u64;
-        while let Some(&row) = rows.get(next).filter(|&&row| (row as usize) < start + GROUP) {
-            members |= 1 << (row as usize % GROUP);
-            next += 1;
-        }
-        count += put(
-            set_of(&tested(group, &passes)) & members,
-            start as u32,
-            &mut found[count..],
-        );
-    }
-    for &row in &rows[next..] {
-        found[count] = row;
-        count += usize::from(passes(values[row as usize]));
-    }
-    found.truncate(count);
-    found
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -166,11 +132,6 @@ mod tests {
             let expected = (first..).zip(&values).filter(|&(_, &value)| value >= least).map(|(place, _)| place);
             let expected: Vec<u32> = expected.collect();
             prop_assert_eq!(&places_where(&values, first, |value| value >= least), &expected);
-            for share in [1, 40, 200, 250, 255] {
-                let rows: Vec<u32> = (0..values.len() as u32).filter(|&row| values[row as usize].wrapping_mul(157) <= share).collect();
-                let expected = rows.iter().copied().filter(|&row| values[row as usize] >= least);
-                prop_assert_eq!(rows_where(&values, &rows, |value| value >= least), expected.collect::<Vec<_>>());
-            }
             prop_assert_eq!(&places_that(values.len(), |at| values[at] >= least), &expected.iter().map(|place| place - first).collect::<Vec<_>>());
         }
     }

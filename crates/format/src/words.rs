@@ -1,7 +1,8 @@
 //! The words of a column's rows, as narrow as they may be: what is read of them, and shared by processes, is most of
 //! what a query reads.
 
-use crate::places::{consecutive, places_found, places_where, rows_where};
+use crate::places::{consecutive, places_found, places_that, places_where};
+use crate::row_set::RowSet;
 use arrow_buffer::{ArrowNativeType, Buffer, ScalarBuffer};
 use std::borrow::Cow;
 use std::ops::{Range, RangeInclusive};
@@ -23,6 +24,30 @@ enum Offsets {
     Four(ScalarBuffer<u32>),
     /// The words themselves: the base is zero.
     Eight(ScalarBuffer<i64>),
+}
+
+/// What is done with a test of offsets.
+trait Test {
+    type Left;
+
+    /// All pass, or none.
+    fn all(self, pass: bool) -> Self::Left;
+    /// Given those of all rows.
+    fn each<T: Copy>(self, offsets: &[T], passes: impl Fn(T) -> bool) -> Self::Left;
+}
+
+impl Test for &mut RowSet {
+    type Left = ();
+
+    fn all(self, pass: bool) {
+        if !pass {
+            self.clear();
+        }
+    }
+
+    fn each<T: Copy>(self, offsets: &[T], passes: impl Fn(T) -> bool) {
+        self.keep(offsets, passes);
+    }
 }
 
 /// What a row's word differs from the base by.
@@ -201,19 +226,54 @@ impl Words {
     /// # Panics
     /// If there is no such row.
     pub fn select(&self, rows: &[u32], within: RangeInclusive<i64>, inside: bool) -> Vec<u32> {
-        /// Of offsets in a range.
-        fn of<T: Offset>(offsets: &[T], rows: &[u32], (least, span): (u64, u64), inside: bool) -> Vec<u32> {
-            let (least, span) = (T::of(least), T::of(span));
-            let passes = |offset: T| offset.is_within(least, span) == inside;
-            match consecutive(rows) {
-                Some(range) => places_where(&offsets[range.clone()], range.start as u32, passes),
-                None => rows_where(offsets, rows, passes),
+        struct Select<'a>(&'a [u32]);
+        impl Test for Select<'_> {
+            type Left = Vec<u32>;
+
+            fn all(self, pass: bool) -> Vec<u32> {
+                if pass { self.0.to_vec() } else { Vec::new() }
+            }
+
+            fn each<T: Copy>(self, offsets: &[T], passes: impl Fn(T) -> bool) -> Vec<u32> {
+                if let Some(range) = consecutive(self.0) {
+                    return places_where(&offsets[range.clone()], range.start as u32, passes);
+                }
+                match RowSet::of(self.0) {
+                    Some(mut set) => {
+                        set.keep(offsets, passes);
+                        set.rows()
+                    }
+                    None => {
+                        let passes = |at: usize| passes(offsets[self.0[at] as usize]);
+                        let places = places_that(self.0.len(), passes);
+                        places.iter().map(|&place| self.0[place as usize]).collect()
+                    }
+                }
             }
         }
-        let all = |are: bool| if are == inside { rows.to_vec() } else { Vec::new() };
+        self.test(within, inside, Select(rows))
+    }
+
+    /// Keeps those of a set whose words are in a range, or are not.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    pub fn keep(&self, set: &mut RowSet, within: RangeInclusive<i64>, inside: bool) {
+        self.test(within, inside, set);
+    }
+
+    /// Tests offsets in place of words: whether these are in a range, or are not.
+    fn test<T: Test>(&self, within: RangeInclusive<i64>, inside: bool, test: T) -> T::Left {
+        fn each<T: Test, O: Offset>(offsets: &[O], range: Option<(u64, u64)>, inside: bool, test: T) -> T::Left {
+            let Some((least, span)) = range else {
+                return test.all(!inside);
+            };
+            let (least, span) = (O::of(least), O::of(span));
+            test.each(offsets, |offset| offset.is_within(least, span) == inside)
+        }
         let (first, last) = (*within.start(), *within.end());
         if first > last {
-            return all(false);
+            return test.all(!inside);
         }
         // Of offsets up to `most`: the least, and by what the greatest differs from it.
         let base = i128::from(self.base);
@@ -222,16 +282,12 @@ impl Words {
             let greatest = u64::try_from(i128::from(last) - base).ok()?.min(most);
             Some((least, greatest.checked_sub(least)?))
         };
-        let narrow = |most: u64, select: &dyn Fn((u64, u64)) -> Vec<u32>| match of_offsets(most) {
-            Some(range) => select(range),
-            None => all(false),
-        };
         match &self.offsets {
-            Offsets::None => all(within.contains(&self.base)),
-            Offsets::One(offsets) => narrow(u8::MAX.into(), &|range| of(offsets, rows, range, inside)),
-            Offsets::Two(offsets) => narrow(u16::MAX.into(), &|range| of(offsets, rows, range, inside)),
-            Offsets::Four(offsets) => narrow(u32::MAX.into(), &|range| of(offsets, rows, range, inside)),
-            Offsets::Eight(words) => of(words, rows, (first as u64, last.abs_diff(first)), inside),
+            Offsets::None => test.all(within.contains(&self.base) == inside),
+            Offsets::One(offsets) => each(offsets, of_offsets(u8::MAX.into()), inside, test),
+            Offsets::Two(offsets) => each(offsets, of_offsets(u16::MAX.into()), inside, test),
+            Offsets::Four(offsets) => each(offsets, of_offsets(u32::MAX.into()), inside, test),
+            Offsets::Eight(words) => each(words, Some((first as u64, last.abs_diff(first))), inside, test),
         }
     }
 

@@ -155,7 +155,17 @@ impl Scan {
             external: &mut external,
         };
         let vectorized = stage.vectorized(to_end);
-        for (i, clause) in stage.clauses[..vectorized].iter().enumerate() {
+        let vectors = stage.clauses[..vectorized]
+            .iter()
+            .map_while(|clause| clause.vector.as_ref());
+        let mut together = 0;
+        if let Some((left, passed)) = batch.filter_by_words(vectors, &rows) {
+            rows = Cow::Owned(left);
+            together = passed.len();
+            let counts = stage.counts.passed.iter_mut().zip(passed);
+            counts.for_each(|(count, passed)| *count += passed as u64);
+        }
+        for (i, clause) in stage.clauses[..vectorized].iter().enumerate().skip(together) {
             let Some(vector) = &clause.vector else { break };
             if rows.is_empty() {
                 break;
