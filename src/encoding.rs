@@ -32,6 +32,15 @@ pub fn shown(bytes: &[u8]) -> Cow<'_, str> {
     }
 }
 
+/// What is no text of the database's encoding, as it may be where that is not UTF-8, with question marks.
+pub fn plain(text: String) -> String {
+    // SAFETY: it returns a number that the session has from its start.
+    if unsafe { pg_sys::GetDatabaseEncoding() } == UTF8 {
+        return text;
+    }
+    text.replace(|c: char| !c.is_ascii(), "?")
+}
+
 /// Text in the database's encoding, without NULs.
 pub fn of_utf8(text: &str) -> CString {
     let text = text.replace('\0', "");

@@ -1,6 +1,7 @@
 //! SQL functions to look inside a table. They read pages only, and need the right to read the table.
 
 use crate::columnar::{most_bytes, open_leaf, shared};
+use crate::encoding::plain;
 use crate::maintenance::flush;
 use crate::pg::relation::Opened;
 use crate::pg::vacuum::delay_point;
@@ -269,13 +270,4 @@ fn columns(
         }
     }
     TableIterator::new(rows)
-}
-
-/// What is no text of the database's encoding, as it may be where that is not UTF-8, with question marks.
-pub fn plain(text: String) -> String {
-    // SAFETY: it returns a number that the session has from its start.
-    if unsafe { pg_sys::GetDatabaseEncoding() } == pg_sys::pg_enc::PG_UTF8 as i32 {
-        return text;
-    }
-    text.replace(|c: char| !c.is_ascii(), "?")
 }

@@ -2,7 +2,8 @@
 //! columns.
 
 use crate::columnar::{open_leaf, raise, storage};
-use crate::inspect::{check_row_security, components_of, plain};
+use crate::encoding::plain;
+use crate::inspect::{check_row_security, components_of};
 use crate::memory::check_for_interrupts;
 use crate::pg::Relation;
 use crate::pg::tupdesc::{Attribute, name_of};

@@ -1,6 +1,7 @@
 //! SQL functions behind `amax.stats`: statistics of paths, as the planner is told of them.
 
-use crate::inspect::{open_column, plain};
+use crate::encoding::plain;
+use crate::inspect::open_column;
 use crate::query::statistics::{Shown, of_paths};
 use pgrx::AnyElement;
 use pgrx::pg_sys;

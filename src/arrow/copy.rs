@@ -61,12 +61,12 @@ pub fn run<'a>(statement: Statement<'a>, scope: Scope<'a>) -> u64 {
     let mut encoder = Encoder::new(columns, output, framing, Limits::current());
     let mut row = Context::new("Arrow row");
     match execution.with_top(Direct::of) {
-        Some(mut direct) => {
-            while execution.with_top(|_| direct.fill(&mut encoder, &mut row)) {
+        Ok(mut direct) => {
+            while execution.run_direct(|| direct.fill(&mut encoder, &mut row)) {
                 encoder.flush();
             }
         }
-        None => execution.run(&mut Receiver::new(&mut encoder, &mut row, WhenFull::Write), true),
+        Err(_) => execution.run(&mut Receiver::new(&mut encoder, &mut row, WhenFull::Write), true),
     }
     encoder.finish();
     execution.end();

@@ -1,18 +1,21 @@
 //! Results of our own nodes: columns of their batches become Arrow's, with no rows in between.
 
 use super::encoder::Encoder;
+use crate::encoding::shown;
 use crate::pg::expr::TargetEntry;
 use crate::pg::memory::Context;
-use crate::pg::node::Node;
+use crate::pg::node::{Node, is_pure};
+use crate::pg::plan::CustomScan;
 use crate::pg::state::{PlanState, Planned, Prepared};
-use crate::query::{Batch, BatchColumns, Batches, Computed, Running, batches_of, no_vectors, reads, type_of_node, why};
+use crate::query::{Batch, BatchColumns, Batches, Computed, Running, batches_of, no_vectors, reads, why};
 use amax_exec::{Type, Vector};
 use std::cell::RefCell;
 use std::io::Write;
 use std::rc::Rc;
 
-/// So many rows are looked at together.
+/// So many rows are looked at together at most, and at first.
 const TOGETHER: usize = 8192;
+const FIRST: usize = 64;
 
 /// How a column of the result is had.
 enum Output {
@@ -31,26 +34,34 @@ pub struct Direct {
     outputs: Vec<Output>,
     /// A batch whose first rows have been taken, and how many.
     left: Option<(Batch, usize)>,
+    /// How many rows are looked at together next, and how many bytes those before have taken each.
+    together: usize,
+    width: usize,
 }
 
 impl Direct {
-    /// None if the node hands up rows. In memory that lives as long as the query.
-    pub fn of(top: &'static PlanState) -> Option<Direct> {
-        let input = batches_of(top)?;
+    /// If the node hands up rows, or its columns have to be evaluated in between conditions, says so. In memory that lives as long as the query.
+    pub fn of(top: &'static PlanState) -> Result<Direct, String> {
+        let Some(input) = batches_of(top) else {
+            return Err(format!("the plan's top node is {}", name(top)));
+        };
         let below = &mut *input.borrow_mut();
         let entries = top.plan().targetlist().all::<TargetEntry>();
-        let wanted: Vec<&Node> = entries.filter_map(TargetEntry::expr).collect();
+        let wanted: Vec<&Node> = entries
+            .filter(|entry| !entry.resjunk())
+            .filter_map(TargetEntry::expr)
+            .collect();
+        if !wanted.iter().all(|node| is_pure(node)) {
+            return Err("a column is volatile, or a subquery".into());
+        }
         let vectors = below.compile(&wanted);
-        let outputs = wanted.iter().zip(vectors).map(|(&node, vector)| {
-            let vector = vector.filter(|_| type_of_node(node).is_some());
-            match vector {
-                Some(vector) => Output::Vector(Computed::new(node, vector, Some(top))),
-                None => Output::Rows {
-                    state: Prepared::new(node, Some(top)),
-                    reads: reads(node),
-                    expression: Planned::of(node),
-                },
-            }
+        let outputs = wanted.iter().zip(vectors).map(|(&node, vector)| match vector {
+            Some(vector) => Output::Vector(Computed::new(node, vector, Some(top))),
+            None => Output::Rows {
+                state: Prepared::new(node, Some(top)),
+                reads: reads(node),
+                expression: Planned::of(node),
+            },
         });
         let outputs: Vec<Output> = outputs.collect();
         let mut read: Vec<usize> = outputs
@@ -60,10 +71,12 @@ impl Direct {
         read.sort_unstable();
         read.dedup();
         below.read(read);
-        Some(Direct {
+        Ok(Direct {
             input,
             outputs,
             left: None,
+            together: FIRST,
+            width: 0,
         })
     }
 
@@ -80,32 +93,48 @@ impl Direct {
         self.outputs.iter().map(reason).collect()
     }
 
-    /// Gives the encoder rows until its batch is full; false if there are no more. `row` is for values of one row.
-    pub fn fill<W: Write>(&mut self, encoder: &mut Encoder<'_, W>, row: &mut Context) -> bool {
+    /// Gives the encoder rows until its batch is full, and says how many, and whether there may be more. `row` is for values of one row.
+    pub fn fill<W: Write>(&mut self, encoder: &mut Encoder<'_, W>, row: &mut Context) -> (usize, bool) {
         let _whole = Running::begin(true);
         let input = &mut *self.input.borrow_mut();
-        loop {
+        input.start();
+        let mut all = 0;
+        let full = loop {
             crate::memory::check_for_interrupts();
             let Some((batch, from)) = self.left.take().or_else(|| Some((input.next_batch()?, 0))) else {
-                return false;
+                break false;
             };
-            let to = batch.rows.len().min(from + encoder.room().min(TOGETHER));
-            let taken = from
-                + take(
-                    &self.outputs,
-                    input,
-                    &batch.columns,
-                    &batch.rows[from..to],
-                    encoder,
-                    row,
-                );
-            if taken < batch.rows.len() {
-                self.left = Some((batch, taken));
+            let fitting = encoder
+                .bytes_left()
+                .checked_div(self.width)
+                .map_or(usize::MAX, |rows| rows + 1);
+            let most = self.together.min(encoder.rows_left()).min(fitting);
+            let to = batch.rows.len().min(from + most);
+            let before = encoder.bytes_left();
+            let rows = &batch.rows[from..to];
+            let taken = take(&self.outputs, input, &batch.columns, rows, encoder, row);
+            let bytes = before - encoder.bytes_left();
+            self.width = bytes.checked_div(taken).unwrap_or(self.width);
+            self.together = (2 * self.together).min(TOGETHER);
+            if from + taken < batch.rows.len() {
+                self.left = Some((batch, from + taken));
             }
-            if encoder.end_rows(taken - from) {
-                return true;
+            all += taken;
+            if encoder.end_rows(taken) {
+                break true;
             }
-        }
+        };
+        input.stop(all);
+        (all, full)
+    }
+}
+
+/// What EXPLAIN calls a node.
+fn name(node: &PlanState) -> String {
+    let plan = node.plan();
+    match plan.as_a::<CustomScan>() {
+        Some(custom) => shown(custom.custom_name().to_bytes()).into_owned(),
+        None => format!("{:?}", plan.tag()).trim_start_matches("T_").to_owned(),
     }
 }
 
@@ -141,6 +170,7 @@ fn take<W: Write>(
         taken = 0;
         for (i, &row) in rows.iter().enumerate() {
             let before = encoder.bytes_left();
+            crate::memory::check_for_interrupts();
             input.rows().set_leaf(columns, row);
             for (at, output) in outputs.iter().enumerate() {
                 if let Output::Rows { state, reads, .. } = output {

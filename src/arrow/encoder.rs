@@ -105,13 +105,9 @@ impl<'a, W: Write> Encoder<'a, W> {
         }
     }
 
-    /// How many rows at most the batch may take before it is full, if they are as wide as those before.
-    pub fn room(&self) -> usize {
-        let rows = self.limits.rows - self.batch_rows;
-        match self.batch_bytes.checked_div(self.batch_rows) {
-            Some(width) => rows.min(self.bytes_left() / width.max(1) + 1),
-            None => rows,
-        }
+    /// Rows that the batch may still take.
+    pub fn rows_left(&self) -> usize {
+        self.limits.rows - self.batch_rows
     }
 
     /// Bytes that the batch may still take.

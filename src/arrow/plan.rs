@@ -3,11 +3,9 @@
 use super::direct::Direct;
 use super::query::{Execution, Plan, with_context};
 use super::scope::Scope;
-use crate::encoding;
-use crate::pg::plan::CustomScan;
+use crate::encoding::{plain, shown};
 use crate::pg::snapshot::Active;
-use crate::pg::state::PlanState;
-use crate::pg::tupdesc::name_of;
+use crate::pg::tupdesc::name_bytes;
 use pgrx::prelude::*;
 use std::ffi::CString;
 
@@ -38,26 +36,17 @@ fn arrow_plan(
 }
 
 fn lines(query: &Execution<'_>) -> Vec<Line> {
-    let names: Vec<String> = query.columns().attributes().map(name_of).collect();
-    let (paths, others): (Vec<_>, _) = query.with_top(|top| match Direct::of(top) {
-        Some(direct) => (direct.reasons(), None),
-        None => (Vec::new(), Some(above(top))),
-    });
-    let mut paths = paths.into_iter();
-    let line = |name| match (&others, paths.next().flatten()) {
+    let attributes = query.columns().attributes();
+    let names = attributes.map(|attribute| plain(shown(name_bytes(attribute).to_bytes()).into_owned()));
+    let (reasons, others) = match query.with_top(Direct::of) {
+        Ok(direct) => (direct.reasons(), None),
+        Err(reason) => (Vec::new(), Some(plain(reason))),
+    };
+    let mut reasons = reasons.into_iter();
+    let line = |name| match (&others, reasons.next().flatten()) {
         (Some(reason), _) => (name, "executor", Some(reason.clone())),
-        (None, Some(reason)) => (name, "rows", Some(reason)),
+        (None, Some(reason)) => (name, "rows", Some(plain(reason))),
         (None, None) => (name, "vectors", None),
     };
-    names.into_iter().map(line).collect()
-}
-
-/// Of a node that hands up rows.
-fn above(top: &PlanState) -> String {
-    let plan = top.plan();
-    let name = match plan.as_a::<CustomScan>() {
-        Some(custom) => encoding::shown(custom.custom_name().to_bytes()).into_owned(),
-        None => format!("{:?}", plan.tag()).trim_start_matches("T_").to_owned(),
-    };
-    format!("the plan's top node is {name}")
+    names.map(line).collect()
 }

@@ -202,6 +202,30 @@ impl<'a> Execution<'a> {
         estate.within(|| work(top))
     }
 
+    /// Runs `work` on the top node in place of the executor, for as many rows as it says; what else it says is returned.
+    pub fn run_direct<R>(&mut self, work: impl FnOnce() -> (usize, R)) -> R {
+        // SAFETY: as above; the clock is there if somebody wants it.
+        let clock = unsafe { (*self.desc).totaltime };
+        if !clock.is_null() {
+            // SAFETY: as above.
+            unsafe { pg_sys::InstrStartNode(clock) }
+        }
+        let (rows, result) = self.with_top(|_| work());
+        // SAFETY: as above.
+        unsafe {
+            let estate = (*self.desc).estate;
+            (*estate).es_processed += rows as u64;
+            #[cfg(not(feature = "pg15"))]
+            {
+                (*estate).es_total_processed += rows as u64;
+            }
+            if !clock.is_null() {
+                pg_sys::InstrStopNode(clock, rows as f64);
+            }
+        }
+        result
+    }
+
     /// The result's columns.
     pub fn columns(&self) -> &TupleDesc {
         // SAFETY: ExecutorStart() has set it.

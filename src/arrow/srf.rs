@@ -100,7 +100,7 @@ impl Call {
         let (execution, direct, encoder) = with_context(scope.source(), || {
             let execution = Execution::start(Plan::of_select(scope), scope, snapshot);
             let columns = Columns::new(execution.columns(), scope);
-            let direct = execution.with_top(Direct::of);
+            let direct = execution.with_top(Direct::of).ok();
             (
                 execution,
                 direct,
@@ -142,7 +142,7 @@ impl Call {
         let more = memory.within(|| {
             let _active = Active::of(execution.snapshot());
             with_context(self.scope.source(), || match &mut self.direct {
-                Some(direct) => execution.with_top(|_| direct.fill(encoder, row)),
+                Some(direct) => execution.run_direct(|| direct.fill(encoder, row)),
                 None => {
                     let mut receiver = Receiver::new(encoder, row, WhenFull::Suspend);
                     execution.run(&mut receiver, false);

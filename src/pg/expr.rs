@@ -36,7 +36,7 @@ nodes! {
     MinMaxExpr: T_MinMaxExpr { op: value(pg_sys::MinMaxOp::Type), args: list }
     RowCompareExpr: T_RowCompareExpr { largs: list, rargs: list }
     PlaceHolderVar: T_PlaceHolderVar { phexpr: node, phrels: rels, phid: value(u32) }
-    TargetEntry: T_TargetEntry { expr: node, ressortgroupref: value(u32) }
+    TargetEntry: T_TargetEntry { expr: node, ressortgroupref: value(u32), resjunk: value(bool) }
     Aggref: T_Aggref {
         aggfnoid: value(pg_sys::Oid), aggtype: value(pg_sys::Oid), inputcollid: value(pg_sys::Oid), aggorder: list,
         aggdirectargs: list, aggdistinct: list, aggsplit: value(pg_sys::AggSplit::Type), agglevelsup: value(u32),

@@ -22,7 +22,7 @@ pub use batch::columns::BatchColumns;
 pub use batch::computed::Computed;
 pub use batch::contract::{Batch, Batches, hands_up, of as batches_of};
 pub use expr::compile::reads;
-pub use expr::datum::{encode_decimal, type_of_node};
+pub use expr::datum::encode_decimal;
 pub use expr::why::{no_vectors, why};
 pub use jit::decide as decide_jit;
 pub use join_filter::offer::offer_keys;

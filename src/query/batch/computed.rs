@@ -68,6 +68,7 @@ impl Computed {
         let mut unsure = unsure.into_iter().peekable();
         for (i, &row) in rows.iter().enumerate() {
             if unsure.next_if_eq(&(i as u32)).is_some() {
+                crate::memory::check_for_interrupts();
                 input.set_leaf(columns, row);
                 self.push(input, &mut out);
             } else {

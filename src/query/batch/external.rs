@@ -92,6 +92,7 @@ pub fn over<'a, R>(
 
 impl External for Postgres<'_> {
     fn row(&mut self, id: usize, row: u32, out: &mut VectorBuilder) {
+        crate::memory::check_for_interrupts();
         self.rows.set_leaf(&self.columns, row);
         self.rows.push_pg_expr(id, out);
     }

@@ -168,7 +168,9 @@ impl Join {
 
     /// The rows of a batch with what they find in all sides; None if nothing is left.
     fn look_up(&mut self, columns: Rc<BatchColumns>, rows: Vec<u32>, sides: &Rc<[Side]>) -> Option<Joined> {
-        let multiplies = sides.iter().any(|side| !side.lookup.is_unique());
+        let finds_several =
+            |(probe, side): (&Probe, &Side)| matches!(probe.kind, Kind::Inner | Kind::Left) && !side.lookup.is_unique();
+        let multiplies = self.probes.iter().zip(&**sides).any(finds_several);
         let mut all = if multiplies { rows.clone() } else { Vec::new() };
         let mut joined = Joined::new(rows, sides);
         let mut passed = Vec::new();

@@ -81,6 +81,8 @@ QUERIES = {
     "paths": "SELECT doc->>'kind' AS kind, doc->'id' AS id, (doc->>'price')::numeric AS price, (doc->>'price')::float8 AS real, doc->'list'->>1 AS x FROM direct.AM",
     "constants": "SELECT 1 AS one, 'x' AS x, NULL::int AS nothing, id FROM direct.AM WHERE id % 5 = 1",
     "rows without columns": "SELECT FROM direct.AM WHERE id % 5 = 1",
+    "in an order that is known": "SELECT id, number FROM direct.AM WHERE small = -29995 ORDER BY small",
+    "wide": "SELECT id, repeat(words, 300) AS wide, doc->'list' AS list FROM direct.AM WHERE id % 50 < 3",
     "elements": "SELECT a.id, e AS element FROM direct.AM a, jsonb_array_elements_text(a.doc->'list') e WHERE a.id > 0",
 }
 
@@ -107,6 +109,23 @@ def test_batches_end_at_their_limits(db, tables, read_bytes, limits):
     # But for the last, each is full, and its last row crosses the limit at most.
     for batch in batches[:-1]:
         assert batch.num_rows == rows or 50_000 < batch.nbytes < 80_000
+
+
+def test_volatile_columns_are_computed_in_between_conditions(db, tables, read_bytes):
+    db.execute("DROP SEQUENCE IF EXISTS direct.numbers; CREATE SEQUENCE direct.numbers")
+    query = "SELECT id, currval('direct.numbers') AS n FROM direct.amax WHERE nextval('direct.numbers') > 0"
+    assert set(paths(db, query).values()) == {"executor"}
+    numbers = table(read_bytes(db, query))["n"].to_pylist()
+    assert numbers == list(range(1, len(numbers) + 1))
+
+
+def test_counted_by_pg_stat_statements(db, tables):
+    db.execute("CREATE EXTENSION IF NOT EXISTS pg_stat_statements")
+    db.execute("SET pg_stat_statements.track = 'all'")
+    db.execute("SELECT pg_stat_statements_reset()")
+    db.execute("SELECT count(*) FROM amax.arrow('SELECT id, words FROM direct.amax WHERE id > 7')")
+    rows = db.execute("SELECT rows, total_exec_time > 0 FROM pg_stat_statements WHERE query LIKE 'SELECT id, words FROM direct.amax%'").fetchall()
+    assert rows == [(db.execute("SELECT count(*) FROM direct.amax WHERE id > 7").fetchone()[0], True)]
 
 
 def test_plan(db, tables):
@@ -155,6 +174,13 @@ def test_stopped_early(db, tables):
         db.execute("CLOSE c")
         assert len(db.execute("FETCH 3 FROM d").fetchall()) == 3
     assert db.execute("SELECT count(*) FROM (SELECT amax.arrow('SELECT id FROM direct.amax WHERE id > 0') LIMIT 5) x").fetchone() == (5,)
+
+
+def test_conditions_are_looked_at_before_rows_are_taken(db, tables):
+    """docs/limitations.md: who takes the first messages only meets errors of rows that come later."""
+    db.execute("SET amax.arrow_batch_rows = 10")
+    with pytest.raises(psycopg.errors.DivisionByZero):
+        db.execute("SELECT amax.arrow('SELECT id FROM direct.amax WHERE 100 / (500 - id) <> 1000') LIMIT 2").fetchall()
 
 
 def test_changes_beside_an_open_stream(db, tables):
