@@ -1,4 +1,4 @@
-"""Query results as Arrow: recipes of a few lines each. `db` is a psycopg connection.
+"""Query results as Arrow, and frames into tables: recipes of a few lines each. `db` is a psycopg connection.
 
 COPY needs the library in the session: session_preload_libraries = 'amax' in the server's or database's settings, or
 `db.execute("SELECT amax.load()")` once per session. amax.arrow() loads it by itself.
@@ -10,6 +10,7 @@ import duckdb
 import pandas as pd
 import polars as pl
 import psycopg
+import psycopg.sql
 import pyarrow as pa
 
 
@@ -69,3 +70,26 @@ def through_select(db: psycopg.Connection, query: str) -> pa.Table:
     """The same through SQL: works wherever a SELECT does, in any driver; binary=True saves the hex."""
     rows = db.execute("SELECT amax.arrow(%s)", (query,), binary=True)
     return pa.ipc.open_stream(b"".join(message for (message,) in rows)).read_all()
+
+
+class CopySink(io.RawIOBase):
+    """What COPY takes, as a file to write to."""
+
+    def __init__(self, copy):
+        self.copy = copy
+
+    def writable(self):
+        return True
+
+    def write(self, data):
+        self.copy.write(bytes(data))
+        return len(data)
+
+
+def load(db: psycopg.Connection, frame, table: str) -> None:
+    """A frame of pandas, polars, pyarrow or DuckDB into a table; columns by their names, batch by batch."""
+    reader = pa.RecordBatchReader.from_stream(frame)
+    statement = psycopg.sql.SQL("COPY {} FROM STDIN (FORMAT arrow)").format(psycopg.sql.Identifier(*table.split(".")))
+    with db.cursor().copy(statement) as copy, pa.ipc.new_stream(CopySink(copy), reader.schema) as writer:
+        for batch in reader:
+            writer.write_batch(batch)

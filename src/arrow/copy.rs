@@ -1,10 +1,11 @@
-//! `COPY … TO … WITH (FORMAT arrow)`: what DoCopy and DoCopyTo do, with Arrow as the format.
+//! `COPY … WITH (FORMAT arrow)`: what DoCopy and DoCopyTo do, with Arrow as the format; `from` has the other direction.
 
 use pgrx::{PgSqlErrorCode, pg_sys};
 
 use super::direct::Direct;
 use super::encoder::{Columns, Encoder};
 use super::error::{fail, raise};
+use super::from;
 use super::guc::Limits;
 use super::options;
 use super::output::Output;
@@ -22,15 +23,11 @@ pub fn run<'a>(statement: Statement<'a>, scope: Scope<'a>) -> u64 {
     // SAFETY: it raises an error at most.
     unsafe { pg_sys::check_stack_depth() };
     if statement.is_from() {
-        raise(
-            PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
-            "COPY FROM is not supported with format arrow",
-            Some("The arrow format can only be written.".into()),
-            None,
-        );
+        check_privileges(statement.destination(), true);
+        return from::run(statement, scope);
     }
     let framing = options::framing(&statement);
-    check_privileges(statement.destination());
+    check_privileges(statement.destination(), false);
 
     let (raw, relation, cursor_options) = match statement.table() {
         None => (statement.query(scope), None, pg_sys::CURSOR_OPT_PARALLEL_OK as i32),
@@ -77,7 +74,7 @@ pub fn run<'a>(statement: Statement<'a>, scope: Scope<'a>) -> u64 {
 }
 
 /// Files and programs are for the roles that COPY lets have them.
-fn check_privileges(destination: Destination) {
+fn check_privileges(destination: Destination, is_from: bool) {
     let (role, name, what) = match destination {
         Destination::Client => return,
         Destination::Program(_) => (
@@ -85,6 +82,7 @@ fn check_privileges(destination: Destination) {
             "pg_execute_server_program",
             "to or from an external program",
         ),
+        Destination::File(_) if is_from => (pg_sys::ROLE_PG_READ_SERVER_FILES, "pg_read_server_files", "from a file"),
         Destination::File(_) => (pg_sys::ROLE_PG_WRITE_SERVER_FILES, "pg_write_server_files", "to a file"),
     };
     if !user_has_role(role) {

@@ -72,6 +72,16 @@ impl<'a> Statement<'a> {
         self.copy.words()
     }
 
+    /// Whether an option is on.
+    pub fn is_on(&self, name: &CStr) -> bool {
+        self.copy.is_on(name)
+    }
+
+    /// For the tables of COPY FROM.
+    pub fn copy(&self) -> &'a CopyStmt {
+        self.copy
+    }
+
     /// The table that is copied, if it is not a query.
     pub fn table(&self) -> Option<&'a pg_sys::RangeVar> {
         self.copy.table()

@@ -1,10 +1,13 @@
-//! COPY TO of a table (copyto.c), which sees it as we say.
+//! COPY of PostgreSQL's with other ends: COPY TO of a table (copyto.c), which sees it as we say, and COPY FROM (copyfrom.c) of
+//! text that we make.
 
+use super::node::{Node, Nodes, new_string};
 use super::parse::CopyStmt;
 use super::relation::Relation;
-use super::tupdesc::{Attribute, TupleDesc, attribute};
-use pgrx::pg_sys;
-use std::ffi::CStr;
+use super::tupdesc::{Attribute, TupleDesc, attribute, name_of};
+use pgrx::pg_sys::panic::ErrorReport;
+use pgrx::{PgLogLevel, PgSqlErrorCode, pg_guard, pg_sys};
+use std::ffi::{CStr, c_int, c_void};
 
 /// A table as COPY TO sees it: all is that of the relcache entry, but for the types of some attributes, and the callbacks
 /// that make a slot and begin a scan.
@@ -55,9 +58,7 @@ impl<'a> Posed<'a> {
         // SAFETY: as the caller promises. COPY only reads the entry, and holds no reference to it: the scan is of the table.
         unsafe {
             let copy = statement.raw();
-            let parse = pg_sys::make_parsestate(std::ptr::null_mut());
-            (*parse).p_sourcetext = source.as_ptr();
-            (*parse).p_queryEnv = environment;
+            let parse = parse_state(source, environment);
             let state = pg_sys::BeginCopyTo(
                 parse,
                 // Of all of it: `table_of` goes from there to the table.
@@ -128,4 +129,190 @@ pub fn user_has_role(role: u32) -> bool {
 pub fn has_other_checks() -> bool {
     // SAFETY: a hook, which is looked at.
     unsafe { (&raw const pg_sys::ExecutorCheckPerms_hook).read().is_some() }
+}
+
+/// Where COPY FROM gets its bytes: it fills a part of what it is given, at least so many, or says 0 at the end.
+pub type Source<'a> = &'a mut dyn FnMut(&mut [u8]) -> usize;
+
+/// That of the COPY which is running; the callback has no argument for it.
+static mut SOURCE: Option<Source<'static>> = None;
+
+/// Puts the source of the COPY around it back, also after an error.
+struct Outer(Option<Source<'static>>);
+
+impl Drop for Outer {
+    fn drop(&mut self) {
+        // SAFETY: a session has one thread.
+        unsafe { SOURCE = self.0.take() }
+    }
+}
+
+/// # Safety
+/// As COPY calls it: room for so many bytes.
+#[pg_guard]
+unsafe extern "C-unwind" fn next_bytes(to: *mut c_void, _least: c_int, most: c_int) -> c_int {
+    // SAFETY: as the caller promises. A COPY within one of this one's triggers has put the source back when we are asked again;
+    // meanwhile nobody has it.
+    unsafe {
+        let source = (&raw mut SOURCE).read();
+        let source = source.expect("COPY runs with a source");
+        let to = std::slice::from_raw_parts_mut(to.cast::<u8>(), most as usize);
+        source(to) as c_int
+    }
+}
+
+/// What DoCopy() does before it opens the file: who may not write is told so.
+pub fn require_writable(table: &Relation) {
+    // SAFETY: globals of the backend, and an open relation.
+    unsafe {
+        if pg_sys::XactReadOnly && !(*table.raw()).rd_islocaltemp {
+            pg_sys::PreventCommandIfReadOnly(c"COPY FROM".as_ptr());
+        }
+    }
+}
+
+/// COPY FROM with text in UTF-8 of a source: privileges and policies, WHERE, and all that rows go through are as DoCopy() has
+/// them. Returns the number of rows.
+///
+/// # Safety
+/// A statement that copies from somewhere to the table, which is locked for it; the environment is the statement's, or null.
+pub unsafe fn copy_from(
+    table: &Relation,
+    statement: &CopyStmt,
+    text: (&CStr, *mut pg_sys::QueryEnvironment),
+    columns: &[&CStr],
+    freeze: bool,
+    source: Source<'_>,
+) -> u64 {
+    let names: Nodes = columns.iter().map(|name| new_string(name)).collect();
+    let mut options = Nodes::NONE.with(option(c"encoding", new_string(c"UTF8")));
+    if freeze {
+        options = options.with(option(c"freeze", new_string(c"true")));
+    }
+    // SAFETY: as the caller promises. The source is not used for longer than we are here: `outer` takes it away.
+    unsafe {
+        let copy = statement.raw();
+        let parse = parse_state(text.0, text.1);
+        let lock = pg_sys::RowExclusiveLock as c_int;
+        let item = pg_sys::addRangeTableEntryForRelation(parse, table.raw(), lock, std::ptr::null_mut(), false, false);
+        let condition = condition(parse, item, table, (*copy).whereClause);
+        check_rights(parse, item, table, columns);
+        refuse_policies(table);
+        let outer = Outer((&raw mut SOURCE).replace(Some(std::mem::transmute::<Source<'_>, Source<'static>>(source))));
+        let (callback, file) = (Some(next_bytes as _), std::ptr::null());
+        let (names, options) = (names.raw(), options.raw());
+        let state = pg_sys::BeginCopyFrom(parse, table.raw(), condition, file, false, callback, names, options);
+        let rows = pg_sys::CopyFrom(state);
+        pg_sys::EndCopyFrom(state);
+        drop(outer);
+        pg_sys::free_parsestate(parse);
+        rows
+    }
+}
+
+/// # Safety
+/// The environment is the statement's, or null; both stay for as long as the state.
+unsafe fn parse_state(source: &CStr, environment: *mut pg_sys::QueryEnvironment) -> *mut pg_sys::ParseState {
+    // SAFETY: as the caller promises; a new node.
+    unsafe {
+        let parse = pg_sys::make_parsestate(std::ptr::null_mut());
+        (*parse).p_sourcetext = source.as_ptr();
+        (*parse).p_queryEnv = environment;
+        parse
+    }
+}
+
+/// The condition on rows, as CopyFrom() takes it.
+///
+/// # Safety
+/// A statement's, or null; the item is the table's.
+unsafe fn condition(
+    parse: *mut pg_sys::ParseState,
+    item: *mut pg_sys::ParseNamespaceItem,
+    table: &Relation,
+    clause: *mut pg_sys::Node,
+) -> *mut pg_sys::Node {
+    if clause.is_null() {
+        return std::ptr::null_mut();
+    }
+    // SAFETY: as the caller promises.
+    unsafe {
+        pg_sys::addNSItemToQuery(parse, item, false, true, true);
+        // Analysis scribbles on it, and it may be of a cached statement.
+        let clause = pg_sys::copyObjectImpl(clause.cast()).cast();
+        let kind = pg_sys::ParseExprKind::EXPR_KIND_COPY_WHERE;
+        let mut condition = pg_sys::transformExpr(parse, clause, kind);
+        condition = pg_sys::coerce_to_boolean(parse, condition, c"WHERE".as_ptr());
+        pg_sys::assign_expr_collations(parse, condition);
+        refuse_generated(condition, table);
+        condition = pg_sys::eval_const_expressions(std::ptr::null_mut(), condition);
+        condition = pg_sys::canonicalize_qual(condition.cast(), false).cast();
+        pg_sys::make_ands_implicit(condition.cast()).cast()
+    }
+}
+
+/// Generated columns have no values before a row is written.
+///
+/// # Safety
+/// A condition on the table as the first relation.
+unsafe fn refuse_generated(condition: *mut pg_sys::Node, table: &Relation) {
+    let mut used = std::ptr::null_mut();
+    // SAFETY: as the caller promises.
+    unsafe { pg_sys::pull_varattnos(condition, 1, &mut used) };
+    for attribute in table.desc().attributes() {
+        let at = c_int::from(attribute.attnum) - pg_sys::FirstLowInvalidHeapAttributeNumber;
+        // SAFETY: a set of PostgreSQL's.
+        if attribute.attgenerated != 0 && unsafe { pg_sys::bms_is_member(at, used) } {
+            let message = "generated columns are not supported in COPY FROM WHERE conditions";
+            ErrorReport::new(PgSqlErrorCode::ERRCODE_INVALID_COLUMN_REFERENCE, message, "copy_from")
+                .set_detail(format!("Column \"{}\" is a generated column.", name_of(attribute)))
+                .report(PgLogLevel::ERROR);
+        }
+    }
+}
+
+/// Whether the user may insert into these columns.
+///
+/// # Safety
+/// The item is the table's, the only one.
+unsafe fn check_rights(
+    parse: *mut pg_sys::ParseState,
+    item: *mut pg_sys::ParseNamespaceItem,
+    table: &Relation,
+    columns: &[&CStr],
+) {
+    // SAFETY: as the caller promises.
+    unsafe {
+        #[cfg(feature = "pg15")]
+        let rights = (*item).p_rte;
+        #[cfg(not(feature = "pg15"))]
+        let rights = (*item).p_perminfo;
+        (*rights).requiredPerms = pg_sys::ACL_INSERT as pg_sys::AclMode;
+        for name in columns {
+            let number = pg_sys::get_attnum(table.id(), name.as_ptr());
+            let at = c_int::from(number) - pg_sys::FirstLowInvalidHeapAttributeNumber;
+            (*rights).insertedCols = pg_sys::bms_add_member((*rights).insertedCols, at);
+        }
+        #[cfg(feature = "pg15")]
+        pg_sys::ExecCheckRTPerms((*parse).p_rtable, true);
+        #[cfg(not(feature = "pg15"))]
+        pg_sys::ExecCheckPermissions((*parse).p_rtable, (*parse).p_rteperminfos, true);
+    }
+}
+
+fn refuse_policies(table: &Relation) {
+    // SAFETY: it looks the table up.
+    let policies = unsafe { pg_sys::check_enable_rls(table.id(), pg_sys::InvalidOid, false) };
+    if policies == pg_sys::CheckEnableRlsResult::RLS_ENABLED as c_int {
+        let message = "COPY FROM not supported with row-level security";
+        ErrorReport::new(PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED, message, "copy_from")
+            .set_hint("Use INSERT statements instead.")
+            .report(PgLogLevel::ERROR);
+    }
+}
+
+/// An option as the parser makes it.
+fn option<'a>(name: &CStr, value: &Node) -> &'a Node {
+    // SAFETY: the name is copied.
+    unsafe { Node::of(pg_sys::makeDefElem(pg_sys::pstrdup(name.as_ptr()), value.raw(), -1).cast()) }
 }

@@ -52,6 +52,14 @@ impl CopyStmt {
         options.map(|option| (option.name(), option.arg().and_then(Node::string)))
     }
 
+    /// Whether an option of its is on. An error, unless its value is a boolean.
+    pub fn is_on(&self, name: &CStr) -> bool {
+        let mut options = self.options().iter().filter_map(|option| option.as_a::<DefElem>());
+        let option = options.find(|option| option.name() == name);
+        // SAFETY: an option of the parser's.
+        option.is_some_and(|option| unsafe { pg_sys::defGetBoolean(option.raw()) })
+    }
+
     /// The file or program that is copied to or from, if it is not the client.
     pub fn filename(&self) -> Option<&CStr> {
         // SAFETY: a string, or null.

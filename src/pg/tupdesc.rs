@@ -2,7 +2,7 @@
 
 use super::handle::handle;
 use pgrx::pg_sys;
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
 
 handle! {
     /// A tuple descriptor.
@@ -63,4 +63,23 @@ pub fn name_bytes(att: &Attribute) -> &CStr {
 /// Its name.
 pub fn name_of(att: &Attribute) -> String {
     name_bytes(att).to_string_lossy().into_owned()
+}
+
+/// The attributes of a composite type, with their types; None if it is another.
+pub fn of_composite(oid: pg_sys::Oid) -> Option<Vec<(CString, pg_sys::Oid)>> {
+    // SAFETY: it looks the type up; the descriptor stays until it is released.
+    unsafe {
+        if pg_sys::get_typtype(oid) as u8 != pg_sys::TYPTYPE_COMPOSITE {
+            return None;
+        }
+        let desc = pg_sys::lookup_rowtype_tupdesc_copy(oid, -1);
+        let attributes = TupleDesc::of(desc)
+            .attributes()
+            .filter(|attribute| !attribute.attisdropped);
+        let attributes = attributes
+            .map(|attribute| (name_bytes(attribute).to_owned(), attribute.atttypid))
+            .collect();
+        pg_sys::FreeTupleDesc(desc);
+        Some(attributes)
+    }
 }

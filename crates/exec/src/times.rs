@@ -1,7 +1,7 @@
 //! Times: read from text of ISO 8601, cut to a unit, and taken apart, as PostgreSQL's datetime.c and timestamp.c do it.
 //! Only years of four digits: what is before, behind or infinite is PostgreSQL's.
 
-use amax_format::iso::{DAY, HOUR, IsoTime, MINUTE, SECOND, days_of};
+use amax_format::iso::{DAY, HOUR, IsoTime, MINUTE, SECOND, date_of, days_of};
 
 use crate::arith::{map, map_numeric};
 use crate::evaluated::Evaluated;
@@ -142,18 +142,6 @@ impl Unit {
 fn in_range(time: i64) -> Option<i64> {
     let days = time.div_euclid(DAY);
     DAYS.contains(&days).then_some(days)
-}
-
-/// The year, month and day of so many days since 2000-01-01.
-fn date_of(days: i64) -> (i64, i64, i64) {
-    let days = days + 730_425;
-    let (century, of_400) = (days.div_euclid(146_097), days.rem_euclid(146_097));
-    let of_era = (of_400 - of_400 / 1460 + of_400 / 36_524 - of_400 / 146_096) / 365;
-    let of_year = of_400 - (365 * of_era + of_era / 4 - of_era / 100);
-    let from_march = (5 * of_year + 2) / 153;
-    let month = (from_march + 2) % 12 + 1;
-    let year = of_era + 400 * century + i64::from(month <= 2);
-    (year, month, of_year - (from_march * 153 + 2) / 5 + 1)
 }
 
 /// What input functions make of a text, whatever the settings are.

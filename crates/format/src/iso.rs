@@ -70,6 +70,18 @@ pub fn days_of(year: i64, month: i64, day: i64) -> i64 {
     365 * year + leap_days + (from_march * 153 + 2) / 5 + day - 1 - 730_425
 }
 
+/// The year, month and day of so many days since 2000-01-01.
+pub fn date_of(days: i64) -> (i64, i64, i64) {
+    let days = days + 730_425;
+    let (century, of_400) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+    let of_era = (of_400 - of_400 / 1460 + of_400 / 36_524 - of_400 / 146_096) / 365;
+    let of_year = of_400 - (365 * of_era + of_era / 4 - of_era / 100);
+    let from_march = (5 * of_year + 2) / 153;
+    let month = (from_march + 2) % 12 + 1;
+    let year = of_era + 400 * century + i64::from(month <= 2);
+    (year, month, of_year - (from_march * 153 + 2) / 5 + 1)
+}
+
 fn date(text: &mut &[u8]) -> Option<i64> {
     let year = digits(text, 4)?;
     skip(text, b'-')?;

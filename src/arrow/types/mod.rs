@@ -26,9 +26,7 @@ use column::Made;
 
 /// The column for a SQL type; domains count as what they are over.
 pub fn column(oid: pg_sys::Oid, typmod: i32, scope: Scope<'_>) -> Result<TypedColumn<'_>, Unrepresentable> {
-    // SAFETY: it looks the type up, and returns a palloc'd string.
-    let sql_type = unsafe { CStr::from_ptr(pg_sys::format_type_with_typemod(oid, typmod)) };
-    let sql_type = encoding::shown(sql_type.to_bytes()).into_owned();
+    let sql_type = shown_type(oid, typmod);
     let (oid, typmod) = base(oid, typmod);
     let mut extension = None;
     let (data_type, column): Made = match oid {
@@ -83,8 +81,15 @@ pub fn column(oid: pg_sys::Oid, typmod: i32, scope: Scope<'_>) -> Result<TypedCo
     })
 }
 
+/// A type as errors and \d show it.
+pub fn shown_type(oid: pg_sys::Oid, typmod: i32) -> String {
+    // SAFETY: it looks the type up, and returns a palloc'd string.
+    let name = unsafe { CStr::from_ptr(pg_sys::format_type_with_typemod(oid, typmod)) };
+    encoding::shown(name.to_bytes()).into_owned()
+}
+
 /// A domain's base type and its modifier.
-fn base(oid: pg_sys::Oid, mut typmod: i32) -> (pg_sys::Oid, i32) {
+pub fn base(oid: pg_sys::Oid, mut typmod: i32) -> (pg_sys::Oid, i32) {
     // SAFETY: it looks the type up.
     let base = unsafe { pg_sys::getBaseTypeAndTypmod(oid, &mut typmod) };
     (base, typmod)
@@ -96,7 +101,7 @@ fn is_enum(oid: pg_sys::Oid) -> bool {
 }
 
 /// What an array type's elements are.
-fn element_of(oid: pg_sys::Oid) -> Option<pg_sys::Oid> {
+pub fn element_of(oid: pg_sys::Oid) -> Option<pg_sys::Oid> {
     // SAFETY: it looks the type up.
     let element = unsafe { pg_sys::get_element_type(oid) };
     (element != pg_sys::InvalidOid).then_some(element)

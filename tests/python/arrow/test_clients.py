@@ -53,6 +53,23 @@ def test_polars(db, expected):
     assert frame.select("id", "name", "price").rows() == expected
 
 
+@pytest.mark.parametrize("read", ["pyarrow", "pandas", "polars", "duckdb"])
+def test_load(db, expected, read):
+    """A result as somebody's frame, and back into a table."""
+    query = f"SELECT id, name, price, at FROM ({QUERY}) q"
+    db.execute("DROP TABLE IF EXISTS loaded; CREATE TABLE loaded (at timestamptz, price numeric(10,3), name text, id int) USING amax")
+    with duckdb.connect() as duck:
+        if read == "duckdb":
+            recipes.to_duckdb(db, query, duck, "result")
+            frame = duck.sql("SELECT * FROM result")
+        else:
+            frame = getattr(recipes, f"to_{read}")(db, query)
+        recipes.load(db, frame, "public.loaded")
+    assert db.execute("SELECT id, name, price FROM loaded ORDER BY id").fetchall() == expected
+    assert db.execute(f"SELECT count(*) FROM loaded JOIN ({QUERY}) q USING (id, at)").fetchone() == (100,)
+    db.execute("DROP TABLE loaded")
+
+
 def test_duckdb(db, expected):
     with duckdb.connect() as duck:
         recipes.to_duckdb(db, QUERY, duck, "My result")

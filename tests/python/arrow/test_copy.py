@@ -174,11 +174,6 @@ def test_bad_framing(db, t):
         copy_bytes(db, "COPY t TO STDOUT (FORMAT arrow, framing tape)")
 
 
-def test_copy_from(db, t):
-    for source in ["STDIN", "'/tmp/x.arrow'", "PROGRAM 'true'"]:
-        with pytest.raises(psycopg.errors.FeatureNotSupported, match="COPY FROM is not supported with format arrow"):
-            db.execute(f"COPY t FROM {source} (FORMAT arrow)")
-
 
 @pytest.mark.parametrize("kind, definition", [
     ("view", "CREATE VIEW thing AS SELECT 1"),

@@ -1,0 +1,44 @@
+//! What can be wrong with what comes in.
+
+use amax_memory::OutOfMemory;
+use arrow::datatypes::DataType;
+use arrow::error::ArrowError;
+
+/// A stream that cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// It is not what it says; a sentence.
+    #[error("{0}")]
+    Damaged(String),
+    #[error(transparent)]
+    OutOfMemory(#[from] OutOfMemory),
+}
+
+impl From<ArrowError> for Error {
+    fn from(error: ArrowError) -> Self {
+        let text = match error {
+            ArrowError::IpcError(text)
+            | ArrowError::ParseError(text)
+            | ArrowError::SchemaError(text)
+            | ArrowError::InvalidArgumentError(text) => text,
+            other => other.to_string(),
+        };
+        Self::Damaged(format!("{}.", text.trim_end_matches('.')))
+    }
+}
+
+/// A column whose values a target cannot take, whatever they are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unsuited {
+    /// Of the column or, within nested ones, of its part.
+    pub data_type: DataType,
+    /// What to do about it; a sentence.
+    pub hint: &'static str,
+}
+
+/// A value that its target cannot hold; a sentence, and what to do about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unfit {
+    pub detail: String,
+    pub hint: &'static str,
+}

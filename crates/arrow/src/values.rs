@@ -1,0 +1,195 @@
+//! The values of each type of columns as text.
+
+use std::sync::Arc;
+
+use arrow::array::{
+    Array, ArrayAccessor, ArrayRef, AsArray, BinaryArrayType, BooleanArray, GenericStringArray, OffsetSizeTrait,
+    RunArray,
+};
+use arrow::datatypes::{DataType, Field, Int16Type, Int32Type, Int64Type, IntervalUnit, RunEndIndexType};
+
+use crate::cell::{Cell, Form, Put};
+use crate::error::Unsuited;
+use crate::target::Target;
+use crate::{nested, numbers, times};
+
+/// A column, or a part of a nested one; see [`crate::cell::Make`].
+pub(crate) fn cell(array: &ArrayRef, field: &Field, target: &Target, json: bool) -> Result<Cell, Unsuited> {
+    let (form, put) = match values(array, field, target, json)? {
+        // All of a JSON text.
+        (Form::Word, put) if *target == Target::Json && !json => (Form::Text, nested::as_string(put)),
+        made => made,
+    };
+    Ok(Cell::new(array, form, put))
+}
+
+/// A column's extension type.
+const EXTENSION: &str = "ARROW:extension:name";
+
+fn is_marked(field: &Field, extension: &str) -> bool {
+    field.metadata().get(EXTENSION).is_some_and(|name| name == extension)
+}
+
+fn values(array: &ArrayRef, field: &Field, target: &Target, json: bool) -> Result<(Form, Put), Unsuited> {
+    use DataType as T;
+    Ok(match array.data_type() {
+        T::Null => (Form::Number, Box::new(|_, _| Ok(()))),
+        T::Boolean => (Form::Number, booleans(array.as_boolean().clone())),
+        T::Int8
+        | T::Int16
+        | T::Int32
+        | T::Int64
+        | T::UInt8
+        | T::UInt16
+        | T::UInt32
+        | T::UInt64
+        | T::Float16
+        | T::Float32
+        | T::Float64
+        | T::Decimal32(..)
+        | T::Decimal64(..)
+        | T::Decimal128(..)
+        | T::Decimal256(..) => (Form::Number, numbers::put(array, *target == Target::Json)),
+        T::Date32 | T::Date64 | T::Time32(_) | T::Time64(_) | T::Timestamp(..) | T::Duration(_) => {
+            (Form::Word, times::put(array, target)?)
+        }
+        T::Interval(IntervalUnit::YearMonth | IntervalUnit::DayTime | IntervalUnit::MonthDayNano) => {
+            (Form::Word, times::put(array, target)?)
+        }
+        T::Utf8 => (text_form(field, json), texts(array.as_string::<i32>().clone())),
+        T::LargeUtf8 => (text_form(field, json), texts(array.as_string::<i64>().clone())),
+        T::Utf8View => {
+            let array = array.as_string_view().clone();
+            let put: Put = Box::new(move |row, to| {
+                to.extend(array.value(row).as_bytes());
+                Ok(())
+            });
+            (text_form(field, json), put)
+        }
+        T::Binary => bytes(array.as_binary::<i32>().clone(), array, field, target, json)?,
+        T::LargeBinary => bytes(array.as_binary::<i64>().clone(), array, field, target, json)?,
+        T::BinaryView => bytes(array.as_binary_view().clone(), array, field, target, json)?,
+        T::FixedSizeBinary(_) => bytes(array.as_fixed_size_binary().clone(), array, field, target, json)?,
+        T::Dictionary(..) => dictionary(array, field, target, json)?,
+        T::RunEndEncoded(ends, _) => match ends.data_type() {
+            T::Int16 => runs::<Int16Type>(array, field, target, json)?,
+            T::Int32 => runs::<Int32Type>(array, field, target, json)?,
+            _ => runs::<Int64Type>(array, field, target, json)?,
+        },
+        T::List(_)
+        | T::LargeList(_)
+        | T::ListView(_)
+        | T::LargeListView(_)
+        | T::FixedSizeList(..)
+        | T::Struct(_)
+        | T::Map(..)
+        | T::Union(..) => nested::put(array, target, json, cell)?,
+    })
+}
+
+fn booleans(array: BooleanArray) -> Put {
+    Box::new(move |row, to| {
+        to.extend(match array.value(row) {
+            true => "true".as_bytes(),
+            false => b"false",
+        });
+        Ok(())
+    })
+}
+
+/// JSON within JSON is a part of it; any other text is a string.
+fn text_form(field: &Field, json: bool) -> Form {
+    match json && is_marked(field, "arrow.json") {
+        true => Form::Nested,
+        false => Form::Text,
+    }
+}
+
+fn texts<O: OffsetSizeTrait>(array: GenericStringArray<O>) -> Put {
+    Box::new(move |row, to| {
+        to.extend(array.value(row).as_bytes());
+        Ok(())
+    })
+}
+
+fn bytes<A>(values: A, array: &ArrayRef, field: &Field, target: &Target, json: bool) -> Result<(Form, Put), Unsuited>
+where
+    A: 'static,
+    for<'a> &'a A: BinaryArrayType<'a>,
+{
+    let is_uuid = *array.data_type() == DataType::FixedSizeBinary(16);
+    match target {
+        Target::Bytes => {}
+        Target::Uuid if is_uuid => return Ok((Form::Word, uuids(values))),
+        Target::Json | Target::Text if is_uuid && is_marked(field, "arrow.uuid") => {
+            return Ok((Form::Word, uuids(values)));
+        }
+        Target::Json if json => {}
+        _ => {
+            return Err(Unsuited {
+                data_type: array.data_type().clone(),
+                hint: "Binary data goes to bytea, and 16 bytes to uuid. Decode it before it is sent, or choose another column.",
+            });
+        }
+    }
+    let put: Put = Box::new(move |row, to| {
+        to.extend(b"\\x");
+        hex((&values).value(row), to);
+        Ok(())
+    });
+    Ok((Form::Text, put))
+}
+
+fn uuids<A>(array: A) -> Put
+where
+    A: 'static,
+    for<'a> &'a A: BinaryArrayType<'a>,
+{
+    Box::new(move |row, to| {
+        let value = (&array).value(row);
+        for (at, part) in [&value[..4], &value[4..6], &value[6..8], &value[8..10], &value[10..]]
+            .iter()
+            .enumerate()
+        {
+            if at > 0 {
+                to.push(b'-');
+            }
+            hex(part, to);
+        }
+        Ok(())
+    })
+}
+
+fn hex(value: &[u8], to: &mut Vec<u8>) {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    to.extend(
+        value
+            .iter()
+            .flat_map(|byte| [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]),
+    );
+}
+
+/// Values by their place in a dictionary.
+fn dictionary(array: &ArrayRef, field: &Field, target: &Target, json: bool) -> Result<(Form, Put), Unsuited> {
+    let array = array.as_any_dictionary();
+    let (places, dictionary) = (array.normalized_keys(), Arc::clone(array.values()));
+    let cell = cell(&dictionary, field, target, json)?;
+    let form = cell.form;
+    Ok((form, Box::new(move |row, to| cell.put(places[row], to))))
+}
+
+/// Values of runs of rows.
+fn runs<R: RunEndIndexType>(
+    array: &ArrayRef,
+    field: &Field,
+    target: &Target,
+    json: bool,
+) -> Result<(Form, Put), Unsuited> {
+    let runs: RunArray<R> = array.as_run::<R>().clone();
+    let cell = cell(runs.values(), field, target, json)?;
+    let form = cell.form;
+    Ok((
+        form,
+        Box::new(move |row, to| cell.put(runs.get_physical_index(row), to)),
+    ))
+}

@@ -1,0 +1,131 @@
+//! The rows of a stream as COPY's text, piece by piece.
+
+use std::io::Read;
+
+use amax_arrow::{Error, Rows, Stream, Target, Unfit, Unsuited};
+use pgrx::PgSqlErrorCode;
+
+use super::super::error::raise;
+use super::columns::Column;
+
+/// So much text at least is made before it is asked for again.
+const PIECE: usize = 64 * 1024;
+
+pub struct Source<'a, R> {
+    stream: Stream<R>,
+    columns: &'a [Column<'a>],
+    fields: Vec<usize>,
+    targets: Vec<Target>,
+    batch: Option<Batch>,
+    /// Rows of batches before this one.
+    before: usize,
+    text: Vec<u8>,
+    taken: usize,
+}
+
+struct Batch {
+    rows: Rows,
+    next: usize,
+}
+
+impl<'a, R: Read> Source<'a, R> {
+    pub fn new(stream: Stream<R>, columns: &'a [Column<'a>]) -> Self {
+        Self {
+            stream,
+            columns,
+            fields: columns.iter().map(|column| column.field).collect(),
+            targets: columns.iter().map(|column| column.target.clone()).collect(),
+            batch: None,
+            before: 0,
+            text: Vec::new(),
+            taken: 0,
+        }
+    }
+
+    /// Fills a part of `to`, nothing only at the end.
+    pub fn fill(&mut self, to: &mut [u8]) -> usize {
+        if self.taken == self.text.len() {
+            self.text.clear();
+            self.taken = 0;
+            self.make();
+        }
+        let rest = &self.text[self.taken..];
+        let count = rest.len().min(to.len());
+        to[..count].copy_from_slice(&rest[..count]);
+        self.taken += count;
+        count
+    }
+
+    /// Makes the text of the next rows, unless there are none.
+    fn make(&mut self) {
+        while self.text.len() < PIECE {
+            let Some(batch) = &mut self.batch else {
+                if !self.next_batch() {
+                    return;
+                }
+                continue;
+            };
+            if batch.next == batch.rows.len() {
+                self.before += batch.next;
+                self.batch = None;
+                continue;
+            }
+            if let Err((at, unfit)) = batch.rows.write(batch.next, &mut self.text) {
+                let row = self.before + batch.next + 1;
+                raise_unfit(&self.columns[at], row, unfit);
+            }
+            batch.next += 1;
+        }
+    }
+
+    fn next_batch(&mut self) -> bool {
+        crate::memory::check_for_interrupts();
+        let Some(batch) = read(self.stream.next(&self.fields)) else {
+            return false;
+        };
+        let rows = Rows::new(&batch, &self.targets);
+        let rows = rows.unwrap_or_else(|(at, unsuited)| raise_unsuited(&self.columns[at], unsuited));
+        self.batch = Some(Batch { rows, next: 0 });
+        true
+    }
+}
+
+/// What is read, or its error.
+pub fn read<T>(read: Result<T, Error>) -> T {
+    read.unwrap_or_else(|error| match error {
+        Error::OutOfMemory(error) => crate::memory::raise(error),
+        Error::Damaged(detail) => raise(
+            PgSqlErrorCode::ERRCODE_BAD_COPY_FILE_FORMAT,
+            "could not read the Arrow stream",
+            Some(detail),
+            None,
+        ),
+    })
+}
+
+fn raise_unsuited(column: &Column, unsuited: Unsuited) -> ! {
+    raise(
+        PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH,
+        format!(
+            "column \"{}\" of type {} cannot be loaded from Arrow type {}",
+            column.shown(),
+            column.sql_type,
+            unsuited.data_type
+        ),
+        None,
+        Some(unsuited.hint.into()),
+    )
+}
+
+fn raise_unfit(column: &Column, row: usize, unfit: Unfit) -> ! {
+    raise(
+        PgSqlErrorCode::ERRCODE_DATETIME_FIELD_OVERFLOW,
+        format!(
+            "value in column \"{}\" of row {row} does not fit type {}",
+            column.shown(),
+            column.sql_type
+        ),
+        Some(unfit.detail),
+        Some(unfit.hint.into()),
+    )
+}
