@@ -4,7 +4,7 @@
 use super::node::{Node, Nodes, new_string};
 use super::parse::CopyStmt;
 use super::relation::Relation;
-use super::tupdesc::{Attribute, TupleDesc, attribute, name_of};
+use super::tupdesc::{Attribute, TupleDesc, attribute, name_bytes, name_of};
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::{PgLogLevel, PgSqlErrorCode, pg_guard, pg_sys};
 use std::ffi::{CStr, c_int, c_void};
@@ -161,53 +161,117 @@ unsafe extern "C-unwind" fn next_bytes(to: *mut c_void, _least: c_int, most: c_i
     }
 }
 
-/// What DoCopy() does before it opens the file: who may not write is told so.
-pub fn require_writable(table: &Relation) {
-    // SAFETY: globals of the backend, and an open relation.
-    unsafe {
-        if pg_sys::XactReadOnly && !(*table.raw()).rd_islocaltemp {
-            pg_sys::PreventCommandIfReadOnly(c"COPY FROM".as_ptr());
+/// A COPY FROM with text in UTF-8 of a source: privileges and policies, WHERE, and all that rows go through are as DoCopy() has them.
+pub struct CopyFrom<'a> {
+    table: &'a Relation,
+    parse: *mut pg_sys::ParseState,
+    item: *mut pg_sys::ParseNamespaceItem,
+    condition: *mut pg_sys::Node,
+}
+
+impl<'a> CopyFrom<'a> {
+    /// All that is checked before the source is opened; `listed` are the columns that the statement lists, if it does.
+    ///
+    /// # Safety
+    /// A statement that copies from somewhere to the table, which is locked for it; the environment is the statement's, or null.
+    pub unsafe fn begin(
+        table: &'a Relation,
+        statement: &CopyStmt,
+        text: (&CStr, *mut pg_sys::QueryEnvironment),
+        listed: &[i16],
+    ) -> CopyFrom<'a> {
+        require_writable(table);
+        let (lock, none) = (pg_sys::RowExclusiveLock as c_int, std::ptr::null_mut());
+        // SAFETY: as the caller promises.
+        unsafe {
+            let parse = parse_state(text.0, text.1);
+            let item = pg_sys::addRangeTableEntryForRelation(parse, table.raw(), lock, none, false, false);
+            // Before the condition, which adds to it.
+            (*rights(item)).requiredPerms = pg_sys::ACL_INSERT as pg_sys::AclMode;
+            let condition = condition(parse, item, table, (*statement.raw()).whereClause);
+            let copy = CopyFrom {
+                table,
+                parse,
+                item,
+                condition,
+            };
+            copy.check_rights(listed);
+            refuse_policies(table);
+            copy
+        }
+    }
+
+    /// Whether the user may insert into these columns, or any, if there are none; and read what the condition does.
+    fn check_rights(&self, columns: &[i16]) {
+        // SAFETY: the item is the table's, the only one.
+        unsafe {
+            let rights = rights(self.item);
+            for &column in columns {
+                let at = c_int::from(column) - pg_sys::FirstLowInvalidHeapAttributeNumber;
+                (*rights).insertedCols = pg_sys::bms_add_member((*rights).insertedCols, at);
+            }
+            #[cfg(feature = "pg15")]
+            pg_sys::ExecCheckRTPerms((*self.parse).p_rtable, true);
+            #[cfg(not(feature = "pg15"))]
+            pg_sys::ExecCheckPermissions((*self.parse).p_rtable, (*self.parse).p_rteperminfos, true);
+        }
+    }
+
+    /// Copies into these columns; the number of rows.
+    pub fn run(self, columns: &[i16], freeze: bool, source: Source<'_>) -> u64 {
+        self.check_rights(columns);
+        let name = |&column: &i16| new_string(name_bytes(self.table.desc().attribute(column as usize - 1)));
+        let names: Nodes = columns.iter().map(name).collect();
+        let mut options = Nodes::NONE.with(option(c"encoding", new_string(c"UTF8")));
+        if freeze {
+            options = options.with(option(c"freeze", new_string(c"true")));
+        }
+        let (names, options, file) = (names.raw(), options.raw(), std::ptr::null());
+        let (parse, table, condition) = (self.parse, self.table.raw(), self.condition);
+        // SAFETY: what `begin` has made. The source is not used for longer than we are here: `outer` takes it away.
+        unsafe {
+            let source = std::mem::transmute::<Source<'_>, Source<'static>>(source);
+            let outer = Outer((&raw mut SOURCE).replace(Some(source)));
+            let callback = Some(next_bytes as _);
+            let state = pg_sys::BeginCopyFrom(parse, table, condition, file, false, callback, names, options);
+            let rows = pg_sys::CopyFrom(state);
+            pg_sys::EndCopyFrom(state);
+            drop(outer);
+            pg_sys::free_parsestate(parse);
+            pg_sys::CommandCounterIncrement();
+            rows
         }
     }
 }
 
-/// COPY FROM with text in UTF-8 of a source: privileges and policies, WHERE, and all that rows go through are as DoCopy() has
-/// them. Returns the number of rows.
+/// What standard_ProcessUtility() and DoCopy() ask first.
+fn require_writable(table: &Relation) {
+    let name = c"COPY FROM".as_ptr();
+    // SAFETY: globals of the backend, and an open relation.
+    unsafe {
+        pg_sys::PreventCommandIfParallelMode(name);
+        if pg_sys::XactReadOnly && !(*table.raw()).rd_islocaltemp {
+            pg_sys::PreventCommandIfReadOnly(name);
+        }
+    }
+}
+
+#[cfg(feature = "pg15")]
+type Rights = pg_sys::RangeTblEntry;
+#[cfg(not(feature = "pg15"))]
+type Rights = pg_sys::RTEPermissionInfo;
+
+/// What an item asks privileges for.
 ///
 /// # Safety
-/// A statement that copies from somewhere to the table, which is locked for it; the environment is the statement's, or null.
-pub unsafe fn copy_from(
-    table: &Relation,
-    statement: &CopyStmt,
-    text: (&CStr, *mut pg_sys::QueryEnvironment),
-    columns: &[&CStr],
-    freeze: bool,
-    source: Source<'_>,
-) -> u64 {
-    let names: Nodes = columns.iter().map(|name| new_string(name)).collect();
-    let mut options = Nodes::NONE.with(option(c"encoding", new_string(c"UTF8")));
-    if freeze {
-        options = options.with(option(c"freeze", new_string(c"true")));
-    }
-    // SAFETY: as the caller promises. The source is not used for longer than we are here: `outer` takes it away.
-    unsafe {
-        let copy = statement.raw();
-        let parse = parse_state(text.0, text.1);
-        let lock = pg_sys::RowExclusiveLock as c_int;
-        let item = pg_sys::addRangeTableEntryForRelation(parse, table.raw(), lock, std::ptr::null_mut(), false, false);
-        let condition = condition(parse, item, table, (*copy).whereClause);
-        check_rights(parse, item, table, columns);
-        refuse_policies(table);
-        let outer = Outer((&raw mut SOURCE).replace(Some(std::mem::transmute::<Source<'_>, Source<'static>>(source))));
-        let (callback, file) = (Some(next_bytes as _), std::ptr::null());
-        let (names, options) = (names.raw(), options.raw());
-        let state = pg_sys::BeginCopyFrom(parse, table.raw(), condition, file, false, callback, names, options);
-        let rows = pg_sys::CopyFrom(state);
-        pg_sys::EndCopyFrom(state);
-        drop(outer);
-        pg_sys::free_parsestate(parse);
-        rows
-    }
+/// That of a table.
+unsafe fn rights(item: *mut pg_sys::ParseNamespaceItem) -> *mut Rights {
+    #[cfg(feature = "pg15")]
+    // SAFETY: as the caller promises.
+    return unsafe { (*item).p_rte };
+    #[cfg(not(feature = "pg15"))]
+    // SAFETY: as the caller promises.
+    return unsafe { (*item).p_perminfo };
 }
 
 /// # Safety
@@ -259,44 +323,19 @@ unsafe fn refuse_generated(condition: *mut pg_sys::Node, table: &Relation) {
     let mut used = std::ptr::null_mut();
     // SAFETY: as the caller promises.
     unsafe { pg_sys::pull_varattnos(condition, 1, &mut used) };
-    for attribute in table.desc().attributes() {
-        let at = c_int::from(attribute.attnum) - pg_sys::FirstLowInvalidHeapAttributeNumber;
+    let is_used = |number: i16| {
+        let at = c_int::from(number) - pg_sys::FirstLowInvalidHeapAttributeNumber;
         // SAFETY: a set of PostgreSQL's.
-        if attribute.attgenerated != 0 && unsafe { pg_sys::bms_is_member(at, used) } {
+        unsafe { pg_sys::bms_is_member(at, used) }
+    };
+    for attribute in table.desc().attributes() {
+        // All columns are used by the row as a whole.
+        if attribute.attgenerated != 0 && (is_used(attribute.attnum) || is_used(0)) {
             let message = "generated columns are not supported in COPY FROM WHERE conditions";
             ErrorReport::new(PgSqlErrorCode::ERRCODE_INVALID_COLUMN_REFERENCE, message, "copy_from")
                 .set_detail(format!("Column \"{}\" is a generated column.", name_of(attribute)))
                 .report(PgLogLevel::ERROR);
         }
-    }
-}
-
-/// Whether the user may insert into these columns.
-///
-/// # Safety
-/// The item is the table's, the only one.
-unsafe fn check_rights(
-    parse: *mut pg_sys::ParseState,
-    item: *mut pg_sys::ParseNamespaceItem,
-    table: &Relation,
-    columns: &[&CStr],
-) {
-    // SAFETY: as the caller promises.
-    unsafe {
-        #[cfg(feature = "pg15")]
-        let rights = (*item).p_rte;
-        #[cfg(not(feature = "pg15"))]
-        let rights = (*item).p_perminfo;
-        (*rights).requiredPerms = pg_sys::ACL_INSERT as pg_sys::AclMode;
-        for name in columns {
-            let number = pg_sys::get_attnum(table.id(), name.as_ptr());
-            let at = c_int::from(number) - pg_sys::FirstLowInvalidHeapAttributeNumber;
-            (*rights).insertedCols = pg_sys::bms_add_member((*rights).insertedCols, at);
-        }
-        #[cfg(feature = "pg15")]
-        pg_sys::ExecCheckRTPerms((*parse).p_rtable, true);
-        #[cfg(not(feature = "pg15"))]
-        pg_sys::ExecCheckPermissions((*parse).p_rtable, (*parse).p_rteperminfos, true);
     }
 }
 

@@ -4,11 +4,11 @@ use arrow::array::ArrayRef;
 use arrow::buffer::NullBuffer;
 use arrow::datatypes::Field;
 
-use crate::error::{Unfit, Unsuited};
+use crate::error::{Unsuited, Unwritten};
 use crate::target::Target;
 
 /// Writes the value of a row that is not NULL.
-pub(crate) type Put = Box<dyn Fn(usize, &mut Vec<u8>) -> Result<(), Unfit>>;
+pub(crate) type Put = Box<dyn Fn(usize, &mut Vec<u8>) -> Result<(), Unwritten>>;
 
 /// What has to be done with a text where it stands among others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,10 +43,29 @@ impl Cell {
         self.nulls.as_ref().is_some_and(|nulls| nulls.is_null(row))
     }
 
-    pub(crate) fn put(&self, row: usize, to: &mut Vec<u8>) -> Result<(), Unfit> {
+    pub(crate) fn put(&self, row: usize, to: &mut Vec<u8>) -> Result<(), Unwritten> {
         (self.put)(row, to)
     }
 }
 
 /// What makes the cells of parts: `json` is within a JSON text, where strings are strings.
 pub(crate) type Make = fn(&ArrayRef, &Field, &Target, json: bool) -> Result<Cell, Unsuited>;
+
+/// A row's text is no longer than this: PostgreSQL's COPY takes no more.
+const MOST: usize = 1 << 30;
+const WHAT: &str = "the text of a value";
+
+/// Appends bytes that may be many.
+pub(crate) fn append(to: &mut Vec<u8>, bytes: &[u8]) -> Result<(), Unwritten> {
+    room(to, bytes.len())?;
+    to.extend(bytes);
+    Ok(())
+}
+
+/// To be called for each part of a value: a few numbers and offsets may stand for very many of them.
+pub(crate) fn room(to: &mut Vec<u8>, more: usize) -> Result<(), Unwritten> {
+    if to.len() + more > MOST {
+        return Err(Unwritten::TooLong);
+    }
+    Ok(amax_memory::reserve(to, more.max(64), WHAT)?)
+}

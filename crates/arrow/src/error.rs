@@ -39,6 +39,27 @@ pub struct Unsuited {
 /// A value that its target cannot hold; a sentence, and what to do about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unfit {
-    pub detail: String,
+    pub detail: &'static str,
     pub hint: &'static str,
+}
+
+/// Why a value is not written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unwritten {
+    Unfit(Unfit),
+    /// More than PostgreSQL's COPY takes.
+    TooLong,
+    OutOfMemory(OutOfMemory),
+}
+
+impl From<Unfit> for Unwritten {
+    fn from(unfit: Unfit) -> Self {
+        Self::Unfit(unfit)
+    }
+}
+
+impl From<OutOfMemory> for Unwritten {
+    fn from(error: OutOfMemory) -> Self {
+        Self::OutOfMemory(error)
+    }
 }

@@ -14,7 +14,7 @@ mod target;
 mod times;
 mod values;
 
-pub use error::{Error, Unfit, Unsuited};
+pub use error::{Error, Unfit, Unsuited, Unwritten};
 pub use rows::Rows;
 pub use stream::Stream;
 pub use target::Target;

@@ -1,14 +1,17 @@
 //! Lists, structs, maps and unions: as PostgreSQL's arrays and composite values where the target is one, else as JSON.
 
+use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, UnionArray};
-use arrow::datatypes::{DataType, FieldRef};
+use arrow::datatypes::{DataType, FieldRef, Fields};
 
-use crate::cell::{Cell, Form, Make, Put};
-use crate::error::Unsuited;
+use crate::cell::{Cell, Form, Make, Put, room};
+use crate::error::{Unsuited, Unwritten};
 use crate::target::Target;
+
+const TOO_LONG: &str = "A struct has a field whose name is very long.";
 
 pub(crate) fn put(array: &ArrayRef, target: &Target, json: bool, make: Make) -> Result<(Form, Put), Unsuited> {
     if json {
@@ -124,6 +127,7 @@ fn list(array: &ArrayRef, delimiter: u8, element: &Target, make: Make) -> Result
         to.push(b'{');
         let mut part = Vec::new();
         for (at, row) in range(row).enumerate() {
+            room(to, 0)?;
             if at > 0 {
                 to.push(delimiter);
             }
@@ -133,7 +137,7 @@ fn list(array: &ArrayRef, delimiter: u8, element: &Target, make: Make) -> Result
                 Form::Word | Form::Text => {
                     part.clear();
                     cell.put(row, &mut part)?;
-                    quoted(&part, |byte| matches!(byte, b'"' | b'\\').then_some(b'\\'), to);
+                    quoted(&part, |byte| matches!(byte, b'"' | b'\\').then_some(b'\\'), to)?;
                 }
             }
         }
@@ -166,6 +170,7 @@ fn composite(array: &ArrayRef, attributes: &[(String, Target)], make: Make) -> R
             hint: "A composite type takes structs whose fields have the names of its attributes.",
         });
     }
+    distinct_names(fields)?;
     let cells = attributes.iter().map(|(name, target)| {
         let at = fields.iter().position(|field| field.name() == name);
         at.map(|at| make(array.column(at), &fields[at], target, false))
@@ -185,7 +190,7 @@ fn composite(array: &ArrayRef, attributes: &[(String, Target)], make: Make) -> R
                     Form::Word | Form::Text | Form::Nested => {
                         part.clear();
                         cell.put(row, &mut part)?;
-                        quoted(&part, |byte| matches!(byte, b'"' | b'\\').then_some(byte), to);
+                        quoted(&part, |byte| matches!(byte, b'"' | b'\\').then_some(byte), to)?;
                     }
                 },
                 _ => {}
@@ -196,32 +201,54 @@ fn composite(array: &ArrayRef, attributes: &[(String, Target)], make: Make) -> R
     }))
 }
 
+/// Of two fields of one name one would be lost.
+fn distinct_names(fields: &Fields) -> Result<(), Unsuited> {
+    let mut names = HashSet::new();
+    match fields.iter().find(|field| !names.insert(field.name())) {
+        Some(field) => Err(unsuited(
+            field.data_type(),
+            "A struct has two fields of one name: call one of them otherwise.",
+        )),
+        None => Ok(()),
+    }
+}
+
+fn unsuited(data_type: &DataType, hint: &'static str) -> Unsuited {
+    Unsuited {
+        data_type: data_type.clone(),
+        hint,
+    }
+}
+
 /// In quotation marks, with what `before` says before a byte.
-fn quoted(value: &[u8], before: impl Fn(u8) -> Option<u8>, to: &mut Vec<u8>) {
+fn quoted(value: &[u8], before: impl Fn(u8) -> Option<u8>, to: &mut Vec<u8>) -> Result<(), Unwritten> {
+    room(to, 2 * value.len() + 2)?;
     to.push(b'"');
     for &byte in value {
         to.extend(before(byte));
         to.push(byte);
     }
     to.push(b'"');
+    Ok(())
 }
 
 /// A value in JSON.
-fn json_value(cell: &Cell, row: usize, part: &mut Vec<u8>, to: &mut Vec<u8>) -> Result<(), crate::error::Unfit> {
+fn json_value(cell: &Cell, row: usize, part: &mut Vec<u8>, to: &mut Vec<u8>) -> Result<(), Unwritten> {
     match cell.form {
         _ if cell.is_null(row) => to.extend(b"null"),
         Form::Number | Form::Nested => cell.put(row, to)?,
         Form::Word | Form::Text => {
             part.clear();
             cell.put(row, part)?;
-            json_string(part, to);
+            json_string(part, to)?;
         }
     }
     Ok(())
 }
 
-fn json_string(value: &[u8], to: &mut Vec<u8>) {
+fn json_string(value: &[u8], to: &mut Vec<u8>) -> Result<(), Unwritten> {
     use std::io::Write;
+    room(to, value.len() + 2)?;
     to.push(b'"');
     for &byte in value {
         match byte {
@@ -234,6 +261,7 @@ fn json_string(value: &[u8], to: &mut Vec<u8>) {
         }
     }
     to.push(b'"');
+    Ok(())
 }
 
 /// Texts as strings in JSON.
@@ -241,8 +269,7 @@ pub(crate) fn as_string(put: Put) -> Put {
     Box::new(move |row, to| {
         let mut part = Vec::new();
         put(row, &mut part)?;
-        json_string(&part, to);
-        Ok(())
+        json_string(&part, to)
     })
 }
 
@@ -253,6 +280,7 @@ fn json_list(array: &ArrayRef, make: Make) -> Result<Put, Unsuited> {
         to.push(b'[');
         let mut part = Vec::new();
         for (at, row) in range(row).enumerate() {
+            room(to, 0)?;
             if at > 0 {
                 to.push(b',');
             }
@@ -265,9 +293,10 @@ fn json_list(array: &ArrayRef, make: Make) -> Result<Put, Unsuited> {
 
 fn json_struct(array: &ArrayRef, make: Make) -> Result<Put, Unsuited> {
     let array = array.as_struct();
+    distinct_names(array.fields())?;
     let fields = array.fields().iter().zip(array.columns()).map(|(field, values)| {
         let mut key = Vec::new();
-        json_string(field.name().as_bytes(), &mut key);
+        json_string(field.name().as_bytes(), &mut key).map_err(|_| unsuited(field.data_type(), TOO_LONG))?;
         key.push(b':');
         Ok((key, make(values, field, &Target::Json, true)?))
     });
@@ -299,12 +328,13 @@ fn json_map(array: &ArrayRef, make: Make) -> Result<Put, Unsuited> {
         let mut part = Vec::new();
         let at = |row: usize| usize::try_from(offsets[row]).unwrap_or_else(|_| unreachable!("offsets are checked"));
         for (nth, entry) in (at(row)..at(row + 1)).enumerate() {
+            room(to, 0)?;
             if nth > 0 {
                 to.push(b',');
             }
             part.clear();
             keys.put(entry, &mut part)?;
-            json_string(&part, to);
+            json_string(&part, to)?;
             to.push(b':');
             json_value(&values, entry, &mut part, to)?;
         }

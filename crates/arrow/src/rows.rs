@@ -2,8 +2,8 @@
 
 use arrow::record_batch::RecordBatch;
 
-use crate::cell::{Cell, Form};
-use crate::error::{Unfit, Unsuited};
+use crate::cell::{Cell, Form, append, room};
+use crate::error::{Unsuited, Unwritten};
 use crate::target::Target;
 use crate::values::cell;
 
@@ -40,8 +40,8 @@ impl Rows {
     /// Appends a row and its line end.
     ///
     /// # Errors
-    /// A column, by its number in the batch, whose value in this row does not fit.
-    pub fn write(&mut self, row: usize, to: &mut Vec<u8>) -> Result<(), (usize, Unfit)> {
+    /// A column, by its number in the batch, whose value in this row is not written.
+    pub fn write(&mut self, row: usize, to: &mut Vec<u8>) -> Result<(), (usize, Unwritten)> {
         for (at, cell) in self.cells.iter().enumerate() {
             if at > 0 {
                 to.push(b'\t');
@@ -50,13 +50,14 @@ impl Rows {
                 to.extend(b"\\N");
                 continue;
             }
-            let unfit = |unfit| (at, unfit);
+            let unwritten = |error| (at, error);
+            room(to, 0).map_err(unwritten)?;
             match cell.form {
-                Form::Number | Form::Word => cell.put(row, to).map_err(unfit)?,
+                Form::Number | Form::Word => cell.put(row, to).map_err(unwritten)?,
                 Form::Text | Form::Nested => {
                     self.value.clear();
-                    cell.put(row, &mut self.value).map_err(unfit)?;
-                    escape(&self.value, to);
+                    cell.put(row, &mut self.value).map_err(unwritten)?;
+                    escape(&self.value, to).map_err(unwritten)?;
                 }
             }
         }
@@ -66,12 +67,13 @@ impl Rows {
 }
 
 /// A value between COPY's delimiters.
-fn escape(mut value: &[u8], to: &mut Vec<u8>) {
+fn escape(mut value: &[u8], to: &mut Vec<u8>) -> Result<(), Unwritten> {
+    room(to, value.len())?;
     while let Some(at) = value
         .iter()
         .position(|&byte| matches!(byte, b'\\' | b'\t' | b'\n' | b'\r'))
     {
-        to.extend(&value[..at]);
+        append(to, &value[..at])?;
         to.push(b'\\');
         to.push(match value[at] {
             b'\t' => b't',
@@ -81,5 +83,5 @@ fn escape(mut value: &[u8], to: &mut Vec<u8>) {
         });
         value = &value[at + 1..];
     }
-    to.extend(value);
+    append(to, value)
 }

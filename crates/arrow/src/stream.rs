@@ -22,6 +22,8 @@ use crate::error::Error;
 const WHAT: &str = "reading an Arrow stream";
 const FILE_MARK: &[u8; 6] = b"ARROW1";
 const CONTINUATION: [u8; 4] = [0xff; 4];
+/// Of the widest values.
+const ALIGNMENT: i64 = 16;
 /// Memory grows with what has come, not with what is announced.
 const STEP: usize = 1 << 20;
 
@@ -234,26 +236,30 @@ fn checked<T>(read: impl FnOnce() -> Result<T, ArrowError>) -> Result<T, Error> 
     }
 }
 
-/// Asks for what a batch takes when it is no longer compressed, before anybody trusts what it says of that.
+/// Asks for what is made of a batch besides its bytes, before anybody trusts what it says of that: buffers that are decompressed, or copied
+/// as they are not aligned; and which rows are NULL.
 fn check_memory(batch: Option<arrow::ipc::RecordBatch<'_>>, body: &[u8]) -> Result<(), Error> {
     let Some(batch) = batch else { return Ok(()) };
-    if i32::try_from(batch.length()).is_err() {
-        return Err(Error::Damaged(
-            "A batch has a negative number of rows, or more than 2,147,483,647.".into(),
-        ));
-    }
-    let (Some(_), Some(buffers)) = (batch.compression(), batch.buffers()) else {
-        return Ok(());
-    };
+    let nodes = batch.nodes().into_iter().flatten().map(|node| node.length());
     let mut sum = 0_usize;
-    for buffer in buffers {
-        let size = usize::try_from(buffer.offset())
-            .ok()
-            .and_then(|at| body.get(at..)?.first_chunk::<8>());
-        if let Some(size) = size.filter(|_| buffer.length() > 0) {
-            let size = usize::try_from(i64::from_le_bytes(*size)).unwrap_or(0);
-            sum = sum.saturating_add(size);
-        }
+    for length in nodes.chain([batch.length()]) {
+        let Ok(length) = i32::try_from(length).map(i32::unsigned_abs) else {
+            return Err(Error::Damaged(
+                "A batch has a negative number of rows, or more than 2,147,483,647.".into(),
+            ));
+        };
+        sum = sum.saturating_add(length as usize / 8);
+    }
+    for buffer in batch.buffers().into_iter().flatten() {
+        let length = usize::try_from(buffer.length()).unwrap_or(0);
+        let start = usize::try_from(buffer.offset()).ok().and_then(|at| body.get(at..));
+        let decompressed = start.and_then(|bytes| bytes.first_chunk::<8>()).filter(|_| length > 0);
+        let decompressed = decompressed.and_then(|size| usize::try_from(i64::from_le_bytes(*size)).ok());
+        sum = sum.saturating_add(match (batch.compression(), buffer.offset() % ALIGNMENT) {
+            (Some(_), _) => decompressed.unwrap_or(0),
+            (None, 0) => 0,
+            (None, _) => length,
+        });
     }
     Ok(amax_memory::ask(sum.min(isize::MAX as usize), WHAT)?)
 }

@@ -11,7 +11,7 @@ use arrow::datatypes::{
 use std::io::Write;
 
 use crate::cell::Put;
-use crate::error::{Unfit, Unsuited};
+use crate::error::{Unfit, Unsuited, Unwritten};
 use crate::target::Target;
 
 const DAY: i64 = 86_400;
@@ -28,16 +28,13 @@ pub(crate) fn put(array: &ArrayRef, target: &Target) -> Result<Put, Unsuited> {
             date(i64::from(days), to);
             Ok(())
         }),
-        DataType::Date64 => {
-            let whole = !fine;
-            column::<Date64Type>(array, move |millis, to| {
-                if whole && millis.rem_euclid(DAY * 1000) != 0 {
-                    return Err(not_a_day());
-                }
-                date(millis.div_euclid(DAY * 1000), to);
-                Ok(())
-            })
-        }
+        DataType::Date64 => column::<Date64Type>(array, |millis, to| {
+            if millis.rem_euclid(DAY * 1000) != 0 {
+                return Err(NOT_A_DAY.into());
+            }
+            date(millis.div_euclid(DAY * 1000), to);
+            Ok(())
+        }),
         DataType::Time32(TimeUnit::Second) => {
             column::<Time32SecondType>(array, move |time, to| time_of_day(Moment::of(time.into(), 1), fine, to))
         }
@@ -52,7 +49,7 @@ pub(crate) fn put(array: &ArrayRef, target: &Target) -> Result<Put, Unsuited> {
         }),
         DataType::Timestamp(unit, zone) => {
             let zoned = zone.is_some();
-            if zoned && *target == Target::Timestamp {
+            if zoned && matches!(target, Target::Timestamp | Target::Date) {
                 return Err(Unsuited {
                     data_type: array.data_type().clone(),
                     hint: "It is a point in time, which timestamptz holds. Take the time zone off before it is sent, or choose \
@@ -113,7 +110,7 @@ pub(crate) fn put(array: &ArrayRef, target: &Target) -> Result<Put, Unsuited> {
 
 fn column<T: ArrowTemporalType>(
     array: &ArrayRef,
-    write: impl Fn(T::Native, &mut Vec<u8>) -> Result<(), Unfit> + 'static,
+    write: impl Fn(T::Native, &mut Vec<u8>) -> Result<(), Unwritten> + 'static,
 ) -> Put {
     let array = array.as_primitive::<T>().clone();
     Box::new(move |row, to| write(array.value(row), to))
@@ -139,7 +136,7 @@ impl Moment {
         match fine || self.nanos % 1000 == 0 {
             true => Ok(self),
             false => Err(Unfit {
-                detail: "The time is finer than a microsecond.".into(),
+                detail: "The time is finer than a microsecond.",
                 hint: "Round it to microseconds before it is sent, or choose a column of type text.",
             }),
         }
@@ -172,18 +169,16 @@ fn date(days: i64, to: &mut Vec<u8>) {
     }
 }
 
-fn not_a_day() -> Unfit {
-    Unfit {
-        detail: "The time is not midnight.".into(),
-        hint: "Cut it to days before it is sent, or choose a column of type timestamp.",
-    }
-}
+const NOT_A_DAY: Unfit = Unfit {
+    detail: "The time is not midnight.",
+    hint: "Cut it to days before it is sent, or choose a column of type timestamp.",
+};
 
-fn timestamp(moment: Moment, zoned: bool, day: bool, fine: bool, to: &mut Vec<u8>) -> Result<(), Unfit> {
+fn timestamp(moment: Moment, zoned: bool, day: bool, fine: bool, to: &mut Vec<u8>) -> Result<(), Unwritten> {
     let (days, of_day) = (moment.seconds.div_euclid(DAY), moment.seconds.rem_euclid(DAY));
     if day {
         if (of_day, moment.nanos) != (0, 0) {
-            return Err(not_a_day());
+            return Err(NOT_A_DAY.into());
         }
         date(days, to);
         return Ok(());
@@ -206,20 +201,21 @@ fn clock(seconds: i64, to: &mut Vec<u8>) {
     write!(to, "{hours:02}:{minutes:02}:{seconds:02}").expect("a vector takes it");
 }
 
-fn time_of_day(moment: Moment, fine: bool, to: &mut Vec<u8>) -> Result<(), Unfit> {
+fn time_of_day(moment: Moment, fine: bool, to: &mut Vec<u8>) -> Result<(), Unwritten> {
     if !(0..=DAY).contains(&moment.seconds) {
-        return Err(Unfit {
-            detail: "The time is outside of a day.".into(),
+        return Err(Unwritten::Unfit(Unfit {
+            detail: "The time is outside of a day.",
             hint: "Send a time between 00:00 and 24:00, or a duration for a column of type interval.",
-        });
+        }));
     }
     clock(moment.seconds, to);
     moment.checked(fine)?.fraction(to);
     Ok(())
 }
 
-/// `P1M2DT3.5S`. Units of different signs stay apart, as in PostgreSQL's.
-fn interval(months: i32, days: i32, time: Moment, fine: bool, to: &mut Vec<u8>) -> Result<(), Unfit> {
+/// `P1M2DT4M3.5S`. Units of different signs stay apart, as in PostgreSQL's, which reads seconds as a floating-point number: so
+/// minutes are by themselves.
+fn interval(months: i32, days: i32, time: Moment, fine: bool, to: &mut Vec<u8>) -> Result<(), Unwritten> {
     let time = time.checked(fine)?;
     write!(to, "P{months}M{days}DT").expect("a vector takes it");
     // Seconds are rounded down: the fraction of negative ones is counted from the other side.
@@ -227,10 +223,9 @@ fn interval(months: i32, days: i32, time: Moment, fine: bool, to: &mut Vec<u8>) 
         true => (time.seconds + 1, NANOS - time.nanos),
         false => (time.seconds, time.nanos),
     };
-    if time.seconds < 0 {
-        to.push(b'-');
-    }
-    write!(to, "{}", seconds.unsigned_abs()).expect("a vector takes it");
+    let sign = if time.seconds < 0 { "-" } else { "" };
+    let all = seconds.unsigned_abs();
+    write!(to, "{sign}{}M{sign}{}", all / 60, all % 60).expect("a vector takes it");
     Moment { seconds, nanos }.fraction(to);
     to.push(b'S');
     Ok(())
@@ -271,10 +266,10 @@ mod tests {
     #[test]
     fn intervals_have_signs_by_unit() {
         let of = |months, days, nanos| text(|to| interval(months, days, Moment::of(nanos, NANOS), true, to).unwrap());
-        assert_eq!(of(14, -3, 1_500_000_000), "P14M-3DT1.5S");
-        assert_eq!(of(0, 0, -500_000_000), "P0M0DT-0.5S");
-        assert_eq!(of(0, 0, -1_500_000_000), "P0M0DT-1.5S");
-        assert_eq!(of(0, 0, -2_000_000_000), "P0M0DT-2S");
-        assert_eq!(of(0, 0, i64::MIN), "P0M0DT-9223372036.854775808S");
+        assert_eq!(of(14, -3, 1_500_000_000), "P14M-3DT0M1.5S");
+        assert_eq!(of(0, 0, -500_000_000), "P0M0DT-0M-0.5S");
+        assert_eq!(of(0, 0, -1_500_000_000), "P0M0DT-0M-1.5S");
+        assert_eq!(of(0, 0, -2_000_000_000), "P0M0DT-0M-2S");
+        assert_eq!(of(0, 0, i64::MIN), "P0M0DT-153722867M-16.854775808S");
     }
 }

@@ -1,14 +1,15 @@
 //! The values of each type of columns as text.
 
-use std::sync::Arc;
-
 use arrow::array::{
     Array, ArrayAccessor, ArrayRef, AsArray, BinaryArrayType, BooleanArray, GenericStringArray, OffsetSizeTrait,
     RunArray,
 };
-use arrow::datatypes::{DataType, Field, Int16Type, Int32Type, Int64Type, IntervalUnit, RunEndIndexType};
+use arrow::datatypes::{
+    ArrowDictionaryKeyType, DataType, Field, Int8Type, Int16Type, Int32Type, Int64Type, IntervalUnit, RunEndIndexType,
+    UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+};
 
-use crate::cell::{Cell, Form, Put};
+use crate::cell::{Cell, Form, Put, append, room};
 use crate::error::Unsuited;
 use crate::target::Target;
 use crate::{nested, numbers, times};
@@ -43,13 +44,15 @@ fn values(array: &ArrayRef, field: &Field, target: &Target, json: bool) -> Resul
         | T::UInt16
         | T::UInt32
         | T::UInt64
-        | T::Float16
-        | T::Float32
-        | T::Float64
         | T::Decimal32(..)
         | T::Decimal64(..)
         | T::Decimal128(..)
-        | T::Decimal256(..) => (Form::Number, numbers::put(array, *target == Target::Json)),
+        | T::Decimal256(..) => (Form::Number, numbers::put(array)),
+        // All of a JSON text may be a string, if the number is not finite.
+        T::Float16 | T::Float32 | T::Float64 => match *target == Target::Json && !json {
+            true => (Form::Text, numbers::floats(array, true)),
+            false => (Form::Number, numbers::floats(array, json)),
+        },
         T::Date32 | T::Date64 | T::Time32(_) | T::Time64(_) | T::Timestamp(..) | T::Duration(_) => {
             (Form::Word, times::put(array, target)?)
         }
@@ -60,17 +63,23 @@ fn values(array: &ArrayRef, field: &Field, target: &Target, json: bool) -> Resul
         T::LargeUtf8 => (text_form(field, json), texts(array.as_string::<i64>().clone())),
         T::Utf8View => {
             let array = array.as_string_view().clone();
-            let put: Put = Box::new(move |row, to| {
-                to.extend(array.value(row).as_bytes());
-                Ok(())
-            });
+            let put: Put = Box::new(move |row, to| append(to, array.value(row).as_bytes()));
             (text_form(field, json), put)
         }
         T::Binary => bytes(array.as_binary::<i32>().clone(), array, field, target, json)?,
         T::LargeBinary => bytes(array.as_binary::<i64>().clone(), array, field, target, json)?,
         T::BinaryView => bytes(array.as_binary_view().clone(), array, field, target, json)?,
         T::FixedSizeBinary(_) => bytes(array.as_fixed_size_binary().clone(), array, field, target, json)?,
-        T::Dictionary(..) => dictionary(array, field, target, json)?,
+        T::Dictionary(keys, _) => match **keys {
+            T::Int8 => dictionary::<Int8Type>(array, field, target, json)?,
+            T::Int16 => dictionary::<Int16Type>(array, field, target, json)?,
+            T::Int32 => dictionary::<Int32Type>(array, field, target, json)?,
+            T::Int64 => dictionary::<Int64Type>(array, field, target, json)?,
+            T::UInt8 => dictionary::<UInt8Type>(array, field, target, json)?,
+            T::UInt16 => dictionary::<UInt16Type>(array, field, target, json)?,
+            T::UInt32 => dictionary::<UInt32Type>(array, field, target, json)?,
+            _ => dictionary::<UInt64Type>(array, field, target, json)?,
+        },
         T::RunEndEncoded(ends, _) => match ends.data_type() {
             T::Int16 => runs::<Int16Type>(array, field, target, json)?,
             T::Int32 => runs::<Int32Type>(array, field, target, json)?,
@@ -106,10 +115,7 @@ fn text_form(field: &Field, json: bool) -> Form {
 }
 
 fn texts<O: OffsetSizeTrait>(array: GenericStringArray<O>) -> Put {
-    Box::new(move |row, to| {
-        to.extend(array.value(row).as_bytes());
-        Ok(())
-    })
+    Box::new(move |row, to| append(to, array.value(row).as_bytes()))
 }
 
 fn bytes<A>(values: A, array: &ArrayRef, field: &Field, target: &Target, json: bool) -> Result<(Form, Put), Unsuited>
@@ -133,8 +139,10 @@ where
         }
     }
     let put: Put = Box::new(move |row, to| {
+        let value = (&values).value(row);
+        room(to, 2 * value.len() + 2)?;
         to.extend(b"\\x");
-        hex((&values).value(row), to);
+        hex(value, to);
         Ok(())
     });
     Ok((Form::Text, put))
@@ -170,12 +178,21 @@ fn hex(value: &[u8], to: &mut Vec<u8>) {
 }
 
 /// Values by their place in a dictionary.
-fn dictionary(array: &ArrayRef, field: &Field, target: &Target, json: bool) -> Result<(Form, Put), Unsuited> {
-    let array = array.as_any_dictionary();
-    let (places, dictionary) = (array.normalized_keys(), Arc::clone(array.values()));
-    let cell = cell(&dictionary, field, target, json)?;
+fn dictionary<K: ArrowDictionaryKeyType>(
+    array: &ArrayRef,
+    field: &Field,
+    target: &Target,
+    json: bool,
+) -> Result<(Form, Put), Unsuited> {
+    let array = array.as_dictionary::<K>().clone();
+    let cell = cell(array.values(), field, target, json)?;
     let form = cell.form;
-    Ok((form, Box::new(move |row, to| cell.put(places[row], to))))
+    let place = move |row| {
+        array
+            .key(row)
+            .unwrap_or_else(|| unreachable!("a row with a value has a key"))
+    };
+    Ok((form, Box::new(move |row, to| cell.put(place(row), to))))
 }
 
 /// Values of runs of rows.

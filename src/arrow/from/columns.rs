@@ -1,7 +1,5 @@
 //! Which columns of a stream go to which of a table.
 
-use std::ffi::CStr;
-
 use amax_arrow::Target;
 use arrow::datatypes::Schema;
 use pgrx::{PgSqlErrorCode, pg_sys};
@@ -15,8 +13,9 @@ use crate::pg::Relation;
 use crate::pg::tupdesc::{Attribute, name_bytes};
 
 /// A column of the table that values come for.
-pub struct Column<'a> {
-    pub name: &'a CStr,
+pub struct Column {
+    pub number: i16,
+    name: String,
     pub target: Target,
     /// Its number in the stream.
     pub field: usize,
@@ -24,14 +23,14 @@ pub struct Column<'a> {
     pub sql_type: String,
 }
 
-impl Column<'_> {
-    pub fn shown(&self) -> String {
-        encoding::shown(self.name.to_bytes()).into_owned()
+impl Column {
+    pub fn shown(&self) -> &str {
+        &self.name
     }
 }
 
 /// Matches a stream's columns with the table's: those that the statement lists, or all. `listed` are their numbers, from 1.
-pub fn matched<'a>(schema: &Schema, table: &'a Relation, listed: Option<&[i16]>, by: Matching) -> Vec<Column<'a>> {
+pub fn matched(schema: &Schema, table: &Relation, listed: Option<&[i16]>, by: Matching) -> Vec<Column> {
     let desc = table.desc();
     let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
     let pairs: Vec<(&Attribute, usize)> = match (by, listed) {
@@ -81,8 +80,9 @@ pub fn matched<'a>(schema: &Schema, table: &'a Relation, listed: Option<&[i16]>,
             "the Arrow stream has no columns",
         );
     }
-    let column = |(attribute, field): (&'a Attribute, usize)| Column {
-        name: name_bytes(attribute),
+    let column = |(attribute, field): (&Attribute, usize)| Column {
+        number: attribute.attnum,
+        name: shown(attribute),
         target: target::of(attribute.atttypid),
         field,
         sql_type: shown_type(attribute.atttypid, attribute.atttypmod),

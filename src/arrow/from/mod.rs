@@ -11,7 +11,7 @@ use pgrx::pg_sys;
 use super::options;
 use super::scope::Scope;
 use super::statement::Statement;
-use crate::pg::copy::{copy_from, require_writable};
+use crate::pg::copy::CopyFrom;
 use crate::pg::relation::Opened;
 use amax_arrow::Stream;
 use columns::{listed, matched};
@@ -24,23 +24,15 @@ pub fn run<'a>(statement: Statement<'a>, scope: Scope<'a>) -> u64 {
     let name = statement.table().expect("only a table is copied to");
     // SAFETY: a node of the parser's.
     let table = unsafe { Opened::named(name, pg_sys::RowExclusiveLock) };
-    require_writable(&table);
     // SAFETY: the statement's list of columns.
     let listed = unsafe { listed(statement.attributes(), &table) };
+    let text = (scope.source(), scope.environment());
+    // SAFETY: the statement is one that copies to the table, which is locked.
+    let copy = unsafe { CopyFrom::begin(&table, statement.copy(), text, listed.as_deref().unwrap_or_default()) };
     let count = listed.as_ref().map_or(table.desc().natts(), Vec::len);
     let stream = read(Stream::open(Input::open(statement.destination(), count)));
     let columns = matched(stream.schema(), &table, listed.as_deref(), options.matching);
-    let names: Vec<_> = columns.iter().map(|column| column.name).collect();
+    let numbers: Vec<i16> = columns.iter().map(|column| column.number).collect();
     let mut source = Source::new(stream, &columns);
-    // SAFETY: the statement is one that copies to the table, which is locked.
-    unsafe {
-        copy_from(
-            &table,
-            statement.copy(),
-            (scope.source(), scope.environment()),
-            &names,
-            options.freeze,
-            &mut |to| source.fill(to),
-        )
-    }
+    copy.run(&numbers, options.freeze, &mut |to| source.fill(to))
 }

@@ -2,10 +2,10 @@
 
 use std::io::Read;
 
-use amax_arrow::{Error, Rows, Stream, Target, Unfit, Unsuited};
+use amax_arrow::{Error, Rows, Stream, Target, Unfit, Unsuited, Unwritten};
 use pgrx::PgSqlErrorCode;
 
-use super::super::error::raise;
+use super::super::error::{fail, raise};
 use super::columns::Column;
 
 /// So much text at least is made before it is asked for again.
@@ -13,7 +13,7 @@ const PIECE: usize = 64 * 1024;
 
 pub struct Source<'a, R> {
     stream: Stream<R>,
-    columns: &'a [Column<'a>],
+    columns: &'a [Column],
     fields: Vec<usize>,
     targets: Vec<Target>,
     batch: Option<Batch>,
@@ -29,7 +29,7 @@ struct Batch {
 }
 
 impl<'a, R: Read> Source<'a, R> {
-    pub fn new(stream: Stream<R>, columns: &'a [Column<'a>]) -> Self {
+    pub fn new(stream: Stream<R>, columns: &'a [Column]) -> Self {
         Self {
             stream,
             columns,
@@ -70,9 +70,15 @@ impl<'a, R: Read> Source<'a, R> {
                 self.batch = None;
                 continue;
             }
-            if let Err((at, unfit)) = batch.rows.write(batch.next, &mut self.text) {
-                let row = self.before + batch.next + 1;
-                raise_unfit(&self.columns[at], row, unfit);
+            if let Err((at, error)) = batch.rows.write(batch.next, &mut self.text) {
+                match error {
+                    Unwritten::Unfit(unfit) => raise_unfit(&self.columns[at], self.before + batch.next + 1, &unfit),
+                    Unwritten::TooLong => fail(
+                        PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
+                        format!("row {} has more than 1 GB as text", self.before + batch.next + 1),
+                    ),
+                    Unwritten::OutOfMemory(error) => crate::memory::raise(error),
+                }
             }
             batch.next += 1;
         }
@@ -117,7 +123,7 @@ fn raise_unsuited(column: &Column, unsuited: Unsuited) -> ! {
     )
 }
 
-fn raise_unfit(column: &Column, row: usize, unfit: Unfit) -> ! {
+fn raise_unfit(column: &Column, row: usize, unfit: &Unfit) -> ! {
     raise(
         PgSqlErrorCode::ERRCODE_DATETIME_FIELD_OVERFLOW,
         format!(
@@ -125,7 +131,7 @@ fn raise_unfit(column: &Column, row: usize, unfit: Unfit) -> ! {
             column.shown(),
             column.sql_type
         ),
-        Some(unfit.detail),
+        Some(unfit.detail.into()),
         Some(unfit.hint.into()),
     )
 }

@@ -189,6 +189,12 @@ def test_privileges(db, role):
         role.execute("COPY t FROM '/etc/passwd' (FORMAT arrow)")
     with pytest.raises(psycopg.errors.InsufficientPrivilege, match="pg_execute_server_program"):
         role.execute("COPY t FROM PROGRAM 'true' (FORMAT arrow)")
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        send(role, "COPY t FROM STDIN (FORMAT arrow) WHERE a > 0", {"a": [1]})
+    # Before a program is run.
+    db.execute("GRANT pg_execute_server_program TO arrow_reader")
+    with pytest.raises(psycopg.errors.InsufficientPrivilege, match="permission denied for table t"):
+        role.execute("COPY t (c) FROM PROGRAM 'exit 1' (FORMAT arrow)")
     db.execute("ALTER TABLE t ENABLE ROW LEVEL SECURITY")
     with pytest.raises(psycopg.errors.FeatureNotSupported, match="row-level security"):
         send(role, "COPY t FROM STDIN (FORMAT arrow)", {"a": [1]})
@@ -209,8 +215,9 @@ def test_where(db, method):
     db.execute("CREATE TABLE t (a int, b text, c int GENERATED ALWAYS AS (a) STORED)")
     assert send(db, "COPY t FROM STDIN (FORMAT arrow) WHERE a % 2 = 0 AND b <> 'x'", {"a": [1, 2, 4], "b": ["y", "x", "z"]}) == 1
     assert rows(db, "SELECT a FROM t") == [(4,)]
-    with pytest.raises(psycopg.errors.InvalidColumnReference, match="generated columns"):
-        send(db, "COPY t FROM STDIN (FORMAT arrow) WHERE c = 1", {"a": [1], "b": ["y"]})
+    for condition in ["c = 1", "t IS NOT NULL"]:
+        with pytest.raises(psycopg.errors.InvalidColumnReference, match="generated columns"):
+            send(db, f"COPY t FROM STDIN (FORMAT arrow) WHERE {condition}", {"a": [1], "b": ["y"]})
 
 
 def test_all_that_tables_have(db, method):
@@ -260,6 +267,11 @@ TYPES = [
     ("float8", pa.array([0.1, 5e-324, 1.7976931348623157e308, float("nan")]), ["0.1", "5e-324", "1.7976931348623157e+308", "NaN"]),
     ("float4", pa.array([1.5], pa.float16()), ["1.5"]),
     ("int", pa.array([3.0, None]), ["3", None]),
+    ("int", pa.array([123456792.0], pa.float32()), ["123456792"]),
+    ("bigint", pa.array([2.0**62]), [str(2**62)]),
+    ("text", pa.nulls(2, pa.dictionary(pa.int8(), pa.string())), [None, None]),
+    ("interval", pa.array([10**16 + 1], pa.duration("us")), ["2777777:46:40.000001"]),
+    ("jsonb[]", pa.array([[float("nan"), 1.0]]), ['{"\\"NaN\\"",1}']),
     ("numeric(10,2)", pa.array([decimal.Decimal("1.20"), decimal.Decimal("-0.05")]), ["1.20", "-0.05"]),
     ("numeric", pa.array([decimal.Decimal("9" * 70 + "." + "1" * 6)], pa.decimal256(76, 6)), ["9" * 70 + "." + "1" * 6]),
     ("numeric", pa.array([decimal.Decimal("1200")], pa.decimal128(5, -2)), ["1200"]),
@@ -342,6 +354,9 @@ def test_types(db, types, method, sql, array, expected):
     ("uuid", pa.array([b"x" * 15], pa.binary(15)), psycopg.errors.DatatypeMismatch, "FixedSizeBinary"),
     ("timestamp", pa.array([0], pa.timestamp("us", "UTC")), psycopg.errors.DatatypeMismatch, "Timestamp"),
     ("timestamp", pa.array([1], pa.timestamp("ns")), psycopg.errors.DatetimeFieldOverflow, "does not fit type timestamp"),
+    ("date", pa.array([0], pa.timestamp("s", "UTC")), psycopg.errors.DatatypeMismatch, "Timestamp"),
+    ("text", pa.array([1], pa.date64()), psycopg.errors.DatetimeFieldOverflow, "does not fit"),
+    ("jsonb", pa.StructArray.from_arrays([pa.array([1]), pa.array([2])], names=["a", "a"]), psycopg.errors.DatatypeMismatch, "cannot be loaded"),
     ("date", pa.array([1], pa.timestamp("s")), psycopg.errors.DatetimeFieldOverflow, "does not fit type date"),
     ("time", pa.array([-1], pa.time64("us")), psycopg.errors.DatetimeFieldOverflow, "does not fit type time"),
     ("timestamp", pa.array([2**62], pa.timestamp("s")), psycopg.errors.DatetimeFieldOverflow, "out of range"),
