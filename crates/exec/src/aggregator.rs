@@ -7,7 +7,7 @@ use crate::collation::Collation;
 use crate::collect::Collected;
 use crate::distinct::Distinct;
 use crate::error::{Error, Result};
-use crate::group::Grouping;
+use crate::group::{Direction, Grouping};
 use crate::range::Range;
 use crate::rows::owner;
 use crate::state::Output;
@@ -50,6 +50,8 @@ pub struct Aggregator {
     /// Whether distinct values were counted that are not here.
     counted: bool,
     limit: usize,
+    /// If passes are by the only key, an integer, in its order.
+    order: Option<Direction>,
     /// Up to so many bytes memory has been asked for.
     asked: usize,
     groups: Vec<u32>,
@@ -97,6 +99,7 @@ impl Aggregator {
             again: false,
             counted: false,
             limit,
+            order: None,
             asked: amax_memory::SMALL,
             groups: Vec::new(),
         };
@@ -111,6 +114,17 @@ impl Aggregator {
             aggregate.set_collation(collation, key);
         }
         self
+    }
+
+    /// Has each pass do groups whose only key, an integer, is next to each other, so that rows in that order have their groups in few
+    /// passes each. What [`Aggregator::words`] says then is all that a pass needs.
+    pub fn take_in_order(&mut self, order: Option<Direction>) {
+        self.order = order.filter(|_| self.keys == [Type::Int]);
+    }
+
+    /// The keys from the first to the last that a pass after the first needs, if they are next to each other.
+    pub fn words(&self) -> Option<(i64, i64)> {
+        self.grouping.range().words()
     }
 
     fn resize(&mut self) {
@@ -217,7 +231,10 @@ impl Aggregator {
     fn shrink(&mut self) -> Result<()> {
         while self.bytes_used() > self.limit {
             amax_memory::check(GROUPS)?;
-            let groups = self.grouping.range().halve();
+            if let Some(order) = self.order.filter(|_| self.grouping.range().is_all()) {
+                self.grouping.order(order);
+            }
+            let groups = self.grouping.half();
             if let (true, Some(groups)) = (self.grouping.len() > 1, groups) {
                 self.narrow_groups(groups)?;
                 continue;
@@ -465,6 +482,7 @@ impl Aggregator {
             aggregates,
             again: false,
             limit: self.limit,
+            order: self.order,
             asked: amax_memory::SMALL,
             groups: Vec::new(),
         }))

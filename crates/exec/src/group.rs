@@ -2,12 +2,19 @@
 
 use crate::codes::{Codes, limit};
 use crate::error::{Error, Result};
-use crate::range::Range;
+use crate::range::{Order, Range};
 use crate::store::{Numbers, Store, hash_rows, hash_words};
 use crate::table::NONE;
 use crate::tuples::{Tuples, check_members};
 use crate::values::{UNKNOWN, Values};
 use crate::vector::{Scalar, Type, Vector, View};
+
+/// Which way the keys of rows go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    Up,
+    Down,
+}
 
 /// The groups of all rows so far, numbered in the order they were first seen.
 ///
@@ -247,6 +254,36 @@ impl Grouping {
         }
     }
 
+    /// What a range is asked for.
+    fn place(&self, group: usize, range: &Range) -> u64 {
+        match &*self.columns {
+            [column] => column.place(group as u32, range),
+            _ => self.hash(group),
+        }
+    }
+
+    /// Half of the range; of words in their order at least one group is outside, if there are two.
+    pub(crate) fn half(&self) -> Option<Range> {
+        if !self.range.is_ordered() {
+            return self.range.halve();
+        }
+        let places = (0..self.len()).map(|group| self.place(group, &self.range));
+        self.range.halve_below(places.max()?)
+    }
+
+    /// Has ranges be of the only key's words in their order, from what is there of them on, before there is more than one range.
+    pub(crate) fn order(&mut self, order: Direction) {
+        let [column] = &*self.columns else { return };
+        let words = column.vector();
+        let valid = (0..column.len()).filter(|&group| words.is_valid(group));
+        let words = valid.map(|group| words.words[group]);
+        let order = match order {
+            Direction::Up => words.min().map(Order::Up),
+            Direction::Down => words.max().map(Order::Down),
+        };
+        self.range = order.map_or(Range::ALL, Range::of_words);
+    }
+
     /// What of all groups is done in this pass.
     pub(crate) fn range(&self) -> Range {
         self.range
@@ -254,10 +291,9 @@ impl Grouping {
 
     /// Leaves out the groups that are not in `range`. Returns which are kept.
     pub(crate) fn narrow(&mut self, range: Range) -> Result<Vec<bool>> {
+        let places: Vec<u64> = (0..self.len()).map(|group| self.place(group, &range)).collect();
         self.range = range;
-        let keep: Vec<bool> = (0..self.len())
-            .map(|group| self.columns.is_empty() || self.range.admit(self.hash(group)))
-            .collect();
+        let keep: Vec<bool> = places.iter().map(|&place| self.range.admit(place)).collect();
         self.retain(&keep)?;
         Ok(keep)
     }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::codes::Codes;
 use crate::error::{Error, Result};
 use crate::range::Range;
-use crate::store::{Floats, NULL_HASH, Numbers, Store, Strings, Words, check_numerics, hash_row};
+use crate::store::{Floats, NULL_HASH, Numbers, Store, Strings, Words, check_numerics};
 use crate::table::{Keys, NONE, Table};
 use crate::vector::{Scalar, Type, Vector, View};
 
@@ -209,6 +209,18 @@ impl Values {
         with!(&self.any, hashed => hash(hashed, number))
     }
 
+    /// What a range is asked for, of a value by its number.
+    pub(crate) fn place(&self, number: u32, range: &Range) -> u64 {
+        let word = |number: u32| match self.get(number) {
+            Scalar::Int(word) => Some(word),
+            _ => None,
+        };
+        match range.is_ordered() {
+            true => range.distance(word(number)).unwrap_or(0),
+            false => self.hash(number),
+        }
+    }
+
     /// The number of a row's value.
     pub(crate) fn number(&mut self, view: &View<'_>, row: usize) -> Result<u32> {
         if view.is_valid(row) {
@@ -221,7 +233,7 @@ impl Values {
 
     #[inline(never)]
     fn number_in(&mut self, view: &View<'_>, row: usize, range: &mut Range) -> Result<u32> {
-        if !range.is_all() && !range.admit(hash_row(view, row)) {
+        if !range.is_all() && !range.admit_row(view, row) {
             return Ok(NONE);
         }
         self.number(view, row)
@@ -246,7 +258,7 @@ impl Values {
             }
             if !view.is_valid(row) {
                 *out = self.number_in(view, row, range)?;
-            } else if range.is_all() || range.admit(hash_row(view, row)) {
+            } else if range.is_all() || range.admit_row(view, row) {
                 rows.push(row as u32);
             } else {
                 *out = NONE;

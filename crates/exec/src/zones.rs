@@ -46,6 +46,19 @@ pub(crate) fn zone_of(expr: &Expr, zones: &dyn Zones) -> Option<Zone> {
     }
 }
 
+/// The words of an expression of integers that is not NULL, from the least to the most, as bounds have them.
+pub fn words_between(expr: &Expr, zones: &dyn Zones) -> Option<(i64, i64)> {
+    match zone_of(expr, zones)? {
+        Zone {
+            tag: Tag::Int,
+            min: Bound::Int(min),
+            max: Bound::Int(max),
+            ..
+        } => Some((min, max)),
+        _ => None,
+    }
+}
+
 /// How many bytes texts begin with that have digits at the same places, and the same characters between them.
 pub(crate) fn alike(expr: &Expr, zones: &dyn Zones) -> Option<usize> {
     match expr {

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
-use amax_exec::{Aggregator, Function, Input, LARGE, Output, Scalar, StringTable, Type, Vector};
+use amax_exec::{Aggregator, Direction, Function, Input, LARGE, Output, Scalar, StringTable, Type, Vector};
 use amax_jsonb::numeric;
 use num_bigint::BigInt;
 use proptest::prelude::*;
@@ -91,11 +91,14 @@ struct Case {
     /// Numerics that fit a word are payloads all the same.
     payloads: bool,
     limit: usize,
+    /// Whether passes are by the only key's order, and read what they need.
+    order: Option<Direction>,
     workers: usize,
 }
 
 fn cases() -> impl Strategy<Value = Case> {
     let keys = prop::collection::vec(select(TYPES.to_vec()), 0..4);
+    let keys = prop_oneof![3 => keys, 1 => Just(vec![Type::Int])];
     (keys, any::<bool>()).prop_flat_map(|(keys, nulls)| {
         let key_values: Vec<_> = keys.iter().map(|&ty| optional(ty, nulls)).collect();
         let arguments: Vec<_> = TYPES.iter().map(|&ty| optional(ty, nulls)).collect();
@@ -111,15 +114,17 @@ fn cases() -> impl Strategy<Value = Case> {
             any::<bool>(),
             any::<bool>(),
             limit,
+            select(vec![None, Some(Direction::Up), Some(Direction::Down)]),
             0..4_usize,
         )
-            .prop_map(move |(rows, batch, dictionary, payloads, limit, workers)| Case {
+            .prop_map(move |(rows, batch, dictionary, payloads, limit, order, workers)| Case {
                 keys: keys.clone(),
                 rows,
                 batch,
                 dictionary,
                 payloads,
                 limit,
+                order,
                 workers,
             })
     })
@@ -541,8 +546,15 @@ fn add(aggregator: &mut Aggregator, rows: &[Row], case: &Case) {
 
 /// One pass over all rows: the first share in the aggregator itself, the others in workers.
 fn scan(aggregator: &mut Aggregator, case: &Case) {
-    let share = case.rows.len().div_ceil(case.workers + 1).max(1);
-    let mut shares = case.rows.chunks(share);
+    let words = aggregator.words();
+    let needed = |row: &&Row| match (words, &row.keys[..]) {
+        (Some((first, last)), [Some(Val::Int(key))]) => (first..=last).contains(key),
+        (Some(_), _) => false,
+        (None, _) => true,
+    };
+    let rows: Vec<Row> = case.rows.iter().filter(needed).cloned().collect();
+    let share = rows.len().div_ceil(case.workers + 1).max(1);
+    let mut shares = rows.chunks(share);
     add(aggregator, shares.next().unwrap_or(&[]), case);
     for rows in shares {
         let mut worker = unlimited(case);
@@ -570,6 +582,7 @@ fn unlimited(case: &Case) -> Aggregator {
 /// The groups, and how many passes they took.
 fn run(case: &Case) -> (Groups, usize) {
     let mut aggregator = new(case);
+    aggregator.take_in_order(case.order);
     let mut groups = Groups::new();
     let mut passes = 0;
     loop {

@@ -6,6 +6,7 @@ pub mod exchange;
 mod having;
 pub mod node;
 pub mod parallel;
+mod passes;
 pub mod pieces;
 pub mod plan;
 pub mod private;

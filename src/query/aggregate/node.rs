@@ -1,6 +1,7 @@
 //! The aggregate node: keys and arguments are computed as vectors of the scan's leaves, and grouped as such.
 
 use super::having::Having;
+use super::passes::Passes;
 use super::pieces::Inbox;
 use super::private::{AggregatePlan, Part};
 use super::rows::Inputs;
@@ -53,7 +54,11 @@ impl CustomNode for Aggregation {
             return Aggregation { plan, having, state };
         }
         let inputs = Inputs::new(&mut *input(node), keys, aggregates, plan.sets.clone());
-        let state = Rc::new(RefCell::new(State::new(inputs, plan.part == Part::Lower)));
+        let mut state = State::new(inputs, plan.part == Part::Lower);
+        if plan.bounds && plan.part == Part::Whole && input(node).has_leaves() {
+            state.in_order = state.inputs.key_in_order().map(|key| Rc::new(Passes::new(key.clone())));
+        }
+        let state = Rc::new(RefCell::new(state));
         Aggregation { plan, having, state }
     }
 
@@ -140,7 +145,10 @@ impl Aggregation {
         self.state.borrow_mut().begin_pass();
         match self.plan.part {
             Part::Upper => self.gather(node),
-            _ => while self.next_unit(node) {},
+            _ => {
+                self.state.borrow().limit(&mut *input(node));
+                while self.next_unit(node) {}
+            }
         }
     }
 

@@ -75,6 +75,7 @@ struct Wanted<'a> {
     aggregates: Vec<&'a Node>,
     groupings: Vec<&'a Node>,
     sets: Sets,
+    bounds: bool,
 }
 
 /// None if some of it is not for us.
@@ -85,6 +86,7 @@ fn wanted_of<'a>(root: &'a PlannerInfo, clauses: Nodes<'a>, target: &'a PathTarg
         aggregates: Vec::new(),
         groupings: Vec::new(),
         sets: Sets::default(),
+        bounds: root.qual_security_level() == 0,
     };
     let of_sets = root.parse().groupingSets().is_some();
     for clause in clauses.all::<SortGroupClause>() {
@@ -209,6 +211,7 @@ impl<'a> Wanted<'a> {
             aggregates: self.aggregates.clone(),
             groupings: self.groupings.clone(),
             sets: self.sets.clone(),
+            bounds: self.bounds && self.keys.len() == 1 && self.passes(rows, child.rows()).0 > 1.0,
         };
         NewPath {
             children: vec![child],
@@ -297,6 +300,7 @@ impl Planning for Aggregates {
             aggregates,
             groupings,
             sets,
+            bounds,
         } = path;
         if part != Part::Upper {
             read_to_end(asked.plans.get(0).expect("it is above a scan"));
@@ -305,6 +309,7 @@ impl Planning for Aggregates {
             part,
             keys: keys.len(),
             aggregates: aggregates.len(),
+            bounds,
             best: Best::of_query(root, &keys, &aggregates).filter(|_| sets.sets.is_empty()),
             sets,
         };

@@ -24,10 +24,12 @@ pub struct AggregatePath<'a> {
     /// Calls of GROUPING().
     pub groupings: Vec<&'a Node>,
     pub sets: Sets,
+    /// Whether bounds may leave leaves out: how many are read, which EXPLAIN shows, would tell of rows that a policy hides.
+    pub bounds: bool,
 }
 
 impl<'a> Private<'a> for AggregatePath<'a> {
-    const KIND: &'static std::ffi::CStr = c"amax aggregate path 2";
+    const KIND: &'static std::ffi::CStr = c"amax aggregate path 3";
 
     fn write(&self, out: &mut Writer<'a>) {
         out.int(self.part as i32);
@@ -35,6 +37,7 @@ impl<'a> Private<'a> for AggregatePath<'a> {
         out.nodes(&self.aggregates);
         out.nodes(&self.groupings);
         self.sets.write(out);
+        out.bool(self.bounds);
     }
 
     fn read(from: &mut Reader<'a>) -> AggregatePath<'a> {
@@ -44,6 +47,7 @@ impl<'a> Private<'a> for AggregatePath<'a> {
             aggregates: from.nodes(),
             groupings: from.nodes(),
             sets: Sets::read(from),
+            bounds: from.bool(),
         }
     }
 }
@@ -56,6 +60,8 @@ pub struct AggregatePlan {
     pub keys: usize,
     pub aggregates: usize,
     pub sets: Sets,
+    /// Whether bounds may leave leaves out.
+    pub bounds: bool,
     pub best: Option<Best>,
 }
 
@@ -67,13 +73,14 @@ impl AggregatePlan {
 }
 
 impl<'a> Private<'a> for AggregatePlan {
-    const KIND: &'static std::ffi::CStr = c"amax aggregate 3";
+    const KIND: &'static std::ffi::CStr = c"amax aggregate 4";
 
     fn write(&self, out: &mut Writer<'a>) {
         out.int(self.part as i32);
         out.count(self.keys);
         out.count(self.aggregates);
         self.sets.write(out);
+        out.bool(self.bounds);
         out.bool(self.best.is_some());
         if let Some(best) = &self.best {
             best.write(out);
@@ -86,6 +93,7 @@ impl<'a> Private<'a> for AggregatePlan {
             keys: from.count(),
             aggregates: from.count(),
             sets: Sets::read(from),
+            bounds: from.bool(),
             best: from.bool().then(|| Best::read(from)),
         }
     }

@@ -11,7 +11,7 @@ use crate::query::batch::rows::Rows;
 use crate::query::batch::{Batch, Batches};
 use crate::query::plan::aggregates::{argument, collations, function_of, of_second, second};
 use crate::query::plan::costs::hash_memory;
-use amax_exec::{Aggregator, By, Collation, Function, Input, Type, Vector};
+use amax_exec::{Aggregator, By, Collation, Expr, Function, Input, Type, Vector};
 use pgrx::pg_sys;
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -107,6 +107,14 @@ impl Inputs {
             functions,
             collations,
             grouped,
+        }
+    }
+
+    /// The only key, if it is an integer.
+    pub fn key_in_order(&self) -> Option<&Expr> {
+        match &*self.keys {
+            [key] if key.ty == Type::Int && self.grouped.is_none() => Some(key.vector()),
+            _ => None,
         }
     }
 

@@ -2,6 +2,7 @@
 
 use super::collect::Waiting;
 use super::exchange::Exchange;
+use super::passes::Passes;
 use super::pieces::{Inbox, Outbox};
 use super::roll_up;
 use super::rows::{Inputs, merge};
@@ -9,6 +10,7 @@ use crate::pg::state::ExprContext;
 use crate::query::batch::Batches;
 use crate::query::scan::source::is_worker;
 use amax_exec::{Aggregator, Rows};
+use std::rc::Rc;
 
 pub struct State {
     pub inputs: Inputs,
@@ -18,6 +20,8 @@ pub struct State {
     /// Those that are handed out, if not all are.
     pub best: Option<Vec<u32>>,
     pub passes: u64,
+    /// If rows may lie in the order of their key.
+    pub in_order: Option<Rc<Passes>>,
     pub peak: usize,
     pub outbox: Outbox,
     pub inbox: Inbox,
@@ -43,6 +47,7 @@ impl State {
             next: None,
             best: None,
             passes: 0,
+            in_order: None,
             peak: 0,
             outbox: Outbox::default(),
             inbox: Inbox::default(),
@@ -59,9 +64,20 @@ impl State {
         }
     }
 
+    /// Before the rows of a pass, where they may lie in order: it reads the leaves that have its groups.
+    pub fn limit(&self, input: &mut dyn Batches) {
+        if let Some(passes) = &self.in_order {
+            passes.begin(self.aggregator.words());
+            input.limit_to(Some(passes.clone()));
+        }
+    }
+
     /// Adds the next unit of rows of what hands up batches; false at its end.
     pub fn next_unit(&mut self, input: &mut dyn Batches) -> bool {
         let (inputs, aggregator) = (&self.inputs, &mut self.aggregator);
+        if let Some(passes) = &self.in_order {
+            aggregator.take_in_order(passes.order());
+        }
         let mut add = |rows: &Rows| match (&inputs.grouped, &mut self.exchange) {
             (Some(grouped), exchange) => roll_up::add(grouped, inputs, aggregator, exchange, rows),
             (None, Some(exchange)) => exchange.add(inputs, aggregator, rows),

@@ -63,7 +63,10 @@ pub trait Batches {
     /// When it begins: in a parallel plan, whose processes take leaves as they come, the last ones come first.
     fn take_last_first(&mut self);
 
-    /// From now on leaves are left out that are of no use; None: all are of use. Not where rows are elements.
+    /// Whether leaves may be left out: not where rows are elements, or joined.
+    fn has_leaves(&self) -> bool;
+
+    /// From now on leaves are left out that are of no use; None: all are of use. Only where it has leaves.
     fn limit_to(&mut self, interest: Option<Rc<dyn Interest>>);
 
     /// The next rows that its snapshot sees and its conditions let pass, in no order but that of a batch; None after the

@@ -438,6 +438,10 @@ impl Batches for Join {
         self.scan.borrow_mut().take_last_first();
     }
 
+    fn has_leaves(&self) -> bool {
+        false
+    }
+
     fn limit_to(&mut self, _interest: Option<Rc<dyn Interest>>) {
         unreachable!("nobody has use for some of a join's rows only")
     }

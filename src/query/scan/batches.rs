@@ -51,6 +51,10 @@ impl Batches for Scan {
         self.from_end = true;
     }
 
+    fn has_leaves(&self) -> bool {
+        self.is_flat()
+    }
+
     fn limit_to(&mut self, interest: Option<Rc<dyn Interest>>) {
         debug_assert!(self.is_flat());
         self.orders = interest.is_some();
