@@ -32,6 +32,9 @@ SELECT * FROM compare($$SELECT k, count(*) FROM t GROUP BY k HAVING sum(q) < -79
 SELECT * FROM compare($$SELECT k, count(DISTINCT q), count(DISTINCT r % 3) FROM t GROUP BY k$$);
 -- One group has too many values: its rows, with NULL as their key, are read again.
 SELECT * FROM compare($$SELECT CASE WHEN q % 2 = 0 THEN k END, count(DISTINCT r), count(*) FROM t GROUP BY 1$$);
+-- Values of groups next to each other, each of many: they are sorted on disk, group after group.
+SELECT * FROM compare($$SELECT CASE WHEN k > 0 THEN k / 2000 END, array_agg(q ORDER BY q), count(*) FROM t GROUP BY 1$$);
+SELECT read($$SELECT k / 2000, array_agg(q ORDER BY q) FROM t GROUP BY 1$$);
 -- Read again from the start.
 SELECT * FROM compare($$SELECT o.i, s.k, s.n FROM generate_series(1, 3) AS o (i), LATERAL (SELECT k, count(*) + o.i AS n FROM t WHERE q < o.i * -9000 GROUP BY k OFFSET 0) AS s$$);
 -- Rows that are elsewhere: on row pages, changed, deleted, with keys below and between.

@@ -278,8 +278,9 @@ impl Grouping {
         let valid = (0..column.len()).filter(|&group| words.is_valid(group));
         let words = valid.map(|group| words.words[group]);
         let order = match order {
-            Direction::Up => words.min().map(Order::Up),
-            Direction::Down => words.max().map(Order::Down),
+            // From the one before: NULL has its place.
+            Direction::Up => words.min().map(|word| Order::Up(word.wrapping_sub(1))),
+            Direction::Down => words.max().map(|word| Order::Down(word.wrapping_add(1))),
         };
         self.range = order.map_or(Range::ALL, Range::of_words);
     }

@@ -49,8 +49,18 @@ impl Range {
         order: None,
     };
 
-    /// Ranges are not halved further; hashes that agree in so many bits are taken for one.
-    const MAX_BITS: u32 = 60;
+    /// Ranges are not halved further; hashes that agree in so many bits are taken for one. Words are never.
+    fn most_bits(&self) -> u32 {
+        match self.order {
+            None => 60,
+            Some(_) => u64::BITS,
+        }
+    }
+
+    /// Those behind the prefix, all set.
+    fn behind(&self) -> u64 {
+        u64::MAX.checked_shr(self.bits).unwrap_or(0)
+    }
 
     pub(crate) fn is_all(&self) -> bool {
         self.bits == 0
@@ -88,14 +98,14 @@ impl Range {
     /// of hashes.
     pub(crate) fn words(&self) -> Option<(i64, i64)> {
         let order = self.order.filter(|_| self.prefix > 0)?;
-        order.between(self.prefix, self.prefix | u64::MAX >> self.bits)
+        order.between(self.prefix, self.prefix | self.behind())
     }
 
     /// Whether a hash is in the range. One that is not makes its range worth a pass.
     #[inline]
     pub(crate) fn admit(&mut self, hash: u64) -> bool {
         let difference = hash ^ self.prefix;
-        let outside = !(u64::MAX >> self.bits);
+        let outside = !self.behind();
         if difference & outside == 0 {
             return true;
         }
@@ -106,7 +116,7 @@ impl Range {
     /// The left half that something up to `most` is outside of, if there is one.
     pub(crate) fn halve_below(&self, most: u64) -> Option<Self> {
         let mut half = self.halve()?;
-        while half.prefix | u64::MAX >> half.bits >= most {
+        while half.prefix | half.behind() >= most {
             half = half.halve()?;
         }
         Some(half)
@@ -114,7 +124,7 @@ impl Range {
 
     /// The left half, if there is one.
     pub(crate) fn halve(&self) -> Option<Self> {
-        (self.bits < Self::MAX_BITS).then_some(Self {
+        (self.bits < self.most_bits()).then_some(Self {
             bits: self.bits + 1,
             ..*self
         })
@@ -122,7 +132,7 @@ impl Range {
 
     /// The next range to the right that hashes were seen in: as large as it can be, it may be halved again.
     pub(crate) fn next(&self) -> Option<Self> {
-        let left = !self.prefix & !(u64::MAX >> self.bits);
+        let left = !self.prefix & !self.behind();
         let candidates = self.seen & left;
         if candidates == 0 {
             return None;
@@ -151,6 +161,29 @@ impl Range {
 #[cfg(test)]
 mod tests {
     use super::{Order, Range};
+
+    #[test]
+    fn words_next_to_each_other_are_told_apart() {
+        let mut range = Range::of_words(Order::Up(0));
+        let mut passes = Vec::new();
+        while let Some(half) = range.halve_below(1) {
+            range = half;
+        }
+        loop {
+            let admitted: Vec<i64> = (0..20)
+                .filter(|&word| range.admit(range.distance(Some(word)).unwrap()))
+                .collect();
+            passes.push(admitted);
+            match range.next() {
+                Some(next) => range = next,
+                None => break,
+            }
+            while let Some(half) = range.halve() {
+                range = half;
+            }
+        }
+        assert_eq!(passes, (0..20).map(|word| vec![word]).collect::<Vec<_>>());
+    }
 
     #[test]
     fn ranges_of_words_are_next_to_each_other() {

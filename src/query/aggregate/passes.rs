@@ -19,7 +19,8 @@ struct Leaves {
     all: Option<(i64, i64, u128)>,
     /// Of the last one and those before; None before the second.
     order: Option<Direction>,
-    /// Whether there is one without bounds.
+    /// How many have bounds, and whether others have none.
+    known: u128,
     unknown: bool,
     /// The keys that the pass needs; all, if it is the first.
     needed: Option<(i64, i64)>,
@@ -35,13 +36,17 @@ impl Passes {
 
     /// A pass begins that needs keys from the first to the last; None: all.
     pub fn begin(&self, needed: Option<(i64, i64)>) {
-        self.leaves.borrow_mut().needed = needed;
+        let leaves = &mut *self.leaves.borrow_mut();
+        if needed.is_none() {
+            *leaves = Leaves::default();
+        }
+        leaves.needed = needed;
     }
 
-    /// The order of keys, if the leaves so far have their own, nearly.
+    /// The order of keys, if leaves overlap little, or a leaf has a quarter of all keys so far at most, in the mean.
     pub fn order(&self) -> Option<Direction> {
         let leaves = self.leaves.borrow();
-        let apart = |(least, most, wide)| wide <= 2 * width(least, most);
+        let apart = |(least, most, wide)| 2 * wide <= width(least, most) * (leaves.known / 2).max(3);
         leaves
             .order
             .filter(|_| !leaves.unknown && leaves.all.is_some_and(apart))
@@ -59,6 +64,7 @@ impl Leaves {
             return;
         };
         let wide = width(least, most);
+        self.known += 1;
         self.order = self.all.map(|(first, ..)| match least < first {
             true => Direction::Down,
             false => Direction::Up,
@@ -79,6 +85,10 @@ impl Interest for Passes {
             return true;
         };
         bounds.is_none_or(|(least, most)| least <= last && first <= most)
+    }
+
+    fn has_ranks(&self) -> bool {
+        false
     }
 
     fn rank(&self, _zones: &dyn Zones) -> i64 {

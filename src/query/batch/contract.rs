@@ -36,6 +36,8 @@ pub enum Positions {
 pub trait Interest {
     /// Whether a leaf is read: its rows may be of use, or evaluating what is asked for of them may raise an error.
     fn includes(&self, zones: &dyn Zones, external: &dyn External) -> bool;
+    /// Whether leaves are read in an order of their own, not as they lie.
+    fn has_ranks(&self) -> bool;
     /// Leaves of lower rank promise more, and are read before others where that is possible.
     fn rank(&self, zones: &dyn Zones) -> i64;
 }

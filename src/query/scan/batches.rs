@@ -57,7 +57,7 @@ impl Batches for Scan {
 
     fn limit_to(&mut self, interest: Option<Rc<dyn Interest>>) {
         debug_assert!(self.is_flat());
-        self.orders = interest.is_some();
+        self.orders = interest.as_ref().is_some_and(|interest| interest.has_ranks());
         self.interest = interest;
     }
 

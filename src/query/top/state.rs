@@ -34,6 +34,10 @@ impl Interest for Reach {
             || best.reaches(order.keys[0].vector(), zones, &order.collations)
     }
 
+    fn has_ranks(&self) -> bool {
+        true
+    }
+
     fn rank(&self, zones: &dyn Zones) -> i64 {
         self.order.sort[0].rank(self.order.keys[0].vector(), zones)
     }
