@@ -136,7 +136,9 @@ impl<'a> Batch<'a, '_> {
             }
             Expr::Length { arg, utf8 } => {
                 let arg = self.eval(arg, rows);
-                strings::words(arg, Type::Int, |text| Some(strings::length(text, *utf8)))
+                // A character of ASCII is a byte.
+                let utf8 = *utf8 && !arg.vector.view().is_ascii();
+                strings::words(arg, Type::Int, |text| Some(strings::length(text, utf8)))
             }
             Expr::TextFunction { function, arg, utf8 } => strings::map(self.eval(arg, rows), function, *utf8),
             Expr::Concatenation(left, right) => {

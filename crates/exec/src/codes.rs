@@ -9,7 +9,7 @@ const CODES_PER_ROW: usize = 16;
 const CODES: usize = 1 << 18;
 
 /// The codes of a vector: its words less `base`, and one more for NULL if there may be any.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Codes {
     base: i64,
     values: usize,
@@ -35,6 +35,29 @@ impl Codes {
             nulls: view.valid.is_some(),
         };
         (codes.len() <= limit(view.words.len())).then_some(codes)
+    }
+
+    /// Whether a word has the same code in every batch of a type.
+    pub(crate) fn last(ty: Type) -> bool {
+        matches!(ty, Type::Int | Type::Bool)
+    }
+
+    /// Codes for the words of both.
+    pub(crate) fn with(self, other: Self) -> Self {
+        if self.values == 0 || other.values == 0 {
+            let words = if self.values == 0 { other } else { self };
+            return Self {
+                nulls: self.nulls || other.nulls,
+                ..words
+            };
+        }
+        let base = self.base.min(other.base);
+        let end = |codes: Self| codes.base.abs_diff(base).min(CODES as u64) as usize + codes.values;
+        Self {
+            base,
+            values: end(self).max(end(other)),
+            nulls: self.nulls || other.nulls,
+        }
     }
 
     /// How many.

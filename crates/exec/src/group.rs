@@ -35,7 +35,9 @@ pub struct Grouping {
 #[derive(Clone, Debug, Default)]
 struct Scratch {
     codes: Vec<u32>,
+    /// Groups by their code, and which codes those are, if they are the same in the next batch; else none.
     memo: Vec<u32>,
+    known: Vec<Codes>,
     rows: Vec<u32>,
     numbers: Vec<Vec<u32>>,
 }
@@ -205,16 +207,28 @@ impl Grouping {
         scratch: &mut Scratch,
         out: &mut [u32],
     ) -> Result<()> {
+        let lasts = views.iter().all(|view| Codes::last(view.ty));
+        let known = std::mem::take(&mut scratch.known);
+        let both: Vec<Codes> = known.iter().zip(codes).map(|(&a, &b)| a.with(b)).collect();
+        let all = match lasts && !known.is_empty() && (both == known || fits(&both, out.len())) {
+            true => both,
+            false => codes.to_vec(),
+        };
         scratch.codes.clear();
         scratch.codes.resize(out.len(), 0);
         let mut stride = 1;
-        for (codes, view) in codes.iter().zip(views) {
+        for (codes, view) in all.iter().zip(views) {
             codes.add_to(view, stride, &mut scratch.codes);
             stride *= codes.len() as u32;
         }
         let memo = &mut scratch.memo;
-        memo.clear();
-        memo.resize(stride as usize, UNKNOWN);
+        if known != all {
+            memo.clear();
+            memo.resize(stride as usize, UNKNOWN);
+        }
+        if lasts {
+            scratch.known = all;
+        }
         for (row, (&code, out)) in scratch.codes.iter().zip(out).enumerate() {
             let mut group = memo[code as usize];
             if group == UNKNOWN {
@@ -301,6 +315,8 @@ impl Grouping {
 
     /// Leaves out the groups that `keep` does not say.
     pub(crate) fn retain(&mut self, keep: &[bool]) -> Result<()> {
+        // They have other numbers now, and others may be out of range.
+        self.scratch.known.clear();
         match &mut *self.columns {
             [] => {}
             [column] => drop(column.retain(keep)?),
@@ -387,7 +403,12 @@ fn shown(ty: Type) -> Option<Numbers> {
 /// The codes of all keys, if they have and their combinations are few.
 fn combined(views: &[View<'_>], rows: usize) -> Option<Vec<Codes>> {
     let codes: Vec<Codes> = views.iter().map(Codes::of).collect::<Option<_>>()?;
+    fits(&codes, rows).then_some(codes)
+}
+
+/// Whether the combinations of codes are few.
+fn fits(codes: &[Codes], rows: usize) -> bool {
     let mut combinations = codes.iter().map(Codes::len);
-    let product = combinations.try_fold(1_usize, |product, len| product.checked_mul(len))?;
-    (product <= limit(rows)).then_some(codes)
+    let product = combinations.try_fold(1_usize, |product, len| product.checked_mul(len));
+    product.is_some_and(|product| product <= limit(rows))
 }

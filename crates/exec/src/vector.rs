@@ -260,6 +260,11 @@ impl Vector<'_> {
 }
 
 impl<'a> View<'a> {
+    /// Whether all strings are of ASCII, where that costs less than looking at each.
+    pub(crate) fn is_ascii(&self) -> bool {
+        self.strings() <= 2 * self.words.len() && self.data.is_ascii()
+    }
+
     #[inline]
     pub(crate) fn is_valid(&self, i: usize) -> bool {
         self.valid.is_none_or(|valid| valid[i])
