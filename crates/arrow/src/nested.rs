@@ -11,6 +11,7 @@ use crate::cell::{Cell, Form, Make, Put, room};
 use crate::error::{Unsuited, Unwritten};
 use crate::target::Target;
 
+const WHERE_TO: &str = "Lists go to arrays, and structs to composite types; both go to jsonb.";
 const TOO_LONG: &str = "A struct has a field whose name is very long.";
 
 pub(crate) fn put(array: &ArrayRef, target: &Target, json: bool, make: Make) -> Result<(Form, Put), Unsuited> {
@@ -20,18 +21,10 @@ pub(crate) fn put(array: &ArrayRef, target: &Target, json: bool, make: Make) -> 
     match (array.data_type(), target) {
         (DataType::Union(..), _) => union(array, target, json, make),
         (DataType::Struct(_), Target::Composite(attributes)) => Ok((Form::Text, composite(array, attributes, make)?)),
-        (DataType::Struct(_) | DataType::Map(..), Target::Array { .. }) | (_, Target::Composite(_)) => Err(Unsuited {
-            data_type: array.data_type().clone(),
-            hint: "Lists go to arrays, and structs to composite types; both go to jsonb.",
-        }),
+        (DataType::Struct(_) | DataType::Map(..), Target::Array { .. }) => Err(unsuited(array.data_type(), WHERE_TO)),
         (_, Target::Array { delimiter, element }) => Ok((Form::Nested, list(array, *delimiter, element, make)?)),
         (_, Target::Json | Target::Text | Target::Other) => Ok((Form::Text, in_json(array, make)?)),
-        (_, Target::Bytes | Target::Uuid | Target::Date | Target::Micros | Target::Timestamp | Target::TimestampTz) => {
-            Err(Unsuited {
-                data_type: array.data_type().clone(),
-                hint: "Lists go to arrays, and structs to composite types; both go to jsonb.",
-            })
-        }
+        _ => Err(unsuited(array.data_type(), WHERE_TO)),
     }
 }
 
@@ -165,10 +158,10 @@ fn composite(array: &ArrayRef, attributes: &[(String, Target)], make: Make) -> R
         .iter()
         .find(|field| attributes.iter().all(|(name, _)| name != field.name()))
     {
-        return Err(Unsuited {
-            data_type: stranger.data_type().clone(),
-            hint: "A composite type takes structs whose fields have the names of its attributes.",
-        });
+        return Err(unsuited(
+            stranger.data_type(),
+            "A composite type takes structs whose fields have the names of its attributes.",
+        ));
     }
     distinct_names(fields)?;
     let cells = attributes.iter().map(|(name, target)| {

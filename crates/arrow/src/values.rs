@@ -5,8 +5,8 @@ use arrow::array::{
     RunArray,
 };
 use arrow::datatypes::{
-    ArrowDictionaryKeyType, DataType, Field, Int8Type, Int16Type, Int32Type, Int64Type, IntervalUnit, RunEndIndexType,
-    UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+    ArrowDictionaryKeyType, DataType, Field, Int8Type, Int16Type, Int32Type, Int64Type, RunEndIndexType, UInt8Type,
+    UInt16Type, UInt32Type, UInt64Type,
 };
 
 use crate::cell::{Cell, Form, Put, append, room};
@@ -53,10 +53,7 @@ fn values(array: &ArrayRef, field: &Field, target: &Target, json: bool) -> Resul
             true => (Form::Text, numbers::floats(array, true)),
             false => (Form::Number, numbers::floats(array, json)),
         },
-        T::Date32 | T::Date64 | T::Time32(_) | T::Time64(_) | T::Timestamp(..) | T::Duration(_) => {
-            (Form::Word, times::put(array, target)?)
-        }
-        T::Interval(IntervalUnit::YearMonth | IntervalUnit::DayTime | IntervalUnit::MonthDayNano) => {
+        T::Date32 | T::Date64 | T::Time32(_) | T::Time64(_) | T::Timestamp(..) | T::Duration(_) | T::Interval(_) => {
             (Form::Word, times::put(array, target)?)
         }
         T::Utf8 => (text_form(field, json), texts(array.as_string::<i32>().clone())),
