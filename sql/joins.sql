@@ -95,7 +95,7 @@ SELECT joined('SELECT f.id, a.g, b.g FROM (facts f FULL JOIN dims a ON f.k = a.k
 SELECT joined($$SELECT f.id, a.g, b.g FROM (SELECT k, id, day || '' AS d FROM facts) f JOIN dims a USING (k) JOIN dims b ON f.d = b.day || '' WHERE a.g = 1 AND b.g < 2$$);
 -- Conditions of the scan that are left to PostgreSQL
 SELECT joined('SELECT id FROM facts JOIN dims USING (k) WHERE g = 1 AND 100 / id < 50 AND facts.big > 3');
--- In more than one batch no filter
+-- In more than one batch, in files
 SET work_mem = '64kB';
 SELECT joined('SELECT f.id FROM facts f JOIN (SELECT id, doc FROM facts WHERE id % 2 = 0) o ON f.k = o.id');
 RESET work_mem;

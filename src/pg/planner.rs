@@ -535,6 +535,11 @@ impl PlannerInfo {
             // SAFETY: a field of the struct: nothing is kept.
             unsafe { (*condition.raw()).norm_selec = -1.0 };
         }
+        self.selectivity_of_list(conditions)
+    }
+
+    /// The part of rows of which all of these conditions are true.
+    pub fn selectivity_of_list(&self, conditions: Nodes<'_>) -> f64 {
         let (inner, none) = (pg_sys::JoinType::JOIN_INNER, std::ptr::null_mut());
         // SAFETY: conditions of this query.
         unsafe { pg_sys::clauselist_selectivity(self.raw(), conditions.raw(), 0, inner, none) }

@@ -127,6 +127,11 @@ impl Aggregator {
         self.grouping.range().words()
     }
 
+    /// Rows of the pass whose keys are from one to another were left out, as it needs other ones now: a later pass has to have them.
+    pub fn pass_over(&mut self, least: i64, most: i64) {
+        self.grouping.pass_over(least, most);
+    }
+
     fn resize(&mut self) {
         for aggregate in &mut self.aggregates {
             aggregate.resize(self.grouping.len());

@@ -304,6 +304,11 @@ impl Grouping {
         self.range
     }
 
+    /// Rows with such words as their key were passed over, none of them of this pass.
+    pub(crate) fn pass_over(&mut self, least: i64, most: i64) {
+        self.range.pass_over(least, most);
+    }
+
     /// Leaves out the groups that are not in `range`. Returns which are kept.
     pub(crate) fn narrow(&mut self, range: Range) -> Result<Vec<bool>> {
         let places: Vec<u64> = (0..self.len()).map(|group| self.place(group, &range)).collect();

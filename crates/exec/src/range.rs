@@ -113,6 +113,33 @@ impl Range {
         false
     }
 
+    /// Words from one to another have been passed over: those outside make their ranges worth a pass, as far as words are next to each other.
+    pub(crate) fn pass_over(&mut self, least: i64, most: i64) {
+        let (near, far) = match self.order {
+            None => return,
+            Some(order @ Order::Up(_)) => (order.distance(least), order.distance(most)),
+            Some(order @ Order::Down(_)) => (order.distance(most), order.distance(least)),
+        };
+        if near <= far {
+            self.see_all(near, far);
+        } else {
+            // The last word is between them.
+            self.see_all(0, far);
+            self.see_all(near, u64::MAX);
+        }
+    }
+
+    /// Something is everywhere from one distance to another.
+    fn see_all(&mut self, near: u64, far: u64) {
+        let end = self.prefix | self.behind();
+        if far > end {
+            // The further right, the higher the bit at which it differs first.
+            let from = (near.max(end + 1) ^ self.prefix).ilog2();
+            let to = (far ^ self.prefix).ilog2();
+            self.seen |= u64::MAX >> (63 - to) & u64::MAX << from;
+        }
+    }
+
     /// The left half that something up to `most` is outside of, if there is one.
     pub(crate) fn halve_below(&self, most: u64) -> Option<Self> {
         let mut half = self.halve()?;

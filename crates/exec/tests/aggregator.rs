@@ -544,6 +544,25 @@ fn add(aggregator: &mut Aggregator, rows: &[Row], case: &Case) {
     }
 }
 
+/// Of a pass after the first, without the leaves that it does not need when their turn comes.
+fn scan_needed(aggregator: &mut Aggregator, rows: &[Row], case: &Case) {
+    let mut passed_over = Vec::new();
+    for leaf in rows.chunks(case.batch) {
+        let keys = leaf.iter().filter_map(|row| match row.keys[0] {
+            Some(Val::Int(key)) => Some(key),
+            _ => None,
+        });
+        let (least, most) = (keys.clone().min().expect("rows"), keys.max().expect("rows"));
+        match aggregator.words() {
+            Some((first, last)) if most < first || last < least => passed_over.push((least, most)),
+            _ => add(aggregator, leaf, case),
+        }
+    }
+    passed_over
+        .into_iter()
+        .for_each(|(least, most)| aggregator.pass_over(least, most));
+}
+
 /// One pass over all rows: the first share in the aggregator itself, the others in workers.
 fn scan(aggregator: &mut Aggregator, case: &Case) {
     let words = aggregator.words();
@@ -553,6 +572,9 @@ fn scan(aggregator: &mut Aggregator, case: &Case) {
         (None, _) => true,
     };
     let rows: Vec<Row> = case.rows.iter().filter(needed).cloned().collect();
+    if words.is_some() && case.workers == 0 {
+        return scan_needed(aggregator, &rows, case);
+    }
     let share = rows.len().div_ceil(case.workers + 1).max(1);
     let mut shares = rows.chunks(share);
     add(aggregator, shares.next().unwrap_or(&[]), case);

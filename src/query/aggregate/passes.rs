@@ -1,6 +1,6 @@
 //! Passes over rows that lie in the order of their only key: each reads the leaves that have its groups.
 //!
-//! The first pass reads all leaves, and is told by their bounds whether rows lie so.
+//! The first pass reads all leaves, and is told by their bounds whether rows lie so. A later one needs fewer and fewer keys as its groups fill memory.
 
 use crate::query::batch::contract::Interest;
 use amax_exec::{Direction, Expr, External, Zones, words_between};
@@ -22,8 +22,12 @@ struct Leaves {
     /// How many have bounds, and whether others have none.
     known: u128,
     unknown: bool,
-    /// The keys that the pass needs; all, if it is the first.
+    /// The keys that the pass needed when it began; all, if it is the first.
+    begun: Option<(i64, i64)>,
+    /// Those that it needs now.
     needed: Option<(i64, i64)>,
+    /// Those of leaves that it has left out as it needs less.
+    left_out: Vec<(i64, i64)>,
 }
 
 impl Passes {
@@ -40,7 +44,22 @@ impl Passes {
         if needed.is_none() {
             *leaves = Leaves::default();
         }
+        leaves.begun = needed;
         leaves.needed = needed;
+        leaves.left_out.clear();
+    }
+
+    /// The pass, if it is not the first, needs these keys only, as memory holds no more groups.
+    pub fn narrow(&self, needed: Option<(i64, i64)>) {
+        let leaves = &mut *self.leaves.borrow_mut();
+        if leaves.needed.is_some() && needed.is_some() {
+            leaves.needed = needed;
+        }
+    }
+
+    /// The keys, from the first to the last, of each leaf that the pass has left out.
+    pub fn left_out(&self) -> Vec<(i64, i64)> {
+        std::mem::take(&mut self.leaves.borrow_mut().left_out)
     }
 
     /// The order of keys, if leaves overlap little, or a leaf has a quarter of all keys so far at most, in the mean.
@@ -80,11 +99,19 @@ impl Interest for Passes {
     fn includes(&self, zones: &dyn Zones, _external: &dyn External) -> bool {
         let bounds = words_between(&self.key, zones);
         let leaves = &mut *self.leaves.borrow_mut();
-        let Some((first, last)) = leaves.needed else {
+        if leaves.begun.is_none() {
             leaves.note(bounds);
             return true;
+        }
+        let have = |keys: Option<(i64, i64)>| {
+            let among = |(first, last), (least, most)| least <= last && first <= most;
+            bounds.zip(keys).is_none_or(|(bounds, keys)| among(keys, bounds))
         };
-        bounds.is_none_or(|(least, most)| least <= last && first <= most)
+        let needed = have(leaves.needed);
+        if !needed && have(leaves.begun) {
+            leaves.left_out.extend(bounds);
+        }
+        needed
     }
 
     fn has_ranks(&self) -> bool {

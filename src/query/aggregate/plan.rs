@@ -10,7 +10,7 @@ use crate::pg::custom::{Asked, CustomPath, NewPath, NewPlan, PathMethods, Planni
 use crate::pg::expr::{Aggref, Const, GroupingFunc, Var, relabelled};
 use crate::pg::node::{Node, Nodes, is_pure};
 use crate::pg::parse::{Query, SortGroupClause};
-use crate::pg::planner::{Path, PathTarget, PlannerInfo, RelOptInfo};
+use crate::pg::planner::{Path, PathTarget, PlannerInfo, RelOptInfo, row_count};
 use crate::query::batch::{path_in, read_to_end};
 use crate::query::expr::datum::type_of_node;
 use crate::query::expr::tree::{any, has, walk};
@@ -50,7 +50,7 @@ pub fn add_paths(root: &PlannerInfo, stage: UpperRelationKind::Type, input: Opti
         return;
     };
     let mut paths = Vec::new();
-    let child = |partial| path_in(input, partial).or_else(|| join::plan::path_over(input, partial));
+    let child = |partial| path_in(input, partial).or_else(|| join::plan::path_over(root, input, partial));
     if let Some(child) = child(false) {
         paths.push(path(root, output, child, &wanted));
     }
@@ -179,7 +179,7 @@ impl<'a> Wanted<'a> {
         }
         // Of each row, as often as it is grouped.
         let computed = self.computed() * self.sets.times();
-        // The other sides of a join, before its first row, hand up rows.
+        // The other sides of a join are read before its first row.
         child.startup_cost() + costs::aggregate(child.run_cost(), conditions, child.rows(), computed)
     }
 
@@ -231,6 +231,7 @@ fn path<'a>(root: &'a PlannerInfo, output: &'a RelOptInfo, child: &'a Path, want
     let path = NewPath {
         startup_cost,
         total_cost: startup_cost + costs::groups(groups, wanted.computed()),
+        rows: groups_left(root, groups),
         ..wanted.node(output, child, Part::Whole, wanted.target, groups)
     };
     path.make()
@@ -267,9 +268,16 @@ fn parallel_path<'a>(
         parallel_workers: 0,
         startup_cost,
         total_cost: startup_cost + costs::groups(all, wanted.computed()),
+        rows: groups_left(root, all),
         ..wanted.node(output, gather, Part::Upper, wanted.target, all)
     };
     upper.make()
+}
+
+/// Those of so many groups that HAVING leaves (create_agg_path() of pathnode.c).
+fn groups_left(root: &PlannerInfo, groups: f64) -> f64 {
+    let conditions = Nodes::of_node(root.parse().havingQual());
+    row_count(groups * root.selectivity_of_list(conditions))
 }
 
 /// The lower part's output, in plans: bytes, as an expression that PostgreSQL finds again in both nodes' target lists

@@ -84,6 +84,13 @@ impl State {
             (None, None) => inputs.add(aggregator, rows),
         };
         let found = inputs.next_unit(input, &mut add);
+        if let Some(passes) = &self.in_order {
+            passes.narrow(self.aggregator.words());
+            if !found {
+                let left_out = passes.left_out().into_iter();
+                left_out.for_each(|(least, most)| self.aggregator.pass_over(least, most));
+            }
+        }
         self.peak = self.peak.max(self.aggregator.bytes_used());
         found
     }

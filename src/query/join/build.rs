@@ -1,18 +1,25 @@
 //! Reading another side of a join, whole: by batches where it is a scan of ours, else by rows.
 
+use super::by_keys::Wanted;
 use super::spine::Level;
 use crate::pg::node::Node;
-use crate::pg::state::{EState, ExprContext, PlanState, Prepared};
+use crate::pg::state::{CustomScanState, EState, ExprContext, PlanState, Prepared};
+use crate::query::batch::columns::BatchColumns;
 use crate::query::batch::computed::Computed;
 use crate::query::batch::contract::of;
 use crate::query::batch::joined::{Side, SideColumn};
 use crate::query::batch::raise::raise;
+use crate::query::batch::rows::Rows;
 use crate::query::batch::values::{Kind, ValuesBuilder};
 use crate::query::batch::{Batch, Batches};
 use crate::query::expr::datum::push;
-use amax_exec::{Lookup, VectorBuilder};
+use crate::query::expr::entry::expressions;
+use crate::query::expr::raises::raises;
+use crate::query::scan::node::METHODS;
+use amax_exec::{Evaluated, Lookup, VectorBuilder};
 use pgrx::pg_sys;
 use std::cell::RefCell;
+use std::rc::Rc;
 
 /// How a side's rows are read.
 pub struct Building {
@@ -82,8 +89,23 @@ impl Building {
         }
     }
 
-    /// Reads the side's rows, of which columns are wanted.
-    pub fn read(&self, level: &Level, wanted: &[bool], limit: usize) -> Built {
+    /// Whether its rows come in batches of a scan's, and nothing that is computed of them may raise an error, or be another thing when it is
+    /// computed again.
+    pub fn is_quiet(&self) -> bool {
+        let scan = self.rows.as_a::<CustomScanState>().filter(|node| METHODS.are_of(node));
+        let Some(plan) = scan.filter(|_| self.batches.is_some()).map(CustomScanState::scan) else {
+            return false;
+        };
+        let computed = [plan.custom_scan_tlist(), plan.targetlist()];
+        let computed = computed.into_iter().flat_map(expressions);
+        let conditions = plan.custom_exprs().iter().chain(plan.qual().iter());
+        computed
+            .chain(conditions)
+            .all(|node| !raises(node) && !node.is_volatile())
+    }
+
+    /// Reads the side's rows, of which columns are wanted; `keys`: those alone that have them, from its start again.
+    pub fn read(&self, level: &Level, wanted: &[bool], limit: usize, keys: Option<&Wanted>) -> Built {
         let builder = |(node, &wanted): (&&Node, &bool)| wanted.then(|| ValuesBuilder::new(Kind::of(node)));
         let mut read = Read {
             keys: level.types.iter().map(|&ty| VectorBuilder::new(ty)).collect(),
@@ -96,13 +118,17 @@ impl Building {
                 if self.rows.is_changed() {
                     self.rows.rescan();
                 }
-                batches.read(&mut read, limit)
+                if keys.is_some() {
+                    batches.input.borrow_mut().restart();
+                }
+                batches.read(&mut read, limit, keys)
             }
             None => self.read_rows(&mut read, limit),
         };
         match read.rows {
             _ if !fits => Built::TooLarge,
-            0 if !level.kind.keeps_unmatched() => Built::Empty,
+            // Where rows are left out, others of the join may still raise errors.
+            0 if keys.is_none() && !level.kind.keeps_unmatched() => Built::Empty,
             _ => Built::Side(read.finish()),
         }
     }
@@ -167,8 +193,25 @@ impl InBatches {
             .all(|(&wanted, column)| !wanted || column.is_some())
     }
 
+    /// Of rows those that have keys among these.
+    fn among(&self, wanted: &Wanted, input: &mut Rows, columns: &Rc<BatchColumns>, mut rows: Vec<u32>) -> Vec<u32> {
+        for (key, set) in self.keys.iter().zip(wanted) {
+            if rows.is_empty() {
+                break;
+            }
+            let of_words = columns.words_of(key.vector(), &rows);
+            let of_words = of_words.and_then(|(words, rows)| set.select_words(words, rows));
+            rows = of_words.unwrap_or_else(|| {
+                let vector = key.values(input, columns, &rows);
+                let unsure = Vec::new();
+                set.select(&Evaluated { vector, unsure }, &rows)
+            });
+        }
+        rows
+    }
+
     /// Whether they fit.
-    fn read(&self, read: &mut Read, limit: usize) -> bool {
+    fn read(&self, read: &mut Read, limit: usize, keys: Option<&Wanted>) -> bool {
         let mut input = self.input.borrow_mut();
         let columns = || self.columns.iter().zip(&read.columns);
         let wanted = columns().filter_map(|(column, out)| column.as_ref().filter(|_| out.is_some()));
@@ -181,10 +224,13 @@ impl InBatches {
             input.start();
             let batch = input.next_batch();
             input.stop(batch.as_ref().map_or(0, |batch| batch.rows.len()));
-            let Some(Batch { columns, rows }) = batch else {
+            let Some(Batch { columns, mut rows }) = batch else {
                 input.rows().clear();
                 return true;
             };
+            if let Some(wanted) = keys {
+                rows = self.among(wanted, input.rows(), &columns, rows);
+            }
             for (key, out) in self.keys.iter().zip(&mut read.keys) {
                 out.push_all(&key.values(input.rows(), &columns, &rows));
             }

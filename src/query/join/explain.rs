@@ -17,15 +17,23 @@ impl Join {
         }
         // Not where others have rows of the scan, too.
         if es.analyze() && !self.spine.scan.plan().parallel_aware() {
+            let keys = |side: usize| {
+                let keys = self.spine.levels[side].outer_keys.iter();
+                let keys: Vec<_> = keys.map(|key| shown(shown_as.text(key).to_bytes())).collect();
+                keys.join(", ")
+            };
             let probe = |place| {
                 let at = self.order.at(place);
-                let keys = self.spine.levels[at].outer_keys.iter();
-                let keys: Vec<_> = keys.map(|key| shown(shown_as.text(key).to_bytes())).collect();
                 let passed = self.order.passed(at);
-                format!("{} ({} of {})", keys.join(", "), passed.left, passed.asked)
+                format!("{} ({} of {})", keys(at), passed.left, passed.asked)
             };
             let probes: Vec<String> = (0..self.order.len()).map(probe).collect();
             text(c"Probes", &probes.join(", "), es);
+            let by_keys = (0..self.by_keys.len()).filter(|&side| self.by_keys[side]).map(keys);
+            let by_keys: Vec<String> = by_keys.collect();
+            if !by_keys.is_empty() {
+                text(c"Sides Read by Keys", &by_keys.join("; "), es);
+            }
         }
     }
 }

@@ -1,6 +1,7 @@
 //! AmaxJoin: joins on positions. See README.md.
 
 mod build;
+mod by_keys;
 mod explain;
 pub mod node;
 pub mod plan;

@@ -2,7 +2,7 @@
 
 use super::build::{Building, Built};
 use super::probe::{Probe, joined_columns};
-use super::spine::{Kind, Spine};
+use super::spine::{Kind, Level, Spine};
 use crate::pg::Slot;
 use crate::pg::explain::ExplainState;
 use crate::pg::node::{Node, Nodes};
@@ -36,14 +36,16 @@ pub struct Join {
     /// The hash joins that it was planned over.
     below: &'static PlanState,
     pub(super) spine: Spine,
-    scan: &'static RefCell<dyn Batches>,
+    pub(super) scan: &'static RefCell<dyn Batches>,
     pub(super) rows: Rows,
     /// Whose keys' values a side's rows are found by, from the bottom.
-    probes: Vec<Probe>,
+    pub(super) probes: Vec<Probe>,
     /// Columns that are read of what is handed up.
     output: Vec<usize>,
     /// Whether nothing but columns of the scan's is read before all have been asked: what is found in a side is of no use before.
     late: bool,
+    /// Which sides were read by the scan's keys.
+    pub(super) by_keys: Vec<bool>,
     /// In which order they are asked.
     pub(super) order: Probes,
     state: State,
@@ -80,28 +82,63 @@ impl Join {
         of_probes.chain(self.output.iter().copied())
     }
 
-    /// Reads the other sides, the topmost first, as hash joins do.
+    /// What a side may take before the scan's keys are asked for: nothing if a test has that tried out.
+    fn first_limit(&self, _side: usize, limit: usize) -> usize {
+        #[cfg(feature = "test_hooks")]
+        if crate::guc::fault_point().as_deref() == Some("join_keys") && self.may_wait(_side) {
+            return 0;
+        }
+        limit
+    }
+
+    /// Has the scan read what of it is read here.
+    fn read_of_scan(&self) {
+        let of_scan = self.spine.of_scan();
+        let of_scan = self.reads().filter(|&at| at < of_scan).collect();
+        self.scan.borrow_mut().read(of_scan);
+    }
+
+    /// Reads the other sides, the topmost first, as hash joins do; those that are too large after what the scan looks up in them is known.
     fn build(&mut self) -> State {
         if is_left_to_spine() {
-            return self.leave_to_spine();
+            return self.leave_to_spine(self.probes.len());
         }
-        let wanted: Vec<usize> = self.reads().collect();
+        let reads: Vec<usize> = self.reads().collect();
         let limit = hash_memory();
-        let mut sides = Vec::new();
+        let wanted = |level: &Level| -> Vec<bool> {
+            (0..level.columns.len())
+                .map(|column| reads.contains(&(level.first + column)))
+                .collect()
+        };
+        let mut sides: Vec<Option<Side>> = self.probes.iter().map(|_| None).collect();
         for (at, (level, probe)) in self.spine.levels.iter().zip(&self.probes).enumerate().rev() {
-            let columns: Vec<bool> = (0..level.columns.len())
-                .map(|column| wanted.contains(&(level.first + column)))
-                .collect();
-            match probe.building.read(level, &columns, limit) {
-                Built::Side(side) => sides.push(side),
+            match probe
+                .building
+                .read(level, &wanted(level), self.first_limit(at, limit), None)
+            {
+                Built::Side(side) => sides[at] = Some(side),
                 Built::Empty => return State::Empty,
-                Built::TooLarge => {
-                    self.probes[at..].iter().for_each(|probe| probe.building.leave());
-                    return self.leave_to_spine();
+                Built::TooLarge if self.may_wait(at) => {}
+                Built::TooLarge => return self.leave_to_spine(at),
+            }
+        }
+        self.by_keys = sides.iter().map(Option::is_none).collect();
+        if sides.iter().any(Option::is_none) {
+            let Some(keys) = self.wanted_by_scan(&sides, limit) else {
+                return self.leave_to_spine(0);
+            };
+            self.read_of_scan();
+            for (at, keys) in keys.iter().enumerate() {
+                let (level, probe) = (&self.spine.levels[at], &self.probes[at]);
+                if let Some(keys) = keys {
+                    match probe.building.read(level, &wanted(level), limit, Some(keys)) {
+                        Built::Side(side) => sides[at] = Some(side),
+                        _ => return self.leave_to_spine(0),
+                    }
                 }
             }
         }
-        sides.reverse();
+        let sides: Vec<Side> = sides.into_iter().flatten().collect();
         let levels = self.spine.levels.iter().zip(&self.probes).zip(&sides);
         let moves: Vec<bool> = levels
             .map(|((level, probe), side)| probe.may_move(level, side))
@@ -110,8 +147,9 @@ impl Join {
         State::Whole(sides.into())
     }
 
-    /// Has the hash joins do it. What they hand up may be a document of which a path is read here.
-    fn leave_to_spine(&self) -> State {
+    /// Has the hash joins do it, as sides from a place on have been read to no use. What they hand up may be a document of which a path is read here.
+    fn leave_to_spine(&self, from: usize) -> State {
+        self.probes[from..].iter().for_each(|probe| probe.building.leave());
         self.scan.borrow_mut().read((0..self.spine.of_scan()).collect());
         let output = self.spine.output.iter().enumerate();
         let places: Vec<(usize, usize)> = output
@@ -381,6 +419,7 @@ impl CustomNode for Join {
             scan,
             rows,
             order: Probes::new(&vec![false; probes.len()]),
+            by_keys: Vec::new(),
             probes,
             output: Vec::new(),
             state: State::New,
@@ -401,7 +440,7 @@ impl CustomNode for Join {
         self.rows.clear();
         self.left.clear();
         let changed = self.spine.rescan(node);
-        if changed || !matches!(self.state, State::Whole(_)) {
+        if changed || self.by_keys.contains(&true) || !matches!(self.state, State::Whole(_)) {
             self.state = State::New;
         }
     }
@@ -429,9 +468,7 @@ impl Batches for Join {
 
     fn read(&mut self, columns: Vec<usize>) {
         self.output = columns;
-        let of_scan = self.spine.of_scan();
-        let of_scan = self.reads().filter(|&at| at < of_scan).collect();
-        self.scan.borrow_mut().read(of_scan);
+        self.read_of_scan();
     }
 
     fn take_last_first(&mut self) {

@@ -15,7 +15,7 @@ use crate::query::expr::entry::expressions;
 use crate::query::expr::raises::raises;
 use crate::query::join_filter::offer::key_type;
 use crate::query::plan::costs;
-use crate::query::plan::kept::path_with;
+use crate::query::plan::kept::{self, path_with};
 use crate::query::plan::node::{create, state_of};
 use crate::query::plan::wanted::conditions_of;
 use crate::query::scan;
@@ -23,6 +23,9 @@ use pgrx::pg_sys::RelOptKind::{RELOPT_BASEREL, RELOPT_JOINREL};
 use pgrx::pg_sys::{JoinType, NodeTag, enable_hashjoin};
 use std::cmp::Ordering;
 use std::iter::successors;
+
+/// Bytes of a row's keys. An estimate.
+const KEYS: i32 = 8;
 
 static PATH: PathMethods = PathMethods::of::<Plans>(c"AmaxJoin");
 
@@ -46,7 +49,7 @@ pub static OPERATOR: Operator = Operator {
 
 /// A path for the rows of a join, for whoever reads all of them as batches; `partial`: one that workers share. PostgreSQL's hash joins say
 /// what is joined with what.
-pub fn path_over(rel: &RelOptInfo, partial: bool) -> Option<&CustomPath> {
+pub fn path_over<'a>(root: &PlannerInfo, rel: &'a RelOptInfo, partial: bool) -> Option<&'a CustomPath> {
     let late = matches!(
         guc::materialization(),
         Materialization::auto | Materialization::ultra_late
@@ -58,7 +61,7 @@ pub fn path_over(rel: &RelOptInfo, partial: bool) -> Option<&CustomPath> {
     }
     let spine = joins_over(rel, partial)
         .into_iter()
-        .find_map(|join| spine_of(join, partial))?
+        .find_map(|join| spine_of(root, join, partial))?
         .as_path();
     let path = NewPath {
         children: vec![spine],
@@ -78,12 +81,12 @@ fn is_scan(path: &CustomPath) -> bool {
 
 /// A scan of ours of a relation, or hash joins one above the other with one as the outermost side, in place of what PostgreSQL has
 /// chosen for it: there may be workers for a part of the joins only.
-fn spine_over(rel: &RelOptInfo, partial: bool) -> Option<&Path> {
+fn spine_over<'a>(root: &PlannerInfo, rel: &'a RelOptInfo, partial: bool) -> Option<&'a Path> {
     match rel.reloptkind() {
         RELOPT_BASEREL => path_with(rel, partial, is_scan).map(|scan| &**scan),
         RELOPT_JOINREL => {
             let join = joins_over(rel, partial).first().copied()?;
-            spine_of(join, partial).map(JoinPaths::as_path)
+            spine_of(root, join, partial).map(JoinPaths::as_path)
         }
         _ => None,
     }
@@ -107,21 +110,29 @@ fn below_projection(path: &Path) -> Option<&HashPath> {
 }
 
 /// A join of PostgreSQL's, of what we have in place of its outer side, or of the inner one if that has the larger table.
-fn spine_of(join: &HashPath, partial: bool) -> Option<&HashPath> {
-    let turned = || Some((below(join.inner(), partial)?, side(join, join.outer(), partial)?));
-    let as_it_is = || Some((below(join.outer(), partial)?, side(join, join.inner(), partial)?));
+fn spine_of<'a>(root: &PlannerInfo, join: &'a HashPath, partial: bool) -> Option<&'a HashPath> {
+    let turned = || Some((below(root, join.inner(), partial)?, side(join, join.outer(), partial)?));
+    let as_it_is = || Some((below(root, join.outer(), partial)?, side(join, join.inner(), partial)?));
     let turned = may_turn(join).then(turned).flatten().filter(|(below, side)| {
         let larger = scanned(below).tuples() > side.parent().tuples();
         larger && fits_in_memory(side)
     });
-    // Where workers would fill a hash table together, each has to have its own.
-    let as_it_is = || as_it_is().filter(|(_, side)| !join.as_path().parallel_aware() || fits_in_memory(side));
-    let (below, side) = turned.or_else(as_it_is)?;
+    // Where workers would fill a hash table together, each has to have its own; and none knows the keys of the others' rows.
+    let fits = |(below, side): &(&Path, &Path)| {
+        let alone = join.as_path().parallel_aware() || partial && may_wait(join, below, side);
+        !alone || fits_in_memory(side)
+    };
+    let (below, side) = turned.or_else(|| as_it_is().filter(fits))?;
     let divisor = match partial {
         true => costs::parallel_divisor(below.parallel_workers()),
         false => 1.0,
     };
-    let startup = below.startup_cost() + side.total_cost() + costs::looked_up(side.rows());
+    // What is kept of a side by the scan's keys costs reading the scan for them.
+    let keys = match fits_in_memory(side) || !may_wait(join, below, side) {
+        true => 0.0,
+        false => below.run_cost(),
+    };
+    let startup = below.startup_cost() + read(root, side) + costs::looked_up(side.rows()) + keys;
     let run = below.run_cost() + costs::looked_up(below.rows());
     Some(join.with(
         below,
@@ -144,8 +155,18 @@ fn may_turn(join: &HashPath) -> bool {
         && !sides().chain(conditions_of(outer.baserestrictinfo())).any(raises)
 }
 
+/// Whether a side that does not fit in memory is read by the keys of the scan at the bottom (`by_keys`).
+fn may_wait(join: &HashPath, below: &Path, side: &Path) -> bool {
+    let scan = scanned(below).relids();
+    let is_of_scan = |key: &RestrictInfo| key.left_relids().are_in(scan) || key.right_relids().are_in(scan);
+    let mut keys = join.path_hashclauses().all::<RestrictInfo>();
+    side.as_a::<CustomPath>().is_some_and(is_scan)
+        && keys.all(|key| is_of_scan(key) && !raises(key.clause()))
+        && !conditions_of(side.parent().baserestrictinfo()).into_iter().any(raises)
+}
+
 /// What a join's outer side is to be read by, given PostgreSQL's path.
-fn below(path: &Path, partial: bool) -> Option<&Path> {
+fn below<'a>(root: &PlannerInfo, path: &'a Path, partial: bool) -> Option<&'a Path> {
     // It may be expected to hand up the rows alone that find others.
     let scan = path
         .as_a::<CustomPath>()
@@ -153,7 +174,7 @@ fn below(path: &Path, partial: bool) -> Option<&Path> {
     match scan.filter(|scan| (scan.parallel_workers() > 0) == partial) {
         Some(scan) => Some(scan),
         None if is_unique(path) => None,
-        None => spine_over(path.parent(), partial),
+        None => spine_over(root, path.parent(), partial),
     }
 }
 
@@ -171,13 +192,22 @@ fn side<'a>(join: &HashPath, path: &'a Path, partial: bool) -> Option<&'a Path> 
     paths.min_by(|a, b| by_cost(a, b))
 }
 
+/// What reading a side costs: what comes in batches is not handed up.
+fn read(root: &PlannerInfo, side: &Path) -> f64 {
+    if !side.as_a::<CustomPath>().is_some_and(is_scan) {
+        return side.total_cost();
+    }
+    let conditions = kept::conditions(root, side.parent().relids());
+    side.startup_cost() + costs::aggregate(side.run_cost(), conditions, side.rows(), 1)
+}
+
 fn by_cost(a: &Path, b: &Path) -> Ordering {
     a.total_cost().total_cmp(&b.total_cost())
 }
 
-/// Whether its rows are expected to.
+/// Whether its rows are expected to: values take eight bytes, or more, and keys are held once more.
 fn fits_in_memory(side: &Path) -> bool {
-    side.rows() * f64::from(side.pathtarget().width()) <= costs::hash_memory() as f64
+    side.rows() * f64::from(side.pathtarget().width() + KEYS) <= costs::hash_memory() as f64
 }
 
 /// Whether a path leaves out rows that are equal to others, as none of its relation's others does.

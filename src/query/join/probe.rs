@@ -62,6 +62,32 @@ impl Probe {
         lookup.find_words(words, rows, self.finds_one())
     }
 
+    /// Of rows of the scan's, ascending, those that find something by their keys.
+    pub(super) fn finding(
+        &self,
+        side: &Side,
+        scan: &mut Rows,
+        columns: &Rc<BatchColumns>,
+        mut rows: Vec<u32>,
+    ) -> Vec<u32> {
+        if rows.is_empty() {
+            return rows;
+        }
+        let by_words = self
+            .words(columns)
+            .and_then(|words| side.lookup.places_of_words(words, &rows));
+        let places = by_words.unwrap_or_else(|| {
+            let keys: Vec<_> = self.keys.iter().map(|key| key.values(scan, columns, &rows)).collect();
+            side.lookup.find_one(&keys, rows.len()).asked
+        });
+        // Ascending: none is overwritten before it is read.
+        for (at, &place) in places.iter().enumerate() {
+            rows[at] = rows[place as usize];
+        }
+        rows.truncate(places.len());
+        rows
+    }
+
     /// Whether one match is as good as all.
     pub(super) fn finds_one(&self) -> bool {
         matches!(self.kind, Kind::Semi | Kind::Anti) && self.residual.is_empty()

@@ -126,8 +126,8 @@ impl JoinFilter {
         let Some(table) = self.join.table() else {
             return;
         };
-        // Tuples of later batches are in files, and reading the table must not cost more than it saves.
-        let readable = table.is_whole() && table.rows() <= self.passing.max(1000.0);
+        // Reading the table must not cost more than it saves.
+        let readable = table.is_readable() && table.rows() <= self.passing.max(1000.0);
         let keys = readable.then(|| self.keys(&table)).flatten();
         self.tried.state = keys.map_or(State::Useless, State::Ready);
     }

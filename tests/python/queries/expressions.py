@@ -650,13 +650,13 @@ class Expressions:
             self.loose |= bool(distinct)
             return Node("numeric", f"{name}({distinct}%s)", self.value(type_, 1))
         if draw < 0.61:
-            return Node("text", f"{rng.choice(['min', 'max'])}(%s COLLATE {rng.choice(COLLATIONS)})", self.value("text", 1))
+            return Node("text", f"{rng.choice(['min', 'max'])}(%s COLLATE {rng.choice(COLLATIONS)})", self.varying("text"))
         if draw < 0.80:
             type_ = rng.choice(["int", "bigint", "numeric", "float8", "text", "text", "date", "timestamp", "timestamptz", "text[]"]
                                + [t for t in self.scope.others if "max" in OTHERS[t].traits])
             # 1.0 and 1 are the same to min and max.
             self.loose |= type_ in ("numeric", "float8", "real")
-            return Node(None if type_ in OTHERS else type_, f"{rng.choice(['min', 'max'])}(%s)", self.value(type_, 1))
+            return Node(None if type_ in OTHERS else type_, f"{rng.choice(['min', 'max'])}(%s)", self.varying(type_))
         if draw < 0.84:
             return Node("bool", f"{rng.choice(['bool_and', 'bool_or', 'every'])}(%s)", self.value("bool", 1))
         if draw < 0.86:
@@ -694,6 +694,14 @@ class Expressions:
         between = self.rng.choice(["','", "''", "NULL", "repeat('é', 2)", "(SELECT 'ab')"])
         return Node("int", f"length(string_agg(%s, {between}))", self.value("text", 1))
 
+    def varying(self, type_, depths=(1,)):
+        """A value that is not a constant, as a rule: the least and the greatest of one PostgreSQL finds without a look at all rows, and at conditions that may fail."""
+        for _ in range(20):
+            value = self.value(type_, self.rng.choice(depths))
+            if re.search(r"\b[a-z]\w*\.[a-z]", value.sql()):
+                break
+        return value
+
     def aggregate_of_all(self):
         """An aggregate of all values in their own order."""
         rng = self.rng
@@ -721,10 +729,7 @@ class Expressions:
         """An expression of a type that vectors hold, in an aggregate that they compute."""
         rng = self.rng
         type_ = rng.choice(["int", "bigint", "numeric", "numeric", "float8", "text", "text", "bool", "date", "timestamp", "timestamptz"])
-        value = self.value(type_, rng.choice([1, 2, 2, 3]))
-        while not re.search(r"\b[a-z]\w*\.[a-z]", value.sql()):
-            # The least and the greatest of a constant PostgreSQL finds without a look at rows, and at conditions that may fail.
-            value = self.value(type_, rng.choice([1, 2, 2, 3]))
+        value = self.varying(type_, [1, 2, 2, 3])
         calls = ["count(%s)", "count(DISTINCT %s)"]
         if type_ in ("int", "bigint", "numeric"):
             calls += ["sum(%s)", "sum(%s)", "avg(%s)", "min(%s)", "max(%s)"]

@@ -47,7 +47,7 @@ def settings(rng, world, risky):
             ("TimeZone", ["'Europe/Berlin'", "'Asia/Kolkata'", "'America/St_Johns'", "'Europe/Amsterdam'", "'Africa/Monrovia'"], 0.25), ("DateStyle", ["'SQL, DMY'", "'German'"], 0.08), ("extra_float_digits", ["0"], 0.08),
             ("cursor_tuple_fraction", ["1.0"], 0.2), ("amax.materialization", ["early", "late", "ultra_late", "ultra_late"], 0.4), ("amax.decode_cache", ["'64kB'", "0"], 0.1), ("amax.shared_cache", ["'128kB'", "0"], 0.15), ("amax.exchange_threshold", ["0", "'4kB'"], 0.4), ("from_collapse_limit", ["1"], 0.05),
             ("join_collapse_limit", ["1"], 0.05), ("geqo_threshold", ["2"], 0.05), ("enable_gathermerge", ["off"], 0.05), ("enable_parallel_hash", ["off"], 0.1),
-            ("enable_incremental_sort", ["off"], 0.1), ("amax.fault_point", ["join_spine", "join_order", "join_order", "page_leaves", "page_leaves"], 0.35), ("enable_partition_pruning", ["off"], 0.05), ("IntervalStyle", ["iso_8601", "sql_standard"], 0.05), ("bytea_output", ["escape"], 0.05)):
+            ("enable_incremental_sort", ["off"], 0.1), ("amax.fault_point", ["join_spine", "join_order", "join_keys", "join_keys", "page_leaves", "page_leaves"], 0.35), ("enable_partition_pruning", ["off"], 0.05), ("IntervalStyle", ["iso_8601", "sql_standard"], 0.05), ("bytea_output", ["escape"], 0.05)):
         if rng.random() < share:
             values[name] = rng.choice(choices)
     if rng.random() < 0.03:
