@@ -188,3 +188,23 @@ BEGIN
 END $$;
 SELECT loops(format($$WITH a AS MATERIALIZED (%1$s), b AS MATERIALIZED (%1$s), c AS MATERIALIZED (%1$s) SELECT count(*) FROM a JOIN b USING (n) JOIN c USING (n)$$,
   $$SELECT (doc->>'n')::int AS n FROM t WHERE doc->>'few' = 'value 0' AND doc->>'flag' = 'false' AND doc->>'skewed' = 'often'$$));
+
+-- Two columns that are a key: as by a foreign key, of the table with more keys; one column of it is not.
+CREATE TABLE offers (a int, b int, cost int, PRIMARY KEY (a, b)) USING amax;
+INSERT INTO offers SELECT a, (a + k * 20) % 100, k FROM generate_series(1, 2000) a, generate_series(0, 4) k;
+CREATE TABLE sold (a int, b int, n int) USING amax;
+INSERT INTO sold SELECT i % 2000 + 1, (i % 2000 + 1 + i / 2000 % 5 * 20) % 100, i FROM generate_series(1, 30000) i;
+CREATE INDEX ON sold (a, b);
+CREATE TABLE chosen (a int, b int, PRIMARY KEY (a, b)) USING amax;
+INSERT INTO chosen SELECT a, b FROM offers WHERE a % 100 = 7;
+VACUUM (FREEZE, ANALYZE) offers, sold, chosen;
+SELECT query, is_known(query, 1.5) FROM unnest(ARRAY[
+  $$SELECT * FROM sold JOIN offers USING (a, b)$$,
+  $$SELECT * FROM offers o JOIN sold s ON s.a = o.a AND o.b = s.b WHERE cost = 3$$,
+  $$SELECT * FROM offers JOIN chosen USING (a, b)$$,
+  $$SELECT * FROM sold JOIN offers USING (a)$$,
+  $$SELECT * FROM sold s WHERE EXISTS (SELECT FROM offers o WHERE o.a = s.a AND o.b = s.b)$$,
+  $$SELECT * FROM sold JOIN offers USING (a, b), generate_series(1, 3), (VALUES (1), (2)) v$$
+]) AS query;
+-- and so are look-ups of its rows
+SELECT loops($$SELECT count(*) FROM sold JOIN offers USING (a, b)$$);

@@ -118,9 +118,12 @@ unsafe fn for_each_in(file: *mut pg_sys::BufFile, slot: &Slot, see: &mut impl Fn
     const HEADER: usize = 2 * size_of::<u32>();
     // SAFETY: as the caller promises.
     let read = |into: *mut u8, bytes: usize| unsafe { pg_sys::BufFileRead(file, into.cast(), bytes) };
-    // SAFETY: as above.
-    if file.is_null() || unsafe { pg_sys::BufFileSeek(file, 0, 0, 0) } != 0 {
+    if file.is_null() {
         return;
+    }
+    // SAFETY: as above.
+    if unsafe { pg_sys::BufFileSeek(file, 0, 0, 0) } != 0 {
+        unreadable();
     }
     // Eight bytes each, as tuples are aligned. A tuple begins with its length.
     let mut tuple: Vec<u64> = Vec::new();
@@ -129,7 +132,7 @@ unsafe fn for_each_in(file: *mut pg_sys::BufFile, slot: &Slot, see: &mut impl Fn
         match read(header.as_mut_ptr().cast(), HEADER) {
             0 => break,
             HEADER => {}
-            _ => cut_short(),
+            _ => unreadable(),
         }
         let len = header[1] as usize;
         tuple.resize(len.div_ceil(8), 0);
@@ -139,7 +142,7 @@ unsafe fn for_each_in(file: *mut pg_sys::BufFile, slot: &Slot, see: &mut impl Fn
         unsafe {
             start.cast::<u32>().write(header[1]);
             if read(start.add(size_of::<u32>()), rest) != rest {
-                cut_short();
+                unreadable();
             }
             pg_sys::ExecStoreMinimalTuple(start.cast(), slot.raw(), false);
         }
@@ -148,7 +151,7 @@ unsafe fn for_each_in(file: *mut pg_sys::BufFile, slot: &Slot, see: &mut impl Fn
     slot.clear();
 }
 
-fn cut_short() -> ! {
+fn unreadable() -> ! {
     pgrx::ereport!(
         ERROR,
         PgSqlErrorCode::ERRCODE_IO_ERROR,

@@ -10,6 +10,7 @@ pub mod datum;
 pub mod executor;
 pub mod explain;
 pub mod expr;
+pub mod foreign_key;
 pub mod free_space;
 pub mod guard;
 mod handle;

@@ -43,7 +43,7 @@ nodes! {
         indexprs: list, indpred: list,
     }
     IndexClause: T_IndexClause { rinfo: of(RestrictInfo), lossy: value(bool) }
-    ParamPathInfo: T_ParamPathInfo { ppi_clauses: list }
+    ParamPathInfo: T_ParamPathInfo { ppi_req_outer: rels, ppi_clauses: list }
     IndexPath: T_IndexPath {
         indexinfo: of(IndexOptInfo), indexclauses: list, indexorderbys: list, indexselectivity: value(f64),
     }
@@ -318,6 +318,29 @@ impl RelOptInfo {
                 }
                 (*path.raw()).rows = rows;
                 (*path.raw()).total_cost = path.startup_cost() + path.run_cost() * factor;
+            }
+        }
+    }
+
+    /// Has its paths by rows of another relation find so many for each, if they are expected to find fewer; `fetched`: how many rows such a path
+    /// looks at, if that is what it costs.
+    pub fn expect_of_each(&self, other: &RelOptInfo, rows: f64, fetched: impl Fn(&Path) -> Option<f64>) {
+        let by_other = |path: &&Path| {
+            let by = path.param_info().map(ParamPathInfo::ppi_req_outer);
+            by.is_some_and(|by| by.is_one() && by.contains(other.relid()))
+        };
+        for path in self
+            .paths()
+            .into_iter()
+            .filter(by_other)
+            .filter(|path| path.rows() < rows)
+        {
+            let more = fetched(path).map_or(0.0, |fetched| (rows / fetched.max(1.0) - 1.0).max(0.0));
+            path.add_cost(path.run_cost() * more);
+            // SAFETY: fields of the structs.
+            unsafe {
+                (*(*path.raw()).param_info).ppi_rows = rows;
+                (*path.raw()).rows = rows;
             }
         }
     }

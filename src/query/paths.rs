@@ -5,7 +5,7 @@ use super::join_filter::plan as join_filter;
 use super::plan::conditions;
 use super::plan::kept::keep;
 use super::scan::plan as scan;
-use super::statistics::{compare_joins, count_rows, expect_all, expect_elements};
+use super::statistics::{compare_joins, count_rows, expect_all, expect_elements, match_keys};
 use super::unnest::plan as unnest;
 use crate::guc;
 use crate::pg::parse::RangeTblEntry;
@@ -39,6 +39,7 @@ pub fn add_paths(root: &PlannerInfo, rel: &RelOptInfo, rte: &RangeTblEntry) {
     if guc::custom_scan() {
         count_rows(root, rel);
         compare_joins(root, rel);
+        match_keys(root, rel);
     }
     let scannable = guc::custom_scan()
         && rte.rtekind() == pg_sys::RTEKind::RTE_RELATION

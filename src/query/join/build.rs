@@ -1,6 +1,5 @@
 //! Reading another side of a join, whole: by batches where it is a scan of ours, else by rows.
 
-use super::by_keys::Wanted;
 use super::spine::Level;
 use crate::pg::node::Node;
 use crate::pg::state::{CustomScanState, EState, ExprContext, PlanState, Prepared};
@@ -16,7 +15,7 @@ use crate::query::expr::datum::push;
 use crate::query::expr::entry::expressions;
 use crate::query::expr::raises::raises;
 use crate::query::scan::node::METHODS;
-use amax_exec::{Evaluated, Lookup, VectorBuilder};
+use amax_exec::{Evaluated, KeySet, Lookup, VectorBuilder};
 use pgrx::pg_sys;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -36,6 +35,9 @@ struct InBatches {
     /// None: there are no vectors of its type.
     columns: Vec<Option<Computed>>,
 }
+
+/// The keys of the scan's rows that look rows up in a side, one set for each of its keys.
+pub type Wanted = Vec<KeySet>;
 
 /// A side that has been read.
 pub enum Built {
@@ -89,18 +91,21 @@ impl Building {
         }
     }
 
-    /// Whether its rows come in batches of a scan's, and nothing that is computed of them may raise an error, or be another thing when it is
-    /// computed again.
-    pub fn is_quiet(&self) -> bool {
+    /// Whether its rows, of which columns are wanted, come in batches of a scan's, and nothing that is computed of them may raise an error, or be another
+    /// thing when it is computed again.
+    pub fn is_quiet(&self, level: &Level, wanted: &[bool]) -> bool {
+        let in_batches = self.batches.as_ref().is_some_and(|batches| batches.have(wanted));
         let scan = self.rows.as_a::<CustomScanState>().filter(|node| METHODS.are_of(node));
-        let Some(plan) = scan.filter(|_| self.batches.is_some()).map(CustomScanState::scan) else {
+        let Some(plan) = scan.filter(|_| in_batches).map(CustomScanState::scan) else {
             return false;
         };
         let computed = [plan.custom_scan_tlist(), plan.targetlist()];
         let computed = computed.into_iter().flat_map(expressions);
         let conditions = plan.custom_exprs().iter().chain(plan.qual().iter());
+        let keys = level.inner_keys.iter().copied();
         computed
             .chain(conditions)
+            .chain(keys)
             .all(|node| !raises(node) && !node.is_volatile())
     }
 
@@ -123,7 +128,10 @@ impl Building {
                 }
                 batches.read(&mut read, limit, keys)
             }
-            None => self.read_rows(&mut read, limit),
+            None => {
+                assert!(keys.is_none(), "only batches are read by keys");
+                self.read_rows(&mut read, limit)
+            }
         };
         match read.rows {
             _ if !fits => Built::TooLarge,

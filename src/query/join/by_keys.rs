@@ -1,6 +1,7 @@
 //! Sides that memory does not hold whole: the scan is read once more, before, for the keys that its rows look up, and of such a side only rows with
 //! these keys are kept. Others are found by nobody.
 
+use super::build::Wanted;
 use super::node::Join;
 use super::probe::Probe;
 use super::spine::{Kind, Level};
@@ -11,25 +12,32 @@ use crate::query::expr::quiet::is_quiet;
 use crate::query::expr::raises::raises;
 use amax_exec::{KeySet, Vector, VectorBuilder};
 
-/// The keys of the scan's rows that look rows up in a side, one set for each of its keys.
-pub type Wanted = Vec<KeySet>;
-
 impl Join {
     /// Whether a side that has been found too large may be read by the scan's keys: nobody can tell that the scan is read before the rest of the side,
-    /// and that it is read twice.
-    pub(super) fn may_wait(&self, side: usize) -> bool {
+    /// and that it is read twice. `wanted`: what is read of its columns.
+    pub(super) fn may_wait(&self, side: usize, wanted: &[bool]) -> bool {
         let (level, probe) = (&self.spine.levels[side], &self.probes[side]);
+        // Of a semijoin or an antijoin heap looks at other conditions until a match holds, in the order of its hash table.
+        let in_any_order =
+            matches!(probe.kind, Kind::Inner | Kind::Left) || !level.residual.iter().any(|node| raises(node));
         probe.is_asked_by_scan(level)
-            && probe.building.is_quiet()
+            && in_any_order
+            && probe.building.is_quiet(level, wanted)
             && !self.spine.scan.plan().parallel_aware()
             && is_quiet(self.spine.scan)
     }
 
-    /// For each side that waits, the keys that rows of the scan have, of those that find something in all sides that do not wait; None if
-    /// they take more memory than a side may.
+    /// For each side that waits, the keys that rows of the scan have, of those that find something in sides that do not wait; None if they take
+    /// more memory than a side may. Sides above one where an error may be raised leave out no row: heap meets it there before.
     pub(super) fn wanted_by_scan(&self, sides: &[Option<Side>], limit: usize) -> Option<Vec<Option<Wanted>>> {
         let levels = || self.probes.iter().zip(&self.spine.levels).zip(sides);
+        let raises_nothing = |level: &&Level| {
+            let conditions = level.residual.iter().chain(&level.filter);
+            !conditions.chain(&level.outer_keys).any(|node| raises(node))
+        };
+        let levels_first = self.spine.levels.iter().take_while(raises_nothing).count() + 1;
         let filters: Vec<(&Probe, &Side)> = levels()
+            .take(levels_first)
             .filter(|((probe, level), _)| {
                 matches!(probe.kind, Kind::Inner | Kind::Semi) && probe.is_asked_by_scan(level)
             })

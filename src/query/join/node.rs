@@ -83,9 +83,9 @@ impl Join {
     }
 
     /// What a side may take before the scan's keys are asked for: nothing if a test has that tried out.
-    fn first_limit(&self, _side: usize, limit: usize) -> usize {
+    fn first_limit(&self, _side: usize, _wanted: &[bool], limit: usize) -> usize {
         #[cfg(feature = "test_hooks")]
-        if crate::guc::fault_point().as_deref() == Some("join_keys") && self.may_wait(_side) {
+        if crate::guc::fault_point().as_deref() == Some("join_keys") && self.may_wait(_side, _wanted) {
             return 0;
         }
         limit
@@ -100,6 +100,7 @@ impl Join {
 
     /// Reads the other sides, the topmost first, as hash joins do; those that are too large after what the scan looks up in them is known.
     fn build(&mut self) -> State {
+        self.by_keys.clear();
         if is_left_to_spine() {
             return self.leave_to_spine(self.probes.len());
         }
@@ -112,13 +113,12 @@ impl Join {
         };
         let mut sides: Vec<Option<Side>> = self.probes.iter().map(|_| None).collect();
         for (at, (level, probe)) in self.spine.levels.iter().zip(&self.probes).enumerate().rev() {
-            match probe
-                .building
-                .read(level, &wanted(level), self.first_limit(at, limit), None)
-            {
+            let wanted = wanted(level);
+            let first = self.first_limit(at, &wanted, limit);
+            match probe.building.read(level, &wanted, first, None) {
                 Built::Side(side) => sides[at] = Some(side),
                 Built::Empty => return State::Empty,
-                Built::TooLarge if self.may_wait(at) => {}
+                Built::TooLarge if self.may_wait(at, &wanted) => {}
                 Built::TooLarge => return self.leave_to_spine(at),
             }
         }

@@ -118,11 +118,10 @@ fn spine_of<'a>(root: &PlannerInfo, join: &'a HashPath, partial: bool) -> Option
         larger && fits_in_memory(side)
     });
     // Where workers would fill a hash table together, each has to have its own; and none knows the keys of the others' rows.
-    let fits = |(below, side): &(&Path, &Path)| {
-        let alone = join.as_path().parallel_aware() || partial && may_wait(join, below, side);
-        !alone || fits_in_memory(side)
-    };
-    let (below, side) = turned.or_else(|| as_it_is().filter(fits))?;
+    let needs_memory =
+        |(below, side): &(&Path, &Path)| join.as_path().parallel_aware() || partial && may_wait(join, below, side);
+    let as_it_is = || as_it_is().filter(|sides| fits_in_memory(sides.1) || !needs_memory(sides));
+    let (below, side) = turned.or_else(as_it_is)?;
     let divisor = match partial {
         true => costs::parallel_divisor(below.parallel_workers()),
         false => 1.0,
@@ -155,12 +154,14 @@ fn may_turn(join: &HashPath) -> bool {
         && !sides().chain(conditions_of(outer.baserestrictinfo())).any(raises)
 }
 
-/// Whether a side that does not fit in memory is read by the keys of the scan at the bottom (`by_keys`).
+/// Whether a side that does not fit in memory is expected to be read by the keys of the scan at the bottom (`by_keys`), which have to fit.
 fn may_wait(join: &HashPath, below: &Path, side: &Path) -> bool {
     let scan = scanned(below).relids();
+    let keys_fit = below.rows() * f64::from(KEYS) <= costs::hash_memory() as f64;
     let is_of_scan = |key: &RestrictInfo| key.left_relids().are_in(scan) || key.right_relids().are_in(scan);
     let mut keys = join.path_hashclauses().all::<RestrictInfo>();
-    side.as_a::<CustomPath>().is_some_and(is_scan)
+    keys_fit
+        && side.as_a::<CustomPath>().is_some_and(is_scan)
         && keys.all(|key| is_of_scan(key) && !raises(key.clause()))
         && !conditions_of(side.parent().baserestrictinfo()).into_iter().any(raises)
 }
@@ -205,7 +206,7 @@ fn by_cost(a: &Path, b: &Path) -> Ordering {
     a.total_cost().total_cmp(&b.total_cost())
 }
 
-/// Whether its rows are expected to: values take eight bytes, or more, and keys are held once more.
+/// Whether a side's rows are expected to fit: values take eight bytes, or more, and keys are held once more.
 fn fits_in_memory(side: &Path) -> bool {
     side.rows() * f64::from(side.pathtarget().width() + KEYS) <= costs::hash_memory() as f64
 }

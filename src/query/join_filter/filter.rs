@@ -11,6 +11,7 @@ use crate::query::batch::columns::BatchColumns;
 use crate::query::batch::external::Postgres;
 use crate::query::batch::rows::Rows;
 use crate::query::expr::datum;
+use crate::query::plan::costs::hash_memory;
 use amax_exec::{Batch, Expr, KeySet, Type, VectorBuilder};
 use pgrx::pg_sys::Oid;
 use std::rc::Rc;
@@ -135,8 +136,12 @@ impl JoinFilter {
     fn keys(&self, table: &HashTable<'_>) -> Option<KeySet> {
         let (oid, ty) = self.inner_type;
         let mut keys = VectorBuilder::new(ty);
+        let limit = hash_memory();
         table.for_each(self.slot, || {
             crate::memory::check_for_interrupts();
+            if keys.bytes_used() > limit {
+                return;
+            }
             self.econtext.reset();
             let (value, null) = self.inner.eval(self.econtext);
             // What it detoasts goes with the row.
@@ -144,6 +149,7 @@ impl JoinFilter {
             self.econtext
                 .within(|| unsafe { datum::push(&mut keys, oid, value, null) });
         });
-        KeySet::new(&keys.finish())
+        let fits = keys.bytes_used() <= limit;
+        fits.then(|| KeySet::new(&keys.finish())).flatten()
     }
 }

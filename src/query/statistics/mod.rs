@@ -8,6 +8,7 @@ mod hashes;
 mod iso;
 mod joins;
 mod kept;
+mod keys;
 mod sample;
 mod shown;
 mod source;
@@ -15,6 +16,7 @@ mod source;
 pub use elements::{expect as expect_elements, expect_all};
 pub use joins::compare as compare_joins;
 pub use kept::{begin, forget};
+pub use keys::match_keys;
 pub use shown::{Shown, of_paths};
 
 use self::elements::Arrays;
