@@ -206,5 +206,14 @@ SELECT query, is_known(query, 1.5) FROM unnest(ARRAY[
   $$SELECT * FROM sold s WHERE EXISTS (SELECT FROM offers o WHERE o.a = s.a AND o.b = s.b)$$,
   $$SELECT * FROM sold JOIN offers USING (a, b), generate_series(1, 3), (VALUES (1), (2)) v$$
 ]) AS query;
--- and so are look-ups of its rows
+-- Values of the columns that are not there together; a table that has more keys than the index
+CREATE TABLE later (a int, b int, PRIMARY KEY (a, b)) USING amax;
+INSERT INTO later SELECT a + 2000, b + 100 FROM offers;
+CREATE TABLE dense (a int, b int, n int) USING amax;
+INSERT INTO dense SELECT i % 50, i / 50 % 50, i FROM generate_series(1, 25000) i;
+CREATE TABLE exceptions (a int, b int, PRIMARY KEY (a, b)) USING amax;
+INSERT INTO exceptions SELECT i, (i * 7) % 50 FROM generate_series(0, 49) i;
+VACUUM (FREEZE, ANALYZE) later, dense, exceptions;
+SELECT expected($$SELECT * FROM sold JOIN later USING (a, b)$$) < 100 AS little, is_known($$SELECT * FROM dense JOIN exceptions USING (a, b)$$, 1.5);
+-- Rows of a key are not looked up one by one
 SELECT loops($$SELECT count(*) FROM sold JOIN offers USING (a, b)$$);

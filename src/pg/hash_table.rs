@@ -135,6 +135,9 @@ unsafe fn for_each_in(file: *mut pg_sys::BufFile, slot: &Slot, see: &mut impl Fn
             _ => unreadable(),
         }
         let len = header[1] as usize;
+        if len < size_of::<pg_sys::MinimalTupleData>() {
+            unreadable();
+        }
         tuple.resize(len.div_ceil(8), 0);
         let start = tuple.as_mut_ptr().cast::<u8>();
         let rest = len - size_of::<u32>();

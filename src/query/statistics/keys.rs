@@ -2,12 +2,13 @@
 //!
 //! PostgreSQL takes conditions on several columns to be independent of each other, unless they are a declared foreign key: of a join by a key of two
 //! columns it expects a thousandth of the rows that there are, and then looks them up one by one. A unique index says how many values such a key has. So
-//! the tables are taken to be joined as by a foreign key, each row finding the one that has its key, where that is not more than one of the columns says by
-//! itself.
+//! the tables are taken to be joined as by a foreign key, each row finding the one that has its key; but not where one of the columns says by itself that
+//! fewer are found, or where a table with more keys than the index has may have all that its columns' values make.
 
 use crate::pg::custom::CustomPath;
 use crate::pg::expr::{OpExpr, Var};
 use crate::pg::foreign_key::Equal;
+use crate::pg::node::Node;
 use crate::pg::planner::{BitmapHeapPath, IndexOptInfo, IndexPath, Path, PlannerInfo, RelOptInfo, RestrictInfo};
 use crate::pg::relation::Opened;
 use pgrx::pg_sys;
@@ -45,11 +46,18 @@ fn may_match(root: &PlannerInfo, rel: &RelOptInfo) -> bool {
 
 /// Has rows of one table find one row of another each, if they are joined by all columns of a key of that one.
 fn refer(root: &PlannerInfo, of: &RelOptInfo, to: &RelOptInfo) -> bool {
-    let Some((columns, selectivity)) = matched(root, of, to) else {
+    let Some(joined) = matched(root, of, to) else {
         return false;
     };
     let each = 1.0 / to.tuples().max(1.0);
-    if each > selectivity || !root.expect_foreign_key(of, to, &columns) {
+    let few = joined.iter().any(|joined| joined.selectivity < each);
+    let keys: f64 = joined
+        .iter()
+        .map(|joined| root.groups(&[joined.column], of.tuples()))
+        .product();
+    let others = keys <= of.tuples() && keys > to.tuples();
+    let columns: Vec<Equal> = joined.iter().map(|joined| joined.equal).collect();
+    if few || others || !root.expect_foreign_key(of, to, &columns) {
         return false;
     }
     let has = |column: &i16| columns.iter().any(|equal| equal.of == *column);
@@ -65,13 +73,22 @@ fn unique(rel: &RelOptInfo) -> impl Iterator<Item = Vec<i16>> {
     indexes.filter_map(IndexOptInfo::unique_columns)
 }
 
-/// The columns of one table that are equal to all columns of a key of another, and the least part of all pairs of rows that one of them leaves.
-fn matched(root: &PlannerInfo, of: &RelOptInfo, to: &RelOptInfo) -> Option<(Vec<Equal>, f64)> {
+/// A column of one table that is equal to one of another.
+#[derive(Clone, Copy)]
+struct Joined<'a> {
+    column: &'a Node,
+    equal: Equal,
+    /// The part of all pairs of rows of which that is true.
+    selectivity: f64,
+}
+
+/// The columns of one table that are equal to all columns of a key of another.
+fn matched<'a>(root: &'a PlannerInfo, of: &'a RelOptInfo, to: &'a RelOptInfo) -> Option<Vec<Joined<'a>>> {
     let keys: Vec<Vec<i16>> = unique(to).filter(|key| key.len() > 1).collect();
     if keys.is_empty() {
         return None;
     }
-    let equal = |condition: &RestrictInfo| {
+    let joined = |condition: &'a RestrictInfo| {
         let op = condition.clause().as_a::<OpExpr>()?;
         let side = |at| op.args().get(at)?.as_a::<Var>();
         let (left, right) = (side(0)?, side(1)?);
@@ -80,24 +97,28 @@ fn matched(root: &PlannerInfo, of: &RelOptInfo, to: &RelOptInfo) -> Option<(Vec<
         } else {
             (right, left)
         };
-        let equal = Equal {
-            of: left.varattno(),
-            to: right.varattno(),
-            operator: op.opno(),
-        };
-        let selectivity = || root.joined(op, pg_sys::JoinType::JOIN_INNER, of, to);
-        (left.relation() == of.relid() && right.relation() == to.relid()).then(|| (equal, selectivity()))
+        (left.relation() == of.relid() && right.relation() == to.relid()).then(|| Joined {
+            column: left,
+            equal: Equal {
+                of: left.varattno(),
+                to: right.varattno(),
+                operator: op.opno(),
+            },
+            // What is known of samples (`joins`) is there.
+            selectivity: match condition.norm_selec() {
+                known if known >= 0.0 => known,
+                _ => root.joined(op, pg_sys::JoinType::JOIN_INNER, of, to),
+            },
+        })
     };
-    let equal: Vec<(Equal, f64)> = root
+    let all: Vec<Joined> = root
         .equalities(of, to)
         .all::<RestrictInfo>()
-        .filter_map(equal)
+        .filter_map(joined)
         .collect();
-    let columns = |key: Vec<i16>| -> Option<(Vec<Equal>, f64)> {
-        let column = |column: i16| equal.iter().copied().find(|(equal, _)| equal.to == column);
-        let columns: Vec<(Equal, f64)> = key.into_iter().map(column).collect::<Option<_>>()?;
-        let least = columns.iter().map(|(_, selectivity)| *selectivity).fold(1.0, f64::min);
-        Some((columns.into_iter().map(|(equal, _)| equal).collect(), least))
+    let columns = |key: Vec<i16>| -> Option<Vec<Joined<'a>>> {
+        let column = |column: i16| all.iter().copied().find(|joined| joined.equal.to == column);
+        key.into_iter().map(column).collect()
     };
     keys.into_iter().find_map(columns)
 }
