@@ -4,10 +4,9 @@ use std::io::Write;
 use std::sync::Arc;
 
 use amax_exec::Vector;
-use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
-use arrow::datatypes::{Schema, SchemaRef};
-use arrow::error::ArrowError;
-use arrow::ipc::writer::{FileWriter, StreamWriter};
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_ipc::writer::{FileWriter, StreamWriter};
+use arrow_schema::{ArrowError, Schema, SchemaRef};
 use pgrx::pg_sys;
 
 use super::error::raise_arrow;

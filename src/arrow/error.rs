@@ -1,6 +1,6 @@
 //! Errors of this module, raised as PostgreSQL errors.
 
-use arrow::error::ArrowError;
+use arrow_schema::ArrowError;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::{PgLogLevel, PgSqlErrorCode};
 

@@ -1,8 +1,8 @@
 //! A column whose values are written as text, one by one.
 
-use arrow::array::ArrayRef;
-use arrow::buffer::NullBuffer;
-use arrow::datatypes::Field;
+use arrow_array::ArrayRef;
+use arrow_buffer::NullBuffer;
+use arrow_schema::Field;
 
 use crate::error::{Unsuited, Unwritten};
 use crate::target::Target;

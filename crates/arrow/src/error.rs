@@ -1,8 +1,7 @@
 //! What can be wrong with what comes in.
 
 use amax_memory::OutOfMemory;
-use arrow::datatypes::DataType;
-use arrow::error::ArrowError;
+use arrow_schema::{ArrowError, DataType};
 
 /// A stream that cannot be read.
 #[derive(Debug, thiserror::Error)]

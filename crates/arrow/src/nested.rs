@@ -4,8 +4,9 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, UnionArray};
-use arrow::datatypes::{DataType, FieldRef, Fields};
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, UnionArray};
+use arrow_schema::{DataType, FieldRef, Fields};
 
 use crate::cell::{Cell, Form, Make, Put, room};
 use crate::error::{Unsuited, Unwritten};

@@ -1,6 +1,6 @@
 //! Rows of a record batch as COPY's text format.
 
-use arrow::record_batch::RecordBatch;
+use arrow_array::RecordBatch;
 
 use crate::cell::{Cell, Form, append, room};
 use crate::error::{Unsuited, Unwritten};

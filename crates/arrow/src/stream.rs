@@ -8,14 +8,12 @@ use std::io::Read;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use arrow::array::ArrayRef;
-use arrow::buffer::Buffer;
-use arrow::datatypes::SchemaRef;
-use arrow::error::ArrowError;
-use arrow::ipc::convert::try_fb_to_schema;
-use arrow::ipc::reader::{read_dictionary, read_record_batch};
-use arrow::ipc::{Message, MessageHeader, root_as_message};
-use arrow::record_batch::RecordBatch;
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_buffer::Buffer;
+use arrow_ipc::convert::try_fb_to_schema;
+use arrow_ipc::reader::{read_dictionary, read_record_batch};
+use arrow_ipc::{Message, MessageHeader, root_as_message};
+use arrow_schema::{ArrowError, Schema, SchemaRef};
 
 use crate::error::Error;
 
@@ -52,7 +50,7 @@ impl<R: Read> Stream<R> {
     pub fn open(input: R) -> Result<Self, Error> {
         let mut stream = Self {
             input,
-            schema: Arc::new(arrow::datatypes::Schema::empty()),
+            schema: Arc::new(Schema::empty()),
             dictionaries: HashMap::new(),
             is_file: false,
             ahead: None,
@@ -85,7 +83,7 @@ impl<R: Read> Stream<R> {
             let message = message_of(&parts.header)?;
             let schema = message.header_as_schema();
             let schema = schema.ok_or_else(|| ArrowError::IpcError("The first message is no schema".into()))?;
-            if schema.endianness() != arrow::ipc::Endianness::Little {
+            if schema.endianness() != arrow_ipc::Endianness::Little {
                 return Err(ArrowError::IpcError(
                     "Its bytes are in big-endian order, which is not supported".into(),
                 ));
@@ -238,7 +236,7 @@ fn checked<T>(read: impl FnOnce() -> Result<T, ArrowError>) -> Result<T, Error> 
 
 /// Asks for what is made of a batch besides its bytes, before anybody trusts what it says of that: buffers that are decompressed, or copied
 /// as they are not aligned; and which rows are NULL.
-fn check_memory(batch: Option<arrow::ipc::RecordBatch<'_>>, body: &[u8]) -> Result<(), Error> {
+fn check_memory(batch: Option<arrow_ipc::RecordBatch<'_>>, body: &[u8]) -> Result<(), Error> {
     let Some(batch) = batch else { return Ok(()) };
     let nodes = batch.nodes().into_iter().flatten().map(|node| node.length());
     let mut sum = 0_usize;

@@ -1,13 +1,15 @@
 //! Dates, times and intervals as text: ISO 8601, as PostgreSQL reads it whatever its settings are.
 
 use amax_format::iso;
-use arrow::array::{Array, ArrayRef, AsArray};
-use arrow::datatypes::{
-    ArrowTemporalType, DataType, Date32Type, Date64Type, DurationMicrosecondType, DurationMillisecondType,
-    DurationNanosecondType, DurationSecondType, IntervalDayTimeType, IntervalMonthDayNanoType, IntervalUnit,
-    IntervalYearMonthType, Time32MillisecondType, Time32SecondType, Time64MicrosecondType, Time64NanosecondType,
-    TimeUnit, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType,
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    ArrowTemporalType, Date32Type, Date64Type, DurationMicrosecondType, DurationMillisecondType,
+    DurationNanosecondType, DurationSecondType, IntervalDayTimeType, IntervalMonthDayNanoType, IntervalYearMonthType,
+    Time32MillisecondType, Time32SecondType, Time64MicrosecondType, Time64NanosecondType, TimestampMicrosecondType,
+    TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType,
 };
+use arrow_array::{Array, ArrayRef};
+use arrow_schema::{DataType, IntervalUnit, TimeUnit};
 use std::io::Write;
 
 use crate::cell::Put;

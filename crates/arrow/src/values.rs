@@ -1,13 +1,14 @@
 //! The values of each type of columns as text.
 
-use arrow::array::{
-    Array, ArrayAccessor, ArrayRef, AsArray, BinaryArrayType, BooleanArray, GenericStringArray, OffsetSizeTrait,
-    RunArray,
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    ArrowDictionaryKeyType, Int8Type, Int16Type, Int32Type, Int64Type, RunEndIndexType, UInt8Type, UInt16Type,
+    UInt32Type, UInt64Type,
 };
-use arrow::datatypes::{
-    ArrowDictionaryKeyType, DataType, Field, Int8Type, Int16Type, Int32Type, Int64Type, RunEndIndexType, UInt8Type,
-    UInt16Type, UInt32Type, UInt64Type,
+use arrow_array::{
+    Array, ArrayAccessor, ArrayRef, BinaryArrayType, BooleanArray, GenericStringArray, OffsetSizeTrait, RunArray,
 };
+use arrow_schema::{DataType, Field};
 
 use crate::cell::{Cell, Form, Put, append, room};
 use crate::error::Unsuited;

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use amax_arrow::{Error, Rows, Stream, Target};
-use arrow::array::builder::{Int32Builder, ListBuilder, StringDictionaryBuilder};
-use arrow::array::{
-    ArrayRef, BooleanArray, Decimal128Array, Float32Array, Int64Array, LargeStringArray, StringArray, StringViewArray,
-    StructArray, TimestampNanosecondArray,
+use arrow_array::builder::{Int32Builder, ListBuilder, StringDictionaryBuilder};
+use arrow_array::types::Int8Type;
+use arrow_array::{
+    ArrayRef, BooleanArray, Decimal128Array, Float32Array, Int64Array, LargeStringArray, RecordBatch, StringArray,
+    StringViewArray, StructArray, TimestampNanosecondArray,
 };
-use arrow::datatypes::{DataType, Field, Int8Type};
-use arrow::ipc::CompressionType;
-use arrow::ipc::writer::{FileWriter, IpcWriteOptions, StreamWriter};
-use arrow::record_batch::RecordBatch;
+use arrow_ipc::CompressionType;
+use arrow_ipc::writer::{FileWriter, IpcWriteOptions, StreamWriter};
+use arrow_schema::{DataType, Field};
 
 fn batch(start: i64) -> RecordBatch {
     let numbers = start..start + 40;

@@ -4,15 +4,15 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use amax_arrow::{Rows, Target};
-use arrow::array::builder::{ListBuilder, StringDictionaryBuilder};
-use arrow::array::{
+use arrow_array::builder::{ListBuilder, StringBuilder, StringDictionaryBuilder};
+use arrow_array::types::Int32Type;
+use arrow_array::{
     Array, ArrayRef, BinaryArray, Date32Array, FixedSizeBinaryArray, Float64Array, Int32Array, Int64Array, ListArray,
-    MapArray, NullArray, RunArray, StringArray, StringViewArray, StructArray, TimestampMicrosecondArray,
+    MapArray, NullArray, RecordBatch, RunArray, StringArray, StringViewArray, StructArray, TimestampMicrosecondArray,
     TimestampNanosecondArray, UInt64Array,
 };
-use arrow::buffer::{OffsetBuffer, ScalarBuffer};
-use arrow::datatypes::{DataType, Field, Fields, Int32Type, Schema};
-use arrow::record_batch::RecordBatch;
+use arrow_buffer::{OffsetBuffer, ScalarBuffer};
+use arrow_schema::{DataType, Field, Fields, Schema};
 
 /// The lines of a batch with one column.
 fn lines(array: ArrayRef, target: Target) -> Vec<String> {
@@ -108,7 +108,7 @@ fn timestamps_where_they_fit() {
 
 #[test]
 fn lists_are_arrays_or_json() {
-    let mut strings = ListBuilder::new(arrow::array::StringBuilder::new());
+    let mut strings = ListBuilder::new(StringBuilder::new());
     strings.append_value([Some("a\"b\\"), None, Some("NULL"), Some("")]);
     strings.append_value([] as [Option<&str>; 0]);
     strings.append_null();

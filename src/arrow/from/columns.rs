@@ -1,7 +1,7 @@
 //! Which columns of a stream go to which of a table.
 
 use amax_arrow::Target;
-use arrow::datatypes::Schema;
+use arrow_schema::Schema;
 use pgrx::{PgSqlErrorCode, pg_sys};
 
 use super::super::error::{fail, raise};

@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use arrow::array::builder::NullBufferBuilder;
-use arrow::array::{ArrayRef, ListArray};
-use arrow::buffer::{OffsetBuffer, ScalarBuffer};
-use arrow::datatypes::{DataType, FieldRef};
+use arrow_array::{ArrayRef, ListArray};
+use arrow_buffer::{NullBufferBuilder, OffsetBuffer, ScalarBuffer};
+use arrow_schema::{DataType, FieldRef};
 use pgrx::{PgSqlErrorCode, pg_sys};
 
 use super::column::{Column, Made, TypedColumn};

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, BinaryBuilder};
-use arrow::datatypes::DataType;
+use arrow_array::ArrayRef;
+use arrow_array::builder::BinaryBuilder;
+use arrow_schema::DataType;
 
 use super::column::{Column, Made, room};
 use super::value::Value;

@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use super::value::Value;
 use crate::arrow::error::Unrepresentable;
 use amax_exec::Vector;
-use arrow::array::builder::NullBufferBuilder;
-use arrow::array::{ArrayRef, ArrowPrimitiveType, PrimitiveArray};
-use arrow::datatypes::{DataType, Field};
+use arrow_array::{ArrayRef, ArrowPrimitiveType, PrimitiveArray};
+use arrow_buffer::NullBufferBuilder;
+use arrow_schema::{DataType, Field};
 use std::sync::Arc;
 
 /// A column being filled with the values of one batch.

@@ -5,10 +5,11 @@
 use std::sync::Arc;
 
 use amax_exec::Vector;
-use arrow::array::{ArrayRef, ArrowPrimitiveType, IntervalMonthDayNanoBuilder};
-use arrow::datatypes::{
-    DataType, Date32Type, IntervalMonthDayNano, IntervalUnit, Time64MicrosecondType, TimeUnit, TimestampMicrosecondType,
-};
+use arrow_array::builder::IntervalMonthDayNanoBuilder;
+use arrow_array::types::{Date32Type, Time64MicrosecondType, TimestampMicrosecondType};
+use arrow_array::{ArrayRef, ArrowPrimitiveType};
+use arrow_buffer::IntervalMonthDayNano;
+use arrow_schema::{DataType, IntervalUnit, TimeUnit};
 use pgrx::{PgSqlErrorCode, pg_sys};
 
 use super::column::{BadRow, Column, Made, Numbers};

@@ -4,8 +4,9 @@ use std::collections::hash_map::{Entry, HashMap};
 use std::ffi::CStr;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, StringBuilder};
-use arrow::datatypes::DataType;
+use arrow_array::ArrayRef;
+use arrow_array::builder::StringBuilder;
+use arrow_schema::DataType;
 use pgrx::pg_sys;
 
 use super::column::{Column, Made};

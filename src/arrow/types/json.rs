@@ -3,8 +3,9 @@
 use std::ffi::CStr;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, StringBuilder};
-use arrow::datatypes::DataType;
+use arrow_array::ArrayRef;
+use arrow_array::builder::StringBuilder;
+use arrow_schema::DataType;
 use pgrx::pg_sys;
 
 use super::column::{Column, Made, room};

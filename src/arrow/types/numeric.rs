@@ -4,8 +4,9 @@
 //! the first worth 10000^weight.
 
 use amax_exec::{Scalar, Vector};
-use arrow::array::ArrayRef;
-use arrow::datatypes::{DECIMAL128_MAX_PRECISION, DataType, Decimal128Type};
+use arrow_array::ArrayRef;
+use arrow_array::types::Decimal128Type;
+use arrow_schema::{DECIMAL128_MAX_PRECISION, DataType};
 use pgrx::{PgSqlErrorCode, pg_sys};
 
 use super::column::{BadRow, Column, Made, Numbers};

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use amax_exec::Vector;
-use arrow::array::{ArrayRef, ArrowPrimitiveType, BooleanBuilder};
-use arrow::datatypes::{DataType, Float32Type, Float64Type, Int16Type, Int32Type, Int64Type, UInt32Type};
+use arrow_array::builder::BooleanBuilder;
+use arrow_array::types::{Float32Type, Float64Type, Int16Type, Int32Type, Int64Type, UInt32Type};
+use arrow_array::{ArrayRef, ArrowPrimitiveType};
+use arrow_schema::DataType;
 
 use super::column::{BadRow, Column, Made, Numbers};
 use super::value::Value;

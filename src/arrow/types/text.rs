@@ -9,10 +9,9 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use amax_exec::{Scalar, StringTable, Type, Vector};
-use arrow::array::builder::NullBufferBuilder;
-use arrow::array::{ArrayRef, StringArray};
-use arrow::buffer::{Buffer, OffsetBuffer};
-use arrow::datatypes::DataType;
+use arrow_array::{ArrayRef, StringArray};
+use arrow_buffer::{Buffer, NullBufferBuilder, OffsetBuffer};
+use arrow_schema::DataType;
 use pgrx::{PgSqlErrorCode, pg_sys};
 
 use super::column::{BadRow, Column, Made, append_nulls, room};

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use amax_exec::Vector;
-use arrow::array::{ArrayRef, FixedSizeBinaryBuilder};
-use arrow::datatypes::DataType;
+use arrow_array::ArrayRef;
+use arrow_array::builder::FixedSizeBinaryBuilder;
+use arrow_schema::DataType;
 
 use super::column::{BadRow, Column, Made};
 use super::value::Value;
