@@ -24,6 +24,15 @@ SHOW parallel_setup_cost;
 EXPLAIN (COSTS OFF) SELECT a FROM w WHERE a < reads() AND b < 0;
 SHOW parallel_setup_cost;
 
+-- A side that each process would read whole: workers share the join only where that side is small.
+SET parallel_setup_cost = 0;
+CREATE TABLE large USING heap WITH (parallel_workers = 0) AS SELECT i AS a, repeat('l', 1000) FROM generate_series(1, 10000::bigint) i;
+CREATE TABLE small USING heap WITH (parallel_workers = 0) AS SELECT i AS a FROM generate_series(1, 1000::bigint) i;
+VACUUM (FREEZE, ANALYZE) large;
+VACUUM (FREEZE, ANALYZE) small;
+EXPLAIN (COSTS OFF) SELECT w.b FROM w JOIN large USING (a);
+EXPLAIN (COSTS OFF) SELECT w.b FROM w JOIN small USING (a);
+
 -- Numerics of one scale and of many, by which the best rows come first; other keys are read of few rows alone.
 SET search_path = amax_side, public, twins;
 RESET parallel_setup_cost;

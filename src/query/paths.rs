@@ -4,6 +4,7 @@ use super::fetch::plan as fetch;
 use super::join_filter::plan as join_filter;
 use super::plan::conditions;
 use super::plan::kept::keep;
+use super::plan::workers;
 use super::scan::plan as scan;
 use super::statistics::{compare_joins, count_rows, expect_all, expect_elements, match_keys};
 use super::unnest::plan as unnest;
@@ -28,6 +29,7 @@ pub fn add_join_paths(
         conditions::charge_wrapped_paths(root, extra.restrictlist());
         unnest::add_paths(root, joinrel, outer, inner, kind, extra);
         join_filter::add_paths(root, joinrel, outer, inner, kind, extra);
+        workers::charge_sides(joinrel, outer, inner, kind);
     }
 }
 

@@ -55,6 +55,9 @@ pub const FETCH_SAVES: f64 = 0.2;
 /// Starting workers, in parallel_setup_cost. Measured: 3.6 to 7, of queries with two workers on two processors, less half of
 /// what they take in one process. A third of a worker's processor time is loading the library.
 pub const WORKERS: f64 = 7.0;
+/// What is done again by each process of a parallel plan, as a part of doing it once: they wait for each other's processors and memory.
+/// Measured: 2.1, of Q18 of TPC-H's groups by three processes on two processors; but there may be more of these.
+pub const IN_EACH_PROCESS: f64 = 1.5;
 /// Bytes of a group, and of each key and result in it: for how many groups fit in memory. An estimate from above.
 pub const GROUP_BYTES: f64 = 32.0;
 /// Bytes of a value that is kept, with its group. An estimate.
