@@ -11,7 +11,7 @@ SET work_mem = '64kB';
 SET hash_mem_multiplier = 1;
 SET enable_hashagg = off;
 SET enable_sort = off;
--- Several passes over 40 leaves: whether each reads most of them.
+-- Several passes: whether they read all leaves again and again.
 CREATE FUNCTION read(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE line text; passes int; leaves int;
 BEGIN
@@ -19,7 +19,7 @@ BEGIN
         passes := coalesce(passes, substring(line FROM 'Passes: (\d+)')::int);
         leaves := coalesce(leaves, substring(line FROM 'Leaves Read: (\d+)')::int);
     END LOOP;
-    RETURN CASE WHEN leaves IS NULL THEN 'leaves are not shown' WHEN passes < 5 THEN passes || ' passes' WHEN leaves > passes * 10 THEN 'all leaves' ELSE 'some leaves' END;
+    RETURN CASE WHEN leaves IS NULL THEN 'leaves are not shown' WHEN passes < 5 THEN passes || ' passes' WHEN leaves > 5 * 40 THEN 'all leaves' ELSE 'some leaves' END;
 END $$;
 SELECT read($$SELECT k, count(*), sum(q) FROM t GROUP BY k$$), read($$SELECT n, count(*) FROM t GROUP BY n$$), read($$SELECT q, count(*) FROM t GROUP BY q$$),
     read($$SELECT r, count(*) FROM t GROUP BY r$$), read($$SELECT k, q, count(*) FROM t GROUP BY k, q$$), read($$SELECT (doc->>'k')::int, count(*) FROM t GROUP BY 1$$);
@@ -44,7 +44,10 @@ SELECT twice($$DELETE FROM t WHERE k % 700 = 1$$) \gexec
 SELECT * FROM compare($$SELECT k, count(*), sum(q) FROM t GROUP BY k$$);
 SELECT * FROM compare($$SELECT n, count(*) FROM t GROUP BY n$$);
 SELECT * FROM compare($$SELECT (doc->>'k')::int, sum((doc->>'v')::int) FROM t GROUP BY 1$$);
--- How many leaves are read would tell of rows that a policy hides.
+-- How many leaves are read would tell of rows that a policy hides. All lie in order again: where they were, a leaf of rows from everywhere is read by each pass.
+CREATE INDEX t_k ON amax_side.t (k);
+CLUSTER amax_side.t USING t_k;
+DROP INDEX amax_side.t_k;
 VACUUM (FREEZE) amax_side.t;
 CREATE ROLE regress_passes;
 GRANT USAGE ON SCHEMA amax_side TO regress_passes;
