@@ -56,7 +56,7 @@ pub const FETCH_SAVES: f64 = 0.2;
 /// what they take in one process. A third of a worker's processor time is loading the library.
 pub const WORKERS: f64 = 7.0;
 /// What is done again by each process of a parallel plan, as a part of doing it once: they wait for each other's processors and memory.
-/// Measured: 2.1, of Q18 of TPC-H's groups by three processes on two processors; but there may be more of these.
+/// An estimate: TPC-H's Q18, nearly all groups, took 2.1 times as long in three processes on two processors; often there are more of these.
 pub const IN_EACH_PROCESS: f64 = 1.5;
 /// Bytes of a group, and of each key and result in it: for how many groups fit in memory. An estimate from above.
 pub const GROUP_BYTES: f64 = 32.0;
