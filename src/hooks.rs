@@ -241,6 +241,8 @@ unsafe extern "C-unwind" fn executor_start(query: *mut pg_sys::QueryDesc, flags:
         crate::am::prefetch::of_plan((*query).planstate);
         query::offer_keys(QueryDesc::of(query));
     }
+    // Sessions that only look rows up begin no scans.
+    crate::columnar::drop_stale();
 }
 
 /// # Safety

@@ -5,6 +5,7 @@ use super::leaf_read::{damaged, open_image};
 use super::pages::{Image, Pages, with_relation};
 use super::revive;
 use super::shared::{self, Found};
+use crate::hash::QuickMap;
 use crate::pg::{Relation, relation::FileId};
 use crate::storage::blob;
 use crate::storage::damage::corrupt;
@@ -65,7 +66,7 @@ pub struct OpenLeaf {
     opened: OnceCell<Opened>,
     /// The leaf made again.
     revived: OnceCell<Opened>,
-    dense: RefCell<HashMap<usize, Attribute>>,
+    dense: RefCell<QuickMap<usize, Attribute>>,
     paths: Paths<Rc<Path>>,
     /// For reading few rows; with the reads so far.
     lazy_paths: Paths<(Rc<PathColumn>, usize)>,
@@ -132,6 +133,8 @@ enum What<'a> {
 const ANSWERS: usize = 8;
 /// Lazy reads of a leaf's columns that cost about as much as decoding them.
 const READS: usize = 200;
+/// After so many of them shared memory is asked for the column. A prime: columns of a row are read in turns.
+const ASKS: usize = 17;
 /// The same, of a path.
 const PATH_READS: usize = 20;
 
@@ -331,6 +334,15 @@ impl OpenLeaf {
         }
         let found = self.find(&What::Column(at))?;
         Some(self.keep_attribute(at, found, false))
+    }
+
+    /// A column that is not one of documents, as it was decoded for scans: for rows that are looked up by themselves, of which few ask
+    /// whether another session has it.
+    pub fn decoded_column(&self, at: usize) -> Option<Rc<Dense>> {
+        let known = self.dense.borrow().get(&at).cloned();
+        let asks = || self.reads.get().is_multiple_of(ASKS);
+        let known = known.or_else(|| asks().then(|| self.known_dense(at)).flatten())?;
+        (!known.documents).then_some(known.dense)
     }
 
     fn keep_attribute(&self, at: usize, dense: Dense, documents: bool) -> Attribute {

@@ -22,6 +22,8 @@ struct Cache {
     last: [Option<Rc<OpenLeaf>>; LAST],
     /// Uses so far.
     clock: u64,
+    /// Segments of shared memory that had been given up when it was last asked.
+    gone: u64,
 }
 
 const LAST: usize = 8;
@@ -131,7 +133,11 @@ pub fn close(leaf: &OpenLeaf) {
 /// Drops what is in shared memory that others have given up. Scans do so as they begin.
 pub fn drop_stale() {
     let gone = shared::drop_stale();
-    with(|cache| cache.retain(|leaf| leaf.segment() > gone));
+    with(|cache| {
+        if std::mem::replace(&mut cache.gone, gone) != gone {
+            cache.retain(|leaf| leaf.segment() > gone);
+        }
+    });
 }
 
 /// Drops the leaves of some relations.

@@ -4,7 +4,7 @@ use super::error::raise;
 use super::leaf::OpenLeaf;
 use super::leaf_cache::has_room;
 use super::pages::AtHand;
-use super::value::to_datum;
+use super::value::{dense_to_datum, to_datum};
 use crate::pg::copy::printed;
 use crate::pg::datum::c_string;
 use crate::pg::{Relation, Snapshot, TupleDesc};
@@ -130,6 +130,12 @@ impl Row {
         let kept = self.leaf.kept_column(at);
         if let Some(value) = kept.and_then(|column| column.kept(self.index as usize)) {
             return to_datum(value, att);
+        }
+        let by_itself =
+            self.among == Among::None && kept.is_none() && at < self.leaf.width() && att.atttypid != pg_sys::JSONBOID;
+        let of_scans = by_itself.then(|| self.leaf.decoded_column(at)).flatten();
+        if let Some(value) = of_scans.and_then(|dense| dense_to_datum(&dense, self.index as usize, att)) {
+            return value;
         }
         let mut instead = self.instead.iter().flat_map(|all| all.iter());
         if let Some((_, value)) = instead.find(|instead| instead.0 == at) {

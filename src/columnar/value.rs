@@ -4,6 +4,7 @@ use crate::pg::TupleDesc;
 use crate::pg::datum::varlena;
 use crate::pg::tupdesc::Attribute;
 use amax_format::{ColumnType, Dense, Tag, Value};
+use amax_jsonb::numeric;
 use pgrx::pg_sys;
 
 /// How an attribute is stored: by its type's physical properties, and by its meaning where the format knows better.
@@ -83,12 +84,21 @@ unsafe fn bytes<'a>(len: i16, datum: pg_sys::Datum) -> &'a [u8] {
 /// A row's value in a column that is not one of documents, as [`to_datum`]; None if the column has to be asked.
 pub fn dense_to_datum(dense: &Dense, row: usize, att: &Attribute) -> Option<(pg_sys::Datum, bool)> {
     let word = dense.word(row);
+    let mut numeric = Vec::new();
     let value = match dense.tag(row) {
         Tag::Missing => Value::Null,
         Tag::Bool => Value::Bool(word != 0),
         Tag::Int if att.attbyval => Value::Int(word),
         Tag::Float if att.attlen == 8 => Value::Float8(f64::from_bits(word as u64)),
         Tag::String => Value::Bytes(dense.strings().get(word as usize)?),
+        Tag::Int if att.atttypid == pg_sys::NUMERICOID => {
+            numeric::encode_int(word, &mut numeric);
+            Value::Bytes(&numeric)
+        }
+        Tag::Decimal if att.atttypid == pg_sys::NUMERICOID => {
+            numeric::encode_decimal(word, dense.scales()[row], &mut numeric).ok()?;
+            Value::Bytes(&numeric)
+        }
         _ => return None,
     };
     Some(to_datum(value, att))
