@@ -26,7 +26,7 @@ pub fn run<'a>(statement: Statement<'a>, scope: Scope<'a>) -> u64 {
         check_privileges(statement.destination(), true);
         return from::run(statement, scope);
     }
-    let framing = options::framing(&statement);
+    let asked = options::outgoing(&statement);
     check_privileges(statement.destination(), false);
 
     let (raw, relation, cursor_options) = match statement.table() {
@@ -55,7 +55,7 @@ pub fn run<'a>(statement: Statement<'a>, scope: Scope<'a>) -> u64 {
     let mut output = Output::open(statement.destination());
     output.begin(relation.unwrap_or(pg_sys::InvalidOid), column_count);
 
-    let mut encoder = Encoder::new(columns, output, framing, Limits::current());
+    let mut encoder = Encoder::new(columns, output, asked, Limits::current());
     let mut row = Context::new("Arrow row");
     match execution.with_top(Direct::of) {
         Ok(mut direct) => {

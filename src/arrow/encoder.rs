@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use amax_exec::Vector;
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
-use arrow_ipc::writer::{FileWriter, StreamWriter};
+use arrow_ipc::CompressionType;
+use arrow_ipc::writer::{FileWriter, IpcWriteOptions, StreamWriter};
 use arrow_schema::{ArrowError, Schema, SchemaRef};
 use pgrx::pg_sys;
 
@@ -17,6 +18,21 @@ use super::types::{self, Column, Layout, Value};
 use crate::encoding;
 use crate::pg::tupdesc::name_bytes;
 use crate::pg::{TupleDesc, Values};
+
+/// What an output is to be.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Outgoing {
+    pub framing: Framing,
+    /// Of the buffers in each batch.
+    pub compression: Option<CompressionType>,
+}
+
+impl Outgoing {
+    pub const PLAIN_STREAM: Self = Self {
+        framing: Framing::Stream,
+        compression: None,
+    };
+}
 
 /// How IPC messages are framed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -79,6 +95,7 @@ pub struct Encoder<'a, W: Write> {
     schema: SchemaRef,
     writer: Writer<W>,
     limits: Limits,
+    compresses: bool,
     batch_rows: usize,
     batch_bytes: usize,
     total_rows: u64,
@@ -86,18 +103,20 @@ pub struct Encoder<'a, W: Write> {
 
 impl<'a, W: Write> Encoder<'a, W> {
     /// Starts the output: writes the schema message.
-    pub fn new(columns: Columns<'a>, output: W, framing: Framing, limits: Limits) -> Self {
+    pub fn new(columns: Columns<'a>, output: W, asked: Outgoing, limits: Limits) -> Self {
         let Columns { columns, schema } = columns;
-        let writer = match framing {
-            Framing::Stream => StreamWriter::try_new(output, &schema).map(Writer::Stream),
-            Framing::File => FileWriter::try_new(output, &schema).map(Writer::File),
-        }
-        .unwrap_or_else(|error| raise_arrow(error));
+        let options = IpcWriteOptions::default().try_with_compression(asked.compression);
+        let writer = options.and_then(|options| match asked.framing {
+            Framing::Stream => StreamWriter::try_new_with_options(output, &schema, options).map(Writer::Stream),
+            Framing::File => FileWriter::try_new_with_options(output, &schema, options).map(Writer::File),
+        });
+        let writer = writer.unwrap_or_else(|error| raise_arrow(error));
         Self {
             columns,
             schema,
             writer,
             limits,
+            compresses: asked.compression.is_some(),
             batch_rows: 0,
             batch_bytes: 0,
             total_rows: 0,
@@ -160,7 +179,9 @@ impl<'a, W: Write> Encoder<'a, W> {
         if self.batch_rows == 0 {
             return;
         }
-        crate::memory::ask(2 * self.batch_bytes, "a record batch");
+        // As arrays, as a message, and compressed.
+        let times = if self.compresses { 3 } else { 2 };
+        crate::memory::ask(times * self.batch_bytes, "a record batch");
         let arrays: Vec<ArrayRef> = self.columns.iter_mut().map(|one| one.column.finish()).collect();
         // The row count is given because a result may have rows and no columns.
         let options = RecordBatchOptions::new().with_row_count(Some(self.batch_rows));

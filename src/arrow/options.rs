@@ -2,9 +2,10 @@
 
 use std::ffi::CStr;
 
+use arrow_ipc::CompressionType;
 use pgrx::PgSqlErrorCode;
 
-use super::encoder::Framing;
+use super::encoder::{Framing, Outgoing};
 use super::error::{fail, raise};
 use super::statement::{Destination, Statement};
 
@@ -57,14 +58,14 @@ pub fn incoming(statement: &Statement) -> Incoming {
     }
 }
 
-/// The framing asked for, or else the one that fits the destination: the file format for a file called `*.arrow` or
+/// What a COPY TO asks for. Framing that is not asked for is the one that fits the destination: the file format for a file called `*.arrow` or
 /// `*.feather`, the stream format for the rest. Raises an error for any option that the arrow format does not have.
-pub fn framing(statement: &Statement) -> Framing {
-    let mut asked = None;
+pub fn outgoing(statement: &Statement) -> Outgoing {
+    let (mut framing, mut compression) = (None, None);
     for (name, word) in others(statement) {
         match name.to_bytes() {
             b"framing" => once(
-                &mut asked,
+                &mut framing,
                 match word.map(CStr::to_bytes) {
                     Some(b"stream") => Framing::Stream,
                     Some(b"file") => Framing::File,
@@ -74,13 +75,28 @@ pub fn framing(statement: &Statement) -> Framing {
                     ),
                 },
             ),
+            b"compression" => once(
+                &mut compression,
+                match word.map(CStr::to_bytes) {
+                    Some(b"none") => None,
+                    Some(b"lz4") => Some(CompressionType::LZ4_FRAME),
+                    Some(b"zstd") => Some(CompressionType::ZSTD),
+                    _ => fail(
+                        PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+                        "COPY option \"compression\" must be \"none\", \"lz4\" or \"zstd\"",
+                    ),
+                },
+            ),
             _ => unknown(
                 name,
-                "Besides \"format\", COPY TO has the option \"framing\" with the arrow format.",
+                "Besides \"format\", COPY TO has the options \"framing\" and \"compression\" with the arrow format.",
             ),
         }
     }
-    asked.unwrap_or_else(|| default_framing(statement.destination()))
+    Outgoing {
+        framing: framing.unwrap_or_else(|| default_framing(statement.destination())),
+        compression: compression.flatten(),
+    }
 }
 
 /// The options besides the format, which is given once.

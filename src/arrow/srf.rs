@@ -10,7 +10,7 @@ use std::mem::ManuallyDrop;
 use pgrx::{PgMemoryContexts, PgSqlErrorCode, pg_guard, pg_sys};
 
 use super::direct::Direct;
-use super::encoder::{Columns, Encoder, Framing};
+use super::encoder::{Columns, Encoder, Outgoing};
 use super::error::raise;
 use super::guc::Limits;
 use super::query::{Execution, Plan, with_context};
@@ -104,7 +104,7 @@ impl Call {
             (
                 execution,
                 direct,
-                Encoder::new(columns, Vec::new(), Framing::Stream, Limits::current()),
+                Encoder::new(columns, Vec::new(), Outgoing::PLAIN_STREAM, Limits::current()),
             )
         });
         Self {

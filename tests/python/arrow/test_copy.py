@@ -122,6 +122,18 @@ def test_stdout_in_file_framing(db, t):
     assert pa.ipc.open_file(data).read_all().to_pydict() == EXPECTED
 
 
+@pytest.mark.parametrize("framing, open_", [("stream", pa.ipc.open_stream), ("file", pa.ipc.open_file)])
+@pytest.mark.parametrize("compression", ["lz4", "zstd"])
+def test_compression(db, t, framing, open_, compression):
+    plain = copy_bytes(db, "COPY (SELECT i, repeat('abc', 20) FROM generate_series(1, 5000) i) TO STDOUT (FORMAT arrow, compression none)")
+    data = copy_bytes(db, "COPY (SELECT i, repeat('abc', 20) FROM generate_series(1, 5000) i) TO STDOUT "
+                      f"(FORMAT arrow, framing {framing}, compression {compression})")
+    assert open_(data).read_all().to_pydict() == pa.ipc.open_stream(plain).read_all().to_pydict()
+    assert len(data) < len(plain) / 3
+    data = copy_bytes(db, f"COPY t TO STDOUT (FORMAT arrow, framing {framing}, compression {compression})")
+    assert open_(data).read_all().to_pydict() == EXPECTED
+
+
 def test_program(db, t, server_file):
     path = server_file("")
     db.execute(f"COPY t TO PROGRAM 'cat >{path}' (FORMAT arrow)")
@@ -163,15 +175,16 @@ def test_options_of_other_formats(db, t, option):
 
 
 @pytest.mark.parametrize("options", ["FORMAT arrow, FORMAT csv", "FORMAT csv, FORMAT arrow", "FORMAT arrow, FORMAT arrow",
-                                     "FORMAT arrow, framing file, framing file"])
+                                     "FORMAT arrow, framing file, framing file", "FORMAT arrow, compression lz4, compression zstd"])
 def test_options_given_twice(db, t, options):
     with pytest.raises(psycopg.errors.SyntaxError, match="conflicting or redundant options"):
         copy_bytes(db, f"COPY t TO STDOUT ({options})")
 
 
-def test_bad_framing(db, t):
+@pytest.mark.parametrize("option", ["framing tape", "compression snappy", "compression"])
+def test_bad_options(db, t, option):
     with pytest.raises(psycopg.errors.InvalidParameterValue):
-        copy_bytes(db, "COPY t TO STDOUT (FORMAT arrow, framing tape)")
+        copy_bytes(db, f"COPY t TO STDOUT (FORMAT arrow, {option})")
 
 
 
