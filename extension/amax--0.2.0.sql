@@ -102,6 +102,43 @@ CREATE FUNCTION amax.shared_cache() RETURNS TABLE (segments bigint, bytes bigint
   LANGUAGE C VOLATILE STRICT AS 'MODULE_PATHNAME', 'shared_cache_wrapper';
 COMMENT ON FUNCTION amax.shared_cache() IS 'decoded columns that sessions share: segments of shared memory, their bytes, columns in them';
 
+CREATE FUNCTION amax.table_counters()
+  RETURNS TABLE (relid oid, loads bigint, loaded_rows bigint, loaded_bytes bigint, last_load timestamptz, flushes bigint, flushed_rows bigint,
+    flushed_bytes bigint, last_flush timestamptz, merges bigint, merged_rows bigint, merged_bytes bigint, last_merge timestamptz, moved_bytes bigint,
+    leaves_read bigint, leaves_skipped bigint, columns_found bigint, columns_decoded bigint)
+  LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'table_counters_wrapper';
+COMMENT ON FUNCTION amax.table_counters() IS 'what amax.stat_tables is of';
+
+CREATE FUNCTION amax.cache_counters()
+  RETURNS TABLE (bytes bigint, max_bytes bigint, columns bigint, segments bigint, segments_evicted bigint, columns_found bigint, columns_decoded bigint,
+    stats_reset timestamptz)
+  LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED ROWS 1 AS 'MODULE_PATHNAME', 'cache_counters_wrapper';
+COMMENT ON FUNCTION amax.cache_counters() IS 'what amax.stat_cache is of';
+
+CREATE FUNCTION amax.reset_counters() RETURNS void
+  LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'reset_counters_wrapper';
+COMMENT ON FUNCTION amax.reset_counters() IS 'sets the counts of amax.stat_tables and amax.stat_cache to zero, in all databases, but for segments_evicted';
+REVOKE EXECUTE ON FUNCTION amax.reset_counters() FROM PUBLIC;
+
+CREATE VIEW amax.stat_tables AS
+  SELECT c.oid AS relid, n.nspname AS schemaname, c.relname,
+    coalesce(s.loads, 0) AS loads, coalesce(s.loaded_rows, 0) AS loaded_rows, coalesce(s.loaded_bytes, 0) AS loaded_bytes, s.last_load,
+    coalesce(s.flushes, 0) AS flushes, coalesce(s.flushed_rows, 0) AS flushed_rows, coalesce(s.flushed_bytes, 0) AS flushed_bytes, s.last_flush,
+    coalesce(s.merges, 0) AS merges, coalesce(s.merged_rows, 0) AS merged_rows, coalesce(s.merged_bytes, 0) AS merged_bytes, s.last_merge,
+    coalesce(s.moved_bytes, 0) AS moved_bytes,
+    round((s.loaded_bytes + s.flushed_bytes + s.merged_bytes + s.moved_bytes)::numeric / nullif(s.loaded_bytes + s.flushed_bytes, 0), 2)
+      AS write_amplification,
+    s.leaves_read, s.leaves_skipped, s.columns_found, s.columns_decoded
+  FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace JOIN pg_am a ON a.oid = c.relam AND a.amname = 'amax'
+    LEFT JOIN amax.table_counters() s ON s.relid = c.oid
+  WHERE c.relkind IN ('r', 'm') AND c.relpersistence <> 't';
+COMMENT ON VIEW amax.stat_tables IS 'what has been done with each amax table since the server started, or since amax.reset_counters()';
+GRANT SELECT ON amax.stat_tables TO PUBLIC;
+
+CREATE VIEW amax.stat_cache AS SELECT * FROM amax.cache_counters();
+COMMENT ON VIEW amax.stat_cache IS 'decoded columns that sessions share: how much there is, how often it was found, how much had to go';
+GRANT SELECT ON amax.stat_cache TO PUBLIC;
+
 -- Arrow
 
 CREATE FUNCTION amax.arrow(query text) RETURNS SETOF bytea

@@ -163,7 +163,7 @@ fn reason(why: flush::Kept) -> &'static str {
 #[pg_extern]
 #[allow(clippy::type_complexity)]
 fn shared_cache() -> TableIterator<'static, (name!(segments, i64), name!(bytes, i64), name!(columns, i64))> {
-    let (segments, bytes, columns) = shared::state();
+    let (segments, bytes, columns, _) = shared::state();
     TableIterator::once((segments as i64, bytes as i64, columns as i64))
 }
 

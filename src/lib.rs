@@ -11,6 +11,7 @@ use pgrx::prelude::*;
 mod am;
 mod arrow;
 mod columnar;
+mod counters;
 mod disguise;
 mod encoding;
 mod fault;

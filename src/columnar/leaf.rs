@@ -5,6 +5,7 @@ use super::leaf_read::{damaged, open_image};
 use super::pages::{Image, Pages, with_relation};
 use super::revive;
 use super::shared::{self, Found};
+use crate::counters::{self, Count};
 use crate::hash::QuickMap;
 use crate::pg::{Relation, relation::FileId};
 use crate::storage::blob;
@@ -380,11 +381,17 @@ impl OpenLeaf {
     /// What any session has decoded of this leaf.
     fn find(&self, what: &What) -> Option<Dense> {
         let key = self.key(what)?;
-        shared::get(key).map(|found| self.hold(found))
+        shared::get(key).map(|found| {
+            counters::count(self.relid, &[(Count::ColumnsFound, 1)]);
+            self.hold(found)
+        })
     }
 
     /// The same column; others may use it from now on, if there is room.
     fn share(&self, what: &What, dense: Dense) -> Dense {
+        if !self.place.0.is_temporary() {
+            counters::count(self.relid, &[(Count::ColumnsDecoded, 1)]);
+        }
         match self.key(what).and_then(|key| shared::put(key, &dense)) {
             Some(found) => {
                 self.decoded.set(self.decoded.get() + dense.bytes_used());

@@ -9,6 +9,7 @@ use super::source::Source;
 use super::stub::{self, State};
 use super::value::{Storage, storages};
 use super::write::{Leaves, leaf_options};
+use crate::counters::Written;
 use crate::options::Options;
 use crate::pg::Relation;
 use crate::pg::memory::Context;
@@ -197,7 +198,7 @@ impl<'a> Merge<'a> {
             let leaves = input.directory.leaves.iter().zip(&input.kept);
             given_up.extend(leaves.filter(|leaf| !leaf.1).flat_map(|leaf| leaf.0.extents()));
         }
-        let (component, free, _) = self.leaves.finish(self.rel, blocks, None);
+        let (component, free, _) = self.leaves.finish(self.rel, Some(Written::Merge), blocks, None);
         Merged {
             component,
             free,

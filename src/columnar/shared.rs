@@ -6,7 +6,7 @@
 //! it next begins a scan or opens a leaf. As long as idle sessions keep too many, nothing is added.
 
 use crate::guc;
-use crate::pg::shm::{self, Segment, Shared};
+use crate::pg::shm::{self, InShared, Kept, Segment};
 pub use amax_cache::Key;
 use amax_cache::{Index, Place};
 use amax_format::Dense;
@@ -22,10 +22,11 @@ const SEGMENT: usize = 8 << 20;
 /// Whoever has the same finds the same index. The last number is that of the form of images and of the index.
 const NAME: &str = concat!("amax ", env!("CARGO_PKG_VERSION"), " decoded columns 3");
 
+// SAFETY: numbers alone.
+unsafe impl InShared for Index {}
+
 struct Cache {
-    /// Handle of the segment that the index is in.
-    shared: Shared,
-    index: RefCell<Option<Segment>>,
+    index: Kept<Index>,
     /// Segments that this process has mapped, by number.
     mapped: RefCell<BTreeMap<u64, Arc<Segment>>>,
     /// There was no memory for a segment: not tried again.
@@ -57,8 +58,7 @@ fn with<R>(f: impl FnOnce(&Cache) -> Option<R>) -> Option<R> {
     CACHE.with(|cache| {
         let make = || {
             Some(Cache {
-                shared: Shared::find(NAME, c"amax_decoded_columns")?,
-                index: RefCell::default(),
+                index: Kept::find(NAME, c"amax_decoded_columns")?,
                 mapped: RefCell::default(),
                 full: Cell::new(false),
             })
@@ -108,39 +108,13 @@ pub fn drop_stale() -> u64 {
     CACHE.with(known).unwrap_or(0)
 }
 
-/// Segments, their bytes, and columns in them.
-pub fn state() -> (u64, u64, usize) {
-    let state = with(|cache| cache.read(|index| (index.segments(), index.bytes(), index.len())));
+/// Segments, their bytes, columns in them, and segments that have been given up.
+pub fn state() -> (u64, u64, usize, u64) {
+    let state = with(|cache| cache.read(|index| (index.segments(), index.bytes(), index.len(), index.gone())));
     state.unwrap_or_default()
 }
 
 impl Cache {
-    /// Maps the index, which the first to write to it makes.
-    fn attach(&self, make: bool) -> Option<()> {
-        if self.index.borrow().is_some() {
-            return Some(());
-        }
-        let mut handle = self.shared.read(|handle| handle);
-        if handle == 0 {
-            let made = make.then(|| self.create(size_of::<Index>()))??;
-            made.pin();
-            let ours = made.handle();
-            handle = self.shared.write(|handle| {
-                if *handle == 0 {
-                    *handle = ours;
-                }
-                *handle
-            });
-            if handle == ours {
-                self.index.replace(Some(made));
-                return Some(());
-            }
-            shm::unpin(ours);
-        }
-        self.index.replace(Some(Segment::attach(handle)?));
-        Some(())
-    }
-
     fn create(&self, bytes: usize) -> Option<Segment> {
         if self.full.get() {
             return None;
@@ -150,21 +124,12 @@ impl Cache {
         made
     }
 
-    fn index(&self) -> *mut Index {
-        let index = self.index.borrow();
-        index.as_ref().expect("attached").address().as_ptr() as *mut Index
-    }
-
     fn read<R>(&self, f: impl FnOnce(&Index) -> R) -> Option<R> {
-        self.attach(false)?;
-        // SAFETY: pinned for as long as the server runs; nobody writes while the lock is held.
-        Some(self.shared.read(|_| f(unsafe { &*self.index() })))
+        self.index.read(f)
     }
 
     fn write<R>(&self, f: impl FnOnce(&mut Index) -> R) -> Option<R> {
-        self.attach(true)?;
-        // SAFETY: the same, and nobody reads.
-        Some(self.shared.write(|_| f(unsafe { &mut *self.index() })))
+        self.index.write(|bytes| self.create(bytes), f)
     }
 
     /// Room for so many bytes, in a new segment if need be.

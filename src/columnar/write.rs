@@ -1,6 +1,7 @@
 //! Writing a component: rows in key order into mega leaves, leaves to pages, then the directory.
 
 use super::value::{Storage, from_datum, storages};
+use crate::counters::{self, Written};
 use crate::options::Options;
 use crate::pg::memory::Context;
 use crate::pg::{Relation, Values};
@@ -15,6 +16,8 @@ pub struct Leaves {
     directory: Directory,
     rows: u64,
     pages: u64,
+    /// Of those, the ones that were not written before.
+    written: u64,
     /// Pages that may be written to before any is appended. None: as many as each write needs come out of the
     /// manifest's. (A load has no maintenance lock, and may fail: it is not to take what others could use.)
     free: Option<FreeSpace>,
@@ -26,6 +29,7 @@ impl Leaves {
             directory: Directory::default(),
             rows: 0,
             pages: 0,
+            written: 0,
             free,
         }
     }
@@ -56,6 +60,12 @@ impl Leaves {
     }
 
     pub fn write_bytes(&mut self, rel: &Relation, bytes: &[u8]) -> Blob {
+        let blob = self.write_blob(rel, bytes);
+        self.written += blob.pages();
+        blob
+    }
+
+    fn write_blob(&mut self, rel: &Relation, bytes: &[u8]) -> Blob {
         match &mut self.free {
             Some(free) => blob::write(rel, free, bytes),
             None => {
@@ -72,16 +82,20 @@ impl Leaves {
         }
     }
 
-    /// Writes the directory. The component is complete but for its id, which publishing gives it; with it come free
+    /// Writes the directory; `how`: as what it is counted here, if it is. The component is complete but for its id, which publishing gives it; with it come free
     /// pages, those not used and what a load adds to the reserve, and all pages of the component.
     pub fn finish(
         mut self,
         rel: &Relation,
+        how: Option<Written>,
         blocks: RangeSet,
         origin: Option<Origin>,
     ) -> (Component, FreeSpace, Vec<Extent>) {
         let directory = self.write_bytes(rel, &self.directory.encode());
         let pages = self.directory.pages(&directory);
+        if let Some(how) = how {
+            counters::wrote(rel, how, self.rows, self.written);
+        }
         // VACUUM does it at its end, and only if the file can grow.
         let free = match self.free {
             Some(free) => free,
@@ -264,9 +278,10 @@ impl ComponentWriter {
         self.leaves.write(rel, keys, &xids, aliases, &image);
     }
 
-    /// Writes what is left; see [`Leaves::finish`].
+    /// Writes what is left; see [`Leaves::finish`]. What is not loaded is counted by those who know what becomes of it.
     pub fn finish(mut self, rel: &Relation, origin: Option<Origin>) -> (Component, FreeSpace, Vec<Extent>) {
         self.finish_leaf(rel);
-        self.leaves.finish(rel, self.blocks, origin)
+        let how = origin.map(|_| Written::Load);
+        self.leaves.finish(rel, how, self.blocks, origin)
     }
 }

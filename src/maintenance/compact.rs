@@ -6,6 +6,7 @@
 
 use super::{reclaim, truncate};
 use crate::columnar::write::Leaves;
+use crate::counters::Written;
 use crate::pg::{Pin, Relation, free_space, vacuum::delay_point};
 use crate::storage::buffer::{Change, Kind};
 use crate::storage::rowpage::is_empty;
@@ -165,7 +166,7 @@ fn move_component(rel: &Relation, component: &Component, directory: &Directory, 
         leaves.add(entry);
         super::fault("compact_leaf");
     }
-    let (mut moved, free, _) = leaves.finish(rel, component.blocks.clone(), component.origin);
+    let (mut moved, free, _) = leaves.finish(rel, Some(Written::Move), component.blocks.clone(), component.origin);
     super::fault("compact_written");
     manifest::publish(rel, |manifest| {
         manifest.free.give_all(&free);

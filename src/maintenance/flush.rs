@@ -8,6 +8,7 @@
 //! belong to no component; the next writer or flush unseals them.
 
 use crate::columnar::{Width, stub, write::ComponentWriter};
+use crate::counters::{self, Written};
 use crate::heap::settled::settled;
 use crate::memory;
 use crate::options::Options;
@@ -144,6 +145,7 @@ pub fn flush(rel: &Relation, limits: Limits) -> Flushed {
     widen_predicate_locks(rel);
     let (mut component, left, component_pages) = writer.finish(rel, None);
     component.rows = flushed.rows;
+    let pages_written = component.pages;
     super::fault("flush_written");
     manifest::publish(rel, |manifest| {
         manifest.free.give_all(&left);
@@ -154,6 +156,9 @@ pub fn flush(rel: &Relation, limits: Limits) -> Flushed {
         manifest.add(component);
         manifest.retire(RetiredPages::Rows(retired));
     });
+    if flushed.pages > 0 {
+        counters::wrote(rel, Written::Flush, flushed.rows, pages_written);
+    }
     super::fault("flush_published");
     flushed
 }

@@ -2,6 +2,7 @@
 //! stay; the directory, which says where the ids are, is written anew.
 
 use crate::columnar::write::Leaves;
+use crate::counters::Written;
 use crate::pg::Relation;
 use crate::storage::{manifest, space};
 use amax_lsm::xids::precedes;
@@ -21,7 +22,7 @@ pub fn freeze(rel: &Relation, component: &Component, limit: u32) {
         }
         leaves.add(entry);
     }
-    let (mut frozen, free, _) = leaves.finish(rel, component.blocks.clone(), None);
+    let (mut frozen, free, _) = leaves.finish(rel, Some(Written::Move), component.blocks.clone(), None);
     super::fault("freeze_written");
     manifest::publish(rel, |manifest| {
         manifest.free.give_all(&free);

@@ -6,6 +6,7 @@
 use crate::columnar::merge::Merge;
 use crate::columnar::stub::{self, State};
 use crate::columnar::write::Leaves;
+use crate::counters::Written;
 use crate::options::Options;
 use crate::pg::{Relation, progress};
 use crate::storage::{manifest, space};
@@ -178,7 +179,7 @@ pub fn drop_leaves(rel: &Relation, dead: &DeadLeaves) -> u64 {
             leaves.add(entry.clone());
         }
     }
-    let (mut rest, free, _) = leaves.finish(rel, component.blocks.clone(), component.origin);
+    let (mut rest, free, _) = leaves.finish(rel, Some(Written::Move), component.blocks.clone(), component.origin);
     super::fault("drop_written");
     // Leaves may have rows of pages that their flush could not seal, which are not the component's.
     rest.rows = component.rows - left_out;

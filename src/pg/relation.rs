@@ -186,14 +186,7 @@ impl Relation {
 
     /// Whether the user may read all of its rows, and all columns: no row-level security applies to him.
     pub fn may_be_read_whole(&self) -> bool {
-        let (table, own_rights) = (self.id(), pg_sys::InvalidOid);
-        let read = pg_sys::ACL_SELECT as pg_sys::AclMode;
-        // SAFETY: rights are looked up.
-        let (allowed, security) = unsafe {
-            let allowed = pg_sys::pg_class_aclcheck(table, pg_sys::GetUserId(), read);
-            (allowed, pg_sys::check_enable_rls(table, own_rights, true))
-        };
-        allowed == pg_sys::AclResult::ACLCHECK_OK && security != pg_sys::CheckEnableRlsResult::RLS_ENABLED as i32
+        may_be_read_whole(self.id())
     }
 
     /// The schema that it is in.
@@ -498,5 +491,17 @@ pub fn invalidate_everywhere(rel: &Relation) {
         if wal_level() >= pg_sys::WalLevel::WAL_LEVEL_REPLICA {
             pg_sys::LogStandbyInvalidations(1, (&raw const message).cast_mut(), false);
         }
+    }
+}
+
+/// Whether there is such a relation, the user may read all of its rows, and all columns, and no row-level security applies to him.
+pub fn may_be_read_whole(relation: pg_sys::Oid) -> bool {
+    let read = pg_sys::ACL_SELECT as pg_sys::AclMode;
+    // SAFETY: it is looked up, and rights are.
+    unsafe {
+        pg_sys::get_rel_relkind(relation) != 0
+            && pg_sys::pg_class_aclcheck(relation, pg_sys::GetUserId(), read) == pg_sys::AclResult::ACLCHECK_OK
+            && pg_sys::check_enable_rls(relation, pg_sys::InvalidOid, true)
+                != pg_sys::CheckEnableRlsResult::RLS_ENABLED as i32
     }
 }

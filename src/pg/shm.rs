@@ -4,7 +4,9 @@
 use arrow_buffer::Buffer;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
+use std::cell::OnceCell;
 use std::ffi::{CStr, CString};
+use std::marker::PhantomData;
 use std::panic::AssertUnwindSafe;
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -220,5 +222,71 @@ impl Shared {
             pg_sys::LWLockRelease(&raw mut (*word).lock);
             result
         }
+    }
+}
+
+/// What may lie in memory that processes share.
+///
+/// # Safety
+/// It has no pointers, all its bytes may be zero, and others may have it mapped elsewhere.
+pub unsafe trait InShared {}
+
+/// A value that all processes share, behind a lock, in a segment that the first to write to it makes and that stays as long as the server
+/// runs. All zeroes at first, and after a crash.
+pub struct Kept<T> {
+    /// The segment's handle.
+    shared: Shared,
+    segment: OnceCell<Segment>,
+    value: PhantomData<T>,
+}
+
+impl<T: InShared> Kept<T> {
+    /// See [`Shared::find`].
+    pub fn find(name: &str, tranche: &'static CStr) -> Option<Self> {
+        Some(Self {
+            shared: Shared::find(name, tranche)?,
+            segment: OnceCell::new(),
+            value: PhantomData,
+        })
+    }
+
+    /// Runs `f`, which raises nothing and does not wait, while nobody writes; None if nobody has written yet.
+    pub fn read<R>(&self, f: impl FnOnce(&T) -> R) -> Option<R> {
+        let value = self.value(|| None)?;
+        // SAFETY: pinned for as long as the server runs; nobody writes while the lock is held.
+        Some(self.shared.read(|_| f(unsafe { value.as_ref() })))
+    }
+
+    /// The same while nobody reads. None if there is no segment for it; `create` makes one.
+    pub fn write<R>(&self, create: impl FnOnce(usize) -> Option<Segment>, f: impl FnOnce(&mut T) -> R) -> Option<R> {
+        let mut value = self.value(|| create(size_of::<T>()))?;
+        // SAFETY: the same, and nobody reads.
+        Some(self.shared.write(|_| f(unsafe { value.as_mut() })))
+    }
+
+    /// Maps the segment, which `create` may make if there is none.
+    fn value(&self, create: impl FnOnce() -> Option<Segment>) -> Option<NonNull<T>> {
+        if self.segment.get().is_none() {
+            let mut handle = self.shared.read(|handle| handle);
+            let mut mapped = None;
+            if handle == 0 {
+                let made = create()?;
+                made.pin();
+                let ours = made.handle();
+                handle = self.shared.write(|handle| {
+                    if *handle == 0 {
+                        *handle = ours;
+                    }
+                    *handle
+                });
+                match handle == ours {
+                    true => mapped = Some(made),
+                    false => unpin(ours),
+                }
+            }
+            let segment = mapped.or_else(|| Segment::attach(handle))?;
+            self.segment.get_or_init(|| segment);
+        }
+        Some(self.segment.get()?.address().cast())
     }
 }

@@ -5,6 +5,8 @@
 //! makes, maps and drops the segments. A segment that is given up takes its things along; whoever has it mapped may go
 //! on reading it.
 
+pub mod counters;
+
 /// Segments there may be at a time.
 pub const SEGMENTS: usize = 64;
 /// Things with the same bucket that are found.

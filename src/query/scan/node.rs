@@ -53,6 +53,7 @@ impl CustomNode for Scan {
     }
 
     fn end(&mut self, _node: &CustomScanState) {
+        self.source.count();
         self.forget();
         self.columns = None;
         self.source.block.clear();

@@ -1,6 +1,7 @@
 //! Walking a table in units: the rows of a leaf that a snapshot sees, or those of a row page.
 
 use crate::columnar::{self, OpenLeaf, Pick};
+use crate::counters::{self, Count};
 use crate::pg::stats::{count_rows, count_scan};
 use crate::pg::{Relation, Snapshot};
 use crate::storage::manifest;
@@ -108,6 +109,15 @@ pub struct Source {
 }
 
 impl Source {
+    /// Has the table's counts know of what was read. The leader has taken what workers have met.
+    pub fn count(&self) {
+        let Counters { leaves, skipped, .. } = self.counters;
+        if leaves > 0 && !is_worker() && !self.rel.is_temporary() {
+            let counts = [(Count::LeavesRead, leaves - skipped), (Count::LeavesSkipped, skipped)];
+            counters::count(self.rel.id(), &counts);
+        }
+    }
+
     pub fn new(rel: &'static Relation, snapshot: &'static Snapshot, end: u32, position: Position) -> Source {
         columnar::drop_stale();
         Source {
