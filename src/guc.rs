@@ -57,6 +57,7 @@ pub enum Materialization {
 }
 
 static FLUSH_INLINE: GucSetting<bool> = GucSetting::<bool>::new(true);
+static BACKGROUND_WORKER: GucSetting<bool> = GucSetting::<bool>::new(false);
 static EAGER: GucSetting<bool> = GucSetting::<bool>::new(false);
 static CUSTOM_SCAN: GucSetting<bool> = GucSetting::<bool>::new(true);
 static MATERIALIZATION: GucSetting<Materialization> = GucSetting::<Materialization>::new(Materialization::auto);
@@ -107,6 +108,11 @@ pub fn fault_point() -> Option<String> {
 /// Whether transactions that add row pages flush when they commit.
 pub fn flush_inline() -> bool {
     FLUSH_INLINE.get()
+}
+
+/// Whether they leave that to a background worker.
+pub fn background_worker() -> bool {
+    BACKGROUND_WORKER.get()
 }
 
 /// For tests: everything that may be columnar becomes so at once.
@@ -204,6 +210,14 @@ pub fn init() {
         c"Lets transactions that add row pages turn those that others have left into a component, when there are many.",
         c"Otherwise only VACUUM does.",
         &FLUSH_INLINE,
+        user(),
+        plain,
+    );
+    GucRegistry::define_bool_guc(
+        c"amax.background_worker",
+        c"Has transactions leave flushes to a background worker, which merges, too.",
+        c"One of max_worker_processes for each database that needs one; where there is none left, transactions flush.",
+        &BACKGROUND_WORKER,
         user(),
         plain,
     );

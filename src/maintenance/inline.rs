@@ -9,13 +9,14 @@
 //! the rows stay where they are. Temporary tables are left to VACUUM: their horizon does not know of our own cursors.
 
 use super::attempt::{REFUSED, attempt, fill_reserve};
-use super::{MaintenanceLock, flush, merge, reclaim};
+use super::{MaintenanceLock, flush, merge, reclaim, requests};
 use crate::columnar::{most_bytes, stub};
 use crate::guc;
 use crate::options::Options;
-use crate::pg::lock::{RelationLock, is_locked_by_us};
+use crate::pg::lock::{RelationLock, is_locked_by_us, is_waited_for};
+use crate::pg::progress::{self, Phase, Progress};
 use crate::pg::relation::Borrowed;
-use crate::pg::snapshot::Active;
+use crate::pg::snapshot::{Active, forget_catalog};
 use crate::pg::vacuum;
 use crate::pg::{Relation, stats, xid};
 use crate::storage::map::{self, Grown};
@@ -36,7 +37,7 @@ pub fn at_commit() {
     for grown in map::take_grown() {
         // VACUUM flushes for itself.
         let looks = looks(&grown, LEAST) || looks_at_bytes(&grown, LEAST);
-        if !guc::flush_inline() || vacuum::is_running() || !looks {
+        if !guc::flush_inline() || vacuum::is_running() || requests::is_worker() || !looks {
             continue;
         }
         // A savepoint that was rolled back, or PREPARE TRANSACTION, took our lock with it.
@@ -47,10 +48,52 @@ pub fn at_commit() {
             && may_flush(&rel)
             && rel.file() == grown.file
             && is_due(&rel, &grown)
+            // The worker could not have its lock beside one of ours before we have committed.
+            && (is_locked_by_us(&rel, pg_sys::ShareLock) || !requests::ask(grown.relid))
         {
-            try_flush(&rel);
+            try_flush(&rel, By::Commit);
         }
     }
+}
+
+/// What a commit has found to be due and left to us, the background worker. It may be no more.
+pub fn at_request(table: pg_sys::Oid) {
+    let Some(_lock) = RelationLock::try_take(table, pg_sys::RowExclusiveLock) else {
+        return;
+    };
+    let is_due = |rel: &Borrowed| rel.is_ours() && may_flush(rel) && meta::logical_blocks(rel) > 0;
+    let Some(rel) = Borrowed::find(table).filter(is_due) else {
+        return;
+    };
+    let current = manifest::current(&rel);
+    let row_pages = current.unowned(meta::logical_blocks(&rel)).len();
+    let _progress = Progress::of(&rel, row_pages + current.pages());
+    progress::phase(Phase::Columns);
+    if let Some(rows) = try_flush(&rel, By::Worker) {
+        merge_all(&rel, rows);
+    }
+}
+
+/// Merges what VACUUM would, now that so many rows were flushed, unless a VACUUM or the like is under way, or until somebody waits for
+/// what it would have waited for.
+fn merge_all(rel: &Relation, flushed: u64) {
+    let vacuums = pg_sys::ShareUpdateExclusiveLock;
+    let (Some(_lock), Some(_vacuum)) = (
+        MaintenanceLock::try_take(rel),
+        RelationLock::try_take(rel.id(), vacuums),
+    ) else {
+        return;
+    };
+    let chosen = attempt(rel, || merge::choose(rel, flushed)).unwrap_or_default();
+    for chosen in chosen {
+        forget_catalog();
+        if is_waited_for(rel, vacuums) || attempt(rel, || merge::merge(rel, &chosen)).is_err() {
+            break;
+        }
+    }
+    forget_catalog();
+    // What is left is VACUUM's to do.
+    let _ = attempt(rel, || reclaim::reclaim(rel));
 }
 
 /// Not after changes to the table's columns that may yet be rolled back: others' rows would be written as if they were
@@ -101,6 +144,14 @@ fn is_leaf_full(rel: &Relation, grown: &Grown) -> bool {
     bytes >= leaf
 }
 
+/// Who flushes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum By {
+    Commit,
+    /// The background worker, whose settings are not those of who found that it is due, and which may come twice.
+    Worker,
+}
+
 /// After a flush that found no memory or no space, this session leaves the next ones to others.
 const REST: Duration = Duration::from_secs(60);
 
@@ -108,34 +159,45 @@ thread_local! {
     static RESTS_UNTIL: Cell<Option<Instant>> = const { Cell::new(None) };
 }
 
-/// The commit does not depend on it.
-fn try_flush(rel: &Relation) {
+/// Whether the last flush found no memory or no space.
+pub fn was_refused() -> bool {
+    RESTS_UNTIL.get().is_some()
+}
+
+/// The commit does not depend on it. How many rows have been flushed; None if nobody has tried to.
+fn try_flush(rel: &Relation, by: By) -> Option<u64> {
     if RESTS_UNTIL.get().is_some_and(|end| Instant::now() < end) {
-        return;
+        return None;
     }
     RESTS_UNTIL.set(None);
-    let Some(_lock) = MaintenanceLock::try_take(rel) else {
-        return;
-    };
-    if let Err(cause) = attempt(rel, || flush_others(rel)) {
-        RESTS_UNTIL.set(Some(Instant::now() + REST));
-        if cause.code == DISK_FULL {
-            // The file was lengthened as far as it goes: that is for rows now.
-            let _ = catch(REFUSED, || reclaim::give_to_rows(rel, u64::MAX));
+    let _lock = MaintenanceLock::try_take(rel)?;
+    match attempt(rel, || flush_others(rel, by)) {
+        Ok(rows) => Some(rows),
+        Err(cause) => {
+            RESTS_UNTIL.set(Some(Instant::now() + REST));
+            if cause.code == DISK_FULL {
+                // The file was lengthened as far as it goes: that is for rows now.
+                let _ = catch(REFUSED, || reclaim::give_to_rows(rel, u64::MAX));
+            }
+            let message = format!("rows of relation \"{}\" stay in row pages", rel.name());
+            ereport!(LOG, cause.code, message, cause.message);
+            None
         }
-        let message = format!("rows of relation \"{}\" stay in row pages", rel.name());
-        ereport!(LOG, cause.code, message, cause.message);
     }
 }
 
-fn flush_others(rel: &Relation) {
+fn flush_others(rel: &Relation, by: By) -> u64 {
     // For what is out of line, and to keep the pages that are read.
     let _snapshot = Active::of_transaction();
+    let options = Options::of(rel);
     let limits = flush::Limits {
         oldest_xmin: xid::oldest_xmin(rel),
         // Larger rows would keep the commit waiting.
-        most: Options::of(rel).leaf_bytes.min(most_bytes()),
-        least: Options::of(rel).flush_threshold as usize,
+        most: options.leaf_bytes.min(most_bytes()),
+        least: match by {
+            By::Commit => options.flush_threshold as usize,
+            By::Worker => LEAST as usize / 2,
+        },
         pruned: false,
     };
     let flushed = flush::flush(rel, limits);
@@ -144,6 +206,7 @@ fn flush_others(rel: &Relation) {
     manifest::stamp(rel);
     reclaim::give_to_rows(rel, flushed.pages + left_directory);
     fill_reserve(rel);
+    flushed.rows
 }
 
 /// Unless a VACUUM or the like is under way: it has components and pages of the stub directory in hand that no snapshot

@@ -9,9 +9,11 @@ mod lost;
 pub mod merge;
 mod now;
 pub mod reclaim;
+mod requests;
 mod standby;
 mod truncate;
 pub mod vacuum;
+mod worker;
 
 pub use crate::fault::fault;
 

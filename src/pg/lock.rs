@@ -91,3 +91,9 @@ pub fn try_lock_by_id(relid: pg_sys::Oid, lock: u32) -> bool {
     // SAFETY: a lock is about a number.
     unsafe { pg_sys::ConditionalLockRelationOid(relid, lock as i32) }
 }
+
+/// Whether somebody waits for a lock on the relation that this one of ours is in the way of.
+pub fn is_waited_for(rel: &Relation, lock: u32) -> bool {
+    // SAFETY: an open relation.
+    unsafe { pg_sys::LockHasWaitersRelation(rel.raw(), lock as i32) }
+}

@@ -51,6 +51,7 @@ pub mod tuple;
 pub mod vacuum;
 pub mod values;
 pub mod wal;
+pub mod worker;
 pub mod xid;
 
 pub use buffer::{Lock, Pin};

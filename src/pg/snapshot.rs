@@ -119,6 +119,12 @@ pub fn active<'a>() -> &'a Snapshot {
     unsafe { Snapshot::of(pg_sys::GetActiveSnapshot()) }
 }
 
+/// Gives up the snapshot that the catalogs were last read with, which holds back what others may give up. For what takes long.
+pub fn forget_catalog() {
+    // SAFETY: the next look at a catalog takes another.
+    unsafe { pg_sys::InvalidateCatalogSnapshot() }
+}
+
 /// A snapshot that we have made active; no longer active once dropped.
 pub struct Active(());
 

@@ -6,6 +6,7 @@
 //! on reading it.
 
 pub mod counters;
+pub mod requests;
 
 /// Segments there may be at a time.
 pub const SEGMENTS: usize = 64;

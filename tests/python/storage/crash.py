@@ -22,6 +22,7 @@ import traceback
 
 import psycopg
 
+import background
 import commits
 import decoding
 import faults
@@ -521,6 +522,7 @@ def main():
         passes("logical decoding", lambda: decoding.run(directory))
         passes("minimal WAL", lambda: minimal.run(directory))
         passes("large documents", lambda: waiting.run(directory))
+        passes("a background worker", lambda: background.run(directory))
         passes("cold scans", lambda: reading.run(directory))
         passes("an unlogged table in the way of a restart, heap's too", lambda: unlogged.run(directory))
     finally:
