@@ -1,0 +1,117 @@
+"""Ways out and in. Each takes the connection string and what is to be moved, and gives back rows and bytes.
+
+    python ways.py DSN WAY ARGUMENT     one way in a process of its own: JSON with seconds and peaks of memory
+"""
+
+import io
+import json
+import resource
+import sys
+import time
+from pathlib import Path
+from urllib.parse import quote
+
+import pandas as pd
+import psycopg
+import pyarrow as pa
+import recipes
+
+
+def connect(dsn):
+    session = psycopg.connect(dsn, autocommit=True)
+    session.execute("SELECT amax.load()")
+    return session
+
+
+def uri(dsn):
+    """The same as a URI, for drivers of Rust."""
+    parts = psycopg.conninfo.conninfo_to_dict(dsn)
+    host = quote(parts.get("host", "localhost"), safe="")
+    user, password = parts.get("user", "postgres"), parts.get("password")
+    return f"postgresql://{user}{':' + quote(password) if password else ''}@{host}:{parts.get('port', 5432)}/{parts.get('dbname', user)}"
+
+
+def csv_to_pandas(session, query):
+    with session.cursor().copy(f"COPY ({query}) TO STDOUT (FORMAT csv, HEADER)") as copy:
+        return pd.read_csv(io.BytesIO(b"".join(copy)))
+
+
+def binary_copy(session, query):
+    """Nobody makes anything of it."""
+    with session.cursor().copy(f"COPY ({query}) TO STDOUT (FORMAT binary)") as copy:
+        return sum(len(part) for part in copy)
+
+
+def adbc(dsn, query):
+    from adbc_driver_postgresql import dbapi
+    with dbapi.connect(uri(dsn)) as connection, connection.cursor() as cursor:
+        cursor.execute(query)
+        return cursor.fetch_arrow_table()
+
+
+def connectorx(dsn, query):
+    import connectorx
+    return connectorx.read_sql(uri(dsn), query, return_type="arrow")
+
+
+def file(path):
+    with pa.OSFile(path) as source:
+        return pa.ipc.open_file(source).read_all()
+
+
+def csv_in(session, table, path):
+    with session.cursor().copy(f"COPY {table} FROM STDIN (FORMAT csv)") as copy, open(path, "rb") as source:
+        while part := source.read(1 << 20):
+            copy.write(part)
+
+
+def arrow_in(session, table, path):
+    with session.cursor().copy(f"COPY {table} FROM STDIN (FORMAT arrow)") as copy, open(path, "rb") as source:
+        while part := source.read(1 << 20):
+            copy.write(part)
+
+
+# What is read from the server: by a session of its own, or by a driver.
+OUT = {
+    "COPY csv, pandas": csv_to_pandas,
+    "COPY binary, not decoded": binary_copy,
+    "COPY arrow, pyarrow": recipes.to_pyarrow,
+    "COPY arrow, pandas": recipes.to_pandas,
+    "amax.arrow(), pyarrow": recipes.through_select,
+}
+DRIVERS = {"ADBC, pyarrow": adbc, "connectorx, pyarrow": connectorx}
+FILE = "Arrow file, pyarrow"
+IN = {"COPY csv": (csv_in, "csv"), "COPY arrow": (arrow_in, "arrow")}
+
+
+def server_peak(pid):
+    """MB that a server process had at most, where it is on this machine."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return None
+    own = [line for line in status.splitlines() if line.startswith(("VmHWM", "RssAnon"))]
+    return next((int(line.split()[1]) / 1024 for line in own if line.startswith("VmHWM")), None)
+
+
+def main():
+    dsn, way, argument = sys.argv[1:]
+    session = connect(dsn) if way in OUT or way in IN else None
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    started = time.perf_counter()
+    if way in OUT:
+        OUT[way](session, argument)
+    elif way in DRIVERS:
+        DRIVERS[way](dsn, argument)
+    elif way == FILE:
+        file(argument)
+    else:
+        table, path = argument.split("=")
+        IN[way][0](session, table, path)
+    seconds = time.perf_counter() - started
+    peak = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+    print(json.dumps({"seconds": seconds, "client": peak, "server": session and server_peak(session.info.backend_pid)}))
+
+
+if __name__ == "__main__":
+    main()
