@@ -5,6 +5,7 @@ use crate::columnar;
 use crate::pg::cluster::Sort;
 use crate::pg::index_scan::IndexScan;
 use crate::pg::memory::Context;
+use crate::pg::progress::{self, Rewriting};
 use crate::pg::slot::Single;
 use crate::pg::snapshot::any;
 use crate::pg::{Relation, Slot, Tuple, xid};
@@ -64,13 +65,18 @@ fn copy(old: &Relation, new: &Relation, index: Option<&Relation>, sort: bool, cu
     let sort = index.filter(|_| sort).map(|index| Sort::begin(old.desc(), index));
     let slot = Single::new(old.desc(), slot::ops());
     let mut context = Context::new("amax cluster row");
+    let (mut read, mut written) = (0, 0);
     let mut take = |slot: &Slot| {
+        read = told(read, progress::rows_read);
         context.reset();
         context.within(|| {
             let (mut tuple, state) = row_version(old, slot, cutoffs.oldest_xmin);
             if counts.version(old, &tuple, state) {
                 match &sort {
-                    None => rewrite.add(&mut tuple),
+                    None => {
+                        rewrite.add(&mut tuple);
+                        written = told(written, progress::rows_rewritten);
+                    }
                     Some(sort) => sort.put(&mut tuple),
                 }
             }
@@ -78,23 +84,40 @@ fn copy(old: &Relation, new: &Relation, index: Option<&Relation>, sort: bool, cu
     };
     match index.filter(|_| sort.is_none()) {
         Some(index) => {
+            progress::rewriting(Rewriting::IndexScan);
             let scan = IndexScan::of_all(old, index);
             while scan.next(&slot) {
                 crate::memory::check_for_interrupts();
                 take(&slot);
             }
         }
-        None => super::scan::for_each(old, any(), &slot, &mut take),
+        None => {
+            progress::rewriting(Rewriting::Scan);
+            super::scan::for_each(old, any(), &slot, &mut take);
+        }
     }
     drop(slot);
     if let Some(sort) = sort {
+        progress::rewriting(Rewriting::Sort);
         sort.drain(|tuple| {
+            if written == 0 {
+                progress::rewriting(Rewriting::Write);
+            }
+            written = told(written, progress::rows_rewritten);
             crate::memory::check_for_interrupts();
             context.reset();
             context.within(|| rewrite.add(tuple));
         });
     }
     rewrite.finish();
+}
+
+/// One row more, which is told now and then.
+fn told(rows: u64, tell: fn(u64)) -> u64 {
+    if (rows + 1).is_multiple_of(1024) {
+        tell(rows + 1);
+    }
+    rows + 1
 }
 
 /// The row in the slot as a heap tuple with its physical TID, which is what update chains link, and its state for
