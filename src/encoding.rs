@@ -7,6 +7,12 @@ use std::ffi::{CStr, CString, c_char, c_int};
 
 const UTF8: c_int = pg_sys::pg_enc::PG_UTF8 as c_int;
 
+/// Whether the database's encoding is UTF-8, too.
+pub fn is_utf8() -> bool {
+    // SAFETY: it returns a number that the session has from its start.
+    unsafe { pg_sys::GetDatabaseEncoding() == UTF8 }
+}
+
 /// Whether the database's encoding is converted to UTF-8. From and to SQL_ASCII there is no conversion.
 pub fn is_converted() -> bool {
     // SAFETY: it returns a number that the session has from its start.

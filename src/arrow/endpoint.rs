@@ -93,6 +93,20 @@ impl Stream {
     }
 }
 
+/// Begins to tell pg_stat_progress_copy of a relation, if there is one, in this direction.
+pub fn begin_progress(relation: pg_sys::Oid, direction: u32) {
+    let command = pg_sys::ProgressCommandType::PROGRESS_COMMAND_COPY;
+    // SAFETY: our own entry.
+    unsafe { pg_sys::pgstat_progress_start_command(command, relation) };
+    progress(pg_sys::PROGRESS_COPY_COMMAND, direction.into());
+}
+
+/// There is no more to tell.
+pub fn end_progress() {
+    // SAFETY: our own entry.
+    unsafe { pg_sys::pgstat_progress_end_command() };
+}
+
 /// Tells pg_stat_progress_copy.
 pub fn progress(parameter: u32, value: i64) {
     // SAFETY: our own entry, and a parameter of COPY's.

@@ -5,7 +5,9 @@ use std::io::{self, Write};
 
 use pgrx::pg_sys;
 
-use super::endpoint::{Stream, close_program, progress, raise_io, require_absolute, send};
+use super::endpoint::{
+    Stream, begin_progress, close_program, end_progress, progress, raise_io, require_absolute, send,
+};
 use super::statement::Destination;
 
 /// A CopyData message stays far below the protocol's limit, and an interrupt is noticed between two of them.
@@ -50,13 +52,7 @@ impl Output {
             Target::File { .. } => pg_sys::PROGRESS_COPY_TYPE_FILE,
             Target::Program { .. } => pg_sys::PROGRESS_COPY_TYPE_PROGRAM,
         };
-        let command = pg_sys::ProgressCommandType::PROGRESS_COMMAND_COPY;
-        // SAFETY: our own entry.
-        unsafe { pg_sys::pgstat_progress_start_command(command, relation) };
-        progress(
-            pg_sys::PROGRESS_COPY_COMMAND,
-            i64::from(pg_sys::PROGRESS_COPY_COMMAND_TO),
-        );
+        begin_progress(relation, pg_sys::PROGRESS_COPY_COMMAND_TO);
         progress(pg_sys::PROGRESS_COPY_TYPE, i64::from(kind));
         if matches!(self.target, Target::Client) {
             // CopyOutResponse: overall format and each column's format are binary.
@@ -85,8 +81,7 @@ impl Output {
             }
             Target::Program { pipe, command } => close_program(pipe, &command),
         }
-        // SAFETY: our own entry.
-        unsafe { pg_sys::pgstat_progress_end_command() };
+        end_progress();
     }
 
     fn write_chunk(&mut self, chunk: &[u8]) {

@@ -15,6 +15,9 @@ const KEPT: usize = 24;
 /// page: who reads a column of the leaf has that of all its rows in memory.
 const MOST_BYTES: usize = 256 << 20;
 
+/// Bytes of a value at most.
+const LONGEST: usize = 1 << 30;
+
 /// A table's attributes, as far as the width of its rows goes.
 pub struct Width {
     attributes: Vec<Attribute>,
@@ -48,6 +51,14 @@ impl Attribute {
             },
             moves: toasts && att.attlen == -1 && att.attstorage as u8 != pg_sys::TYPSTORAGE_PLAIN,
         }
+    }
+
+    /// The bytes that its type lets a value have, if it says.
+    fn longest(&self, rel: &Relation) -> Option<usize> {
+        let att = rel.desc().attribute(self.at);
+        // SAFETY: it looks at a type.
+        let most = unsafe { pg_sys::type_maximum_size(att.atttypid, att.atttypmod) };
+        usize::try_from(most).ok()
     }
 
     /// Bytes of a value: what is out of line or compressed counts as what it stands for.
@@ -95,10 +106,13 @@ impl Width {
             Attribute { moves, ..attribute }
         };
         let all: Vec<_> = (0..natts).map(of).collect();
-        let widest = all.iter().fold(header(natts), |width, a| match a.len {
-            _ if a.moves => width.next_multiple_of(a.align) + KEPT,
-            len @ 0.. => width.next_multiple_of(a.align) + len as usize,
-            _ => usize::MAX / 2,
+        let widest = all.iter().fold(header(natts), |width, a| {
+            let own = match a.len {
+                _ if a.moves => KEPT,
+                len @ 0.. => len as usize,
+                _ => a.longest(rel).unwrap_or(LONGEST),
+            };
+            width.next_multiple_of(a.align) + own
         });
         let page_matters = widest > most;
         let varies = |a: &Attribute| page_matters || a.len < 0;
@@ -107,6 +121,11 @@ impl Width {
             most: page_matters.then_some(most),
             most_bytes: most_bytes(),
         }
+    }
+
+    /// Whether no row of at most so many bytes belongs in a row page.
+    pub fn fits_any(&self, bytes: usize) -> bool {
+        self.most.is_none() && bytes <= self.most_bytes
     }
 
     /// Whether the row belongs in a row page.

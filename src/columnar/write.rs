@@ -7,9 +7,10 @@ use crate::pg::memory::Context;
 use crate::pg::{Relation, Values};
 use crate::storage::buffer::PAYLOAD;
 use crate::storage::{blob, manifest, space};
-use amax_format::{Error, LeafBuilder, LeafOptions};
+use amax_format::{Error, LeafBuilder, LeafOptions, Rows};
 use amax_lsm::{Blob, Component, Directory, Extent, FreeSpace, Key, LeafEntry, LeafXids, Origin, RangeSet, Xids, tid};
 use pgrx::prelude::*;
+use std::ops::RangeInclusive;
 
 /// A component's leaves as they are written.
 pub struct Leaves {
@@ -240,6 +241,37 @@ impl ComponentWriter {
 
     /// Adds a row that transaction `xid` inserted. Keys ascend; all rows of a logical block end up in one leaf.
     pub fn push(&mut self, rel: &Relation, key: Key, xid: u32, values: Values) {
+        self.begin(rel, key);
+        let builder = self.builder.as_mut().expect("begun above");
+        let pushed = self.shredder.push(builder, key, values);
+        pushed.unwrap_or_else(|e| super::error::raise(e));
+        self.last = key;
+        self.xids.push(xid);
+        self.rows += 1;
+    }
+
+    /// Adds rows of a block column by column; see [`LeafBuilder::push_rows`].
+    pub fn push_rows(
+        &mut self,
+        rel: &Relation,
+        keys: RangeInclusive<Key>,
+        xid: u32,
+        fill: impl FnMut(usize, &mut Rows<'_>) -> Result<(), Error>,
+    ) {
+        self.begin(rel, *keys.start());
+        let builder = self.builder.as_mut().expect("begun above");
+        let before = builder.rows();
+        let pushed = builder.push_rows(keys.clone(), fill);
+        pushed.unwrap_or_else(|e| super::error::raise(e));
+        self.last = *keys.end();
+        for _ in before..builder.rows() {
+            self.xids.push(xid);
+            self.rows += 1;
+        }
+    }
+
+    /// There is a leaf for the row with this key.
+    fn begin(&mut self, rel: &Relation, key: Key) {
         debug_assert_eq!(self.relid, rel.id());
         if self.leaf_is_full() && tid::block(key) != tid::block(self.last) {
             self.finish_leaf(rel);
@@ -248,12 +280,6 @@ impl ComponentWriter {
             self.builder = Some(self.shredder.builder(&self.options));
             self.first = key;
         }
-        let builder = self.builder.as_mut().expect("made above");
-        let pushed = self.shredder.push(builder, key, values);
-        pushed.unwrap_or_else(|e| super::error::raise(e));
-        self.last = key;
-        self.xids.push(xid);
-        self.rows += 1;
     }
 
     /// Notes that index entries for the row at `offset` of `v` may hold the offset `alias`. After the row was pushed.

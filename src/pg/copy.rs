@@ -202,7 +202,7 @@ impl<'a> CopyFrom<'a> {
     }
 
     /// Whether the user may insert into these columns, or any, if there are none; and read what the condition does.
-    fn check_rights(&self, columns: &[i16]) {
+    pub fn check_rights(&self, columns: &[i16]) {
         // SAFETY: the item is the table's, the only one.
         unsafe {
             let rights = rights(self.item);
@@ -217,8 +217,8 @@ impl<'a> CopyFrom<'a> {
         }
     }
 
-    /// Copies into these columns; the number of rows.
-    pub fn run(self, columns: &[i16], freeze: bool, source: Source<'_>) -> u64 {
+    /// Copies into these columns; the number of rows. Errors count them from those that came `before`.
+    pub fn run(self, columns: &[i16], freeze: bool, before: u64, source: Source<'_>) -> u64 {
         self.check_rights(columns);
         let name = |&column: &i16| new_string(name_bytes(self.table.desc().attribute(column as usize - 1)));
         let names: Nodes = columns.iter().map(name).collect();
@@ -234,12 +234,27 @@ impl<'a> CopyFrom<'a> {
             let outer = Outer((&raw mut SOURCE).replace(Some(source)));
             let callback = Some(next_bytes as _);
             let state = pg_sys::BeginCopyFrom(parse, table, condition, file, false, callback, names, options);
+            (*state).cur_lineno = before;
             let rows = pg_sys::CopyFrom(state);
             pg_sys::EndCopyFrom(state);
             drop(outer);
             pg_sys::free_parsestate(parse);
             pg_sys::CommandCounterIncrement();
             rows
+        }
+    }
+
+    /// Whether the statement has a condition on rows.
+    pub fn has_condition(&self) -> bool {
+        !self.condition.is_null()
+    }
+
+    /// All rows have been inserted, without [`CopyFrom::run`].
+    pub fn end(self) {
+        // SAFETY: what `begin` has made, which nobody uses any more.
+        unsafe {
+            pg_sys::free_parsestate(self.parse);
+            pg_sys::CommandCounterIncrement();
         }
     }
 }

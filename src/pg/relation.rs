@@ -267,6 +267,14 @@ impl Relation {
         options.map_or(100, |options| options.fillfactor as usize)
     }
 
+    /// Whether rows go into it as they are: no trigger, index, constraint or table above it has anything to do with them.
+    pub fn takes_rows_alone(&self) -> bool {
+        // SAFETY: fields of an open relation.
+        let (form, constraints) = unsafe { (&*self.form(), (*self.desc().raw()).constr.as_ref()) };
+        let is_alone = !(form.relhastriggers || form.relhasindex || form.relispartition);
+        is_alone && constraints.is_none_or(|constraints| constraints.num_check == 0)
+    }
+
     /// Whether it says itself whether, and for how many rows, autovacuum comes.
     pub fn has_own_autovacuum(&self) -> bool {
         // SAFETY: the options of a table, which are those of heap, if any.

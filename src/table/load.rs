@@ -11,6 +11,7 @@ use crate::columnar::Width;
 use crate::columnar::write::ComponentWriter;
 use crate::fault::fault;
 use crate::guc;
+use crate::memory;
 use crate::options::Options;
 use crate::pg::horizon::full_xid;
 use crate::pg::relation::{Borrowed, FileId};
@@ -19,12 +20,14 @@ use crate::pg::stats::count_inserts;
 use crate::pg::{Relation, Slot, Snapshot, xid};
 use crate::storage::rowpage::new_tid;
 use crate::storage::{manifest, meta};
+use amax_format::{Error, Rows};
 use amax_lsm::Origin;
-use amax_lsm::tid::key;
+use amax_lsm::tid::{MAX_OFFSET, key};
 use amax_lsm::xids::FROZEN;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 use std::cell::RefCell;
+use std::ops::Range;
 
 /// Logical blocks reserved at a time, at most: about a leaf's worth.
 const MOST_BLOCKS: u32 = 52;
@@ -77,42 +80,8 @@ thread_local! {
 /// Takes the rows if the statement is (now) a bulk load, and gives the slots their TIDs; false when they belong in row
 /// pages. Single rows that do are passed to `into_row_page`.
 pub fn insert(rel: &Relation, slots: &[&Slot], cid: u32, into_row_page: impl Fn(&Slot)) -> bool {
-    let of = Statement {
-        file: rel.file(),
-        subxact: xid::current_subtransaction(),
-        cid,
-    };
-    let mut load = take_one(|load| load.of == of).unwrap_or_else(|| {
-        // Who inserts without the executor, as logical replication does, ends no command: those that came to nothing
-        // would be many.
-        take(|load| load.of.is_beside(of) && load.is_idle());
-        Load {
-            relid: rel.id(),
-            of,
-            xid: pg_sys::InvalidTransactionId,
-            rows_before: 0,
-            bytes_before: 0,
-            writer: None,
-            width: None,
-            has_keys: false,
-            next_block: 0,
-            end_block: 0,
-            next_offset: 1,
-            last_reserved: 0,
-            early: 0,
-            lost: false,
-        }
-    });
-    load.check(rel);
-    let taken = load.writer.is_some() || load.is_large() && load.early < MOST_EARLY && hindrance(rel).is_none();
-    if taken && load.writer.is_none() {
-        // Before anything is taken for the load: VACUUM tells a load in progress from one that failed by its
-        // transaction.
-        load.xid = xid::assign();
-        load.writer = Some(ComponentWriter::new(rel, Options::of(rel), None));
-        load.width = Some(Width::of(rel));
-        load.has_keys = !rel.all_indexes(|index| !index.is_unique);
-    }
+    let mut load = Load::take(rel, cid);
+    let taken = load.takes(rel, 0);
     if taken {
         let mut loaded = 0;
         for &slot in slots {
@@ -127,10 +96,92 @@ pub fn insert(rel: &Relation, slots: &[&Slot], cid: u32, into_row_page: impl Fn(
     } else {
         load.count_before(rel, slots);
     }
-    // While it is being worked on the load is in nobody's hands: an error drops it, and with it the rows of a lost
-    // statement.
-    LOADS.with(|loads| loads.borrow_mut().push(load));
+    load.put_back();
     taken
+}
+
+/// Takes rows column by column, as [`insert`] does, if they are enough for a component and none may need a slot: `fill` pushes the values of
+/// some of them, all of one column. `bytes` are those of all their values.
+pub fn insert_columns(
+    rel: &Relation,
+    rows: usize,
+    bytes: usize,
+    mut fill: impl FnMut(usize, Range<usize>, &mut Rows<'_>) -> Result<(), Error>,
+) -> bool {
+    let mut load = Load::take(rel, xid::current_command());
+    let taken = load.takes(rel, rows as u64) && load.width.as_ref().is_some_and(|width| width.fits_any(bytes));
+    if taken {
+        let leaf = Options::of(rel).leaf_bytes;
+        let most = (rows * leaf / PARTS / bytes.max(1)).max(1);
+        let mut done = 0;
+        while done < rows {
+            let count = most.min(rows - done);
+            memory::check_for_interrupts();
+            done += load.push_columns(rel, count, |at, count, to| fill(at, done..done + count, to));
+        }
+        count_inserts(rel, rows as i64);
+    }
+    load.put_back();
+    taken
+}
+
+/// A part of a leaf that may be added after its bound is reached.
+const PARTS: usize = 8;
+
+impl Load {
+    /// The load of a command of this subtransaction. While it is being worked on it is in nobody's hands: an error drops it, and with it the
+    /// rows of a lost statement.
+    fn take(rel: &Relation, cid: u32) -> Load {
+        let of = Statement {
+            file: rel.file(),
+            subxact: xid::current_subtransaction(),
+            cid,
+        };
+        let load = take_one(|load| load.of == of).unwrap_or_else(|| {
+            // Who inserts without the executor, as logical replication does, ends no command: those that came to nothing
+            // would be many.
+            take(|load| load.of.is_beside(of) && load.is_idle());
+            Load {
+                relid: rel.id(),
+                of,
+                xid: pg_sys::InvalidTransactionId,
+                rows_before: 0,
+                bytes_before: 0,
+                writer: None,
+                width: None,
+                has_keys: false,
+                next_block: 0,
+                end_block: 0,
+                next_offset: 1,
+                last_reserved: 0,
+                early: 0,
+                lost: false,
+            }
+        });
+        load.check(rel);
+        load
+    }
+
+    fn put_back(self) {
+        LOADS.with(|loads| loads.borrow_mut().push(self));
+    }
+
+    /// Whether it is (now) one of many rows, of which so many more have come.
+    fn takes(&mut self, rel: &Relation, more: u64) -> bool {
+        if self.writer.is_some() {
+            return true;
+        }
+        let takes = self.is_large(more) && self.early < MOST_EARLY && hindrance(rel).is_none();
+        if takes {
+            // Before anything is taken for the load: VACUUM tells a load in progress from one that failed by its
+            // transaction.
+            self.xid = xid::assign();
+            self.writer = Some(ComponentWriter::new(rel, Options::of(rel), None));
+            self.width = Some(Width::of(rel));
+            self.has_keys = !rel.all_indexes(|index| !index.is_unique);
+        }
+        takes
+    }
 }
 
 /// Why statements of many rows go through row pages, if they do: rows may not be invisible to everyone until they end.
@@ -149,15 +200,15 @@ pub fn hindrance(rel: &Relation) -> Option<&'static str> {
 const ROW_BYTES: usize = 512;
 
 impl Load {
-    /// Whether so much came before that what follows is worth a component.
-    fn is_large(&self) -> bool {
+    /// Whether so much came before that what follows is worth a component, or comes now.
+    fn is_large(&self, more: u64) -> bool {
         let threshold = guc::bulk_threshold();
-        self.rows_before >= threshold || self.bytes_before >= threshold as usize * ROW_BYTES
+        self.rows_before + more >= threshold || self.bytes_before >= threshold as usize * ROW_BYTES
     }
 
     fn count_before(&mut self, rel: &Relation, slots: &[&Slot]) {
         self.rows_before += slots.len() as u64;
-        if !self.is_large() {
+        if !self.is_large(0) {
             let bytes = slots.iter().map(|slot| slot.values().varying_bytes(rel.desc()));
             self.bytes_before += bytes.sum::<usize>();
         }
@@ -171,8 +222,40 @@ impl Load {
 
     /// Writes the row of a slot whose attributes are valid.
     fn push(&mut self, rel: &Relation, slot: &Slot) {
-        let writer = self.writer.as_mut().expect("a load that takes rows has a writer");
-        if writer.ends_block(self.next_offset - 1) {
+        self.place(rel);
+        let (v, offset) = (self.next_block, self.next_offset);
+        // The component's origin says whose they are.
+        self.writer().push(rel, key(v, offset), FROZEN, slot.values());
+        self.next_offset += 1;
+        slot.set_tid(new_tid(v, offset));
+        slot.set_table(rel.id());
+        slot::set_loaded(slot, self.origin());
+    }
+
+    /// Writes the first of so many rows column by column; how many they were, one at least.
+    fn push_columns(
+        &mut self,
+        rel: &Relation,
+        rows: usize,
+        mut fill: impl FnMut(usize, usize, &mut Rows<'_>) -> Result<(), Error>,
+    ) -> usize {
+        self.place(rel);
+        let (v, offset) = (self.next_block, self.next_offset);
+        let count = rows.min(usize::from(MAX_OFFSET + 1 - offset));
+        let keys = key(v, offset)..=key(v, offset + count as u16 - 1);
+        self.writer().push_rows(rel, keys, FROZEN, |at, to| fill(at, count, to));
+        self.next_offset += count as u16;
+        count
+    }
+
+    fn writer(&mut self) -> &mut ComponentWriter {
+        self.writer.as_mut().expect("a load that takes rows has a writer")
+    }
+
+    /// There is a place for the next row.
+    fn place(&mut self, rel: &Relation) {
+        let rows = self.next_offset - 1;
+        if self.writer().ends_block(rows) {
             self.next_block += 1;
             self.next_offset = 1;
         }
@@ -186,14 +269,8 @@ impl Load {
             self.last_reserved = count;
             self.next_offset = 1;
         }
-        let (v, offset) = (self.next_block, self.next_offset);
-        // The component's origin says whose they are.
-        writer.push(rel, key(v, offset), FROZEN, slot.values());
-        writer.own(v);
-        self.next_offset += 1;
-        slot.set_tid(new_tid(v, offset));
-        slot.set_table(rel.id());
-        slot::set_loaded(slot, self.origin());
+        let v = self.next_block;
+        self.writer().own(v);
     }
 
     fn origin(&self) -> Origin {

@@ -1,13 +1,15 @@
 //! Arrow IPC as it comes in: streams and files, however damaged, as record batches ([`Stream`]), and the rows of these as
-//! the text that COPY FROM reads ([`Rows`]).
+//! the text that COPY FROM reads ([`Rows`]), or their columns as they go to leaves ([`Columns`]).
 //!
 //! What comes in is not trusted: whatever a stream says of lengths is asked for before it is taken, arrow-rs checks what the
 //! arrays hold, and a panic of its is damage, too.
 
 mod cell;
+mod documents;
 mod error;
 mod nested;
 mod numbers;
+mod plain;
 mod rows;
 mod stream;
 mod target;
@@ -15,6 +17,7 @@ mod times;
 mod values;
 
 pub use error::{Error, Unfit, Unsuited, Unwritten};
+pub use plain::{Columns, Place, Plain};
 pub use rows::Rows;
 pub use stream::Stream;
 pub use target::Target;

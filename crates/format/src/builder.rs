@@ -75,6 +75,36 @@ impl LeafBuilder {
         Ok(())
     }
 
+    /// Adds rows column by column: `fill` gets the number of each column once, and pushes its values. Rows that it leaves are NULL.
+    ///
+    /// # Errors
+    /// As [`LeafBuilder::push`], and those of `fill`.
+    pub fn push_rows(
+        &mut self,
+        keys: impl IntoIterator<Item = u64>,
+        mut fill: impl FnMut(usize, &mut Rows<'_>) -> Result<()>,
+    ) -> Result<()> {
+        self.usable()?;
+        // Until all of them are in.
+        self.failed = true;
+        let first = self.rows() as u32;
+        for key in keys {
+            self.keys.push(key, false)?;
+        }
+        let end = self.rows() as u32;
+        for (at, (column, &column_type)) in self.columns.iter_mut().zip(&self.types).enumerate() {
+            let mut rows = Rows {
+                column,
+                column_type,
+                row: first,
+                end,
+            };
+            fill(at, &mut rows)?;
+        }
+        self.failed = false;
+        Ok(())
+    }
+
     /// Adds an anti-matter entry: `key` is deleted in older components (AMAX paper §3.3).
     ///
     /// # Errors
@@ -134,6 +164,50 @@ pub struct ColumnBuilder {
     column_type: ColumnType,
     shredder: Shredder,
     row: u32,
+}
+
+/// Rows of one column that are being added, see [`LeafBuilder::push_rows`].
+#[derive(Debug)]
+pub struct Rows<'a> {
+    column: &'a mut Shredder,
+    column_type: ColumnType,
+    row: u32,
+    end: u32,
+}
+
+impl Rows<'_> {
+    /// The next row's value.
+    ///
+    /// # Errors
+    /// As [`LeafBuilder::push`]; [`Error::Misuse`] if there is no such row.
+    #[inline]
+    pub fn push(&mut self, value: Value<'_>) -> Result<()> {
+        let row = self.next()?;
+        push_value(self.column, row, self.column_type, value)
+    }
+
+    /// The same of a numeric that is `mantissa` / 10^`scale`, with so many decimals displayed.
+    ///
+    /// # Errors
+    /// As [`Rows::push`].
+    #[inline]
+    pub fn push_decimal(&mut self, mantissa: i64, scale: u16) -> Result<()> {
+        let row = self.next()?;
+        match (self.column_type, scale) {
+            (ColumnType::Numeric, 0) => self.column.push_scalar(row, Scalar::Int(mantissa)),
+            (ColumnType::Numeric, _) => self.column.push_scalar(row, Scalar::Decimal { mantissa, scale }),
+            _ => Err(Error::Misuse("value is not of its column's type")),
+        }
+    }
+
+    #[inline]
+    fn next(&mut self) -> Result<u32> {
+        if self.row == self.end {
+            return Err(Error::Misuse("more values than rows"));
+        }
+        self.row += 1;
+        Ok(self.row - 1)
+    }
 }
 
 impl VerticalBuilder {

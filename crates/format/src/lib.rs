@@ -64,7 +64,7 @@ mod words;
 mod zone;
 
 pub use ask::Question;
-pub use builder::{ColumnBuilder, LeafBuilder, VerticalBuilder};
+pub use builder::{ColumnBuilder, LeafBuilder, Rows, VerticalBuilder};
 pub use column::Column;
 pub use dense::{Dense, DenseBuilder};
 pub use describe::ColumnInfo;

@@ -1,7 +1,8 @@
 //! `COPY … FROM … WITH (FORMAT arrow)`: rows of a stream as text, which PostgreSQL's COPY takes as any other, with all that its
-//! tables have: defaults, constraints, triggers, partitions, WHERE.
+//! tables have: defaults, constraints, triggers, partitions, WHERE. Where a table has nothing of these, columns go to its leaves (`direct`).
 
 mod columns;
+mod direct;
 mod input;
 mod source;
 mod target;
@@ -34,5 +35,17 @@ pub fn run<'a>(statement: Statement<'a>, scope: Scope<'a>) -> u64 {
     let columns = matched(stream.schema(), &table, listed.as_deref(), options.matching);
     let numbers: Vec<i16> = columns.iter().map(|column| column.number).collect();
     let mut source = Source::new(stream, &columns);
-    copy.run(&numbers, options.freeze, &mut |to| source.fill(to))
+    let mut rows = 0;
+    if !options.freeze
+        && !copy.has_condition()
+        && let Some(places) = direct::places(&table, &columns)
+    {
+        copy.check_rights(&numbers);
+        rows = direct::load(&table, &columns, &places, &mut source);
+    }
+    if source.has_ended() {
+        copy.end();
+        return rows;
+    }
+    rows + copy.run(&numbers, options.freeze, rows, &mut |to| source.fill(to))
 }

@@ -2,7 +2,8 @@
 
 use std::io::Read;
 
-use amax_arrow::{Error, Rows, Stream, Target, Unfit, Unsuited, Unwritten};
+use amax_arrow::{Columns, Error, Place, Rows, Stream, Target, Unfit, Unsuited, Unwritten};
+use arrow_array::RecordBatch;
 use pgrx::PgSqlErrorCode;
 
 use super::super::error::{fail, raise};
@@ -17,6 +18,7 @@ pub struct Source<'a, R> {
     fields: Vec<usize>,
     targets: Vec<Target>,
     batch: Option<Batch>,
+    ended: bool,
     /// Rows of batches before this one.
     before: usize,
     text: Vec<u8>,
@@ -36,6 +38,7 @@ impl<'a, R: Read> Source<'a, R> {
             fields: columns.iter().map(|column| column.field).collect(),
             targets: columns.iter().map(|column| column.target.clone()).collect(),
             batch: None,
+            ended: false,
             before: 0,
             text: Vec::new(),
             taken: 0,
@@ -84,15 +87,43 @@ impl<'a, R: Read> Source<'a, R> {
         }
     }
 
+    /// Has `load` take batches as columns that go to these places, up to the first that does not go there as it is, or that it does not take.
+    pub fn load(&mut self, places: &[Place], mut load: impl FnMut(&Columns) -> bool) {
+        while let Some(batch) = self.read() {
+            let columns = Columns::of(&batch, places);
+            if !columns.is_some_and(|columns| load(&columns)) {
+                self.begin(&batch);
+                break;
+            }
+            self.before += batch.num_rows();
+        }
+    }
+
+    /// Whether all rows have been taken.
+    pub fn has_ended(&self) -> bool {
+        self.ended
+    }
+
     fn next_batch(&mut self) -> bool {
+        let batch = self.read();
+        if let Some(batch) = &batch {
+            self.begin(batch);
+        }
+        batch.is_some()
+    }
+
+    fn read(&mut self) -> Option<RecordBatch> {
         crate::memory::check_for_interrupts();
-        let Some(batch) = read(self.stream.next(&self.fields)) else {
-            return false;
-        };
-        let rows = Rows::new(&batch, &self.targets);
+        let batch = read(self.stream.next(&self.fields));
+        self.ended = batch.is_none();
+        batch
+    }
+
+    /// Its rows come next.
+    fn begin(&mut self, batch: &RecordBatch) {
+        let rows = Rows::new(batch, &self.targets);
         let rows = rows.unwrap_or_else(|(at, unsuited)| raise_unsuited(&self.columns[at], unsuited));
         self.batch = Some(Batch { rows, next: 0 });
-        true
     }
 }
 

@@ -16,14 +16,16 @@ import pytest
 
 from conftest import copy_bytes, table
 
-METHODS = ["heap", "amax"]
+METHODS = ["heap", "amax", "columns"]
 
 
 @pytest.fixture(params=METHODS)
 def method(request, db):
-    db.execute(f"SET default_table_access_method = {request.param}")
+    """Also an amax table whose columns go to leaves, however few rows there are."""
+    db.execute("SET default_table_access_method = heap" if request.param == "heap" else "SET default_table_access_method = amax")
+    db.execute("SET amax.bulk_threshold = 0" if request.param == "columns" else "RESET amax.bulk_threshold")
     yield request.param
-    db.execute("DROP TABLE IF EXISTS t CASCADE; RESET default_table_access_method")
+    db.execute("DROP TABLE IF EXISTS t CASCADE; RESET default_table_access_method; RESET amax.bulk_threshold")
 
 
 @pytest.fixture
@@ -427,6 +429,166 @@ def test_there_and_back(db, method, seed):
     send(db, f"COPY back ({some}) FROM STDIN (FORMAT arrow)", sink.getvalue())
     assert rows(db, some_difference) == [(0,)]
     db.execute("DROP TABLE back")
+
+
+def as_columns(db, statement, data):
+    """How many rows went to leaves as columns."""
+    said = []
+
+    def hear(notice):
+        said.append(notice.message_primary)
+
+    db.add_notice_handler(hear)
+    db.execute("SET client_min_messages = debug1")
+    try:
+        send(db, statement, data)
+    finally:
+        db.execute("RESET client_min_messages")
+        db.remove_notice_handler(hear)
+    counts = [message.split()[0] for message in said if message.endswith("as columns")]
+    return sum(map(int, counts))
+
+
+PLAIN = """a int2, b int4, c int8, e float4, f float8, g numeric(20,5), i text, j varchar(20), k char(5), l bytea, m date, n time, o timestamp,
+    p timestamptz, r uuid, t jsonb, u bool"""
+
+
+@pytest.fixture
+def columns(db):
+    db.execute("SET default_table_access_method = amax; DROP TABLE IF EXISTS t")
+    yield
+    db.execute("DROP TABLE IF EXISTS t CASCADE; RESET default_table_access_method")
+
+
+def test_columns_go_to_leaves(db, columns):
+    """As many rows as make a component; the same rows as heap has of the same stream, over several leaves and blocks."""
+    generator = random.Random(7)
+    names = [column.strip().split()[0] for column in PLAIN.replace("20,5", "20;5").split(",")]
+    all_names = [column.strip().split()[0] for column in ROUND_TRIP.replace("20,5", "20;5").split(",")]
+    db.execute(f"CREATE TABLE t ({PLAIN}); DROP TABLE IF EXISTS h; CREATE TABLE h (LIKE t) USING heap; SET amax.rows_per_leaf = 700")
+    some = [random_row(generator) for _ in range(500)]
+    picked = [[row[all_names.index(name)] for name in names] for row in some]
+    with db.cursor() as cursor:
+        cursor.executemany(f"INSERT INTO h VALUES ({', '.join(['%s'] * len(names))})", picked)
+    db.execute("INSERT INTO h SELECT h.* FROM h, generate_series(1, 9)")
+    data = table(copy_bytes(db, "COPY h TO STDOUT (FORMAT arrow)"))
+    assert as_columns(db, "COPY t FROM STDIN (FORMAT arrow)", data) == 5000
+    words = data.set_column(names.index("i"), "i", data["i"].dictionary_encode())
+    assert as_columns(db, "COPY t FROM STDIN (FORMAT arrow)", words) == 5000
+    for there, here in [("SELECT h.* FROM h, generate_series(1, 2)", "SELECT * FROM t"), ("SELECT * FROM t", "SELECT h.* FROM h, generate_series(1, 2)")]:
+        assert rows(db, f"SELECT count(*) FROM (SELECT x::text FROM ({there}) x EXCEPT ALL SELECT y::text FROM ({here}) y) d") == [(0,)]
+    assert rows(db, "SELECT sum(rows) FROM amax.components('t')") == [(10000,)]
+    assert rows(db, "SELECT * FROM amax.verify('t')") == []
+    db.execute("DROP TABLE h; RESET amax.rows_per_leaf")
+
+
+def test_some_columns_go_to_leaves(db, columns):
+    db.execute("CREATE TABLE t (a int, gone int, b text, c int); ALTER TABLE t DROP COLUMN gone")
+    assert as_columns(db, "COPY t (c, a) FROM STDIN (FORMAT arrow)", {"a": range(2000), "c": range(2000), "x": range(2000)}) == 2000
+    assert rows(db, "SELECT count(*), count(b), sum(a), sum(c) FROM t WHERE a = c") == [(2000, 0, 1999000, 1999000)]
+
+
+@pytest.mark.parametrize("definition, options", [
+    ("a int CHECK (a >= 0)", ""), ("a int, b int DEFAULT 1", ""), ("a int, b int GENERATED ALWAYS AS (a) STORED", ""),
+    ("a int, b int GENERATED ALWAYS AS IDENTITY", ""), ("a int PRIMARY KEY", ""), ("a positive", ""), ("a int, b never", ""), ("a int", "WHERE a > 5"),
+])
+def test_tables_with_more_take_rows(db, columns, definition, options):
+    db.execute("DROP DOMAIN IF EXISTS positive, never; CREATE DOMAIN positive AS int CHECK (VALUE >= 0); CREATE DOMAIN never AS int DEFAULT 3")
+    db.execute(f"CREATE TABLE t ({definition})")
+    assert as_columns(db, f"COPY t (a) FROM STDIN (FORMAT arrow) {options}", {"a": range(3000)}) == 0
+    assert rows(db, "SELECT count(*) FROM t") == [(3000 if not options else 2994,)]
+    db.execute("DROP TABLE t; DROP DOMAIN positive, never")
+
+
+def test_triggers_see_rows(db, columns):
+    db.execute("""CREATE TABLE t (a int);
+        CREATE FUNCTION pg_temp.twice() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.a := NEW.a * 2; RETURN NEW; END $$;
+        CREATE TRIGGER twice BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION pg_temp.twice()""")
+    assert as_columns(db, "COPY t FROM STDIN (FORMAT arrow)", {"a": range(3000)}) == 0
+    assert rows(db, "SELECT sum(a) FROM t") == [(2999 * 3000,)]
+
+
+def test_few_rows_stay_rows(db, columns):
+    db.execute("CREATE TABLE t (a int)")
+    assert as_columns(db, "COPY t FROM STDIN (FORMAT arrow)", {"a": range(20)}) == 0
+    assert rows(db, "SELECT count(*) FROM t") == [(20,)]
+
+
+@pytest.mark.parametrize("bad, error", [
+    ({"a": 2**31}, psycopg.errors.NumericValueOutOfRange), ({"a": None}, psycopg.errors.NotNullViolation),
+    ({"b": "123456"}, psycopg.errors.StringDataRightTruncation), ({"b": "x\0"}, psycopg.errors.CharacterNotInRepertoire),
+    ({"c": decimal.Decimal("1000.00")}, psycopg.errors.NumericValueOutOfRange),
+])
+def test_what_does_not_fit_is_found_in_its_row(db, columns, bad, error):
+    """Batches before it went as columns; errors say the row of the stream."""
+    db.execute("CREATE TABLE t (a int NOT NULL, b varchar(5), c numeric(5,2)); SET amax.bulk_threshold = 0")
+    good = [{"a": i, "b": "é" * 5, "c": decimal.Decimal("1.5")} for i in range(3000)]
+    kinds = pa.schema([("a", pa.int64()), ("b", pa.string()), ("c", pa.decimal128(9, 2))])
+    assert as_columns(db, "COPY t FROM STDIN (FORMAT arrow)", pa.Table.from_pylist(good, kinds)) == 3000
+    with pytest.raises(error) as raised:
+        send(db, "COPY t FROM STDIN (FORMAT arrow)", pa.Table.from_pylist([*good[:2500], good[2500] | bad, *good[2501:]], kinds))
+    assert "line 2501" in raised.value.diag.context
+    # What is out of range for a column that another batch has may fit it as text.
+    spaces = pa.Table.from_pylist([*good[:2500], good[2500] | {"b": "12345   "}, *good[2501:]], kinds)
+    assert as_columns(db, "COPY t FROM STDIN (FORMAT arrow)", spaces) == 2000
+    assert rows(db, "SELECT count(*), count(*) FILTER (WHERE b = '12345') FROM t") == [(6000, 1)]
+    db.execute("RESET amax.bulk_threshold")
+
+
+def random_json(random, depth=0):
+    """A text, such as others write it."""
+    kind = random.randrange(9 if depth < 4 else 6)
+    space = random.choice(["", "", " ", "\n\t "])
+    if kind == 0:
+        return random.choice(["null", "true", "false"])
+    if kind < 4:
+        return random.choice(["0", "-0", "-0.0", "1.50", "1e5", "1E-7", "12345678901234567890.5", "0.1e+3", "-17", "1e300", "9" * 40, "0." + "0" * 30 + "1"])
+    if kind < 6:
+        return '"' + "".join(random.choices(["a", "é", "\\n", "\\\"", "\\\\", "\\u00e9", "\\ud83d\\ude00", "\\/", " ", "😀"], k=random.randrange(6))) + '"'
+    if kind < 7:
+        return "[" + space + ("," + space).join(random_json(random, depth + 1) for _ in range(random.randrange(5))) + "]"
+    keys = random.choices(["a", "b", "bb", "", "\\u0061", "key"], k=random.randrange(6))
+    return "{" + ",".join(f'"{key}"{space}:{space}{random_json(random, depth + 1)}' for key in keys) + "}" + space
+
+
+def test_documents_go_to_leaves(db, columns):
+    """What jsonb_in makes of a text."""
+    generator = random.Random(11)
+    texts = [None if i % 50 == 0 else random_json(generator) for i in range(20000)]
+    db.execute("CREATE TABLE t (n int, doc jsonb); DROP TABLE IF EXISTS h; CREATE TABLE h (LIKE t) USING heap")
+    data = {"n": range(20000), "doc": texts}
+    assert as_columns(db, "COPY t FROM STDIN (FORMAT arrow)", data) == 20000
+    send(db, "COPY h FROM STDIN (FORMAT arrow)", data)
+    differs = "t.doc IS DISTINCT FROM h.doc OR t.doc::text IS DISTINCT FROM h.doc::text OR jsonb_send(t.doc) IS DISTINCT FROM jsonb_send(h.doc)"
+    assert rows(db, f"SELECT count(*), count(*) FILTER (WHERE {differs}) FROM t JOIN h USING (n)") == [(20000, 0)]
+    db.execute("DROP TABLE h")
+
+
+@pytest.mark.parametrize("bad", ["{", "[1,]", "01", "1.", '"\\u0000"', '"\\ud800"', "NaN", "", "[" * 700 + "x", '"\t"', "nul", '{"a":1}}', "'a'", "1e999999"])
+def test_no_documents(db, columns, bad):
+    """The same error as without columns, whichever it is."""
+    errors = []
+    db.execute("CREATE TABLE t (doc jsonb); DROP TABLE IF EXISTS h; CREATE TABLE h (LIKE t) USING heap; SET amax.bulk_threshold = 0")
+    for name in ["t", "h"]:
+        with pytest.raises(psycopg.Error) as raised:
+            send(db, f"COPY {name} FROM STDIN (FORMAT arrow)", {"doc": ["1"] * 1500 + [bad] + ["2"] * 700})
+        said = raised.value.diag
+        errors.append((said.sqlstate, said.message_primary, said.message_detail, said.context.replace("COPY h", "COPY t")))
+    assert errors[0] == errors[1]
+    assert "line 1501" in errors[0][3]
+    deep = "[" * 700 + "]" * 700
+    assert as_columns(db, "COPY t FROM STDIN (FORMAT arrow)", {"doc": ["1"] * 1500 + [deep]}) == 1000
+    assert rows(db, "SELECT count(*) FROM t") == [(1501,)]
+    db.execute("DROP TABLE h; RESET amax.bulk_threshold")
+
+
+def test_a_load_that_is_rolled_back(db, columns):
+    db.execute("CREATE TABLE t (a int)")
+    with db.transaction(force_rollback=True):
+        assert as_columns(db, "COPY t FROM STDIN (FORMAT arrow)", {"a": range(3000)}) == 3000
+        # By commands of the same transaction it is seen.
+        assert rows(db, "SELECT count(*) FROM t") == [(3000,)]
+    assert rows(db, "SELECT count(*) FROM t") == [(0,)]
 
 
 def test_bad_streams_leave_nothing(db, method):
