@@ -7,16 +7,20 @@ use std::ffi::{CStr, CString, c_char, c_int};
 
 const UTF8: c_int = pg_sys::pg_enc::PG_UTF8 as c_int;
 
+/// The database's encoding.
+fn of_database() -> c_int {
+    // SAFETY: it returns a number that the session has from its start.
+    unsafe { pg_sys::GetDatabaseEncoding() }
+}
+
 /// Whether the database's encoding is UTF-8, too.
 pub fn is_utf8() -> bool {
-    // SAFETY: it returns a number that the session has from its start.
-    unsafe { pg_sys::GetDatabaseEncoding() == UTF8 }
+    of_database() == UTF8
 }
 
 /// Whether the database's encoding is converted to UTF-8. From and to SQL_ASCII there is no conversion.
 pub fn is_converted() -> bool {
-    // SAFETY: it returns a number that the session has from its start.
-    let server = unsafe { pg_sys::GetDatabaseEncoding() };
+    let server = of_database();
     server != UTF8 && server != pg_sys::pg_enc::PG_SQL_ASCII as c_int
 }
 

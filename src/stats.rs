@@ -52,7 +52,8 @@ fn table_counters() -> TableIterator<
 > {
     let row = |(table, counts): (pg_sys::Oid, Counts)| {
         let count = |count: Count| counts[count as usize] as i64;
-        let told = |of: Count| may_be_read_whole(table).then(|| count(of));
+        let is_told = may_be_read_whole(table);
+        let told = |of: Count| is_told.then(|| count(of));
         (
             table,
             count(Count::Loads),

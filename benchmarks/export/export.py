@@ -28,12 +28,14 @@ PATHS = """SELECT doc->>'did' AS did, (doc->>'time_us')::bigint AS at, doc->>'ki
     doc->'commit'->>'operation' AS operation FROM export_events"""
 
 
+def once(options, name, argument):
+    command = [sys.executable, str(HERE / "ways.py"), options.dsn, name, argument]
+    return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
+
+
 def way(options, name, argument):
     """The median of several processes."""
-    runs = []
-    for _ in range(options.repeat):
-        command = [sys.executable, str(HERE / "ways.py"), options.dsn, name, argument]
-        runs.append(json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout))
+    runs = [once(options, name, argument) for _ in range(options.repeat)]
     return sorted(runs, key=lambda run: run["seconds"])[len(runs) // 2]
 
 
@@ -109,9 +111,13 @@ def hot(options, session, directory, megabytes):
     session.execute("DROP TABLE export_amax.part")
 
 
+def rows_of(session, table):
+    return session.execute(f"SELECT count(*), sum(hashtextextended(l::text, 0)) FROM {table} l").fetchone()
+
+
 def back(options, session, directory):
     print("\n| lineorder in | heap, s | amax, s | amax / COPY csv into amax |\n|---|---:|---:|---:|")
-    csv = None
+    csv, expected = None, rows_of(session, "export_heap.lineorder")
     for name, (_, form) in IN.items():
         seconds = {}
         for system in SYSTEMS:
@@ -119,10 +125,8 @@ def back(options, session, directory):
             for _ in range(options.repeat):
                 session.execute(f"DROP TABLE IF EXISTS export_{system}.back; CREATE TABLE export_{system}.back (LIKE export_{system}.lineorder) USING {system}")
                 session.execute("CHECKPOINT")
-                one = argparse.Namespace(**vars(options) | {"repeat": 1})
-                times.append(way(one, name, f"export_{system}.back={directory}/lineorder.{form}")["seconds"])
-            differ = session.execute(f"SELECT count(*), sum(hashtextextended(l::text, 0)) FROM export_{system}.back l").fetchone()
-            if differ != session.execute("SELECT count(*), sum(hashtextextended(l::text, 0)) FROM export_heap.lineorder l").fetchone():
+                times.append(once(options, name, f"export_{system}.back={directory}/lineorder.{form}")["seconds"])
+            if rows_of(session, f"export_{system}.back") != expected:
                 sys.exit(f"{name} into {system}: other rows")
             seconds[system] = statistics.median(times)
         csv = csv or seconds["amax"]

@@ -77,6 +77,7 @@ OUT = {
     "COPY binary, not decoded": binary_copy,
     "COPY arrow, pyarrow": recipes.to_pyarrow,
     "COPY arrow, pandas": recipes.to_pandas,
+    "COPY arrow, polars": recipes.to_polars,
     "amax.arrow(), pyarrow": recipes.through_select,
 }
 DRIVERS = {"ADBC, pyarrow": adbc, "connectorx, pyarrow": connectorx}
@@ -90,8 +91,7 @@ def server_peak(pid):
         status = Path(f"/proc/{pid}/status").read_text()
     except OSError:
         return None
-    own = [line for line in status.splitlines() if line.startswith(("VmHWM", "RssAnon"))]
-    return next((int(line.split()[1]) / 1024 for line in own if line.startswith("VmHWM")), None)
+    return next((int(line.split()[1]) / 1024 for line in status.splitlines() if line.startswith("VmHWM")), None)
 
 
 def main():

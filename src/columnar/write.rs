@@ -83,8 +83,8 @@ impl Leaves {
         }
     }
 
-    /// Writes the directory; `how`: as what it is counted here, if it is. The component is complete but for its id, which publishing gives it; with it come free
-    /// pages, those not used and what a load adds to the reserve, and all pages of the component.
+    /// Writes the directory, and counts the component as what it is, if it is counted here (`how`). It is complete but for
+    /// its id, which publishing gives it; with it come free pages, those not used and what a load adds to the reserve, and all pages of the component.
     pub fn finish(
         mut self,
         rel: &Relation,
@@ -260,11 +260,10 @@ impl ComponentWriter {
     ) {
         self.begin(rel, *keys.start());
         let builder = self.builder.as_mut().expect("begun above");
-        let before = builder.rows();
         let pushed = builder.push_rows(keys.clone(), fill);
         pushed.unwrap_or_else(|e| super::error::raise(e));
         self.last = *keys.end();
-        for _ in before..builder.rows() {
+        for _ in keys {
             self.xids.push(xid);
             self.rows += 1;
         }

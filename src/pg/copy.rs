@@ -238,8 +238,7 @@ impl<'a> CopyFrom<'a> {
             let rows = pg_sys::CopyFrom(state);
             pg_sys::EndCopyFrom(state);
             drop(outer);
-            pg_sys::free_parsestate(parse);
-            pg_sys::CommandCounterIncrement();
+            self.end();
             rows
         }
     }
@@ -249,7 +248,7 @@ impl<'a> CopyFrom<'a> {
         !self.condition.is_null()
     }
 
-    /// All rows have been inserted, without [`CopyFrom::run`].
+    /// All rows have been inserted, by [`CopyFrom::run`] or without.
     pub fn end(self) {
         // SAFETY: what `begin` has made, which nobody uses any more.
         unsafe {

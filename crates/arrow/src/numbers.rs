@@ -3,9 +3,8 @@
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
     Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type, DecimalType, Float16Type, Float32Type, Float64Type,
-    Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
-use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, PrimitiveArray};
+use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, PrimitiveArray, downcast_integer};
 use arrow_schema::DataType;
 use std::fmt::{Display, LowerExp};
 use std::io::Write;
@@ -15,20 +14,18 @@ use crate::error::Unwritten;
 
 /// A column of integers or decimals.
 pub(crate) fn put(array: &ArrayRef) -> Put {
-    match array.data_type() {
-        DataType::Int8 => integers::<Int8Type>(array),
-        DataType::Int16 => integers::<Int16Type>(array),
-        DataType::Int32 => integers::<Int32Type>(array),
-        DataType::Int64 => integers::<Int64Type>(array),
-        DataType::UInt8 => integers::<UInt8Type>(array),
-        DataType::UInt16 => integers::<UInt16Type>(array),
-        DataType::UInt32 => integers::<UInt32Type>(array),
-        DataType::UInt64 => integers::<UInt64Type>(array),
+    macro_rules! integers_of {
+        ($type:ty, $array:ident) => {
+            integers::<$type>($array)
+        };
+    }
+    downcast_integer! {
+        array.data_type() => (integers_of, array),
         DataType::Decimal32(..) => decimals::<Decimal32Type>(array),
         DataType::Decimal64(..) => decimals::<Decimal64Type>(array),
         DataType::Decimal128(..) => decimals::<Decimal128Type>(array),
         DataType::Decimal256(..) => decimals::<Decimal256Type>(array),
-        other => unreachable!("no numbers: {other}"),
+        other => unreachable!("no numbers: {other}")
     }
 }
 

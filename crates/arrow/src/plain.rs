@@ -6,18 +6,18 @@ use amax_format::{Result, Rows, Value};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
     ArrowDictionaryKeyType, Date32Type, Decimal32Type, Decimal64Type, Decimal128Type, Float32Type, Float64Type,
-    Int8Type, Int16Type, Int32Type, Int64Type, Time64MicrosecondType, TimestampMicrosecondType,
-    TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type, UInt32Type,
-    UInt64Type,
+    Time64MicrosecondType, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
+    TimestampSecondType,
 };
 use arrow_array::{
     AnyDictionaryArray, Array, ArrayRef, ArrowPrimitiveType, BinaryArray, BinaryViewArray, FixedSizeBinaryArray,
-    LargeBinaryArray, LargeStringArray, PrimitiveArray, RecordBatch, StringArray, StringViewArray,
+    LargeBinaryArray, LargeStringArray, PrimitiveArray, RecordBatch, StringArray, StringViewArray, downcast_integer,
 };
 use arrow_buffer::{ArrowNativeType, NullBuffer};
 use arrow_schema::{DataType, TimeUnit};
 
 use crate::documents::Documents;
+use crate::times::{DAY, EPOCH};
 
 /// What a table's column holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,18 +108,22 @@ fn column(array: &ArrayRef, plain: Plain, nulls: Option<NullBuffer>) -> Option<B
     match plain {
         Plain::Bool => {
             let array = array.as_boolean_opt()?.clone();
-            Some(each(nulls, move |row| Value::Bool(array.value(row))))
+            Some(each(nulls, move |row, to| to.push(Value::Bool(array.value(row)))))
         }
-        Plain::Int(bytes) => integers(array, bytes, nulls),
+        Plain::Int(bytes) => sized(array, bytes, nulls),
         Plain::Float4 => {
             let array = array.as_primitive_opt::<Float32Type>()?.clone();
             let made = |value: f32| if value.is_nan() { f32::NAN } else { value };
-            Some(each(nulls, move |row| Value::Float4(made(array.value(row)))))
+            Some(each(nulls, move |row, to| {
+                to.push(Value::Float4(made(array.value(row))))
+            }))
         }
         Plain::Float8 => {
             let array = array.as_primitive_opt::<Float64Type>()?.clone();
             let made = |value: f64| if value.is_nan() { f64::NAN } else { value };
-            Some(each(nulls, move |row| Value::Float8(made(array.value(row)))))
+            Some(each(nulls, move |row, to| {
+                to.push(Value::Float8(made(array.value(row))))
+            }))
         }
         Plain::Numeric(limits) => decimals(array, limits, nulls),
         Plain::Text(most) => texts(array, Length { most, padded: 0 }, nulls),
@@ -138,28 +142,29 @@ fn column(array: &ArrayRef, plain: Plain, nulls: Option<NullBuffer>) -> Option<B
         },
         Plain::Date => {
             let array = array.as_primitive_opt::<Date32Type>()?.clone();
-            numbers(array, nulls, |days| within(i64::from(days) - EPOCH, DATES))
+            integers(array, nulls, |days| within(i64::from(days) - EPOCH, DATES))
         }
         Plain::Time => {
             let array = array.as_primitive_opt::<Time64MicrosecondType>()?.clone();
-            numbers(array, nulls, |time| within(time, 0..MICROS * DAY))
+            integers(array, nulls, |time| within(time, 0..MICROS * DAY))
         }
         Plain::Timestamp | Plain::TimestampTz => timestamps(array, plain == Plain::TimestampTz, nulls),
     }
 }
 
+/// A column whose rows that are not NULL `push` pushes.
 struct Each<F> {
     nulls: Option<NullBuffer>,
-    value: F,
+    push: F,
 }
 
-fn each<F: Fn(usize) -> Value<'static> + 'static>(nulls: Option<NullBuffer>, value: F) -> Box<dyn Fill> {
-    Box::new(Each { nulls, value })
+fn each<F: Fn(usize, &mut Rows<'_>) -> Result<()> + 'static>(nulls: Option<NullBuffer>, push: F) -> Box<dyn Fill> {
+    Box::new(Each { nulls, push })
 }
 
-impl<F: Fn(usize) -> Value<'static>> Fill for Each<F> {
+impl<F: Fn(usize, &mut Rows<'_>) -> Result<()>> Fill for Each<F> {
     fn fill(&self, rows: Range<usize>, to: &mut Rows<'_>) -> Result<()> {
-        for_each(self.nulls.as_ref(), rows, to, |row, to| to.push((self.value)(row)))
+        for_each(self.nulls.as_ref(), rows, to, &self.push)
     }
 }
 
@@ -179,25 +184,36 @@ fn for_each(
     }
 }
 
-/// A column of what is an integer inside; None if `made` has none for a value.
+/// A column of what `push` makes of integers; None if `made` has none for a value.
 fn numbers<T: ArrowPrimitiveType>(
     array: PrimitiveArray<T>,
     nulls: Option<NullBuffer>,
     made: impl Fn(T::Native) -> Option<i64> + 'static,
+    push: impl Fn(i64, &mut Rows<'_>) -> Result<()> + 'static,
 ) -> Option<Box<dyn Fill>> {
     if !array.iter().flatten().all(|value| made(value).is_some()) {
         return None;
     }
-    Some(each(nulls, move |row| {
-        made(array.value(row)).map_or(Value::Null, Value::Int)
+    Some(each(nulls, move |row, to| {
+        push(made(array.value(row)).unwrap_or_default(), to)
     }))
+}
+
+/// A column of what is an integer inside.
+fn integers<T: ArrowPrimitiveType>(
+    array: PrimitiveArray<T>,
+    nulls: Option<NullBuffer>,
+    made: impl Fn(T::Native) -> Option<i64> + 'static,
+) -> Option<Box<dyn Fill>> {
+    numbers(array, nulls, made, |value, to| to.push(Value::Int(value)))
 }
 
 fn within(value: i64, range: Range<i64>) -> Option<i64> {
     range.contains(&value).then_some(value)
 }
 
-fn integers(array: &ArrayRef, bytes: u8, nulls: Option<NullBuffer>) -> Option<Box<dyn Fill>> {
+/// Integers of so many bytes.
+fn sized(array: &ArrayRef, bytes: u8, nulls: Option<NullBuffer>) -> Option<Box<dyn Fill>> {
     fn of<T: ArrowPrimitiveType<Native: TryInto<i64>>>(
         array: &ArrayRef,
         bytes: u8,
@@ -205,32 +221,16 @@ fn integers(array: &ArrayRef, bytes: u8, nulls: Option<NullBuffer>) -> Option<Bo
     ) -> Option<Box<dyn Fill>> {
         let most = i64::MAX >> (64 - 8 * u32::from(bytes));
         let made = move |value: T::Native| value.try_into().ok().filter(|value| (-most - 1..=most).contains(value));
-        numbers(array.as_primitive::<T>().clone(), nulls, made)
+        integers(array.as_primitive::<T>().clone(), nulls, made)
     }
-    match array.data_type() {
-        DataType::Int8 => of::<Int8Type>(array, bytes, nulls),
-        DataType::Int16 => of::<Int16Type>(array, bytes, nulls),
-        DataType::Int32 => of::<Int32Type>(array, bytes, nulls),
-        DataType::Int64 => of::<Int64Type>(array, bytes, nulls),
-        DataType::UInt8 => of::<UInt8Type>(array, bytes, nulls),
-        DataType::UInt16 => of::<UInt16Type>(array, bytes, nulls),
-        DataType::UInt32 => of::<UInt32Type>(array, bytes, nulls),
-        DataType::UInt64 => of::<UInt64Type>(array, bytes, nulls),
-        _ => None,
+    macro_rules! of_type {
+        ($type:ty, $array:ident, $bytes:ident, $nulls:ident) => {
+            of::<$type>($array, $bytes, $nulls)
+        };
     }
-}
-
-struct Decimals<F> {
-    nulls: Option<NullBuffer>,
-    scale: u16,
-    mantissa: F,
-}
-
-impl<F: Fn(usize) -> i64> Fill for Decimals<F> {
-    fn fill(&self, rows: Range<usize>, to: &mut Rows<'_>) -> Result<()> {
-        for_each(self.nulls.as_ref(), rows, to, |row, to| {
-            to.push_decimal((self.mantissa)(row), self.scale)
-        })
+    downcast_integer! {
+        array.data_type() => (of_type, array, bytes, nulls),
+        _ => None
     }
 }
 
@@ -246,42 +246,32 @@ fn decimals(array: &ArrayRef, limits: Option<(u8, u8)>, nulls: Option<NullBuffer
         let factor = 10_i64.checked_pow(shown.checked_sub(scale)?.into())?;
         // Numbers of more digits than an i64 may have all fit.
         let bound = 10_i64.checked_pow(precision.into()).unwrap_or(i64::MAX);
-        let array = array.as_primitive::<T>().clone();
         let made = move |value: T::Native| {
             let value: i64 = value.try_into().ok()?;
             value
                 .checked_mul(factor)
                 .filter(|value| value.unsigned_abs() < bound.unsigned_abs())
         };
-        if !array.iter().flatten().all(|value| made(value).is_some()) {
-            return None;
-        }
-        Some(Box::new(Decimals {
-            nulls,
-            scale: shown.into(),
-            mantissa: move |row| made(array.value(row)).unwrap_or_default(),
-        }))
+        let array = array.as_primitive::<T>().clone();
+        numbers(array, nulls, made, move |mantissa, to| {
+            to.push_decimal(mantissa, shown.into())
+        })
     }
-    match *array.data_type() {
-        DataType::Decimal32(_, scale) => of::<Decimal32Type>(array, scale, limits, nulls),
-        DataType::Decimal64(_, scale) => of::<Decimal64Type>(array, scale, limits, nulls),
-        DataType::Decimal128(_, scale) => of::<Decimal128Type>(array, scale, limits, nulls),
-        DataType::Int8 => of::<Int8Type>(array, 0, limits, nulls),
-        DataType::Int16 => of::<Int16Type>(array, 0, limits, nulls),
-        DataType::Int32 => of::<Int32Type>(array, 0, limits, nulls),
-        DataType::Int64 => of::<Int64Type>(array, 0, limits, nulls),
-        DataType::UInt8 => of::<UInt8Type>(array, 0, limits, nulls),
-        DataType::UInt16 => of::<UInt16Type>(array, 0, limits, nulls),
-        DataType::UInt32 => of::<UInt32Type>(array, 0, limits, nulls),
-        DataType::UInt64 => of::<UInt64Type>(array, 0, limits, nulls),
-        _ => None,
+    macro_rules! of_integers {
+        ($type:ty, $array:ident, $limits:ident, $nulls:ident) => {
+            of::<$type>($array, 0, $limits, $nulls)
+        };
+    }
+    downcast_integer! {
+        array.data_type() => (of_integers, array, limits, nulls),
+        DataType::Decimal32(_, scale) => of::<Decimal32Type>(array, *scale, limits, nulls),
+        DataType::Decimal64(_, scale) => of::<Decimal64Type>(array, *scale, limits, nulls),
+        DataType::Decimal128(_, scale) => of::<Decimal128Type>(array, *scale, limits, nulls),
+        _ => None
     }
 }
 
-const DAY: i64 = 86_400;
 const MICROS: i64 = 1_000_000;
-/// 2000-01-01, in days since 1970-01-01.
-const EPOCH: i64 = 10_957;
 /// Dates that PostgreSQL has, in days since 2000, and timestamps, in microseconds (timestamp.h: IS_VALID_DATE, IS_VALID_TIMESTAMP).
 const DATES: Range<i64> = -2_451_545..2_145_031_949;
 const TIMESTAMPS: Range<i64> = -211_813_488_000_000_000..9_223_371_331_200_000_000;
@@ -296,24 +286,24 @@ fn timestamps(array: &ArrayRef, zoned: bool, nulls: Option<NullBuffer>) -> Optio
     let since = |micros: i64| within(micros.checked_sub(EPOCH * DAY * MICROS)?, TIMESTAMPS);
     let times = move |factor: i64| move |value: i64| since(value.checked_mul(factor)?);
     match unit {
-        TimeUnit::Second => numbers(
+        TimeUnit::Second => integers(
             array.as_primitive::<TimestampSecondType>().clone(),
             nulls,
             times(MICROS),
         ),
-        TimeUnit::Millisecond => numbers(
+        TimeUnit::Millisecond => integers(
             array.as_primitive::<TimestampMillisecondType>().clone(),
             nulls,
             times(1000),
         ),
-        TimeUnit::Microsecond => numbers(
+        TimeUnit::Microsecond => integers(
             array.as_primitive::<TimestampMicrosecondType>().clone(),
             nulls,
             times(1),
         ),
         TimeUnit::Nanosecond => {
             let made = move |value: i64| (value % 1000 == 0).then(|| since(value / 1000))?;
-            numbers(array.as_primitive::<TimestampNanosecondType>().clone(), nulls, made)
+            integers(array.as_primitive::<TimestampNanosecondType>().clone(), nulls, made)
         }
     }
 }
@@ -423,16 +413,14 @@ fn places(array: &ArrayRef, keys: &DataType) -> Option<Places> {
         let keys = array.as_dictionary::<K>().keys().clone();
         Some(Box::new(move |row| keys.value(row).as_usize()))
     }
-    match keys {
-        DataType::Int8 => of::<Int8Type>(array),
-        DataType::Int16 => of::<Int16Type>(array),
-        DataType::Int32 => of::<Int32Type>(array),
-        DataType::Int64 => of::<Int64Type>(array),
-        DataType::UInt8 => of::<UInt8Type>(array),
-        DataType::UInt16 => of::<UInt16Type>(array),
-        DataType::UInt32 => of::<UInt32Type>(array),
-        DataType::UInt64 => of::<UInt64Type>(array),
-        _ => None,
+    macro_rules! of_type {
+        ($type:ty, $array:ident) => {
+            of::<$type>($array)
+        };
+    }
+    downcast_integer! {
+        keys => (of_type, array),
+        _ => None
     }
 }
 

@@ -16,9 +16,10 @@ use crate::cell::Put;
 use crate::error::{Unfit, Unsuited, Unwritten};
 use crate::target::Target;
 
-const DAY: i64 = 86_400;
+/// Seconds.
+pub(crate) const DAY: i64 = 86_400;
 /// 2000-01-01, in days since 1970-01-01.
-const EPOCH: i64 = 10_957;
+pub(crate) const EPOCH: i64 = 10_957;
 /// Of a second.
 const NANOS: i64 = 1_000_000_000;
 

@@ -1,12 +1,10 @@
 //! The values of each type of columns as text.
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{
-    ArrowDictionaryKeyType, Int8Type, Int16Type, Int32Type, Int64Type, RunEndIndexType, UInt8Type, UInt16Type,
-    UInt32Type, UInt64Type,
-};
+use arrow_array::types::{ArrowDictionaryKeyType, Int16Type, Int32Type, Int64Type, RunEndIndexType};
 use arrow_array::{
     Array, ArrayAccessor, ArrayRef, BinaryArrayType, BooleanArray, GenericStringArray, OffsetSizeTrait, RunArray,
+    downcast_integer,
 };
 use arrow_schema::{DataType, Field};
 
@@ -68,16 +66,17 @@ fn values(array: &ArrayRef, field: &Field, target: &Target, json: bool) -> Resul
         T::LargeBinary => bytes(array.as_binary::<i64>().clone(), array, field, target, json)?,
         T::BinaryView => bytes(array.as_binary_view().clone(), array, field, target, json)?,
         T::FixedSizeBinary(_) => bytes(array.as_fixed_size_binary().clone(), array, field, target, json)?,
-        T::Dictionary(keys, _) => match **keys {
-            T::Int8 => dictionary::<Int8Type>(array, field, target, json)?,
-            T::Int16 => dictionary::<Int16Type>(array, field, target, json)?,
-            T::Int32 => dictionary::<Int32Type>(array, field, target, json)?,
-            T::Int64 => dictionary::<Int64Type>(array, field, target, json)?,
-            T::UInt8 => dictionary::<UInt8Type>(array, field, target, json)?,
-            T::UInt16 => dictionary::<UInt16Type>(array, field, target, json)?,
-            T::UInt32 => dictionary::<UInt32Type>(array, field, target, json)?,
-            _ => dictionary::<UInt64Type>(array, field, target, json)?,
-        },
+        T::Dictionary(keys, _) => {
+            macro_rules! of_keys {
+                ($type:ty, $array:ident, $field:ident, $target:ident, $json:ident) => {
+                    dictionary::<$type>($array, $field, $target, $json)?
+                };
+            }
+            downcast_integer! {
+                keys.as_ref() => (of_keys, array, field, target, json),
+                other => unreachable!("no keys: {other}")
+            }
+        }
         T::RunEndEncoded(ends, _) => match ends.data_type() {
             T::Int16 => runs::<Int16Type>(array, field, target, json)?,
             T::Int32 => runs::<Int32Type>(array, field, target, json)?,

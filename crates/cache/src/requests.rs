@@ -57,7 +57,7 @@ fn is_long(since: u64, now: u64) -> bool {
 impl Requests {
     /// A table waits for its database's worker. `now` is in microseconds.
     pub fn ask(&mut self, database: u32, table: u32, now: u64) -> Asked {
-        let own = self.workers.iter().position(|worker| worker.database == database);
+        let own = self.of(database);
         if let Some(at) = own.filter(|&at| self.is_lost(at, now)) {
             // It cannot be started, it seems, or has failed, which the one that asks is to see for itself. Who asks next tries again.
             self.forget(at);
@@ -96,6 +96,16 @@ impl Requests {
         }
     }
 
+    /// Where a database's worker is.
+    fn of(&self, database: u32) -> Option<usize> {
+        self.workers.iter().position(|worker| worker.database == database)
+    }
+
+    /// The same if it is this process.
+    fn of_process(&self, database: u32, process: i32) -> Option<usize> {
+        self.of(database).filter(|&at| self.workers[at].process == process)
+    }
+
     /// Whether a worker that was to start has not.
     fn is_lost(&self, at: usize, now: u64) -> bool {
         let worker = self.workers[at];
@@ -119,7 +129,7 @@ impl Requests {
 
     /// A worker has started; false if there is another.
     pub fn begin(&mut self, database: u32, process: i32, now: u64) -> bool {
-        let own = self.workers.iter().position(|worker| worker.database == database);
+        let own = self.of(database);
         let Some(at) = own.or_else(|| self.free_worker(now)) else {
             return false;
         };
@@ -151,8 +161,7 @@ impl Requests {
 
     /// A worker could not do what it was asked for. What is found to be due next is not left to another.
     pub fn failed(&mut self, database: u32, process: i32) {
-        let is_it = |worker: &Worker| worker.database == database && worker.process == process;
-        if let Some(at) = self.workers.iter().position(is_it) {
+        if let Some(at) = self.of_process(database, process) {
             self.forget(at);
             self.workers[at].database = database;
         }
@@ -160,8 +169,7 @@ impl Requests {
 
     /// A worker is no more. 0: one that could not be started.
     pub fn gone(&mut self, database: u32, process: i32) {
-        let is_it = |worker: &Worker| worker.database == database && worker.process == process;
-        if let Some(at) = self.workers.iter().position(is_it) {
+        if let Some(at) = self.of_process(database, process) {
             self.forget(at);
         }
     }

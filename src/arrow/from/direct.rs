@@ -11,6 +11,7 @@ use std::io::Read;
 use std::ops::Range;
 
 use super::super::endpoint::{begin_progress, end_progress, progress};
+use super::super::types::base;
 use super::columns::Column;
 use super::source::Source;
 use crate::encoding;
@@ -36,8 +37,7 @@ pub fn places(table: &Relation, columns: &[Column]) -> Option<Vec<Place>> {
 
 /// Whether a column is NULL where nothing is said of it.
 fn stays_null(att: &Attribute) -> bool {
-    // SAFETY: it looks the type up.
-    let is_domain = unsafe { pg_sys::getBaseType(att.atttypid) } != att.atttypid;
+    let is_domain = base(att.atttypid, -1).0 != att.atttypid;
     !(att.atthasdef || att.attidentity != 0 || att.attnotnull || is_domain)
 }
 
