@@ -92,14 +92,14 @@ impl Columns {
     }
 }
 
-/// Of a dictionary's values as many as there are rows, each of the widest.
+/// Of a dictionary's values as many as there are rows, each of mean length; at least all of them, so that none is longer.
 fn bytes(array: &ArrayRef) -> usize {
     match array.as_any_dictionary_opt() {
         None => array.to_data().get_slice_memory_size().unwrap_or(usize::MAX),
         Some(dictionary) => {
-            let of_values = dictionary.values().to_data().get_slice_memory_size();
-            let each = of_values.unwrap_or(usize::MAX) / dictionary.values().len().max(1);
-            each.saturating_add(8).saturating_mul(array.len())
+            let of_values = bytes(dictionary.values());
+            let each = of_values / dictionary.values().len().max(1);
+            each.saturating_add(8).saturating_mul(array.len()).max(of_values)
         }
     }
 }

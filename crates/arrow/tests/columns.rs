@@ -145,6 +145,16 @@ fn texts() {
 }
 
 #[test]
+fn bytes_are_no_fewer_than_the_longest_values() {
+    let mut builder = StringDictionaryBuilder::<UInt8Type>::new();
+    builder.append_value("x".repeat(10_000));
+    ["a", "b", "c", "d"].iter().for_each(|word| builder.append_value(word));
+    let dictionary = builder.finish().slice(0, 2);
+    let columns = columns(&(Arc::new(dictionary) as ArrayRef), (Plain::Text(None), true)).unwrap();
+    assert!(columns.rows() == 2 && columns.bytes() >= 10_000);
+}
+
+#[test]
 fn times() {
     let days: ArrayRef = Arc::new(Date32Array::from(vec![0, 10_957, 10_958]));
     assert_eq!(
