@@ -173,7 +173,7 @@ class Stage:
             side.run("RESET ROLE")
             search_path = f"{side.am}_side, public"
             side.must("RESET ALL")
-            side.must(f"SET search_path = {search_path}; SET default_table_access_method = {side.am}; SET client_min_messages = error; SET statement_timeout = '60s'")
+            side.must(f"SET search_path = {search_path}; SET default_table_access_method = {side.am}; SET client_min_messages = error; {side.limit()}")
 
     def enter(self, session):
         for statement in session:

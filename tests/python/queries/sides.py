@@ -5,11 +5,15 @@ import dataclasses
 import math
 import pathlib
 import re
+import time
 
 from psycopg import pq
 
 ERROR, LOST = pq.ExecStatus.FATAL_ERROR, "lost"
 TIMEOUT = "57014"
+# The time a statement has. Amax has more: without statistics, chance may give only one side a plan that starts workers for each row.
+LIMITS = {"heap": "60s", "amax": "600s"}
+SLOW = 60  # seconds; statements of amax alone that take longer are counted, and printed
 FLOATS = (700, 701)
 # Never right, not even when both sides say it. (XX000 of an unsupported regular expression or the like does not come up.)
 INTERNAL = re.compile(r"XX|58|53[^4]")
@@ -52,8 +56,11 @@ class Side:
         self.connection = self.server.connect(self.database, prepare_threshold=None)
         self.link = self.connection.pgconn
         for statement in (f"SET search_path = {self.am}_side, public", f"SET default_table_access_method = {self.am}", "SET client_min_messages = error",
-                          "SET statement_timeout = '60s'"):
+                          self.limit()):
             self.run(statement)
+
+    def limit(self):
+        return f"SET statement_timeout = '{LIMITS[self.am]}'"
 
     def close(self):
         self.connection.close()
@@ -107,9 +114,13 @@ class Side:
 
 
 def both(sides, statement):
+    started = time.monotonic()
     for side in sides:
         side.send(statement)
-    return [side.answer() for side in sides]
+    answers = [side.answer() for side in sides]
+    if time.monotonic() - started > SLOW and answers[0].state != TIMEOUT:
+        print(f"slow: {time.monotonic() - started:.0f} s, heap's answer is known: {statement}", flush=True)
+    return answers
 
 
 def plain(rows):
