@@ -104,7 +104,7 @@ class Stage:
         self.open()
 
     def open(self):
-        self.sides, self.others = [], []
+        self.sides, self.others, self.compiles, self.supposed = [], [], False, []
         for sides in (self.sides, self.others):
             for am in ("heap", "amax"):
                 sides.append(Side(self.server, self.database, am))
@@ -161,12 +161,20 @@ class Stage:
 
     def suppose(self, statements):
         """Has only these indexes that are not there, in both sides' sessions."""
+        self.supposed = statements
         for side in self.sides:
-            side.must("SELECT hypopg_reset()")
+            if statements:
+                side.must("SELECT hypopg_reset()")
             for statement in statements:
                 side.must(f"SELECT hypopg_create_index({quote(statement)})")
 
     def reset(self):
+        if self.compiles:
+            # Workers load what their leader has ever loaded: LLVM takes each of them 50 ms.
+            for side in self.sides:
+                side.close()
+                side.connect()
+            self.suppose(self.supposed)
         for side in self.sides:
             side.run("ROLLBACK")
             side.run("DEALLOCATE ALL")
@@ -174,8 +182,10 @@ class Stage:
             search_path = f"{side.am}_side, public"
             side.must("RESET ALL")
             side.must(f"SET search_path = {search_path}; SET default_table_access_method = {side.am}; SET client_min_messages = error; {side.limit()}")
+        self.compiles = False
 
     def enter(self, session):
+        self.compiles = "SET jit = on" in session
         for statement in session:
             other = statement.startswith(OTHER)
             heap, amax = both(self.others if other else self.sides, statement.removeprefix(OTHER))
