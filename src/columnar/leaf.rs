@@ -12,8 +12,10 @@ use crate::storage::blob;
 use crate::storage::damage::corrupt;
 use crate::storage::manifest::{self, Replaced};
 use amax_format::{
-    Column, ColumnType, Dense, Elements, Error, Leaf, Part, PathColumn, PathStep, Question, Tag, Unnest, Zone,
+    Column, ColumnType, Dense, Elements, Error, Found as Values, Leaf, Part, PathColumn, PathStep, Question, Shaped,
+    Tag, Unnest, Zone,
 };
+use amax_jsonb::jsonpath::Shape;
 use amax_lsm::{Component, LeafEntry, Xids, tid};
 use pgrx::pg_sys;
 use std::cell::{Cell, OnceCell, RefCell};
@@ -52,6 +54,9 @@ impl Level {
 /// Answers about the values at paths.
 type Answers = HashMap<(usize, Vec<PathStep>, Question), Rc<Dense>>;
 
+/// What constants of queries have had decoded last, oldest first.
+type Few<K, T> = RefCell<Vec<(K, Rc<T>)>>;
+
 /// Keys from a document's root to what is wanted of it, for each such part.
 pub type Keys = Vec<Vec<Vec<u8>>>;
 
@@ -74,6 +79,8 @@ pub struct OpenLeaf {
     unnested: RefCell<Unnested>,
     answers: RefCell<Answers>,
     parts: RefCell<HashMap<(usize, Keys), Rc<Part>>>,
+    shaped: Few<(usize, Shape), Shaped>,
+    values: Few<(usize, Vec<PathStep>, Question), Values>,
     bytes: Cell<usize>,
     /// Bytes decoded so far, those that are shared now among them.
     decoded: Cell<usize>,
@@ -195,6 +202,8 @@ impl OpenLeaf {
             unnested: RefCell::default(),
             answers: RefCell::default(),
             parts: RefCell::default(),
+            shaped: RefCell::default(),
+            values: RefCell::default(),
         }
     }
 
@@ -630,6 +639,41 @@ impl OpenLeaf {
         self.count(part.bytes_used());
         self.parts.borrow_mut().insert(wanted, part.clone());
         part
+    }
+
+    /// The documents of column `at` without the keys that a shape does not have.
+    pub fn shaped(&self, at: usize, shape: &Shape) -> Rc<Shaped> {
+        let read = || self.read(|leaf| leaf.shaped(at, shape));
+        self.one_of(&self.shaped, (at, shape.clone()), read, Shaped::bytes_used)
+    }
+
+    /// What finds the values that a question is about, in those at a path of document column `at`.
+    pub fn values(&self, at: usize, steps: &[PathStep], question: &Question) -> Rc<Values> {
+        let read = || self.read(|leaf| leaf.found(at, steps, question));
+        let key = (at, steps.to_vec(), question.clone());
+        self.one_of(&self.values, key, read, Values::bytes_used)
+    }
+
+    /// One of few, of which the oldest makes room for it.
+    fn one_of<K: PartialEq, T>(
+        &self,
+        few: &Few<K, T>,
+        key: K,
+        read: impl FnOnce() -> T,
+        bytes: impl Fn(&T) -> usize,
+    ) -> Rc<T> {
+        if let Some((_, known)) = few.borrow().iter().find(|(known, _)| *known == key) {
+            return known.clone();
+        }
+        let made = Rc::new(read());
+        self.count(bytes(&made));
+        let mut few = few.borrow_mut();
+        if few.len() == ANSWERS {
+            let (_, oldest) = few.remove(0);
+            self.bytes.set(self.bytes.get() - bytes(&oldest));
+        }
+        few.push((key, made.clone()));
+        made
     }
 
     fn count(&self, bytes: usize) {

@@ -125,6 +125,12 @@ impl FuncExpr {
         FuncExpr::make(function, to, [pg_sys::InvalidOid, function], form, args)
     }
 
+    /// A call of a function whose result and arguments have no collation.
+    pub fn of_plain<'a>(function: pg_sys::Oid, to: pg_sys::Oid, args: Nodes<'a>) -> &'a Node {
+        let form = pg_sys::CoercionForm::COERCE_EXPLICIT_CALL;
+        FuncExpr::make(function, to, [pg_sys::InvalidOid; 2], form, args)
+    }
+
     /// makeFuncExpr(), with the collations of the result and of the input.
     fn make<'a>(
         function: pg_sys::Oid,

@@ -12,7 +12,8 @@ use super::statistics;
 use super::unnest::plan::unnesting;
 use super::unnest::select::move_to_from;
 use crate::guc;
-use crate::pg::expr::{Aggref, PlaceHolderVar, Var, WindowFunc};
+use crate::pg::expr::{Aggref, Const, FuncExpr, PlaceHolderVar, Var, WindowFunc};
+use crate::pg::lookup::held;
 use crate::pg::node::{Node, Nodes};
 use crate::pg::parse::{FromExpr, JoinExpr, RangeTblEntry, SortGroupClause};
 use crate::pg::planner::{IndexOptInfo, PlannerInfo, RelOptInfo, StatisticExtInfo};
@@ -153,6 +154,15 @@ impl<'a> Wrapper<'a> {
         }
         let relid = self.relid;
         let is_ours = |var: &Var| var.relation() == relid;
+        if let Some(call) = values_of(node).filter(|call| self.of_table && question_of(call.array, &is_ours).is_some())
+        {
+            let array = self.replacement(call.array)?;
+            return Some(rewrite(node, &mut |part| match part {
+                part if std::ptr::eq(part, call.document) => Some(array),
+                part if std::ptr::eq(part, call.path) => elements(),
+                _ => None,
+            }));
+        }
         let path = match question_of(node, &is_ours).filter(|_| self.of_table) {
             // It may raise an error, so it stays where the query has it; what it asks about may go.
             Some((_, Question::Length)) => return None,
@@ -216,6 +226,47 @@ impl<'a> Wrapper<'a> {
             .collect();
         conditions.as_node()
     }
+}
+
+/// A call of jsonb_path_query().
+struct Values<'a> {
+    document: &'a Node,
+    path: &'a Node,
+    /// What it returns, as an array.
+    array: &'a Node,
+}
+
+/// The rows of jsonb_path_query() are the elements of what jsonb_path_query_array() returns, which is computed at the bottom.
+fn values_of(node: &Node) -> Option<Values<'_>> {
+    let call = node.as_a::<FuncExpr>()?;
+    let args = call.args();
+    let &[document, path, ..] = &args.to_vec()[..] else {
+        return None;
+    };
+    let of_array = pg_sys::F_JSONB_PATH_QUERY_ARRAY.into();
+    let is_one = matches!(
+        call.funcid().to_u32(),
+        pg_sys::F_JSONB_PATH_QUERY | pg_sys::F_JSONB_PATH_QUERY_TZ
+    );
+    is_one.then(|| Values {
+        document,
+        path,
+        array: FuncExpr::of_plain(of_array, pg_sys::JSONBOID, args),
+    })
+}
+
+/// `$[*]`: the elements of an array.
+fn elements<'a>() -> Option<&'a Node> {
+    // SAFETY: a path.
+    let path =
+        unsafe { pgrx::direct_function_call_as_datum(pg_sys::jsonpath_in, &[pgrx::IntoDatum::into_datum(c"$[*]")]) };
+    let of_bytes = held(pg_sys::JSONPATHOID);
+    Some(Const::make(
+        pg_sys::JSONPATHOID,
+        pg_sys::InvalidOid,
+        (of_bytes.len, of_bytes.by_value),
+        (path?, false),
+    ))
 }
 
 /// The expressions that a query with grouping sets groups by.

@@ -38,6 +38,9 @@ pub enum Question {
     /// `@?` and `@@`: what a lax SQL/JSON path says of it; see [`Question::path_exists`] and [`Question::path_matches`].
     /// The string is the operator and the path, to be shown.
     Condition(Condition, String),
+    /// `jsonb_path_query_first` (true) and `jsonb_path_query_array`: what a lax SQL/JSON path finds; see [`Question::path_values`].
+    /// The string is the path, to be shown. Asked of [`Leaf::found`].
+    Found(Condition, bool, String),
 }
 
 impl Question {
@@ -63,9 +66,14 @@ impl Question {
         Some(Self::Condition(Condition::of_predicate(path)?, format!("@@ {path}")))
     }
 
+    /// The first value, or an array of all, that a path finds, as `jsonpath_out` writes it; None if that is not taken apart.
+    pub fn path_values(path: &str, first: bool) -> Option<Self> {
+        Some(Self::Found(Condition::of_values(path)?, first, path.to_owned()))
+    }
+
     fn keys(&self) -> &[Vec<u8>] {
         match self {
-            Self::Type | Self::Length | Self::Contains(_) | Self::Condition(..) => &[],
+            Self::Type | Self::Length | Self::Contains(_) | Self::Condition(..) | Self::Found(..) => &[],
             Self::HasAny(keys) | Self::HasAll(keys) => keys,
         }
     }
@@ -145,6 +153,9 @@ impl<R: ReadAt> Leaf<R> {
         if column_type != ColumnType::Json {
             return Err(Error::Misuse("question about a column that is not jsonb"));
         }
+        if let Question::Found(..) = question {
+            return Err(Error::Misuse("question whose answer is a value"));
+        }
         let mut wanted = Vec::new();
         let sought = match question {
             Question::Contains(payload) => Some(amax_jsonb::root(payload)?),
@@ -193,7 +204,7 @@ impl<R: ReadAt> Leaf<R> {
     }
 
     /// The columns that tell whether a row has a value at `node`: one that all rows have, else all, without values.
-    fn existence(&self, node: &SchemaNode, arrays: usize, out: &mut Vec<Wanted>) {
+    pub(crate) fn existence(&self, node: &SchemaNode, arrays: usize, out: &mut Vec<Wanted>) {
         let before = out.len();
         contains::levels(node, arrays, out);
         let in_all = |w: &Wanted| matches!(self.page0.entries[w.column as usize].levels, Levels::All);

@@ -8,7 +8,7 @@ use crate::assemble::leaf;
 use crate::error::{Result, corrupt};
 use crate::kind::Kind;
 use crate::load::Wanted;
-use crate::path::{everything, field, find, overflowing};
+use crate::path::{everything, field, named, overflowing};
 use crate::scalar::Scalar;
 use crate::schema::{Body as SchemaBody, Node as SchemaNode};
 use crate::tokens::MAX_DEPTH;
@@ -258,22 +258,10 @@ impl<'q> Test<'q> {
 
 impl<'q> Field<'q> {
     fn new(tree: &Tree, object: &Object, name: &[u8], sought: Json<'q>) -> Result<Self> {
-        let nodes: Vec<u32> = object
-            .fields
-            .iter()
-            .filter(|field| tree.keys.get(field.key as usize) == name)
-            .map(|field| field.node)
-            .collect();
-        let in_rest = |rest: u32| match &tree.nodes[rest as usize].body {
-            Body::Leaf(values) => match &**values {
-                Values::Rest { keys, .. } => find(keys, name).map(|key| (rest, key)),
-                _ => None,
-            },
-            _ => None,
-        };
+        let (nodes, rest) = named(tree, object, name);
         Ok(Self {
             tests: tests(tree, &nodes, sought)?,
-            rest: object.rest.and_then(in_rest),
+            rest,
             sought,
         })
     }

@@ -13,7 +13,7 @@ use crate::scalar::Scalar;
 use crate::schema::{Body as SchemaBody, Key as SchemaKey, Node as SchemaNode};
 use crate::sink::build;
 use crate::tokens::Pairs;
-use crate::tree::{Body, Tree, key_order};
+use crate::tree::{Body, Object, Tree, key_order};
 use crate::types::PathStep;
 use crate::values::Values;
 
@@ -429,19 +429,7 @@ fn hops(tree: &Tree, nodes: &[u32], steps: &[PathStep]) -> Vec<Hop> {
                 continue;
             }
             (Some(name), _, Body::Object(object)) => {
-                let next: Vec<u32> = object
-                    .fields
-                    .iter()
-                    .filter(|field| tree.keys.get(field.key as usize) == name)
-                    .map(|field| field.node)
-                    .collect();
-                let rest = object.rest.and_then(|rest| match &tree.nodes[rest as usize].body {
-                    Body::Leaf(values) => match &**values {
-                        Values::Rest { keys, .. } => find(keys, name).map(|key| (rest, key)),
-                        _ => None,
-                    },
-                    _ => None,
-                });
+                let (next, rest) = named(tree, object, name);
                 Then::Field(hops(tree, &next, steps), rest)
             }
             (_, Some(i), Body::Array { alternatives, .. }) => Then::Element(i, hops(tree, alternatives, steps)),
@@ -450,6 +438,20 @@ fn hops(tree: &Tree, nodes: &[u32], steps: &[PathStep]) -> Vec<Hop> {
         out.push(Hop { node, then });
     }
     out
+}
+
+/// The nodes of an object's field, and where it is in the overflow column: (node, index of the key).
+pub(crate) fn named(tree: &Tree, object: &Object, name: &[u8]) -> (Vec<u32>, Option<(u32, u32)>) {
+    let is_it = |key: u32| tree.keys.get(key as usize) == name;
+    let fields = object.fields.iter().filter(|field| is_it(field.key));
+    let in_rest = |rest: u32| match &tree.nodes[rest as usize].body {
+        Body::Leaf(values) => match &**values {
+            Values::Rest { keys, .. } => find(keys, name).map(|key| (rest, key)),
+            _ => None,
+        },
+        _ => None,
+    };
+    (fields.map(|field| field.node).collect(), object.rest.and_then(in_rest))
 }
 
 pub(crate) fn find(keys: &crate::strings::ByteVec, name: &[u8]) -> Option<u32> {

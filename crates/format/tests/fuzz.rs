@@ -6,6 +6,7 @@
 use std::time::{Duration, Instant, SystemTime};
 
 use amax_format::*;
+use amax_jsonb::jsonpath::Shape;
 
 /// What a reader is granted, and what all the process may take: an allocation beyond that aborts the test.
 const GRANTED: usize = 4 << 20;
@@ -278,6 +279,15 @@ fn exercise(image: &[u8], rng: &mut fastrand::Rng, options: ReadOptions) -> bool
             r#"$[0]?($."n" > 1)"#,
         ] {
             let _ = leaf.ask(0, &path, &Question::path_exists(text).expect("known"));
+            for first in [true, false] {
+                let question = Question::path_values(text, first).expect("known");
+                if let Ok(found) = leaf.found(0, &path, &question) {
+                    let _ = found.get(rng.usize(0..400), &mut buf);
+                }
+            }
+            if let Ok(shaped) = leaf.shaped(0, &Shape::of_path(text, false).expect("known")) {
+                let _ = shaped.get(rng.usize(0..400), &mut buf);
+            }
         }
         if let Ok(column) = lazy.lazy_path(0, &path) {
             for _ in 0..20.min(column.len()) {

@@ -12,7 +12,7 @@ use crate::query::expr::entry::Entry;
 use crate::query::expr::path::JsonPath;
 use crate::query::expr::value::path_value;
 use amax_exec::{Columns, Expr, held_ints};
-use amax_format::{Dense, PathStep, Tag, Unnest, Words, consecutive};
+use amax_format::{Dense, Found, PathStep, Shaped, Tag, Unnest, Words, consecutive};
 use amax_lsm::Origin;
 use pgrx::pg_sys;
 use std::cell::OnceCell;
@@ -37,9 +37,19 @@ pub struct BatchColumns {
     entries: Rc<[Entry]>,
     inputs: Vec<OnceCell<Input>>,
     datums: Vec<OnceCell<Datums>>,
+    /// Of entries that are made of documents row by row: what of.
+    sources: Vec<OnceCell<Source>>,
     made: Option<Made>,
     /// The elements of arrays in the leaf.
     levels: OnceCell<Option<Rc<Vec<Level>>>>,
+}
+
+/// What is made of documents row by row.
+pub enum Source {
+    /// Parts of them, over which an expression is evaluated.
+    Parts(Rc<Shaped>),
+    /// Values found in them.
+    Values(Rc<Found>),
 }
 
 /// What rows are made of those of another batch.
@@ -65,6 +75,7 @@ impl BatchColumns {
             entries: entries.clone(),
             inputs: entries.iter().map(|_| OnceCell::new()).collect(),
             datums: entries.iter().map(|_| OnceCell::new()).collect(),
+            sources: entries.iter().map(|_| OnceCell::new()).collect(),
             made: None,
             levels: OnceCell::new(),
         }
@@ -244,6 +255,25 @@ impl BatchColumns {
             }
             _ => None,
         }
+    }
+
+    /// What entry `at` is made of, if it is made of documents in a leaf; None of others, and if the leaf is older than those.
+    pub fn source(&self, at: usize) -> Option<&Source> {
+        let Home::Leaf(leaf, _) = &self.home else {
+            return None;
+        };
+        let attribute = match &self.entries[at] {
+            Entry::Part(attribute, _) => *attribute,
+            Entry::Found(path, _) => path.attribute,
+            _ => return None,
+        } as usize
+            - 1;
+        let read = || match &self.entries[at] {
+            Entry::Part(_, shape) => Source::Parts(leaf.shaped(attribute, shape)),
+            Entry::Found(path, question) => Source::Values(leaf.values(attribute, &path.steps, question)),
+            _ => unreachable!("others have been seen to"),
+        };
+        (attribute < leaf.width()).then(|| self.sources[at].get_or_init(read))
     }
 
     /// The value of a join's other side in a row, in the current memory context.

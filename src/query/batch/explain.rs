@@ -10,6 +10,7 @@ use crate::pg::state::CustomScanState;
 use crate::query::expr::entry::{Entry, expressions, reference_of};
 use crate::query::expr::tree::rewrite;
 use amax_format::{Parts, PathStep, Question};
+use amax_jsonb::jsonpath::Shape;
 use pgrx::pg_sys;
 use std::ffi::CStr;
 
@@ -105,7 +106,20 @@ fn asked(path: &str, question: &Question) -> String {
             format!("{path} @> {}", shown(text(sought).to_bytes()))
         }
         Question::Condition(_, condition) => format!("{path} {}", shown(condition.as_bytes())),
+        Question::Found(_, true, values) => format!("jsonb_path_query_first({path}, {})", shown(values.as_bytes())),
+        Question::Found(_, false, values) => format!("jsonb_path_query_array({path}, {})", shown(values.as_bytes())),
     }
+}
+
+/// What is read of a document, or of what is in it.
+fn parts(path: &str, shape: &Shape) -> Vec<String> {
+    if shape.whole || shape.keys.is_empty() {
+        return vec![path.to_owned()];
+    }
+    let below = shape.keys.iter();
+    below
+        .flat_map(|(key, shape)| parts(&format!("{path}.{}", shown(key)), shape))
+        .collect()
 }
 
 /// What an entry is called; `arrays` are the names of those that the levels unnest.
@@ -119,17 +133,13 @@ fn named(rows: &Rows, entry: &Entry, arrays: &[String]) -> Option<String> {
         Entry::Path(path) if path.level > 0 => Some(arrays[path.level - 1].clone() + &path_name(&path.steps)),
         Entry::Path(path) => Some(name(path.attribute) + &path_name(&path.steps)),
         Entry::Attribute(attribute) => Some(name(*attribute)),
-        Entry::Answer(path, question) => {
+        Entry::Answer(path, question) | Entry::Found(path, question) => {
             let path = name(path.attribute) + &path_name(&path.steps);
             Some(asked(&path, question))
         }
-        Entry::Part(attribute, keys) => {
-            let parts = keys.iter().map(|keys| {
-                let steps: Vec<_> = keys.iter().cloned().map(PathStep::Key).collect();
-                name(*attribute) + &path_name(&steps)
-            });
-            Some(parts.collect::<Vec<_>>().join(", "))
-        }
+        // Its scalars and structure; a name alone means a whole document.
+        Entry::Part(attribute, shape) if shape.keys.is_empty() => Some(format!("{} without keys", name(*attribute))),
+        Entry::Part(attribute, shape) => Some(parts(&name(*attribute), shape).join(", ")),
         Entry::Key(level) => Some(arrays[level - 1].clone() + " (key)"),
         Entry::Ordinality(_) | Entry::Joined(..) | Entry::Expression => None,
     }

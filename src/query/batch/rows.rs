@@ -1,6 +1,6 @@
 //! Rows as PostgreSQL's expressions see them: a scan's entries, each computed when something asks for it.
 
-use super::columns::{BatchColumns, Home};
+use super::columns::{BatchColumns, Home, Source};
 use super::function::Function;
 use super::input::Input;
 use super::values::Kind;
@@ -14,7 +14,7 @@ use crate::query::expr::datum;
 use crate::query::expr::entry::Entry;
 use crate::query::expr::evaluated::PgExpr;
 use crate::query::expr::path::JsonPath;
-use crate::query::expr::value::{answer, datum_of, over_json, part};
+use crate::query::expr::value::{answer, datum_of, found, over_document, over_json, part};
 use crate::storage::rowpage::set_tid;
 use crate::table::block::Block;
 use crate::table::slot;
@@ -97,7 +97,8 @@ impl Rows {
         row_econtext.set_row(row_slot);
         econtext.set_row(scan_slot);
         let part = |(e, entry): (&&Node, &Entry)| match entry {
-            Entry::Part(..) | Entry::Answer(..) => Some(over_json(e)),
+            Entry::Part(..) => Some(over_document(e)),
+            Entry::Answer(..) | Entry::Found(..) => Some(over_json(e)),
             _ => None,
         };
         // Without a parent: it would say that scan tuples are virtual, and those of the table are not.
@@ -328,12 +329,13 @@ impl Rows {
                     return known.unwrap_or_else(|| self.read_again(alone.tids[row as usize], entry));
                 }
             };
-            if let Entry::Part(attribute, keys) = &self.entries[entry] {
-                let at = *attribute as usize - 1;
-                if at < leaf.width() {
-                    let document = self.econtext.within(|| part(leaf, at, keys, row as usize));
+            match columns.source(entry) {
+                Some(Source::Parts(parts)) => {
+                    let document = self.econtext.within(|| part(parts, row as usize));
                     return self.over(entry, document);
                 }
+                Some(Source::Values(values)) => return self.econtext.within(|| found(values, row as usize)),
+                None => {}
             }
             if columns.level() < in_columns
                 && let Some(found) = self.column_value(&columns, row, entry)
@@ -407,7 +409,9 @@ impl Rows {
         match &self.entries[entry] {
             Entry::Path(json) => path(json),
             // Of a whole document PostgreSQL finds the answer.
-            Entry::Answer(json, _) if !json.steps.is_empty() => path(json).map(|value| self.over(entry, value)),
+            Entry::Answer(json, _) | Entry::Found(json, _) if !json.steps.is_empty() => {
+                path(json).map(|value| self.over(entry, value))
+            }
             // By itself: the slot decodes those before it, too.
             Entry::Attribute(at) => Some(row.attribute(self.rel.desc(), *at as usize - 1)),
             _ => None,

@@ -143,7 +143,12 @@ impl<'a> Compiler<'a> {
                 },
             },
             ref inputs => {
-                let is_column = |&input: &usize| !matches!(self.entries[input], Entry::Expression | Entry::Part(..));
+                let is_column = |&input: &usize| {
+                    !matches!(
+                        self.entries[input],
+                        Entry::Expression | Entry::Part(..) | Entry::Found(..)
+                    )
+                };
                 let inputs = match inputs.iter().all(is_column) {
                     true => inputs.to_vec(),
                     false => Vec::new(),

@@ -5,11 +5,11 @@ use super::jsonpath::jsonpath_of;
 use super::path::{JsonPath, path_of, question_of};
 use super::tree::{has, rewrite, walk};
 use super::unnesting::{Column, Unnesting};
-use crate::columnar::Keys;
 use crate::pg::expr::{TargetEntry, Var};
 use crate::pg::node::{Node, Nodes};
 use crate::pg::planner::PlannerInfo;
 use amax_format::Question;
+use amax_jsonb::jsonpath::Shape;
 use pgrx::pg_sys;
 use std::cell::{Cell, LazyCell};
 
@@ -19,8 +19,10 @@ pub enum Entry {
     Path(JsonPath),
     /// What a path's structure tells.
     Answer(JsonPath, Question),
+    /// What an SQL/JSON path finds in the values at a path.
+    Found(JsonPath, Question),
     /// Evaluated over a part of a document.
-    Part(i16, Keys),
+    Part(i16, Shape),
     /// An attribute, from 1.
     Attribute(i16),
     /// An element's number in its array, from 1; of the arrays unnested at a level, from 1.
@@ -40,7 +42,7 @@ impl Entry {
             Entry::Path(path) => path.level,
             Entry::Ordinality(level) | Entry::Key(level) => *level,
             Entry::Joined(..) => 1,
-            Entry::Answer(..) | Entry::Part(..) | Entry::Attribute(_) | Entry::Expression => 0,
+            Entry::Answer(..) | Entry::Found(..) | Entry::Part(..) | Entry::Attribute(_) | Entry::Expression => 0,
         }
     }
 }
@@ -60,11 +62,13 @@ pub fn entry_of(expression: &Node, functions: &[Unnesting]) -> Entry {
         let level = level.get();
         return Entry::Path(JsonPath { level, ..path });
     }
-    if let Some((path, question)) = question_of(expression, &|_| true) {
-        return Entry::Answer(path, question);
+    match question_of(expression, &|_| true) {
+        Some((path, question @ Question::Found(..))) => return Entry::Found(path, question),
+        Some((path, question)) => return Entry::Answer(path, question),
+        None => {}
     }
-    if let Some((attribute, keys)) = jsonpath_of(expression, &|_| true) {
-        return Entry::Part(attribute, keys);
+    if let Some((attribute, shape)) = jsonpath_of(expression, &|_| true) {
+        return Entry::Part(attribute, shape);
     }
     let Some(var) = expression.as_a::<Var>().filter(|var| var.varattno() > 0) else {
         return Entry::Expression;

@@ -3,7 +3,7 @@
 //! A scan computes its entries before the expression that reads them is evaluated, all of them. So what may raise an
 //! error is an entry only in queries that always evaluate it.
 
-use super::condition::condition_of;
+use super::condition::{asked_by, condition_of, text_of};
 use super::path::call_of;
 use super::tree::any;
 use crate::pg::expr::{BoolExpr, CaseExpr, CaseWhen, CoalesceExpr, RowCompareExpr, SubscriptingRef};
@@ -15,9 +15,14 @@ use pgrx::pg_sys::*;
 /// A call of a function that could be an entry, and may raise an error.
 pub fn may_raise(node: &Node) -> bool {
     call_of(node).is_some_and(|(function, args)| match function {
-        F_JSONB_ARRAY_LENGTH | F_JSONB_PATH_QUERY_FIRST | F_JSONB_PATH_QUERY_ARRAY => true,
-        F_JSONB_PATH_EXISTS | F_JSONB_PATH_MATCH => condition_of(function, &args).is_none(),
-        _ => false,
+        F_JSONB_ARRAY_LENGTH => true,
+        // These suppress errors, but for times that would need a time zone (checkTimezoneIsUsedForCast() of jsonpath_exec.c)
+        // and, from 17 on, variables (getJsonPathVariable()).
+        F_JSONB_PATH_EXISTS_OPR | F_JSONB_PATH_MATCH_OPR => {
+            let path = args.get(1).and_then(|path| text_of(path));
+            path.is_some_and(|path| path.contains("datetime") || path.contains("$\""))
+        }
+        _ => asked_by(function).is_some() && condition_of(function, &args).is_none(),
     })
 }
 

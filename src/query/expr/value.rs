@@ -4,11 +4,10 @@ use super::datum;
 use super::entry::is_variable;
 use super::path::path_of;
 use super::tree::rewrite;
-use crate::columnar::{Keys, OpenLeaf};
 use crate::pg::expr::case_value;
 use crate::pg::node::Node;
 use crate::pg::state::Prepared;
-use amax_format::{Dense, PathColumn, Question, Scalar, Tag};
+use amax_format::{Dense, Found, PathColumn, Scalar, Shaped, Tag};
 use pgrx::pg_sys;
 use std::cell::RefCell;
 
@@ -25,21 +24,39 @@ pub fn over_json(expression: &Node) -> Prepared {
     Prepared::new(over, None)
 }
 
-/// The part of a row's document, in the current memory context; an empty object where a document has nothing of it.
-pub fn part(leaf: &OpenLeaf, at: usize, keys: &Keys, row: usize) -> (pg_sys::Datum, bool) {
-    let part = leaf.part(at, keys);
-    let mut buffer = Vec::new();
-    let found = part.get(row, &mut buffer).unwrap_or_else(|e| crate::columnar::raise(e));
-    if found.is_some() {
-        return datum_of(found, false);
+/// An expression over one document, with that as the value of a CASE.
+pub fn over_document(expression: &Node) -> Prepared {
+    let over = rewrite(expression, &mut |node| {
+        is_variable(node).then(|| case_value(pg_sys::JSONBOID, -1, pg_sys::InvalidOid))
+    });
+    Prepared::new(over, None)
+}
+
+/// The part of a row's document that is looked at, in the current memory context.
+pub fn part(shaped: &Shaped, row: usize) -> (pg_sys::Datum, bool) {
+    document(|out| shaped.get(row, out))
+}
+
+/// What a path finds in a row, in the current memory context.
+pub fn found(values: &Found, row: usize) -> (pg_sys::Datum, bool) {
+    document(|out| values.get(row, out))
+}
+
+/// Jsonb that is made; false: there is none.
+fn document(make: impl FnOnce(&mut Vec<u8>) -> amax_format::Result<bool>) -> (pg_sys::Datum, bool) {
+    SCRATCH.with(|kept| {
+        let mut scratch = kept.take();
+        let there = make(&mut scratch).unwrap_or_else(|e| crate::columnar::raise(e));
+        let value = datum_of(there.then_some(Scalar::Payload(&scratch)), false);
+        keep(kept, scratch);
+        value
+    })
+}
+
+fn keep(kept: &RefCell<Vec<u8>>, scratch: Vec<u8>) {
+    if scratch.capacity() <= 1 << 20 {
+        kept.replace(scratch);
     }
-    let types = leaf.ask(at, &[], &Question::Type);
-    let missing = types.is_none_or(|types| types.tag(row) == Tag::Missing);
-    let mut empty = amax_jsonb::Builder::new();
-    empty.begin_object();
-    empty.end_object();
-    let empty = empty.finish().unwrap_or_else(|e| crate::columnar::raise(e.into()));
-    (datum::of_bytes(&empty), missing)
 }
 
 /// The answer for a row; None if PostgreSQL has to give it.
@@ -88,9 +105,7 @@ fn assembled(column: &PathColumn, place: usize, text: bool) -> (pg_sys::Datum, b
             .get(place, &mut scratch)
             .unwrap_or_else(|e| crate::columnar::raise(e));
         let value = datum_of(found, text);
-        if scratch.capacity() <= 1 << 20 {
-            kept.replace(scratch);
-        }
+        keep(kept, scratch);
         value
     })
 }

@@ -23,6 +23,7 @@ pub fn why(node: &Node, entries: &[Entry]) -> String {
     }
     match reference_of(node).map(|at| &entries[at]) {
         Some(Entry::Part(..)) => return "evaluated over a part of the document".into(),
+        Some(Entry::Found(..)) => return "no vectors of what a path finds".into(),
         Some(Entry::Expression) => return "of the whole row".into(),
         _ => {}
     }

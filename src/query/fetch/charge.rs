@@ -21,7 +21,9 @@ pub fn work(table: pg_sys::Oid, read: &[&Node]) -> (FetchWork, FetchWork) {
     for node in read {
         let of_row = node.as_a::<Var>().is_some_and(|var| var.varattno() == 0);
         let attribute = match entry_of(node, &[]) {
-            Entry::Path(JsonPath { attribute, steps, .. }) | Entry::Answer(JsonPath { attribute, steps, .. }, _)
+            Entry::Path(JsonPath { attribute, steps, .. })
+            | Entry::Answer(JsonPath { attribute, steps, .. }, _)
+            | Entry::Found(JsonPath { attribute, steps, .. }, _)
                 if !steps.is_empty() =>
             {
                 paths += 1;
@@ -29,6 +31,7 @@ pub fn work(table: pg_sys::Oid, read: &[&Node]) -> (FetchWork, FetchWork) {
             }
             Entry::Path(JsonPath { attribute, .. })
             | Entry::Answer(JsonPath { attribute, .. }, _)
+            | Entry::Found(JsonPath { attribute, .. }, _)
             | Entry::Part(attribute, _)
             | Entry::Attribute(attribute) => {
                 whole[attribute as usize - 1] = true;

@@ -23,7 +23,12 @@ pub fn view(node: &CustomScanState) -> &'static RefCell<dyn Batches> {
 impl Scan {
     /// For rows by themselves.
     fn alone(&self) -> AloneBuilder {
-        let raises = |at: &usize| matches!(self.rows.entries[*at], Entry::Answer(..) | Entry::Part(..));
+        let raises = |at: &usize| {
+            matches!(
+                self.rows.entries[*at],
+                Entry::Answer(..) | Entry::Found(..) | Entry::Part(..)
+            )
+        };
         let read: Vec<usize> = self.output.iter().copied().filter(|at| !raises(at)).collect();
         AloneBuilder::new(&self.rows, &read)
     }

@@ -3,9 +3,10 @@
 import os
 import random
 
-from documents import ARR, OBJ
+from documents import ARR, OBJ, Documents
 from columns import OTHERS
 from expressions import Expressions, Scope, TYPES
+from jsonpaths import Paths
 from nodes import List, Literal, Node
 from worlds import Relation
 
@@ -95,7 +96,7 @@ class Shapes:
 
     def case(self):
         rng = self.rng
-        makers = {self.rows: 20, self.aggregates: 20, self.grouped: 18, self.unnested: 12, self.srf: 8, self.combined: 4, self.whole: 3, self.best: 14, self.best_of_each: 10}
+        makers = {self.rows: 20, self.aggregates: 20, self.grouped: 18, self.unnested: 12, self.srf: 8, self.combined: 4, self.whole: 3, self.best: 14, self.best_of_each: 10, self.jsonpath: 8}
         if not self.world.locked:
             makers[self.change] = 7
         if not self.risky:
@@ -271,6 +272,50 @@ class Shapes:
         case = Case(node, make)
         case.exact_message = True
         return case
+
+    def jsonpath(self):
+        """SQL/JSON paths of all kinds: in the select list, as conditions and keys, as rows in FROM and in the select list."""
+        rng = self.rng
+        relation, make = self.one()
+        if not make.scope.documents:
+            return self.rows()
+
+        def paths():
+            base, documents = rng.choice(make.scope.documents)
+            # Of what is at a key, too.
+            inner = [path for path in documents.inner if len(path.steps) == 1 and not isinstance(path.steps[0], int) and path.types]
+            if inner and rng.random() < 0.15:
+                path = rng.choice(inner)
+                return Documents(path.types), make.json_at(base, path.steps).sql()
+            return documents, base
+
+        def of(method):
+            documents, base = paths()
+            return getattr(Paths(rng, documents, self.risky), method)(base.replace("%", "%%"))
+
+        draw = rng.random()
+        number = Node(None, relation.scope.keys[0]) if relation.scope.keys else Node(None, "1")
+        few = List([of("truth")] if rng.random() < 0.25 and not self.risky else [], " AND ", " WHERE ")
+        if draw < 0.3:
+            items = [of("value") for _ in range(1 if self.risky else rng.randint(1, 4))]
+            return Case(Node(None, f"SELECT %s, %s FROM {relation.sql}%s", number, List(items, least=1), few), make)
+        if draw < 0.55:
+            conditions = [of("truth") for _ in range(1 if self.risky else rng.choice([1, 1, 2]))]
+            where = List(conditions, rng.choice([" AND ", " OR "]), rng.choice([" WHERE ", " WHERE ", " WHERE NOT (", " WHERE ("]))
+            where.after = ")" if where.before.endswith("(") else ""
+            where.least = 1
+            return Case(Node(None, f"SELECT {rng.choice(['count(*)', '%s', 'count(*), min(%s)', 'sum(%s)']).replace('%s', number.text)} FROM {relation.sql}%s", where), make)
+        if draw < 0.7:
+            make.loose = True
+            tail = List([of("truth")], "", " HAVING bool_or(", ")") if rng.random() < 0.1 and not self.risky else List([])
+            return Case(Node(None, f"SELECT %s, count(*) FROM {relation.sql}%s GROUP BY 1%s", of("value"), few, tail), make)
+        if draw < 0.8:
+            return Case(Node(None, f"SELECT %s, %s FROM {relation.sql}%s", number, of("rows"), few), make)
+        self.world.aliases += 1
+        alias = f"e{self.world.aliases}"
+        items = rng.choice([f"count(*), count({alias}.v), min({alias}.v::text COLLATE \"C\")", f"{number.text}, {alias}.v", f"{alias}.v"])
+        join = rng.choice([", ", " CROSS JOIN LATERAL "] + ([] if self.risky else [" LEFT JOIN LATERAL "]))
+        return Case(Node(None, f"SELECT {items} FROM {relation.sql}{join}%s AS {alias}(v){' ON true' if 'LEFT' in join else ''}%s", of("rows"), few), make)
 
     def whole(self):
         """All of a row."""

@@ -4,13 +4,14 @@ use amax_jsonb::Value as Json;
 use amax_jsonb::jsonpath::{Condition, Finds, Sought, Step};
 
 use super::truth::{Truth, any, is_as};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::scalar::Scalar;
 
 /// What `$` is.
 #[derive(Clone, Copy)]
 pub(super) enum Root<'a> {
-    Json(Json<'a>),
+    /// With who takes values found, if they are wanted.
+    Json(Json<'a>, Option<&'a Taker<'a>>),
     /// In columns.
     Place(&'a dyn Place),
 }
@@ -19,11 +20,36 @@ pub(super) enum Root<'a> {
 pub(super) trait Place {
     /// Whether a path from here finds what it should.
     fn finds(&self, finds: &Finds) -> Result<Truth>;
+
+    /// A value that was found; true if no more are wanted.
+    fn take(&self, value: Json<'_>) -> Result<Truth>;
+}
+
+/// A value that a path finds.
+pub(crate) enum Taken<'a> {
+    /// An instance of a node.
+    Node {
+        node: u32,
+        place: u32,
+        instance: u32,
+    },
+    Json(Json<'a>),
+}
+
+/// A condition that says which values are wanted was asked whether it holds.
+pub(super) const NOBODY_TAKES: Error = Error::Misuse("values that nobody takes");
+
+/// Takes values one after the other; true if no more are wanted.
+pub(crate) type Taker<'a> = dyn Fn(Taken<'_>) -> Result<bool> + 'a;
+
+/// Has the values of a path taken that is a condition of such.
+pub(crate) fn take(condition: &Condition, value: Json<'_>, taker: &Taker<'_>) -> Result<Truth> {
+    of(condition, value, Root::Json(value, Some(taker)))
 }
 
 /// What a condition is of a value.
 pub(crate) fn holds(condition: &Condition, value: Json<'_>) -> Result<Truth> {
-    of(condition, value, Root::Json(value))
+    of(condition, value, Root::Json(value, None))
 }
 
 fn of(condition: &Condition, current: Json<'_>, root: Root<'_>) -> Result<Truth> {
@@ -38,7 +64,7 @@ fn of(condition: &Condition, current: Json<'_>, root: Root<'_>) -> Result<Truth>
             sought,
         }) => follow(current, steps, true, sought, root),
         Condition::Finds(finds) => match root {
-            Root::Json(value) => follow(value, &finds.steps, true, &finds.sought, root),
+            Root::Json(value, _) => follow(value, &finds.steps, true, &finds.sought, root),
             Root::Place(place) => place.finds(finds),
         },
     }
@@ -47,7 +73,12 @@ fn of(condition: &Condition, current: Json<'_>, root: Root<'_>) -> Result<Truth>
 /// Whether the steps lead from a value to what is sought. `unwrap`: an array is taken apart for what needs no array.
 pub(super) fn follow(value: Json<'_>, steps: &[Step], unwrap: bool, sought: &Sought, root: Root<'_>) -> Result<Truth> {
     let Some((step, rest)) = steps.split_first() else {
-        return Ok(is_as(scalar(value), sought));
+        return match (sought, root) {
+            (Sought::Taken, Root::Place(place)) => place.take(value),
+            (Sought::Taken, Root::Json(_, Some(taker))) => taker(Taken::Json(value)).map(Truth::from),
+            (Sought::Taken, Root::Json(_, None)) => Err(NOBODY_TAKES),
+            _ => Ok(is_as(scalar(value), sought)),
+        };
     };
     let on = |value: Option<Json<'_>>| match value {
         Some(value) => follow(value, rest, true, sought, root),
@@ -74,7 +105,8 @@ pub(super) fn follow(value: Json<'_>, steps: &[Step], unwrap: bool, sought: &Sou
     }
 }
 
-fn scalar(value: Json<'_>) -> Scalar<'_> {
+/// A value as columns have them.
+pub(crate) fn scalar(value: Json<'_>) -> Scalar<'_> {
     match value {
         Json::Null => Scalar::Null,
         Json::Bool(b) => Scalar::Bool(b),

@@ -8,5 +8,5 @@ mod tests;
 mod tree;
 mod truth;
 
-pub(crate) use json::holds;
+pub(crate) use json::{Taken, Taker, holds, scalar, take};
 pub(crate) use tree::{Test, wanted};

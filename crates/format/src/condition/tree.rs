@@ -1,18 +1,19 @@
 //! Over the columns of a value.
 
+use amax_jsonb::Value as Json;
 use amax_jsonb::jsonpath::{Condition, Finds, Literal, Sought, Step};
 
-use super::json::{Place, Root, follow};
+use super::json::{NOBODY_TAKES, Place, Root, Taken, Taker, follow};
 use super::truth::{Truth, any, is_as};
 use crate::assemble::leaf;
 use crate::contains::levels;
 use crate::error::{Result, corrupt};
 use crate::kind::Kind;
 use crate::load::Wanted;
-use crate::path::{everything, field, find, overflowing};
+use crate::path::{everything, field, named, overflowing};
 use crate::scalar::Scalar;
 use crate::schema::{Body as SchemaBody, Node as SchemaNode};
-use crate::tree::{Body, Object, Tree};
+use crate::tree::{Body, Tree};
 use crate::values::Values;
 
 /// Adds the columns that tell whether a value is there.
@@ -95,6 +96,7 @@ fn along(
 
 fn at_end(node: &SchemaNode, sought: &Sought, arrays: usize, existence: &Existence<'_>, out: &mut Vec<Wanted>) {
     match node.body {
+        _ if *sought == Sought::Taken => everything(node, arrays, out),
         SchemaBody::Leaf if depends(node.kind, sought) => everything(node, arrays, out),
         _ => existence(node, arrays, out),
     }
@@ -103,7 +105,7 @@ fn at_end(node: &SchemaNode, sought: &Sought, arrays: usize, existence: &Existen
 /// Whether it depends on the value of a leaf whether it is as it is sought.
 fn depends(kind: Kind, sought: &Sought) -> bool {
     match (kind, sought) {
-        (_, Sought::Anything) => false,
+        (_, Sought::Anything | Sought::Taken) => false,
         (Kind::Raw | Kind::Bytes, Sought::Prefixed(_)) => true,
         (_, Sought::Prefixed(_)) => false,
         (kind, Sought::Compared(_, literal)) => matches!(
@@ -145,6 +147,8 @@ struct Hop<'q> {
 
 #[derive(Debug)]
 enum Then<'q> {
+    /// This is a value that is wanted.
+    Take,
     /// This is the value, and whatever it is, it is the same to the condition.
     Always(Truth),
     /// This is the value: what it is by its code in the dictionary.
@@ -171,6 +175,7 @@ struct Document<'a> {
     test: &'a Test<'a>,
     place: u32,
     instance: u32,
+    taker: Option<&'a Taker<'a>>,
 }
 
 impl<'q> Test<'q> {
@@ -195,11 +200,21 @@ impl<'q> Test<'q> {
 
     /// What the condition is of the value `instance`, which is at `place`.
     pub(crate) fn of(&self, tree: &Tree, place: u32, instance: u32) -> Result<Truth> {
+        self.run(tree, place, instance, None)
+    }
+
+    /// Has the values taken that it finds in the value `instance`, which is at `place`.
+    pub(crate) fn take(&self, tree: &Tree, place: u32, instance: u32, taker: &Taker<'_>) -> Result<Truth> {
+        self.run(tree, place, instance, Some(taker))
+    }
+
+    fn run(&self, tree: &Tree, place: u32, instance: u32, taker: Option<&Taker<'_>>) -> Result<Truth> {
         let root = Document {
             tree,
             test: self,
             place,
             instance,
+            taker,
         };
         root.when(&self.when, place, instance)
     }
@@ -268,6 +283,9 @@ fn hop<'q>(tree: &Tree, node: u32, steps: &'q [Step], unwrap: bool, sought: &'q 
 
 /// What the values of a node are to the condition; None if none is as it is sought, nor unknown.
 fn end<'q>(tree: &Tree, node: u32, sought: &'q Sought) -> Result<Option<Then<'q>>> {
+    if *sought == Sought::Taken {
+        return Ok(Some(Then::Take));
+    }
     let node = &tree.nodes[node as usize];
     let values = match &node.body {
         Body::Leaf(values) => values,
@@ -299,20 +317,6 @@ fn always<'q>(truth: Truth) -> Option<Then<'q>> {
     (truth != Truth::False).then_some(Then::Always(truth))
 }
 
-/// The nodes of an object's field, and where it is in the overflow column: (node, index of the key).
-fn named(tree: &Tree, object: &Object, name: &[u8]) -> (Vec<u32>, Option<(u32, u32)>) {
-    let is_it = |key: u32| tree.keys.get(key as usize) == name;
-    let fields = object.fields.iter().filter(|field| is_it(field.key));
-    let in_rest = |rest: u32| match &tree.nodes[rest as usize].body {
-        Body::Leaf(values) => match &**values {
-            Values::Rest { keys, .. } => find(keys, name).map(|key| (rest, key)),
-            _ => None,
-        },
-        _ => None,
-    };
-    (fields.map(|field| field.node).collect(), object.rest.and_then(in_rest))
-}
-
 impl Place for Document<'_> {
     fn finds(&self, finds: &Finds) -> Result<Truth> {
         match self.test.roots.iter().find(|(known, _)| std::ptr::eq(*known, finds)) {
@@ -320,6 +324,10 @@ impl Place for Document<'_> {
             Some((_, None)) => Ok(Truth::False),
             None => corrupt("path of another condition"),
         }
+    }
+
+    fn take(&self, value: Json<'_>) -> Result<Truth> {
+        self.taken(Taken::Json(value))
     }
 }
 
@@ -354,10 +362,20 @@ impl Document<'_> {
         Ok(Truth::False)
     }
 
+    fn taken(&self, value: Taken<'_>) -> Result<Truth> {
+        let take = self.taker.ok_or(NOBODY_TAKES)?;
+        take(value).map(Truth::from)
+    }
+
     fn run(&self, hop: &Hop<'_>, place: u32, instance: u32) -> Result<Truth> {
         let node = &self.tree.nodes[hop.node as usize];
         let i = instance as usize;
         match (&hop.then, &node.body) {
+            (Then::Take, _) => self.taken(Taken::Node {
+                node: hop.node,
+                place,
+                instance,
+            }),
             (Then::Always(truth), _) => Ok(*truth),
             (Then::Codes(truths), Body::Leaf(values)) => match &**values {
                 Values::Dictionary { codes, .. } => Ok(truths[codes[i] as usize]),

@@ -73,7 +73,7 @@ pub(super) fn any<T>(values: impl Iterator<Item = T>, mut is: impl FnMut(T) -> R
 #[inline]
 pub(super) fn is_as(value: Scalar<'_>, sought: &Sought) -> Truth {
     let (comparison, literal) = match (sought, value) {
-        (Sought::Anything, _) => return True,
+        (Sought::Anything | Sought::Taken, _) => return True,
         (Sought::Prefixed(prefix), Scalar::String(s)) => return s.starts_with(prefix).into(),
         (Sought::Prefixed(_), _) => return Unknown,
         (Sought::Compared(comparison, literal), _) => (*comparison, literal),

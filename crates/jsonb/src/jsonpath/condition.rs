@@ -59,6 +59,8 @@ pub enum Sought {
     Compared(Comparison, Literal),
     /// A string that starts with this.
     Prefixed(Vec<u8>),
+    /// Anything, to be taken: of a path whose values are wanted. Not of one in a filter.
+    Taken,
 }
 
 /// `==` and the like.
@@ -124,6 +126,14 @@ impl Condition {
     #[must_use]
     pub fn of_path(path: &str) -> Option<Self> {
         Parser::new(path).whole(|parser| parser.path()?.finding(Sought::Anything))
+    }
+
+    /// The path whose values are wanted (`jsonb_path_query` and its like): in lax mode, with steps.
+    #[must_use]
+    pub fn of_values(path: &str) -> Option<Self> {
+        let found = Parser::new(path).whole(|parser| parser.path()?.finding(Sought::Taken))?;
+        let has_steps = matches!(&found, Self::Finds(finds) if finds.from_root && !finds.steps.is_empty());
+        has_steps.then_some(found)
     }
 
     /// Calls `visit` for all paths in the condition, but those that lead on from what filters are asked about.
