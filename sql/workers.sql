@@ -47,3 +47,17 @@ SELECT query, c.* FROM unnest(ARRAY[
     'SELECT * FROM prices ORDER BY many DESC NULLS LAST, other, id LIMIT 100',
     'SELECT * FROM prices ORDER BY many, 100 / (other + 1), id LIMIT 100',
     'SELECT id FROM prices WHERE other > 3 ORDER BY many NULLS FIRST, price DESC, id LIMIT 1300 OFFSET 7']) query, compare(query) c;
+-- A library that is loaded while a query is planned, as the planner opens a partition, leaves nothing behind.
+CREATE TABLE public.parted (id int, doc jsonb) PARTITION BY RANGE (id);
+CREATE TABLE public.part PARTITION OF public.parted FOR VALUES FROM (0) TO (100000) USING amax;
+INSERT INTO public.parted SELECT i, '{"a": 1}' FROM generate_series(0, 99999) i;
+VACUUM ANALYZE public.parted;
+\c -
+SELECT count(*) AS known_before FROM pg_settings WHERE name = 'amax.compression';
+SHOW parallel_setup_cost;
+SELECT sum(id) FROM public.parted WHERE id > 5;
+SELECT count(*) AS known_now FROM pg_settings WHERE name = 'amax.compression';
+SHOW parallel_setup_cost;
+SELECT sum(id) FROM public.parted WHERE id > 6;
+SHOW parallel_setup_cost;
+DROP TABLE public.parted;

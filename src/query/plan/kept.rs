@@ -2,7 +2,7 @@
 //! another one beats, such as a scan of columns beside an index. A node above that takes its batches makes it cheaper
 //! than either, and finds it here.
 
-use super::workers::Charging;
+use super::workers::{Charging, is_planned};
 use crate::pg::custom::CustomPath;
 use crate::pg::planner::{Path, PlannerInfo, ProjectionPath, RelOptInfo};
 use crate::pg::relids::Relids;
@@ -48,7 +48,7 @@ pub fn keep(root: &PlannerInfo, partial: bool, path: &CustomPath, conditions: f6
     // SAFETY: the relation lives until the query has been planned, which is until Planning ends.
     let rel: &'static RelOptInfo = unsafe { RelOptInfo::of(path.parent().raw()) };
     // GEQO tries joins in memory that it empties meanwhile.
-    if rel.reloptkind() == RELOPT_JOINREL && root.is_searched() {
+    if !is_planned() || (rel.reloptkind() == RELOPT_JOINREL && root.is_searched()) {
         return;
     }
     let copy = path.copy();

@@ -13,11 +13,19 @@ use std::ptr;
 thread_local! {
     /// The setting as it was, and as it is now.
     static CHARGED: Cell<Option<(f64, f64)>> = const { Cell::new(None) };
+    /// How many [`Charging`] live.
+    static PLANNED: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Whether a query is planned that we have seen from the beginning. Not so if the library was loaded meanwhile, as the planner
+/// opened a partition: nobody would tell us of the end.
+pub fn is_planned() -> bool {
+    PLANNED.get() > 0
 }
 
 /// Has workers cost what they do, until the query has been planned.
 pub fn charge() {
-    if CHARGED.get().is_none() {
+    if is_planned() && CHARGED.get().is_none() {
         // SAFETY: a setting, which only this thread reads and writes.
         let before = unsafe { pg_sys::parallel_setup_cost };
         let now = before * WORKERS;
@@ -52,6 +60,7 @@ pub struct Charging {
 
 impl Charging {
     pub fn begin() -> Charging {
+        PLANNED.set(PLANNED.get() + 1);
         Charging {
             before: CHARGED.get().is_some(),
         }
@@ -60,6 +69,7 @@ impl Charging {
 
 impl Drop for Charging {
     fn drop(&mut self) {
+        PLANNED.set(PLANNED.get() - 1);
         if self.before {
             return;
         }
