@@ -58,6 +58,15 @@ give_to_server_user() {
     if [ "$(id -u)" -eq 0 ]; then chown -R "$SERVER_USER" "$@"; fi
 }
 
+# locked NAME COMMAND...: one at a time of the parts that run beside each other. In a subshell.
+locked() {
+    mkdir -p "$BUILD_DIR"
+    (
+        flock 9
+        "${@:2}" 9>&-
+    ) 9>"$BUILD_DIR/$1.lock"
+}
+
 EXIT_HOOKS=()
 RUN_DIR=
 

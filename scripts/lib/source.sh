@@ -111,7 +111,9 @@ count_interrupts() {
 }
 
 # ensure_assert_server: PostgreSQL with assertions in $ASSERT_DIR, with what its test suites need beside it.
-ensure_assert_server() {
+ensure_assert_server() { locked "pg$PG_MAJOR" ensure_assert_server_alone; }
+
+ensure_assert_server_alone() {
     local log=$BUILD_DIR/pg$PG_MAJOR-build.log
     [ "$(cat "$ASSERT_DIR/complete" 2>/dev/null)" = "$ASSERT_BUILD" ] && return 0
     ensure_packages "${BUILD_PACKAGES[@]}" "${TEST_PACKAGES[@]}"
@@ -154,7 +156,9 @@ use_major() {
 
 # stage_assert_server: a copy in $RUN_DIR/pg that the server's user can reach wherever the checkout is, and that takes the
 # extension without touching the original. PostgreSQL finds its files relative to its programs; libpq needs a hint.
-stage_assert_server() {
+stage_assert_server() { locked "pg$PG_MAJOR-staged" stage_assert_server_alone; }
+
+stage_assert_server_alone() {
     [ -e "$RUN_DIR/pg" ] && return 0
     cp -r "$ASSERT_DIR" "$RUN_DIR/pg"
     install_extension "$RUN_DIR/pg/bin/pg_config"

@@ -3,7 +3,9 @@
 export PYTHONDONTWRITEBYTECODE=1
 
 # make_venv DIRECTORY REQUIREMENTS [FILE...]: one with these requirements; made again when they, or files that they include, have changed.
-make_venv() {
+make_venv() { locked "$(basename "$1")" make_venv_alone "$@"; }
+
+make_venv_alone() {
     local wanted
     wanted=$(cat "${@:2}")
     if [ "$(cat "$1/complete" 2>/dev/null)" = "$wanted" ]; then return 0; fi
