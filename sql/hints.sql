@@ -39,7 +39,7 @@ VACUUM half, whole;
 SELECT h.columnar_rows = w.columnar_rows AS all_columnar, h.columnar_bytes < 1.3 * w.columnar_bytes AS alike FROM amax.storage('half') h, amax.storage('whole') w;
 RESET amax.bulk_threshold;
 
--- COPY to Arrow where nothing has loaded the library: the statement that reads a table of ours does, too late for itself
+-- COPY to Arrow or Parquet where nothing has loaded the library: the statement that reads a table of ours does, too late for itself
 \c hints_only
 \set VERBOSITY default
 COPY t TO STDOUT (FORMAT arrow);
@@ -50,6 +50,10 @@ COPY t TO '/dev/null' (FORMAT arrow);
 COPY (SELECT 1) TO STDOUT (FORMAT arrow);
 SELECT amax.load();
 COPY (SELECT 1) TO '/dev/null' (FORMAT arrow);
+\c hints_only
+\set VERBOSITY default
+COPY t TO STDOUT (FORMAT parquet);
+COPY t TO '/dev/null' (FORMAT parquet);
 
 -- why a load has not made columns
 SET amax.eager = off;

@@ -2,6 +2,7 @@
 
 use crate::options;
 use crate::pg::report::Report;
+use crate::pg::settings::is_parquet_claimed;
 
 /// Before an error is reported that nobody has caught.
 pub fn add_to(report: &Report) {
@@ -9,7 +10,9 @@ pub fn add_to(report: &Report) {
         return;
     }
     let said = |word| has_word(&report.message(), word);
-    if report.is_of(c"COPY format \"%s\" not recognized") && said("arrow") {
+    if report.is_of(c"COPY format \"%s\" not recognized") && said("parquet") && is_parquet_claimed() {
+        report.set_hint(c"The format is pg_parquet's where pg_parquet.enable_copy_hooks is on, and pg_parquet has not taken the statement. SET pg_parquet.enable_copy_hooks = off gives it to amax.");
+    } else if report.is_of(c"COPY format \"%s\" not recognized") && (said("arrow") || said("parquet")) {
         // Otherwise the statement would have been ours.
         report.set_hint(c"The library amax was loaded by this statement, and knows the format from the next one on. SELECT amax.load() loads it before, session_preload_libraries = 'amax' for each session.");
     } else if report.is_of(c"unrecognized parameter \"%s\"") && options::names().any(said) {

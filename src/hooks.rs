@@ -291,7 +291,7 @@ unsafe extern "C-unwind" fn executor_finish(query: *mut pg_sys::QueryDesc) {
     unsafe { go_on!(ExecutorFinish_hook or standard_ExecutorFinish(query)) }
 }
 
-/// COPY with FORMAT arrow is ours, and so is COPY of a table's documents as text; every other utility statement goes on untouched.
+/// COPY with FORMAT arrow or parquet is ours, and so is COPY of a table's documents as text; every other utility statement goes on untouched.
 ///
 /// # Safety
 /// As ProcessUtility() calls it.
@@ -309,7 +309,7 @@ unsafe extern "C-unwind" fn process_utility(
     // SAFETY: as the caller promises: all of it stays until we return, and so does the current memory context.
     unsafe {
         let statement = Node::of((*planned).utilityStmt);
-        let copied = if let Some(copy) = arrow::Statement::of(planned).filter(arrow::is_arrow) {
+        let copied = if let Some(copy) = arrow::Statement::of(planned).filter(arrow::is_ours) {
             Some(arrow::copy(copy, arrow::Scope::of(CStr::from_ptr(source), environment)))
         } else if let (Some(copy), None) = (statement.as_a(), next().ProcessUtility_hook) {
             // Others would not see it.

@@ -1,10 +1,11 @@
-//! `COPY … WITH (FORMAT arrow)`: what DoCopy and DoCopyTo do, with Arrow as the format; `from` has the other direction.
+//! `COPY … WITH (FORMAT arrow | parquet)`: what DoCopy and DoCopyTo do, with batches of Arrow; `from` has the other direction.
 
 use pgrx::{PgSqlErrorCode, pg_sys};
 
 use super::direct::Direct;
 use super::encoder::{Columns, Encoder};
 use super::error::{fail, raise};
+use super::format::Format;
 use super::from;
 use super::guc::Limits;
 use super::options;
@@ -22,11 +23,12 @@ use crate::pg::snapshot::Active;
 pub fn run<'a>(statement: Statement<'a>, scope: Scope<'a>) -> u64 {
     // SAFETY: it raises an error at most.
     unsafe { pg_sys::check_stack_depth() };
+    let format = Format::of(&statement).expect("the hook has looked");
     if statement.is_from() {
         check_privileges(statement.destination(), true);
-        return from::run(statement, scope);
+        return from::run(statement, format, scope);
     }
-    let asked = options::outgoing(&statement);
+    let asked = options::outgoing(&statement, format);
     check_privileges(statement.destination(), false);
 
     let (raw, relation, cursor_options) = match statement.table() {
@@ -50,7 +52,7 @@ pub fn run<'a>(statement: Statement<'a>, scope: Scope<'a>) -> u64 {
     // See what this command's predecessors in the transaction did.
     let active = Active::of_command();
     let mut execution = Execution::start(plan, scope, &active);
-    let columns = Columns::new(execution.columns(), scope);
+    let columns = Columns::new(execution.columns(), format, scope);
     let column_count = execution.columns().natts() as u16;
     let mut output = Output::open(statement.destination());
     output.begin(relation.unwrap_or(pg_sys::InvalidOid), column_count);

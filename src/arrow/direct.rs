@@ -94,7 +94,7 @@ impl Direct {
     }
 
     /// Gives the encoder rows until its batch is full, and says how many, and whether there may be more. `row` is for values of one row.
-    pub fn fill<W: Write>(&mut self, encoder: &mut Encoder<'_, W>, row: &mut Context) -> (usize, bool) {
+    pub fn fill<W: Write + Send>(&mut self, encoder: &mut Encoder<'_, W>, row: &mut Context) -> (usize, bool) {
         let _whole = Running::begin(true);
         let input = &mut *self.input.borrow_mut();
         input.start();
@@ -149,7 +149,7 @@ impl Output {
 }
 
 /// Gives the encoder the first of some rows: as many as its batch may still take, and at least one. Returns how many.
-fn take<W: Write>(
+fn take<W: Write + Send>(
     outputs: &[Output],
     input: &mut dyn Batches,
     columns: &Rc<BatchColumns>,

@@ -1,57 +1,29 @@
-//! Rows in, Arrow IPC out: collects datums into columns and writes a record batch when it is full.
+//! Rows in, batches out: collects datums into columns and has a record batch written when it is full.
 
 use std::io::Write;
 use std::sync::Arc;
 
 use amax_exec::Vector;
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
-use arrow_ipc::CompressionType;
-use arrow_ipc::writer::{FileWriter, IpcWriteOptions, StreamWriter};
-use arrow_schema::{ArrowError, Schema, SchemaRef};
-use pgrx::pg_sys;
+use arrow_schema::{Schema, SchemaRef};
+use pgrx::{PgSqlErrorCode, pg_sys};
 
-use super::error::raise_arrow;
+use super::error::{raise, raise_arrow};
+use super::format::Format;
 use super::guc::Limits;
 use super::receiver::RowSink;
 use super::scope::Scope;
 use super::types::{self, Column, Layout, Value};
+use super::writer::{Framing, Writer};
 use crate::encoding;
 use crate::pg::tupdesc::name_bytes;
 use crate::pg::{TupleDesc, Values};
-
-/// What an output is to be.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Outgoing {
-    pub framing: Framing,
-    /// Of the buffers in each batch.
-    pub compression: Option<CompressionType>,
-}
-
-impl Outgoing {
-    pub const PLAIN_STREAM: Self = Self {
-        framing: Framing::Stream,
-        compression: None,
-    };
-}
-
-/// How IPC messages are framed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Framing {
-    /// Schema, record batches, end-of-stream marker.
-    Stream,
-    /// The same between magic bytes, with a footer that lists the batches (`.arrow`, Feather V2).
-    File,
-}
-
-enum Writer<W: Write> {
-    Stream(StreamWriter<W>),
-    File(FileWriter<W>),
-}
 
 /// The columns of a result, ready to take rows; split from [`Encoder`] so that type errors come before any output.
 pub struct Columns<'a> {
     columns: Vec<One<'a>>,
     schema: SchemaRef,
+    format: Format,
 }
 
 struct One<'a> {
@@ -64,15 +36,23 @@ struct One<'a> {
 impl<'a> Columns<'a> {
     /// Builds a column for each attribute listed in `desc`, none of which is dropped, or raises the error that names the
     /// column.
-    pub fn new(desc: &TupleDesc, scope: Scope<'a>) -> Self {
+    pub fn new(desc: &TupleDesc, format: Format, scope: Scope<'a>) -> Self {
+        if format == Format::Parquet && desc.natts() == 0 {
+            raise(
+                PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+                "rows without columns cannot be represented in Parquet",
+                Some("A Parquet file has as many rows as its columns have values.".into()),
+                None,
+            );
+        }
         let mut columns = Vec::with_capacity(desc.natts());
         let mut fields = Vec::with_capacity(desc.natts());
         for attribute in desc.attributes() {
             let name = encoding::shown(name_bytes(attribute).to_bytes()).into_owned();
             let sql_type = attribute.atttypid;
-            let typed = match types::column(sql_type, attribute.atttypmod, scope) {
+            let typed = match types::column(sql_type, attribute.atttypmod, format, scope) {
                 Ok(typed) => typed,
-                Err(problem) => problem.raise_column(&name),
+                Err(problem) => problem.raise_column(&name, format),
             };
             fields.push(typed.field(&name));
             columns.push(One {
@@ -85,38 +65,40 @@ impl<'a> Columns<'a> {
         Self {
             columns,
             schema: Arc::new(Schema::new(fields)),
+            format,
         }
     }
 }
 
-/// Turns rows into an IPC stream or file on `W`.
-pub struct Encoder<'a, W: Write> {
+/// Turns rows into a stream or a file on `W`.
+pub struct Encoder<'a, W: Write + Send> {
     columns: Vec<One<'a>>,
     schema: SchemaRef,
+    format: Format,
     writer: Writer<W>,
     limits: Limits,
-    compresses: bool,
+    /// Of a batch's bytes, what it takes to write it.
+    times: usize,
     batch_rows: usize,
     batch_bytes: usize,
     total_rows: u64,
 }
 
-impl<'a, W: Write> Encoder<'a, W> {
-    /// Starts the output: writes the schema message.
-    pub fn new(columns: Columns<'a>, output: W, asked: Outgoing, limits: Limits) -> Self {
-        let Columns { columns, schema } = columns;
-        let options = IpcWriteOptions::default().try_with_compression(asked.compression);
-        let writer = options.and_then(|options| match asked.framing {
-            Framing::Stream => StreamWriter::try_new_with_options(output, &schema, options).map(Writer::Stream),
-            Framing::File => FileWriter::try_new_with_options(output, &schema, options).map(Writer::File),
-        });
-        let writer = writer.unwrap_or_else(|error| raise_arrow(error));
-        Self {
+impl<'a, W: Write + Send> Encoder<'a, W> {
+    /// Starts the output.
+    pub fn new(columns: Columns<'a>, output: W, framing: Framing, limits: Limits) -> Self {
+        let Columns {
             columns,
             schema,
-            writer,
+            format,
+        } = columns;
+        Self {
+            writer: Writer::new(framing, output, &schema),
+            columns,
+            schema,
+            format,
             limits,
-            compresses: asked.compression.is_some(),
+            times: framing.times(),
             batch_rows: 0,
             batch_bytes: 0,
             total_rows: 0,
@@ -145,7 +127,7 @@ impl<'a, W: Write> Encoder<'a, W> {
         let value = unsafe { Value::of(datum, one.layout) };
         match one.column.append(value) {
             Ok(bytes) => self.batch_bytes += bytes,
-            Err(problem) => problem.raise_value(&one.name, self.total_rows + ahead as u64 + 1),
+            Err(problem) => problem.raise_value(&one.name, self.total_rows + ahead as u64 + 1, self.format),
         }
     }
 
@@ -154,7 +136,7 @@ impl<'a, W: Write> Encoder<'a, W> {
         let one = &mut self.columns[at];
         match one.column.append_all(values, rows) {
             Ok(bytes) => self.batch_bytes += bytes,
-            Err((row, problem)) => problem.raise_value(&one.name, self.total_rows + row as u64 + 1),
+            Err((row, problem)) => problem.raise_value(&one.name, self.total_rows + row as u64 + 1, self.format),
         }
     }
 
@@ -179,46 +161,30 @@ impl<'a, W: Write> Encoder<'a, W> {
         if self.batch_rows == 0 {
             return;
         }
-        // As arrays, as a message, and compressed.
-        let times = if self.compresses { 3 } else { 2 };
-        crate::memory::ask(times * self.batch_bytes, "a record batch");
+        crate::memory::ask(self.times * self.batch_bytes, "a record batch");
         let arrays: Vec<ArrayRef> = self.columns.iter_mut().map(|one| one.column.finish()).collect();
         // The row count is given because a result may have rows and no columns.
         let options = RecordBatchOptions::new().with_row_count(Some(self.batch_rows));
         self.batch_rows = 0;
         self.batch_bytes = 0;
-        self.try_write(arrays, &options)
-            .unwrap_or_else(|error| raise_arrow(error));
+        let batch = RecordBatch::try_new_with_options(self.schema.clone(), arrays, &options);
+        self.writer.write(&batch.unwrap_or_else(|error| raise_arrow(error)));
+        crate::memory::check_for_interrupts();
     }
 
-    fn try_write(&mut self, arrays: Vec<ArrayRef>, options: &RecordBatchOptions) -> Result<(), ArrowError> {
-        let batch = RecordBatch::try_new_with_options(self.schema.clone(), arrays, options)?;
-        match &mut self.writer {
-            Writer::Stream(writer) => writer.write(&batch),
-            Writer::File(writer) => writer.write(&batch),
-        }
-    }
-
-    /// Writes what is left and the end of the stream or the file's footer.
+    /// Writes what is left and the end.
     pub fn finish(&mut self) {
         self.flush();
-        match &mut self.writer {
-            Writer::Stream(writer) => writer.finish(),
-            Writer::File(writer) => writer.finish(),
-        }
-        .unwrap_or_else(|error| raise_arrow(error));
+        self.writer.finish();
     }
 
     /// The output.
     pub fn output(&mut self) -> &mut W {
-        match &mut self.writer {
-            Writer::Stream(writer) => writer.get_mut(),
-            Writer::File(writer) => writer.get_mut(),
-        }
+        self.writer.output()
     }
 }
 
-impl<W: Write> RowSink for Encoder<'_, W> {
+impl<W: Write + Send> RowSink for Encoder<'_, W> {
     fn begin(&mut self, desc: &TupleDesc) {
         let types = desc.attributes().map(|attribute| attribute.atttypid);
         assert!(

@@ -6,6 +6,7 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::mem::ManuallyDrop;
 use std::os::fd::FromRawFd;
+use std::os::unix::fs::FileExt;
 
 use pgrx::{PgSqlErrorCode, pg_sys};
 
@@ -31,6 +32,11 @@ pub struct Stream {
     stream: *mut pg_sys::FILE,
     fd: c_int,
 }
+
+// SAFETY: a backend has one thread: it goes nowhere. Parquet's readers and writers ask for it.
+unsafe impl Send for Stream {}
+// SAFETY: as above.
+unsafe impl Sync for Stream {}
 
 impl Stream {
     /// None if there is no such file, or none that may be opened so; errno says why.
@@ -78,11 +84,22 @@ impl Stream {
         (&*self.descriptor()).read(to)
     }
 
+    /// Fills all of it with what a file has from there on.
+    pub fn read_exact_at(&self, to: &mut [u8], from: u64) -> io::Result<()> {
+        self.descriptor().read_exact_at(to, from)
+    }
+
+    /// The bytes of a file that can be read anywhere; None for a pipe or a device.
+    pub fn size(&self) -> Option<u64> {
+        let metadata = self.descriptor().metadata().ok()?;
+        metadata.is_file().then_some(metadata.len())
+    }
+
     pub fn is_directory(&self) -> bool {
         self.descriptor().metadata().is_ok_and(|metadata| metadata.is_dir())
     }
 
-    pub fn close_file(self) -> c_int {
+    fn close(self) -> c_int {
         // SAFETY: of AllocateFile(), and open.
         unsafe { pg_sys::FreeFile(self.stream) }
     }
@@ -138,6 +155,17 @@ pub fn require_absolute(name: &str, message: &'static str) {
     if !name.starts_with('/') {
         // A relative path would be inside the data directory.
         fail(PgSqlErrorCode::ERRCODE_INVALID_NAME, message);
+    }
+}
+
+/// Closes a file, and reports if that fails.
+pub fn close_file(stream: Stream, name: &str) {
+    if stream.close() != 0 {
+        raise_io(
+            &io::Error::last_os_error(),
+            format!("could not close file \"{name}\""),
+            None,
+        );
     }
 }
 

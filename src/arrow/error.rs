@@ -1,5 +1,6 @@
 //! Errors of this module, raised as PostgreSQL errors.
 
+use super::format::Format;
 use arrow_schema::ArrowError;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::{PgLogLevel, PgSqlErrorCode};
@@ -23,20 +24,23 @@ impl Unrepresentable {
     }
 
     /// Raises the error for a value. `row` counts the rows of the result from 1.
-    pub fn raise_value(self, column: &str, row: u64) -> ! {
+    pub fn raise_value(self, column: &str, row: u64, format: Format) -> ! {
         raise(
             self.code,
-            format!("value in column \"{column}\" of row {row} cannot be represented in Arrow"),
+            format!(
+                "value in column \"{column}\" of row {row} cannot be represented in {}",
+                format.name()
+            ),
             Some(self.detail),
             Some(self.hint.to_owned()),
         )
     }
 
     /// Raises the error for a whole column, before any row is read.
-    pub fn raise_column(self, column: &str) -> ! {
+    pub fn raise_column(self, column: &str, format: Format) -> ! {
         raise(
             self.code,
-            format!("column \"{column}\" cannot be represented in Arrow"),
+            format!("column \"{column}\" cannot be represented in {}", format.name()),
             Some(self.detail),
             Some(self.hint.to_owned()),
         )

@@ -1,9 +1,16 @@
-//! Settings that bound a record batch.
+//! Settings that bound a record batch, and a row group of them.
 
 use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting};
 
 static BATCH_ROWS: GucSetting<i32> = GucSetting::<i32>::new(65_536);
 static BATCH_SIZE_KB: GucSetting<i32> = GucSetting::<i32>::new(16 * 1024);
+
+static ROW_GROUP_KB: GucSetting<i32> = GucSetting::<i32>::new(128 * 1024);
+
+/// Bytes of memory at which a row group is written out.
+pub fn row_group_bytes() -> usize {
+    ROW_GROUP_KB.get() as usize * 1024
+}
 
 /// When a record batch ends: whichever limit is met first.
 #[derive(Clone, Copy)]
@@ -43,6 +50,16 @@ pub fn init() {
         &BATCH_SIZE_KB,
         64,
         512 * 1024,
+        GucContext::Userset,
+        GucFlags::UNIT_KB,
+    );
+    GucRegistry::define_int_guc(
+        c"amax.parquet_row_group_memory",
+        c"Sets the memory at which a row group of a Parquet file is written out.",
+        c"The batch that crosses it is still part of the row group.",
+        &ROW_GROUP_KB,
+        1024,
+        2 * 1024 * 1024 - 1,
         GucContext::Userset,
         GucFlags::UNIT_KB,
     );

@@ -1,5 +1,5 @@
-//! Query results as Apache Arrow IPC: `amax.arrow(query)` and `COPY … TO … WITH (FORMAT arrow)`; and the other way, `COPY …
-//! FROM … WITH (FORMAT arrow)`.
+//! Query results as Apache Arrow IPC or Parquet: `amax.arrow(query)` and `COPY … TO … WITH (FORMAT arrow | parquet)`; and the other
+//! way, `COPY … FROM … WITH (FORMAT arrow | parquet)`.
 //!
 //! See README.md beside this file for the invariants. Rows come from PostgreSQL's executor, or columns from a node of
 //! ours; a batch is built of these and written with arrow-rs (Arrow = Li et al., *Mainlining Databases*, §5, "improved
@@ -10,6 +10,7 @@ mod direct;
 mod encoder;
 mod endpoint;
 mod error;
+mod format;
 mod from;
 mod guc;
 mod options;
@@ -23,9 +24,10 @@ mod srf;
 mod statement;
 mod tree;
 mod types;
+mod writer;
 
 pub use copy::run as copy;
+pub use format::is_ours;
 pub use guc::init;
-pub use options::is_arrow;
 pub use scope::Scope;
 pub use statement::Statement;

@@ -1,19 +1,18 @@
-//! The options of `COPY … WITH (FORMAT arrow, …)`.
+//! The options of `COPY … WITH (FORMAT arrow | parquet, …)`.
 
 use std::ffi::CStr;
 
 use arrow_ipc::CompressionType;
+use parquet::basic::{Compression, ZstdLevel};
 use pgrx::PgSqlErrorCode;
 
-use super::encoder::{Framing, Outgoing};
 use super::error::{fail, raise};
+use super::format::Format;
 use super::statement::{Destination, Statement};
+use super::writer::Framing;
 
-/// Whether the statement asks for the arrow format.
-pub fn is_arrow(statement: &Statement) -> bool {
-    let mut options = statement.options();
-    options.any(|(name, word)| name == c"format" && word == Some(c"arrow"))
-}
+/// Of a row group, if nothing is said: two batches; those who read it have one at a time in memory.
+const ROW_GROUP_ROWS: usize = 131_072;
 
 /// How columns of a stream find theirs in the table.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -29,8 +28,8 @@ pub struct Incoming {
     pub freeze: bool,
 }
 
-/// Raises an error for any option that the arrow format does not have.
-pub fn incoming(statement: &Statement) -> Incoming {
+/// Raises an error for any option that the format does not have.
+pub fn incoming(statement: &Statement, format: Format) -> Incoming {
     let (mut matching, mut freeze) = (None, None);
     for (name, word) in others(statement) {
         match name.to_bytes() {
@@ -46,10 +45,7 @@ pub fn incoming(statement: &Statement) -> Incoming {
                 },
             ),
             b"freeze" => once(&mut freeze, statement.is_on(name)),
-            _ => unknown(
-                name,
-                "Besides \"format\", COPY FROM has the options \"match\" and \"freeze\" with the arrow format.",
-            ),
+            _ => unknown(name, format, "COPY FROM has the options \"match\" and \"freeze\""),
         }
     }
     Incoming {
@@ -58,17 +54,25 @@ pub fn incoming(statement: &Statement) -> Incoming {
     }
 }
 
-/// What a COPY TO asks for. Framing that is not asked for is the one that fits the destination: the file format for a file called `*.arrow` or
-/// `*.feather`, the stream format for the rest. Raises an error for any option that the arrow format does not have.
-pub fn outgoing(statement: &Statement) -> Outgoing {
-    let (mut framing, mut compression) = (None, None);
+/// What a COPY TO asks for. Raises an error for any option that the format does not have.
+pub fn outgoing(statement: &Statement, format: Format) -> Framing {
+    match format {
+        Format::Arrow => arrow(statement),
+        Format::Parquet => parquet(statement),
+    }
+}
+
+/// Framing that is not asked for is the one that fits the destination: the file format for a file called `*.arrow` or `*.feather`, the
+/// stream format for the rest.
+fn arrow(statement: &Statement) -> Framing {
+    let (mut is_file, mut compression) = (None, None);
     for (name, word) in others(statement) {
         match name.to_bytes() {
             b"framing" => once(
-                &mut framing,
+                &mut is_file,
                 match word.map(CStr::to_bytes) {
-                    Some(b"stream") => Framing::Stream,
-                    Some(b"file") => Framing::File,
+                    Some(b"stream") => false,
+                    Some(b"file") => true,
                     _ => fail(
                         PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
                         "COPY option \"framing\" must be \"stream\" or \"file\"",
@@ -89,13 +93,54 @@ pub fn outgoing(statement: &Statement) -> Outgoing {
             ),
             _ => unknown(
                 name,
-                "Besides \"format\", COPY TO has the options \"framing\" and \"compression\" with the arrow format.",
+                Format::Arrow,
+                "COPY TO has the options \"framing\" and \"compression\"",
             ),
         }
     }
-    Outgoing {
-        framing: framing.unwrap_or_else(|| default_framing(statement.destination())),
-        compression: compression.flatten(),
+    let compression = compression.flatten();
+    match is_file.unwrap_or_else(|| is_arrow_file(statement.destination())) {
+        true => Framing::File(compression),
+        false => Framing::Stream(compression),
+    }
+}
+
+fn parquet(statement: &Statement) -> Framing {
+    let (mut compression, mut rows) = (None, None);
+    for (name, word) in others(statement) {
+        match name.to_bytes() {
+            b"compression" => once(
+                &mut compression,
+                match word.map(CStr::to_bytes) {
+                    Some(b"none") => Compression::UNCOMPRESSED,
+                    Some(b"snappy") => Compression::SNAPPY,
+                    Some(b"zstd") => Compression::ZSTD(ZstdLevel::default()),
+                    _ => fail(
+                        PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+                        "COPY option \"compression\" must be \"none\", \"snappy\" or \"zstd\"",
+                    ),
+                },
+            ),
+            b"row_group_size" => once(
+                &mut rows,
+                match usize::try_from(statement.number(name)) {
+                    Ok(rows @ 1..=0x7fff_ffff) => rows,
+                    _ => fail(
+                        PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+                        "COPY option \"row_group_size\" must be between 1 and 2147483647",
+                    ),
+                },
+            ),
+            _ => unknown(
+                name,
+                Format::Parquet,
+                "COPY TO has the options \"compression\" and \"row_group_size\"",
+            ),
+        }
+    }
+    Framing::Parquet {
+        compression: compression.unwrap_or(Compression::ZSTD(ZstdLevel::default())),
+        rows: rows.unwrap_or(ROW_GROUP_ROWS),
     }
 }
 
@@ -117,25 +162,25 @@ fn once<T>(option: &mut Option<T>, value: T) {
     }
 }
 
-fn unknown(name: &CStr, hint: &str) -> ! {
+fn unknown(name: &CStr, format: Format, others: &str) -> ! {
+    let word = format.word();
     raise(
         PgSqlErrorCode::ERRCODE_SYNTAX_ERROR,
         format!(
-            "COPY option \"{}\" is not available with format arrow",
+            "COPY option \"{}\" is not available with format {word}",
             name.to_string_lossy()
         ),
         None,
-        Some(hint.into()),
+        Some(format!("Besides \"format\", {others} with the {word} format.")),
     )
 }
 
-fn default_framing(destination: Destination) -> Framing {
-    let is_arrow_file = |name: &CStr| {
-        let name = name.to_bytes();
-        name.ends_with(b".arrow") || name.ends_with(b".feather")
-    };
+fn is_arrow_file(destination: Destination) -> bool {
     match destination {
-        Destination::File(name) if is_arrow_file(name) => Framing::File,
-        _ => Framing::Stream,
+        Destination::File(name) => {
+            let name = name.to_bytes();
+            name.ends_with(b".arrow") || name.ends_with(b".feather")
+        }
+        _ => false,
     }
 }

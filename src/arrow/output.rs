@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use pgrx::pg_sys;
 
 use super::endpoint::{
-    Stream, begin_progress, close_program, end_progress, progress, raise_io, require_absolute, send,
+    Stream, begin_progress, close_file, close_program, end_progress, progress, raise_io, require_absolute, send,
 };
 use super::statement::Destination;
 
@@ -70,15 +70,7 @@ impl Output {
         match std::mem::replace(&mut self.target, Target::Closed) {
             Target::Client => send(b'c', &[]),
             Target::StandardOutput | Target::Closed => {}
-            Target::File { stream, name } => {
-                if stream.close_file() != 0 {
-                    raise_io(
-                        &io::Error::last_os_error(),
-                        format!("could not close file \"{name}\""),
-                        None,
-                    );
-                }
-            }
+            Target::File { stream, name } => close_file(stream, &name),
             Target::Program { pipe, command } => close_program(pipe, &command),
         }
         end_progress();
@@ -122,6 +114,11 @@ impl Output {
 impl Write for Output {
     /// Takes all of `bytes`, or raises a PostgreSQL error.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        // After an error, buffers on top of us write what they still have when they are dropped: nobody waits for it, and an error
+        // within an error would end the server.
+        if std::thread::panicking() {
+            return Err(io::Error::other("the copy has failed"));
+        }
         for chunk in bytes.chunks(CHUNK) {
             crate::memory::check_for_interrupts();
             self.write_chunk(chunk);

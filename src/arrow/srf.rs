@@ -10,12 +10,14 @@ use std::mem::ManuallyDrop;
 use pgrx::{PgMemoryContexts, PgSqlErrorCode, pg_guard, pg_sys};
 
 use super::direct::Direct;
-use super::encoder::{Columns, Encoder, Outgoing};
+use super::encoder::{Columns, Encoder};
 use super::error::raise;
+use super::format::Format;
 use super::guc::Limits;
 use super::query::{Execution, Plan, with_context};
 use super::receiver::{Receiver, WhenFull};
 use super::scope::Scope;
+use super::writer::Framing;
 use crate::pg::memory::{Context, Other};
 use crate::pg::snapshot::Active;
 
@@ -99,12 +101,12 @@ impl Call {
     fn new(scope: Scope<'static>, snapshot: &Active) -> Self {
         let (execution, direct, encoder) = with_context(scope.source(), || {
             let execution = Execution::start(Plan::of_select(scope), scope, snapshot);
-            let columns = Columns::new(execution.columns(), scope);
+            let columns = Columns::new(execution.columns(), Format::Arrow, scope);
             let direct = execution.with_top(Direct::of).ok();
             (
                 execution,
                 direct,
-                Encoder::new(columns, Vec::new(), Outgoing::PLAIN_STREAM, Limits::current()),
+                Encoder::new(columns, Vec::new(), Framing::PLAIN_STREAM, Limits::current()),
             )
         });
         Self {

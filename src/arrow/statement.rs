@@ -77,6 +77,11 @@ impl<'a> Statement<'a> {
         self.copy.is_on(name)
     }
 
+    /// The number that an option has. An error, unless its value is one.
+    pub fn number(&self, name: &CStr) -> i64 {
+        self.copy.number(name)
+    }
+
     /// For the tables of COPY FROM.
     pub fn copy(&self) -> &'a CopyStmt {
         self.copy

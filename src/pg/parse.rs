@@ -54,10 +54,21 @@ impl CopyStmt {
 
     /// Whether an option of its is on. An error, unless its value is a boolean.
     pub fn is_on(&self, name: &CStr) -> bool {
-        let mut options = self.options().iter().filter_map(|option| option.as_a::<DefElem>());
-        let option = options.find(|option| option.name() == name);
         // SAFETY: an option of the parser's.
-        option.is_some_and(|option| unsafe { pg_sys::defGetBoolean(option.raw()) })
+        self.option(name)
+            .is_some_and(|option| unsafe { pg_sys::defGetBoolean(option.raw()) })
+    }
+
+    /// The number that an option of its has; 0 for none. An error, unless its value is an integer.
+    pub fn number(&self, name: &CStr) -> i64 {
+        // SAFETY: an option of the parser's.
+        self.option(name)
+            .map_or(0, |option| unsafe { pg_sys::defGetInt64(option.raw()) })
+    }
+
+    fn option(&self, name: &CStr) -> Option<&DefElem> {
+        let mut options = self.options().iter().filter_map(|option| option.as_a::<DefElem>());
+        options.find(|option| option.name() == name)
     }
 
     /// The file or program that is copied to or from, if it is not the client.

@@ -1,6 +1,33 @@
 //! PostgreSQL's settings that we go by.
 
 use pgrx::pg_sys;
+use std::ffi::CStr;
+
+/// What a setting of anybody's is now, if there is one of that name.
+pub fn text_of(name: &CStr) -> Option<&'static CStr> {
+    // SAFETY: a string or null, which stays until somebody sets it.
+    unsafe {
+        let value = pg_sys::GetConfigOption(name.as_ptr(), true, false);
+        (!value.is_null()).then(|| CStr::from_ptr(value))
+    }
+}
+
+/// Whether a setting is one that a library has defined, and not a name that somebody has given a value.
+fn is_defined(name: &CStr) -> bool {
+    // SAFETY: it looks the setting up; 0 if there is none of that name.
+    let flags = unsafe { pg_sys::GetConfigOptionFlags(name.as_ptr(), true) };
+    flags & pg_sys::GUC_CUSTOM_PLACEHOLDER as i32 == 0
+}
+
+/// pg_parquet's switch, which is there once its library is loaded, and says whether it takes COPY in this format. A library that is loaded
+/// behind ours is asked before us, whatever we think; one in front of ours would not be.
+const PARQUET_SWITCH: &CStr = c"pg_parquet.enable_copy_hooks";
+
+/// Whether another library has the format parquet.
+pub fn is_parquet_claimed() -> bool {
+    let is_on = |value: &CStr| matches!(value.to_bytes(), b"on" | b"true" | b"yes" | b"1");
+    text_of(PARQUET_SWITCH).is_some_and(is_on) && is_defined(PARQUET_SWITCH)
+}
 
 /// wal_level.
 pub fn wal_level() -> pg_sys::WalLevel::Type {

@@ -109,7 +109,8 @@ pub fn insert_columns(
     mut fill: impl FnMut(usize, Range<usize>, &mut Rows<'_>) -> Result<(), Error>,
 ) -> bool {
     let mut load = Load::take(rel, xid::current_command());
-    let taken = load.takes(rel, rows as u64) && load.width.as_ref().is_some_and(|width| width.fits_any(bytes));
+    let taken = load.takes(rel, rows.max(bytes / ROW_BYTES) as u64)
+        && load.width.as_ref().is_some_and(|width| width.fits_any(bytes));
     if taken {
         let leaf = Options::of(rel).leaf_bytes;
         let most = (rows * leaf / PARTS / bytes.max(1)).max(1);

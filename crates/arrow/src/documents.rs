@@ -2,7 +2,7 @@
 
 use amax_jsonb::{Builder, json};
 
-const WHAT: &str = "documents of an Arrow stream";
+const WHAT: &str = "documents that are read";
 /// The bytes of text that are made documents of at once.
 const MOST: usize = 256 << 20;
 /// Where more containers are open at once, PostgreSQL says whether its stack is deep enough.

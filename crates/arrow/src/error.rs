@@ -1,14 +1,19 @@
 //! What can be wrong with what comes in.
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
 use amax_memory::OutOfMemory;
 use arrow_schema::{ArrowError, DataType};
 
-/// A stream that cannot be read.
+/// A stream or a file that cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// It is not what it says; a sentence.
     #[error("{0}")]
     Damaged(String),
+    /// It has something that is not read; a sentence.
+    #[error("{0}")]
+    Unsupported(String),
     #[error(transparent)]
     OutOfMemory(#[from] OutOfMemory),
 }
@@ -24,6 +29,17 @@ impl From<ArrowError> for Error {
         };
         Self::Damaged(format!("{}.", text.trim_end_matches('.')))
     }
+}
+
+/// Runs a library on what is not trusted: a panic of its is damage, too. Panics that are no texts are somebody else's.
+pub(crate) fn caught<T>(read: impl FnOnce() -> T) -> Result<T, Error> {
+    catch_unwind(AssertUnwindSafe(read)).map_err(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let Some(text) = text.or_else(|| panic.downcast_ref::<&str>().copied()) else {
+            resume_unwind(panic)
+        };
+        Error::Damaged(format!("It contradicts itself: {}.", text.trim_end_matches('.')))
+    })
 }
 
 /// A column whose values a target cannot take, whatever they are.

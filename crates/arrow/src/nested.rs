@@ -9,11 +9,15 @@ use arrow_array::{Array, ArrayRef, UnionArray};
 use arrow_schema::{DataType, FieldRef, Fields};
 
 use crate::cell::{Cell, Form, Make, Put, room};
-use crate::error::{Unsuited, Unwritten};
+use crate::error::{Unfit, Unsuited, Unwritten};
 use crate::target::Target;
 
 const WHERE_TO: &str = "Lists go to arrays, and structs to composite types; both go to jsonb.";
 const TOO_LONG: &str = "A struct has a field whose name is very long.";
+const NO_KEY: Unfit = Unfit {
+    detail: "A map has a key that is NULL.",
+    hint: "A document's keys are texts: leave the entry out, or give it another key.",
+};
 
 pub(crate) fn put(array: &ArrayRef, target: &Target, json: bool, make: Make) -> Result<(Form, Put), Unsuited> {
     if json {
@@ -325,6 +329,9 @@ fn json_map(array: &ArrayRef, make: Make) -> Result<Put, Unsuited> {
             room(to, 0)?;
             if nth > 0 {
                 to.push(b',');
+            }
+            if keys.is_null(entry) {
+                return Err(NO_KEY.into());
             }
             part.clear();
             keys.put(entry, &mut part)?;

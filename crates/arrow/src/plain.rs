@@ -5,19 +5,21 @@ use std::ops::Range;
 use amax_format::{Result, Rows, Value};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    ArrowDictionaryKeyType, Date32Type, Decimal32Type, Decimal64Type, Decimal128Type, Float32Type, Float64Type,
-    Time64MicrosecondType, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
+    ArrowDictionaryKeyType, ByteViewType, Date32Type, Decimal32Type, Decimal64Type, Decimal128Type, Float32Type,
+    Float64Type, Time64MicrosecondType, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
     TimestampSecondType,
 };
 use arrow_array::{
     AnyDictionaryArray, Array, ArrayRef, ArrowPrimitiveType, BinaryArray, BinaryViewArray, FixedSizeBinaryArray,
-    LargeBinaryArray, LargeStringArray, PrimitiveArray, RecordBatch, StringArray, StringViewArray, downcast_integer,
+    GenericByteViewArray, LargeBinaryArray, LargeStringArray, PrimitiveArray, RecordBatch, StringArray,
+    StringViewArray, downcast_integer,
 };
 use arrow_buffer::{ArrowNativeType, NullBuffer};
 use arrow_schema::{DataType, TimeUnit};
 
 use crate::documents::Documents;
 use crate::times::{DAY, EPOCH};
+use crate::values::{is_instant, is_interval};
 
 /// What a table's column holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,9 +64,17 @@ trait Fill {
 impl Columns {
     /// None if anything is in the batch that has to be looked at as text: values of another kind, or that do not fit their place.
     pub fn of(batch: &RecordBatch, places: &[Place]) -> Option<Self> {
-        let columns = batch.columns().iter().zip(places);
-        let columns = columns.map(|(array, &(plain, nullable))| {
+        if batch.schema_ref().fields().iter().any(|field| is_interval(field)) {
+            return None;
+        }
+        let columns = batch.columns().iter().zip(batch.schema_ref().fields()).zip(places);
+        let columns = columns.map(|((array, field), &(plain, nullable))| {
             let nulls = array.logical_nulls().filter(|nulls| nulls.null_count() > 0);
+            let plain = match plain {
+                // Both are counted from the same moment.
+                Plain::TimestampTz if is_instant(field) => Plain::Timestamp,
+                plain => plain,
+            };
             (nullable || nulls.is_none()).then(|| column(array, plain, nulls))?
         });
         Some(Self {
@@ -95,13 +105,22 @@ impl Columns {
 /// Of a dictionary's values as many as there are rows, each of mean length; at least all of them, so that none is longer.
 fn bytes(array: &ArrayRef) -> usize {
     match array.as_any_dictionary_opt() {
-        None => array.to_data().get_slice_memory_size().unwrap_or(usize::MAX),
+        None => match array.data_type() {
+            // What they look at may be of other rows, or of many.
+            DataType::Utf8View => viewed(array.as_string_view()),
+            DataType::BinaryView => viewed(array.as_binary_view()),
+            _ => array.to_data().get_slice_memory_size().unwrap_or(usize::MAX),
+        },
         Some(dictionary) => {
             let of_values = bytes(dictionary.values());
             let each = of_values / dictionary.values().len().max(1);
             each.saturating_add(8).saturating_mul(array.len()).max(of_values)
         }
     }
+}
+
+fn viewed<T: ByteViewType>(array: &GenericByteViewArray<T>) -> usize {
+    array.lengths().map(|length| length as usize + size_of::<u128>()).sum()
 }
 
 fn column(array: &ArrayRef, plain: Plain, nulls: Option<NullBuffer>) -> Option<Box<dyn Fill>> {

@@ -5,7 +5,6 @@
 
 use std::collections::HashMap;
 use std::io::Read;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch};
@@ -15,7 +14,8 @@ use arrow_ipc::reader::{read_dictionary, read_record_batch};
 use arrow_ipc::{Message, MessageHeader, root_as_message};
 use arrow_schema::{ArrowError, Schema, SchemaRef};
 
-use crate::error::Error;
+use crate::batches::Batches;
+use crate::error::{Error, caught};
 
 const WHAT: &str = "reading an Arrow stream";
 const FILE_MARK: &[u8; 6] = b"ARROW1";
@@ -94,15 +94,7 @@ impl<R: Read> Stream<R> {
         Ok(stream)
     }
 
-    pub fn schema(&self) -> &SchemaRef {
-        &self.schema
-    }
-
-    /// Some columns of the next batch, in that order; None behind the last.
-    ///
-    /// # Errors
-    /// Damage, an end before that of the stream, or an error of the input.
-    pub fn next(&mut self, columns: &[usize]) -> Result<Option<RecordBatch>, Error> {
+    fn next_batch(&mut self, columns: &[usize]) -> Result<Option<RecordBatch>, Error> {
         while !self.ended {
             let Some(Parts { header, body }) = self.message()? else {
                 self.ended = true;
@@ -209,6 +201,16 @@ impl<R: Read> Stream<R> {
     }
 }
 
+impl<R: Read> Batches for Stream<R> {
+    fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    fn next(&mut self, columns: &[usize]) -> Result<Option<RecordBatch>, Error> {
+        self.next_batch(columns)
+    }
+}
+
 fn not_arrow() -> Error {
     Error::Damaged("It does not begin as a stream or a file of Arrow does.".into())
 }
@@ -219,19 +221,7 @@ fn message_of(header: &[u8]) -> Result<Message<'_>, ArrowError> {
 
 /// What arrow-rs makes of damage is an error, mostly.
 fn checked<T>(read: impl FnOnce() -> Result<T, ArrowError>) -> Result<T, Error> {
-    match catch_unwind(AssertUnwindSafe(read)) {
-        Ok(read) => Ok(read?),
-        Err(panic) => {
-            let text = panic.downcast_ref::<String>().map(String::as_str);
-            let text = text
-                .or_else(|| panic.downcast_ref::<&str>().copied())
-                .unwrap_or("unknown");
-            Err(Error::Damaged(format!(
-                "A batch contradicts itself: {}.",
-                text.trim_end_matches('.')
-            )))
-        }
-    }
+    Ok(caught(read)??)
 }
 
 /// Asks for what is made of a batch besides its bytes, before anybody trusts what it says of that: buffers that are decompressed, or copied

@@ -8,7 +8,7 @@ use arrow_array::types::{
     Time32MillisecondType, Time32SecondType, Time64MicrosecondType, Time64NanosecondType, TimestampMicrosecondType,
     TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType,
 };
-use arrow_array::{Array, ArrayRef};
+use arrow_array::{Array, ArrayRef, FixedSizeBinaryArray};
 use arrow_schema::{DataType, IntervalUnit, TimeUnit};
 use std::io::Write;
 
@@ -23,8 +23,8 @@ pub(crate) const EPOCH: i64 = 10_957;
 /// Of a second.
 const NANOS: i64 = 1_000_000_000;
 
-/// A column of dates, times or intervals.
-pub(crate) fn put(array: &ArrayRef, target: &Target) -> Result<Put, Unsuited> {
+/// A column of dates, times or intervals; `instant`: of timestamps that are in UTC, though they have no time zone.
+pub(crate) fn put(array: &ArrayRef, target: &Target, instant: bool) -> Result<Put, Unsuited> {
     let fine = target.is_fine();
     Ok(match array.data_type() {
         DataType::Date32 => column::<Date32Type>(array, |days, to| {
@@ -59,6 +59,7 @@ pub(crate) fn put(array: &ArrayRef, target: &Target) -> Result<Put, Unsuited> {
                            another column.",
                 });
             }
+            let zoned = zoned || instant && *target == Target::TimestampTz;
             let day = *target == Target::Date;
             let write = move |moment: Moment, to: &mut Vec<u8>| timestamp(moment, zoned, day, fine, to);
             match unit {
@@ -109,6 +110,23 @@ pub(crate) fn put(array: &ArrayRef, target: &Target) -> Result<Put, Unsuited> {
         }
         other => unreachable!("no times: {other}"),
     })
+}
+
+/// Intervals as Parquet has them: months, days and milliseconds, each without a sign.
+pub(crate) fn parquet_intervals(array: FixedSizeBinaryArray) -> Put {
+    Box::new(move |row, to| {
+        let value = array.value(row);
+        let part = |at: usize| u32::from_le_bytes([value[at], value[at + 1], value[at + 2], value[at + 3]]);
+        write!(to, "P{}M{}DT", part(0), part(4)).expect("a vector takes it");
+        seconds(Moment::of(part(8).into(), 1000), to);
+        Ok(())
+    })
+}
+
+/// An interval of months, days and microseconds, in ISO 8601 as PostgreSQL reads it whatever its settings are.
+pub fn put_interval(months: i32, days: i32, micros: i64, to: &mut Vec<u8>) {
+    write!(to, "P{months}M{days}DT").expect("a vector takes it");
+    seconds(Moment::of(micros, 1_000_000), to);
 }
 
 fn column<T: ArrowTemporalType>(
@@ -221,6 +239,12 @@ fn time_of_day(moment: Moment, fine: bool, to: &mut Vec<u8>) -> Result<(), Unwri
 fn interval(months: i32, days: i32, time: Moment, fine: bool, to: &mut Vec<u8>) -> Result<(), Unwritten> {
     let time = time.checked(fine)?;
     write!(to, "P{months}M{days}DT").expect("a vector takes it");
+    seconds(time, to);
+    Ok(())
+}
+
+/// The part behind the T.
+fn seconds(time: Moment, to: &mut Vec<u8>) {
     // Seconds are rounded down: the fraction of negative ones is counted from the other side.
     let (seconds, nanos) = match time.seconds < 0 && time.nanos > 0 {
         true => (time.seconds + 1, NANOS - time.nanos),
@@ -231,7 +255,6 @@ fn interval(months: i32, days: i32, time: Moment, fine: bool, to: &mut Vec<u8>) 
     write!(to, "{sign}{}M{sign}{}", all / 60, all % 60).expect("a vector takes it");
     Moment { seconds, nanos }.fraction(to);
     to.push(b'S');
-    Ok(())
 }
 
 #[cfg(test)]

@@ -24,7 +24,21 @@ pub(crate) fn cell(array: &ArrayRef, field: &Field, target: &Target, json: bool)
 }
 
 /// A column's extension type.
-const EXTENSION: &str = "ARROW:extension:name";
+pub(crate) const EXTENSION: &str = "ARROW:extension:name";
+/// The mark of Parquet's intervals, which nobody else writes: twelve bytes, months, days and milliseconds.
+pub(crate) const INTERVAL: &str = "amax.parquet.interval";
+/// The mark of timestamps without a time zone that are points in time where one is wanted, in UTC: Parquet's INT96.
+pub(crate) const INSTANT: &str = "amax.parquet.int96";
+
+/// Whether a column is of Parquet's intervals.
+pub(crate) fn is_interval(field: &Field) -> bool {
+    is_marked(field, INTERVAL)
+}
+
+/// Whether a column is of such timestamps.
+pub(crate) fn is_instant(field: &Field) -> bool {
+    is_marked(field, INSTANT)
+}
 
 fn is_marked(field: &Field, extension: &str) -> bool {
     field.metadata().get(EXTENSION).is_some_and(|name| name == extension)
@@ -53,7 +67,7 @@ fn values(array: &ArrayRef, field: &Field, target: &Target, json: bool) -> Resul
             false => (Form::Number, numbers::floats(array, json)),
         },
         T::Date32 | T::Date64 | T::Time32(_) | T::Time64(_) | T::Timestamp(..) | T::Duration(_) | T::Interval(_) => {
-            (Form::Word, times::put(array, target)?)
+            (Form::Word, times::put(array, target, is_instant(field))?)
         }
         T::Utf8 => (text_form(field, json), texts(array.as_string::<i32>().clone())),
         T::LargeUtf8 => (text_form(field, json), texts(array.as_string::<i64>().clone())),
@@ -65,6 +79,10 @@ fn values(array: &ArrayRef, field: &Field, target: &Target, json: bool) -> Resul
         T::Binary => bytes(array.as_binary::<i32>().clone(), array, field, target, json)?,
         T::LargeBinary => bytes(array.as_binary::<i64>().clone(), array, field, target, json)?,
         T::BinaryView => bytes(array.as_binary_view().clone(), array, field, target, json)?,
+        T::FixedSizeBinary(12) if is_interval(field) => (
+            Form::Word,
+            times::parquet_intervals(array.as_fixed_size_binary().clone()),
+        ),
         T::FixedSizeBinary(_) => bytes(array.as_fixed_size_binary().clone(), array, field, target, json)?,
         T::Dictionary(keys, _) => {
             macro_rules! of_keys {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use amax_arrow::{Columns, Place, Plain};
 use amax_format::{ColumnType, Leaf, LeafBuilder, LeafOptions, Value};
-use arrow_array::builder::StringDictionaryBuilder;
+use arrow_array::builder::{StringDictionaryBuilder, StringViewBuilder};
 use arrow_array::types::UInt8Type;
 use arrow_array::{
     Array, ArrayRef, BooleanArray, Date32Array, Decimal128Array, FixedSizeBinaryArray, Float64Array, Int8Array,
@@ -152,6 +152,20 @@ fn bytes_are_no_fewer_than_the_longest_values() {
     let dictionary = builder.finish().slice(0, 2);
     let columns = columns(&(Arc::new(dictionary) as ArrayRef), (Plain::Text(None), true)).unwrap();
     assert!(columns.rows() == 2 && columns.bytes() >= 10_000);
+}
+
+#[test]
+fn bytes_of_views_are_those_of_what_they_look_at() {
+    let mut builder = StringViewBuilder::new().with_deduplicate_strings();
+    (0..100).for_each(|_| builder.append_value("x".repeat(10_000)));
+    let views = builder.finish();
+    assert!(views.data_buffers().iter().map(|buffer| buffer.len()).sum::<usize>() < 20_000);
+    let bytes = |rows| {
+        columns(&(Arc::new(views.slice(0, rows)) as ArrayRef), (Plain::Text(None), true))
+            .unwrap()
+            .bytes()
+    };
+    assert!(bytes(100) >= 1_000_000 && (10_000..20_000).contains(&bytes(1)));
 }
 
 #[test]

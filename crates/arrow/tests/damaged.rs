@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use amax_arrow::{Error, Rows, Stream, Target};
+use amax_arrow::{Batches, Error, Rows, Stream, Target};
 use arrow_array::builder::{Int32Builder, ListBuilder, StringDictionaryBuilder};
 use arrow_array::types::Int8Type;
 use arrow_array::{

@@ -1,10 +1,11 @@
-//! Which columns of a stream go to which of a table.
+//! Which columns that come in go to which of a table.
 
 use amax_arrow::Target;
 use arrow_schema::Schema;
 use pgrx::{PgSqlErrorCode, pg_sys};
 
 use super::super::error::{fail, raise};
+use super::super::format::Format;
 use super::super::options::Matching;
 use super::super::types::shown_type;
 use super::target;
@@ -17,7 +18,7 @@ pub struct Column {
     pub number: i16,
     name: String,
     pub target: Target,
-    /// Its number in the stream.
+    /// Its number in what comes in.
     pub field: usize,
     /// Its type as `format_type` shows it.
     pub sql_type: String,
@@ -29,8 +30,21 @@ impl Column {
     }
 }
 
-/// Matches a stream's columns with the table's: those that the statement lists, or all. `listed` are their numbers, from 1.
-pub fn matched(schema: &Schema, table: &Relation, listed: Option<&[i16]>, by: Matching) -> Vec<Column> {
+/// How columns that come in find those of a table: those that the statement lists, or all. `listed` are their numbers, from 1.
+pub struct How<'a> {
+    pub table: &'a Relation,
+    pub listed: Option<&'a [i16]>,
+    pub by: Matching,
+    pub format: Format,
+}
+
+pub fn matched(schema: &Schema, how: &How<'_>) -> Vec<Column> {
+    let &How {
+        table,
+        listed,
+        by,
+        format,
+    } = how;
     let desc = table.desc();
     let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
     let pairs: Vec<(&Attribute, usize)> = match (by, listed) {
@@ -46,7 +60,8 @@ pub fn matched(schema: &Schema, table: &Relation, listed: Option<&[i16]>, by: Ma
                 raise(
                     PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH,
                     format!(
-                        "the Arrow stream has {} columns where {} are to be loaded",
+                        "the {} has {} columns where {} are to be loaded",
+                        format.input(),
                         names.len(),
                         all.len()
                     ),
@@ -59,7 +74,7 @@ pub fn matched(schema: &Schema, table: &Relation, listed: Option<&[i16]>, by: Ma
         (Matching::Name, Some(listed)) => {
             let attributes = listed.iter().map(|&number| desc.attribute(number as usize - 1));
             attributes
-                .map(|attribute| (attribute, field_of(&names, attribute)))
+                .map(|attribute| (attribute, field_of(&names, attribute, format)))
                 .collect()
         }
         (Matching::Name, None) => {
@@ -67,9 +82,9 @@ pub fn matched(schema: &Schema, table: &Relation, listed: Option<&[i16]>, by: Ma
             let of_name = |name: &&str| {
                 let found = attributes.iter().find(|(_, shown)| shown == name);
                 let Some((attribute, _)) = found else {
-                    stranger(name, table)
+                    stranger(name, table, format)
                 };
-                (*attribute, field_of(&names, attribute))
+                (*attribute, field_of(&names, attribute, format))
             };
             names.iter().map(of_name).collect()
         }
@@ -77,7 +92,7 @@ pub fn matched(schema: &Schema, table: &Relation, listed: Option<&[i16]>, by: Ma
     if pairs.is_empty() && takes_values(table).next().is_some() {
         fail(
             PgSqlErrorCode::ERRCODE_UNDEFINED_COLUMN,
-            "the Arrow stream has no columns",
+            format!("the {} has no columns", format.input()),
         );
     }
     let column = |(attribute, field): (&Attribute, usize)| Column {
@@ -100,14 +115,14 @@ fn shown(attribute: &Attribute) -> String {
     encoding::shown(name_bytes(attribute).to_bytes()).into_owned()
 }
 
-/// The number of the one column of that name in the stream.
-fn field_of(names: &[&str], attribute: &Attribute) -> usize {
+/// The number of the one column of that name.
+fn field_of(names: &[&str], attribute: &Attribute, format: Format) -> usize {
     let name = shown(attribute);
     let mut fields = (0..names.len()).filter(|&field| names[field] == name);
     let Some(field) = fields.next() else {
         raise(
             PgSqlErrorCode::ERRCODE_UNDEFINED_COLUMN,
-            format!("the Arrow stream has no column \"{name}\""),
+            format!("the {} has no column \"{name}\"", format.input()),
             None,
             Some(
                 "Columns are matched by their names; add the option MATCH 'position' to match them by their order."
@@ -118,7 +133,7 @@ fn field_of(names: &[&str], attribute: &Attribute) -> usize {
     if fields.next().is_some() {
         raise(
             PgSqlErrorCode::ERRCODE_DUPLICATE_COLUMN,
-            format!("the Arrow stream has more than one column \"{name}\""),
+            format!("the {} has more than one column \"{name}\"", format.input()),
             None,
             Some("Add the option MATCH 'position' to match columns by their order.".into()),
         );
@@ -126,13 +141,17 @@ fn field_of(names: &[&str], attribute: &Attribute) -> usize {
     field
 }
 
-fn stranger(name: &str, table: &Relation) -> ! {
+fn stranger(name: &str, table: &Relation, format: Format) -> ! {
     raise(
         PgSqlErrorCode::ERRCODE_UNDEFINED_COLUMN,
-        format!("table \"{}\" has no column \"{name}\" that the Arrow stream's could go to", table.name()),
+        format!(
+            "table \"{}\" has no column \"{name}\" that the {}'s could go to",
+            table.name(),
+            format.input()
+        ),
         None,
         Some(
-            "List the columns to load, whose names are then looked for in the stream; or add the option MATCH 'position' to \
+            "List the columns to load, whose names are then looked for in what comes in; or add the option MATCH 'position' to \
              match them by their order."
                 .into(),
         ),

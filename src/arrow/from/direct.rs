@@ -4,10 +4,9 @@
 //! columns that are computed. What does not go to its column as it is, and every batch after it, goes through COPY as text (`source`),
 //! which knows what to say of it.
 
-use amax_arrow::{Place, Plain};
+use amax_arrow::{Batches, Place, Plain};
 use amax_format::Rows;
 use pgrx::prelude::*;
-use std::io::Read;
 use std::ops::Range;
 
 use super::super::endpoint::{begin_progress, end_progress, progress};
@@ -76,7 +75,7 @@ fn numeric_limits(typmod: i32) -> Option<(u8, u8)> {
 }
 
 /// Loads batches as long as they go there as they are; the number of rows.
-pub fn load<R: Read>(table: &Relation, columns: &[Column], places: &[Place], source: &mut Source<'_, R>) -> u64 {
+pub fn load<B: Batches>(table: &Relation, columns: &[Column], places: &[Place], source: &mut Source<'_, B>) -> u64 {
     let natts = table.desc().natts();
     let at = |number: usize| columns.iter().position(|column| column.number as usize == number);
     let of_attributes: Vec<_> = (1..=natts).map(at).collect();

@@ -5,7 +5,7 @@ use std::io::{self, Read};
 
 use pgrx::{PgSqlErrorCode, pg_sys};
 
-use super::super::endpoint::{self, Stream, close_program, raise_io, require_absolute};
+use super::super::endpoint::{self, Stream, close_file, close_program, raise_io, require_absolute};
 use super::super::error::{fail, raise};
 use super::super::statement::Destination;
 use crate::pg::guard::guarded;
@@ -76,15 +76,7 @@ impl Input {
     /// At its end, where a program may say that it failed.
     fn close(&mut self) {
         match std::mem::replace(self, Self::Closed) {
-            Self::File { stream, name } => {
-                if stream.close_file() != 0 {
-                    raise_io(
-                        &io::Error::last_os_error(),
-                        format!("could not close file \"{name}\""),
-                        None,
-                    );
-                }
-            }
+            Self::File { stream, name } => close_file(stream, &name),
             Self::Program { pipe, command } => close_program(pipe, &command),
             Self::Client(_) | Self::Stdin | Self::Closed => {}
         }

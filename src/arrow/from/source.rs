@@ -1,19 +1,19 @@
-//! The rows of a stream as COPY's text, piece by piece.
+//! The rows of batches as COPY's text, piece by piece.
 
-use std::io::Read;
-
-use amax_arrow::{Columns, Error, Place, Rows, Stream, Target, Unfit, Unsuited, Unwritten};
+use amax_arrow::{Batches, Columns, Error, Place, Rows, Target, Unfit, Unsuited, Unwritten};
 use arrow_array::RecordBatch;
 use pgrx::PgSqlErrorCode;
 
 use super::super::error::{fail, raise};
+use super::super::format::Format;
 use super::columns::Column;
 
 /// So much text at least is made before it is asked for again.
 const PIECE: usize = 64 * 1024;
 
-pub struct Source<'a, R> {
-    stream: Stream<R>,
+pub struct Source<'a, B> {
+    batches: B,
+    format: Format,
     columns: &'a [Column],
     fields: Vec<usize>,
     targets: Vec<Target>,
@@ -30,10 +30,11 @@ struct Batch {
     next: usize,
 }
 
-impl<'a, R: Read> Source<'a, R> {
-    pub fn new(stream: Stream<R>, columns: &'a [Column]) -> Self {
+impl<'a, B: Batches> Source<'a, B> {
+    pub fn new(batches: B, columns: &'a [Column], format: Format) -> Self {
         Self {
-            stream,
+            batches,
+            format,
             columns,
             fields: columns.iter().map(|column| column.field).collect(),
             targets: columns.iter().map(|column| column.target.clone()).collect(),
@@ -114,7 +115,7 @@ impl<'a, R: Read> Source<'a, R> {
 
     fn read(&mut self) -> Option<RecordBatch> {
         crate::memory::check_for_interrupts();
-        let batch = read(self.stream.next(&self.fields));
+        let batch = read(self.batches.next(&self.fields), self.format);
         self.ended = batch.is_none();
         batch
     }
@@ -128,15 +129,19 @@ impl<'a, R: Read> Source<'a, R> {
 }
 
 /// What is read, or its error.
-pub fn read<T>(read: Result<T, Error>) -> T {
-    read.unwrap_or_else(|error| match error {
-        Error::OutOfMemory(error) => crate::memory::raise(error),
-        Error::Damaged(detail) => raise(
-            PgSqlErrorCode::ERRCODE_BAD_COPY_FILE_FORMAT,
-            "could not read the Arrow stream",
+pub fn read<T>(read: Result<T, Error>, format: Format) -> T {
+    read.unwrap_or_else(|error| {
+        let (code, detail) = match error {
+            Error::OutOfMemory(error) => crate::memory::raise(error),
+            Error::Damaged(detail) => (PgSqlErrorCode::ERRCODE_BAD_COPY_FILE_FORMAT, detail),
+            Error::Unsupported(detail) => (PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED, detail),
+        };
+        raise(
+            code,
+            format!("could not read the {}", format.input()),
             Some(detail),
             None,
-        ),
+        )
     })
 }
 

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use amax_exec::Vector;
-use arrow_array::builder::IntervalMonthDayNanoBuilder;
+use arrow_array::builder::{IntervalMonthDayNanoBuilder, StringBuilder};
 use arrow_array::types::{Date32Type, Time64MicrosecondType, TimestampMicrosecondType};
 use arrow_array::{ArrayRef, ArrowPrimitiveType};
 use arrow_buffer::IntervalMonthDayNano;
@@ -134,6 +134,47 @@ impl Column for Interval {
     fn finish(&mut self) -> ArrayRef {
         Arc::new(self.0.finish())
     }
+}
+
+/// Intervals as text, in ISO 8601, which all versions of PostgreSQL read whatever their settings are.
+struct IntervalText {
+    values: StringBuilder,
+    text: Vec<u8>,
+}
+
+impl Column for IntervalText {
+    fn append(&mut self, value: Value) -> Result<usize, Unrepresentable> {
+        // SAFETY: the column's values are intervals.
+        let interval = unsafe { value.datum().cast_mut_ptr::<pg_sys::Interval>().read() };
+        if cfg!(not(any(feature = "pg15", feature = "pg16")))
+            && matches!(
+                (interval.month, interval.day, interval.time),
+                (i32::MIN, i32::MIN, i64::MIN) | (i32::MAX, i32::MAX, i64::MAX)
+            )
+        {
+            return Err(out_of_range("The interval is infinite.", INFINITE_HINT));
+        }
+        self.text.clear();
+        amax_arrow::put_interval(interval.month, interval.day, interval.time, &mut self.text);
+        self.values.append_value(String::from_utf8_lossy(&self.text));
+        Ok(self.text.len() + size_of::<i32>())
+    }
+
+    fn append_null(&mut self) {
+        self.values.append_null();
+    }
+
+    fn finish(&mut self) -> ArrayRef {
+        Arc::new(self.values.finish())
+    }
+}
+
+pub fn interval_text() -> Made<'static> {
+    let column = IntervalText {
+        values: StringBuilder::new(),
+        text: Vec::new(),
+    };
+    (DataType::Utf8, Box::new(column))
 }
 
 pub fn interval() -> Made<'static> {

@@ -20,12 +20,18 @@ use std::ffi::CStr;
 use pgrx::{PgSqlErrorCode, pg_sys};
 
 use super::error::Unrepresentable;
+use super::format::Format;
 use super::scope::Scope;
 use crate::encoding;
 use column::Made;
 
 /// The column for a SQL type; domains count as what they are over.
-pub fn column(oid: pg_sys::Oid, typmod: i32, scope: Scope<'_>) -> Result<TypedColumn<'_>, Unrepresentable> {
+pub fn column(
+    oid: pg_sys::Oid,
+    typmod: i32,
+    format: Format,
+    scope: Scope<'_>,
+) -> Result<TypedColumn<'_>, Unrepresentable> {
     let sql_type = shown_type(oid, typmod);
     let (oid, typmod) = base(oid, typmod);
     let mut extension = None;
@@ -47,7 +53,11 @@ pub fn column(oid: pg_sys::Oid, typmod: i32, scope: Scope<'_>) -> Result<TypedCo
         pg_sys::TIMEOID => datetime::time(),
         pg_sys::TIMESTAMPOID => datetime::timestamp(None),
         pg_sys::TIMESTAMPTZOID => datetime::timestamp(Some("UTC")),
-        pg_sys::INTERVALOID => datetime::interval(),
+        pg_sys::INTERVALOID => match format {
+            Format::Arrow => datetime::interval(),
+            // Its own intervals are of milliseconds, without signs.
+            Format::Parquet => datetime::interval_text(),
+        },
         pg_sys::UUIDOID => {
             extension = Some("arrow.uuid");
             uuid::column()
@@ -63,11 +73,11 @@ pub fn column(oid: pg_sys::Oid, typmod: i32, scope: Scope<'_>) -> Result<TypedCo
         _ if is_enum(oid) => enumeration::column(),
         _ => match element_of(oid) {
             // An array's typmod is its elements'.
-            Some(element) => array::column(element, column(element, typmod, scope)?),
+            Some(element) => array::column(element, column(element, typmod, format, scope)?),
             None => {
                 return Err(Unrepresentable::new(
                     PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
-                    format!("There is no Arrow type for type {sql_type}."),
+                    format!("There is no Arrow type for type {sql_type}, nor one of Parquet."),
                     "Cast the column to text.",
                 ));
             }

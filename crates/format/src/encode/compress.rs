@@ -24,7 +24,7 @@ pub enum Compression {
 
 /// The codec of stored bytes, on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Codec {
+pub enum Codec {
     Plain = 0,
     Snappy = 1,
     Zstd = 2,
@@ -150,6 +150,15 @@ pub(crate) fn decompress_into(stored: &[u8], codec: Codec, raw_len: usize, raw: 
     raw.truncate(raw_len);
     amax_memory::reserve(raw, raw_len - raw.len(), "decompressed bytes")?;
     raw.resize(raw_len, 0);
+    decompress_exact(stored, codec, raw)
+}
+
+/// Decompresses into exactly as many bytes as there is room for.
+///
+/// # Errors
+/// They are fewer or more, or not what the codec makes; or zstd's state was refused memory.
+pub fn decompress_exact(stored: &[u8], codec: Codec, raw: &mut [u8]) -> Result<()> {
+    let raw_len = raw.len();
     let n = match codec {
         Codec::Plain if stored.len() == raw_len => {
             raw.copy_from_slice(stored);
@@ -158,20 +167,20 @@ pub(crate) fn decompress_into(stored: &[u8], codec: Codec, raw_len: usize, raw: 
         Codec::Plain => return corrupt("stored length differs from raw length"),
         Codec::Snappy => {
             if snap::raw::decompress_len(stored).ok() != Some(raw_len) {
-                return corrupt("snappy length differs from the directory's");
+                return corrupt("snappy length is not the one that is expected");
             }
             snap::raw::Decoder::new()
                 .decompress(stored, raw)
                 .map_err(|e| Error::Corrupt(e.to_string()))?
         }
         Codec::Zstd => {
-            let decompress = |context: &mut DCtx| context.decompress(raw.as_mut_slice(), stored);
+            let decompress = |context: &mut DCtx| context.decompress(raw, stored);
             zstd(&DECOMPRESSOR, DCtx::try_create, decompress, Error::Corrupt)?
         }
         Codec::Lz4 => lz4_flex::block::decompress_into(stored, raw).map_err(|e| Error::Corrupt(e.to_string()))?,
     };
     if n != raw_len {
-        return corrupt("decompressed length differs from the directory's");
+        return corrupt("decompressed length is not the one that is expected");
     }
     Ok(())
 }
