@@ -1,5 +1,7 @@
 //! Streams that are not what they say: an error, whatever is wrong with them, and never a panic.
 
+mod support;
+
 use std::sync::Arc;
 
 use amax_arrow::{Batches, Error, Rows, Stream, Target};
@@ -12,6 +14,7 @@ use arrow_array::{
 use arrow_ipc::CompressionType;
 use arrow_ipc::writer::{FileWriter, IpcWriteOptions, StreamWriter};
 use arrow_schema::{DataType, Field};
+use support::{Way, damage, is_refused, quietly};
 
 fn batch(start: i64) -> RecordBatch {
     let numbers = start..start + 40;
@@ -143,47 +146,33 @@ fn damage_is_an_error_or_other_rows() {
     let count = number("AMAX_DAMAGED_STREAMS").unwrap_or(STREAMS);
     let seed = number("AMAX_SEED").unwrap_or(1);
     let streams = streams();
+    let ways: [Way; 2] = [
+        |random, bytes, at| {
+            let value = *random.choice(&[0, 1, -1, i32::MAX, i32::MIN, 1 << 20]).unwrap();
+            put(&value.to_le_bytes(), bytes, at);
+        },
+        |random, bytes, at| {
+            put(
+                &random.choice(&[i64::MAX, 1 << 40, -2]).unwrap().to_le_bytes(),
+                bytes,
+                at,
+            )
+        },
+    ];
     let mut random = fastrand::Rng::with_seed(seed);
-    // Panics of arrow-rs are caught, and would each be printed.
-    std::panic::set_hook(Box::new(|_| {}));
     let mut refused = 0;
-    for nth in 0..count {
-        let mut stream = random.choice(&streams).unwrap().clone();
-        for _ in 0..random.usize(1..4) {
-            let at = random.usize(0..stream.len());
-            match random.u8(0..6) {
-                0 => stream[at] = random.u8(..),
-                1 => stream[at] ^= 1 << random.u8(0..8),
-                2 => {
-                    let value = *random.choice(&[0, 1, -1, i32::MAX, i32::MIN, 1 << 20]).unwrap();
-                    let end = stream.len().min(at + 4);
-                    stream[at..end].copy_from_slice(&value.to_le_bytes()[..end - at]);
-                }
-                3 => {
-                    let end = stream.len().min(at + 8);
-                    stream[at..end]
-                        .copy_from_slice(&random.choice(&[i64::MAX, 1 << 40, -2]).unwrap().to_le_bytes()[..end - at]);
-                }
-                4 => drop(stream.drain(at..(at + random.usize(1..64)).min(stream.len()))),
-                _ => {
-                    let piece = stream[at..(at + random.usize(1..64)).min(stream.len())].to_vec();
-                    let to = random.usize(0..stream.len());
-                    stream.splice(to..to, piece);
-                }
-            }
-            if stream.is_empty() {
-                break;
-            }
+    quietly(|| {
+        for nth in 0..count {
+            let mut stream = random.choice(&streams).unwrap().clone();
+            damage(&mut random, &mut stream, &ways);
+            refused += u64::from(is_refused(|| read(&stream), &format!("stream {nth} of seed {seed}")));
         }
-        let read = std::panic::catch_unwind(|| read(&stream));
-        match read {
-            Ok(read) => refused += u64::from(read.is_err()),
-            Err(_) => {
-                let _ = std::panic::take_hook();
-                panic!("stream {nth} of seed {seed} panics");
-            }
-        }
-    }
-    let _ = std::panic::take_hook();
+    });
     assert!(refused > count / 4, "{refused} of {count}");
+}
+
+/// As many of the bytes of a number as there is room for.
+fn put(number: &[u8], bytes: &mut [u8], at: usize) {
+    let end = bytes.len().min(at + number.len());
+    bytes[at..end].copy_from_slice(&number[..end - at]);
 }

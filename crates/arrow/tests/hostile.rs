@@ -11,9 +11,8 @@ use arrow_array::RecordBatch;
 use parquet::basic::{Encoding, Repetition, Type as Physical};
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, FixedLenByteArray, FixedLenByteArrayType};
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
-use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::Type;
-use support::{Memory, lines};
+use support::{Memory, lines, of_column};
 
 /// What all the process may take: who asks for more is told no, and whoever does not ask ends it.
 const PROCESS: usize = 256 << 20;
@@ -433,23 +432,10 @@ fn of_leaf<T: DataType>(
         .with_repetition(repetition)
         .build()
         .unwrap();
-    let schema = Type::group_type_builder("schema")
-        .with_fields(vec![leaf.into()])
-        .build()
-        .unwrap();
-    let mut writer = SerializedFileWriter::new(Vec::new(), schema.into(), properties.into()).unwrap();
-    let mut group = writer.next_row_group().unwrap();
-    let mut column = group.next_column().unwrap().unwrap();
     let definitions = vec![1; values.len()];
     let repetitions: Vec<i16> = (0..values.len()).map(|at| i16::from(at > 0)).collect();
-    let (definitions, repetitions) = is_list.then_some((&definitions[..], &repetitions[..])).unzip();
-    column
-        .typed::<T>()
-        .write_batch(values, definitions, repetitions)
-        .unwrap();
-    column.close().unwrap();
-    group.close().unwrap();
-    writer.into_inner().unwrap()
+    let levels = is_list.then_some((&definitions[..], &repetitions[..]));
+    of_column::<T>(leaf, values, properties, levels)
 }
 
 /// A megabyte, which each value shares with the one before: few bytes are many.

@@ -27,7 +27,7 @@ use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::{PrimitiveTypeBuilder, Type};
 use proptest::prelude::*;
-use support::{Memory, all, lines};
+use support::{Memory, Way, all, damage, is_refused, lines, of_column, quietly};
 
 fn batch(start: i64, rows: i64) -> RecordBatch {
     let numbers = start..start + rows;
@@ -174,26 +174,12 @@ fn of_leaf<T: parquet::data_type::DataType>(
     hint: Option<DataType>,
     levels: Option<(&[i16], &[i16])>,
 ) -> Vec<u8> {
-    let schema = Type::group_type_builder("schema")
-        .with_fields(vec![Arc::new(leaf)])
-        .build()
-        .unwrap();
     let hint = hint.map(|hint| KeyValue {
         key: ARROW_SCHEMA_META_KEY.into(),
         value: Some(encode_arrow_schema(&Schema::new(vec![Field::new("v", hint, true)]))),
     });
     let properties = properties.set_key_value_metadata(hint.map(|hint| vec![hint])).build();
-    let mut writer = SerializedFileWriter::new(Vec::new(), Arc::new(schema), Arc::new(properties)).unwrap();
-    let mut group = writer.next_row_group().unwrap();
-    let mut column = group.next_column().unwrap().unwrap();
-    let (definitions, repetitions) = levels.unzip();
-    column
-        .typed::<T>()
-        .write_batch(values, definitions, repetitions)
-        .unwrap();
-    column.close().unwrap();
-    group.close().unwrap();
-    writer.into_inner().unwrap()
+    of_column::<T>(leaf, values, properties, levels)
 }
 
 /// The rows of a file's only column as they go to a column.
@@ -583,7 +569,7 @@ fn every_byte_may_be_another() {
                 for &byte in ways {
                     let mut damaged = file.clone();
                     damaged[at] = byte;
-                    read_or_refuse(&damaged, &format!("byte {at} as {byte}"));
+                    is_refused(|| all(&damaged), &format!("byte {at} as {byte}"));
                 }
             }
         }
@@ -603,57 +589,21 @@ fn damage_is_an_error_or_other_rows() {
         .into_iter()
         .map(|properties| written(&batches, properties))
         .collect();
+    // A number of many bytes, as the footer and the headers of pages have them.
+    let many: Way = |random, bytes, at| {
+        let end = bytes.len().min(at + random.usize(1..9));
+        bytes[at..end].fill(0xff);
+    };
     let mut random = fastrand::Rng::with_seed(seed);
     let mut refused = 0;
     quietly(|| {
         for nth in 0..count {
             let mut file = random.choice(&files).unwrap().clone();
-            for _ in 0..random.usize(1..4) {
-                let at = random.usize(0..file.len());
-                match random.u8(0..5) {
-                    0 => file[at] = random.u8(..),
-                    1 => file[at] ^= 1 << random.u8(0..8),
-                    2 => {
-                        // A number of many bytes, as the footer and the headers of pages have them.
-                        let end = file.len().min(at + random.usize(1..9));
-                        file[at..end].fill(0xff);
-                    }
-                    3 => drop(file.drain(at..(at + random.usize(1..64)).min(file.len()))),
-                    _ => {
-                        let piece = file[at..(at + random.usize(1..64)).min(file.len())].to_vec();
-                        let to = random.usize(0..file.len());
-                        file.splice(to..to, piece);
-                    }
-                }
-                if file.is_empty() {
-                    break;
-                }
-            }
-            refused += u64::from(read_or_refuse(&file, &format!("file {nth} of seed {seed}")));
+            damage(&mut random, &mut file, &[many]);
+            refused += u64::from(is_refused(|| all(&file), &format!("file {nth} of seed {seed}")));
         }
     });
     assert!(refused > count / 4, "{refused} of {count}");
-}
-
-/// Panics of parquet's are caught, and would each be printed.
-fn quietly(work: impl FnOnce()) {
-    std::panic::set_hook(Box::new(|_| {}));
-    let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
-    let _ = std::panic::take_hook();
-    if let Err(panic) = done {
-        std::panic::resume_unwind(panic);
-    }
-}
-
-/// Whether a file is refused.
-fn read_or_refuse(bytes: &[u8], which: &str) -> bool {
-    match std::panic::catch_unwind(|| all(bytes)) {
-        Ok(read) => read.is_err(),
-        Err(_) => {
-            let _ = std::panic::take_hook();
-            panic!("{which} panics");
-        }
-    }
 }
 
 proptest! {
