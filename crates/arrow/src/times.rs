@@ -10,6 +10,7 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, ArrayRef, FixedSizeBinaryArray};
 use arrow_schema::{DataType, IntervalUnit, TimeUnit};
+use std::fmt::Display;
 use std::io::Write;
 
 use crate::cell::Put;
@@ -117,16 +118,14 @@ pub(crate) fn parquet_intervals(array: FixedSizeBinaryArray) -> Put {
     Box::new(move |row, to| {
         let value = array.value(row);
         let part = |at: usize| u32::from_le_bytes([value[at], value[at + 1], value[at + 2], value[at + 3]]);
-        write!(to, "P{}M{}DT", part(0), part(4)).expect("a vector takes it");
-        seconds(Moment::of(part(8).into(), 1000), to);
+        parts(part(0), part(4), Moment::of(part(8).into(), 1000), to);
         Ok(())
     })
 }
 
 /// An interval of months, days and microseconds, in ISO 8601 as PostgreSQL reads it whatever its settings are.
 pub fn put_interval(months: i32, days: i32, micros: i64, to: &mut Vec<u8>) {
-    write!(to, "P{months}M{days}DT").expect("a vector takes it");
-    seconds(Moment::of(micros, 1_000_000), to);
+    parts(months, days, Moment::of(micros, 1_000_000), to);
 }
 
 fn column<T: ArrowTemporalType>(
@@ -237,14 +236,13 @@ fn time_of_day(moment: Moment, fine: bool, to: &mut Vec<u8>) -> Result<(), Unwri
 /// `P1M2DT4M3.5S`. Units of different signs stay apart, as in PostgreSQL's, which reads seconds as a floating-point number: so
 /// minutes are by themselves.
 fn interval(months: i32, days: i32, time: Moment, fine: bool, to: &mut Vec<u8>) -> Result<(), Unwritten> {
-    let time = time.checked(fine)?;
-    write!(to, "P{months}M{days}DT").expect("a vector takes it");
-    seconds(time, to);
+    parts(months, days, time.checked(fine)?, to);
     Ok(())
 }
 
-/// The part behind the T.
-fn seconds(time: Moment, to: &mut Vec<u8>) {
+/// An interval of these parts, in ISO 8601.
+fn parts(months: impl Display, days: impl Display, time: Moment, to: &mut Vec<u8>) {
+    write!(to, "P{months}M{days}DT").expect("a vector takes it");
     // Seconds are rounded down: the fraction of negative ones is counted from the other side.
     let (seconds, nanos) = match time.seconds < 0 && time.nanos > 0 {
         true => (time.seconds + 1, NANOS - time.nanos),
