@@ -1,9 +1,9 @@
 //! Which rows can have a match in a join: the keys of its other side as a set, which may hold more than it was given.
 
-use crate::bits::Bits;
 use crate::evaluated::{Evaluated, select};
 use crate::store::{Store, Strings, Words};
 use crate::vector::{Type, Vector};
+use amax_format::Integers;
 use std::ops::Range;
 
 /// A set of keys that are equal bytewise. It contains every key it was made of, and perhaps others.
@@ -15,7 +15,7 @@ pub struct KeySet {
 
 #[derive(Clone, Debug)]
 enum Set {
-    Range(Bits),
+    Range(Integers),
     /// A Bloom filter: two bits of the one word that a hash leads to.
     Bloom {
         words: Vec<u64>,
@@ -40,9 +40,9 @@ impl Set {
         if places / 64 >= (keys.len() * BITS / 64).max(1024) {
             return None;
         }
-        let mut bits = Bits::new(first, places);
-        keys.iter().for_each(|&key| bits.add(key));
-        Some(Self::Range(bits))
+        let mut integers = Integers::new(first, places);
+        keys.iter().for_each(|&key| integers.add(key));
+        Some(Self::Range(integers))
     }
 
     fn bloom(keys: usize, hashes: impl Iterator<Item = u64>) -> Self {
@@ -91,11 +91,11 @@ impl KeySet {
     /// # Panics
     /// If there are no such rows.
     pub fn select_words(&self, words: &amax_format::Words, rows: Range<usize>) -> Option<Vec<u32>> {
-        let Set::Range(bits) = &self.set else {
+        let Set::Range(integers) = &self.set else {
             return None;
         };
         let start = rows.start as u32;
-        let mut passed = words.places(rows, bits.has());
+        let mut passed = words.places_in(rows, integers);
         passed.iter_mut().for_each(|place| *place += start);
         Some(passed)
     }
@@ -108,8 +108,8 @@ impl KeySet {
         let keys = &found.vector;
         assert_eq!(keys.ty, self.ty, "keys of one type");
         match (&self.set, self.ty) {
-            (Set::Range(bits), _) => {
-                let has = bits.has();
+            (Set::Range(integers), _) => {
+                let has = integers.has();
                 keep(found, rows, move |i| has(keys.words[i]))
             }
             (set, Type::Int) => keep(found, rows, |i| set.has_hash(Words::hash(keys.words[i]))),

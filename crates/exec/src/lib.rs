@@ -14,7 +14,6 @@ pub mod aggregator;
 mod arith;
 pub mod batch;
 mod best;
-mod bits;
 mod branches;
 mod bucket;
 mod builder;

@@ -1,12 +1,11 @@
 //! The rows of one side of an equi-join, found by their keys.
 
-use crate::bits::Bits;
 use crate::error::Result;
 use crate::matches::Matches;
 use crate::store::hash_rows;
 use crate::table::{Keys, NONE, Table};
 use crate::vector::{Type, Vector, View};
-use amax_format::{Words, places_that};
+use amax_format::{Integers, Words, places_that};
 
 /// Rows by their keys, of integers or text. A row with a NULL among its keys is not found.
 #[derive(Debug)]
@@ -21,7 +20,7 @@ pub struct Lookup {
 #[derive(Debug)]
 enum By {
     /// The integers, and the number of each by its place among them.
-    Span { bits: Bits, numbers: Vec<u32> },
+    Span { integers: Integers, numbers: Vec<u32> },
     /// Numbers of keys, and the first row of each.
     Hash { table: Table, rows: Vec<u32> },
 }
@@ -105,7 +104,7 @@ impl Lookup {
     /// Bytes of memory held.
     pub fn bytes_used(&self) -> usize {
         let by = match &self.by {
-            By::Span { bits, numbers } => numbers.len() * 4 + bits.heap_bytes(),
+            By::Span { integers, numbers } => numbers.len() * 4 + integers.heap_bytes(),
             By::Hash { table, rows } => table.heap_bytes() + rows.len() * 4,
         };
         let same = self
@@ -148,7 +147,7 @@ impl Lookup {
     /// As above.
     pub fn places_of_words(&self, words: &Words, rows: &[u32]) -> Option<Vec<u32>> {
         match &self.by {
-            By::Span { bits, .. } => Some(words.places_among(rows, bits.has())),
+            By::Span { integers, .. } => Some(words.places_in_among(rows, integers)),
             By::Hash { .. } => None,
         }
     }
@@ -163,10 +162,10 @@ impl Lookup {
     }
 
     fn numbers_of_words(&self, words: &Words, rows: &[u32]) -> Vec<u32> {
-        let By::Span { bits, numbers } = &self.by else {
+        let By::Span { integers, numbers } = &self.by else {
             unreachable!("they have been found by words");
         };
-        let number = |&word: &i64| numbers[bits.place(word)];
+        let number = |&word: &i64| numbers[integers.place(word)];
         words.gather(rows).iter().map(number).collect()
     }
 
@@ -199,14 +198,14 @@ impl Lookup {
     /// The places whose keys are there, and their numbers.
     fn numbers(&self, keys: &[View<'_>], n: usize) -> (Vec<u32>, Vec<u32>) {
         match (&self.by, keys) {
-            (By::Span { bits, numbers }, [key]) => {
+            (By::Span { integers, numbers }, [key]) => {
                 let words = &key.words[..n];
-                let has = bits.has();
+                let has = integers.has();
                 let mut places = places_that(n, move |place| has(words[place]));
                 if key.valid.is_some() {
                     places.retain(|&place| key.is_valid(place as usize));
                 }
-                let number = |&place: &u32| numbers[bits.place(words[place as usize])];
+                let number = |&place: &u32| numbers[integers.place(words[place as usize])];
                 let found = places.iter().map(number).collect();
                 (places, found)
             }
@@ -268,18 +267,18 @@ fn span(keys: &[View<'_>], rows: &[u32]) -> Option<Numbered> {
     if places > (rows.len() * SPAN.0).max(SPAN.1) {
         return None;
     }
-    let (mut bits, mut numbers) = (Bits::new(first, places), vec![NONE; places]);
+    let (mut integers, mut numbers) = (Integers::new(first, places), vec![NONE; places]);
     let (mut count, mut number_of) = (0, Vec::with_capacity(rows.len()));
     for word in words() {
-        bits.add(word);
-        let number = &mut numbers[bits.place(word)];
+        integers.add(word);
+        let number = &mut numbers[integers.place(word)];
         if *number == NONE {
             *number = count;
             count += 1;
         }
         number_of.push(*number);
     }
-    Some((By::Span { bits, numbers }, number_of, count as usize))
+    Some((By::Span { integers, numbers }, number_of, count as usize))
 }
 
 fn hash(keys: &[View<'_>], rows: &[u32]) -> Result<Numbered> {

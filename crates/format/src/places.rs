@@ -59,10 +59,21 @@ pub(crate) fn tested<T: Copy>(group: &[T], passes: impl Fn(T) -> bool) -> [u8; G
     passed
 }
 
+/// A bit for each value of a group that passes. Bits stay in registers: bytes that are written one by one cannot be read together at once.
+#[inline(always)]
+fn set_found(passes: impl Fn(usize) -> bool) -> u64 {
+    let mut set = 0;
+    for byte in (0..GROUP).step_by(BYTE) {
+        let bits = (0..BYTE).fold(0, |bits, at| bits | u64::from(passes(byte + at)) << at);
+        set |= bits << byte;
+    }
+    set
+}
+
 /// The numbers of the values that pass, ascending, where the first value has number `first`.
 #[inline]
 pub fn places_where<T: Copy>(values: &[T], first: u32, passes: impl Fn(T) -> bool) -> Vec<u32> {
-    let test = |at: usize| tested(&values[at..at + GROUP], &passes);
+    let test = |at: usize| set_of(&tested(&values[at..at + GROUP], &passes));
     places(values.len(), first, test, |at| passes(values[at]))
 }
 
@@ -71,7 +82,7 @@ pub fn places_where<T: Copy>(values: &[T], first: u32, passes: impl Fn(T) -> boo
 pub fn places_found<T: Copy>(values: &[T], passes: impl Fn(T) -> bool) -> Vec<u32> {
     let test = |at: usize| {
         let group: &[T; GROUP] = values[at..].first_chunk().expect("a group");
-        std::array::from_fn(|i| u8::from(passes(group[i])))
+        set_found(|i| passes(group[i]))
     };
     places(values.len(), 0, test, |at| passes(values[at]))
 }
@@ -79,17 +90,17 @@ pub fn places_found<T: Copy>(values: &[T], passes: impl Fn(T) -> bool) -> Vec<u3
 /// The places below `n` that pass, ascending. The test may look something up.
 #[inline]
 pub fn places_that(n: usize, passes: impl Fn(usize) -> bool) -> Vec<u32> {
-    let test = |at: usize| std::array::from_fn(|i| u8::from(passes(at + i)));
+    let test = |at: usize| set_found(|i| passes(at + i));
     places(n, 0, test, &passes)
 }
 
 #[inline(always)]
-fn places(n: usize, first: u32, test: impl Fn(usize) -> [u8; GROUP], passes: impl Fn(usize) -> bool) -> Vec<u32> {
+fn places(n: usize, first: u32, test: impl Fn(usize) -> u64, passes: impl Fn(usize) -> bool) -> Vec<u32> {
     let mut found = vec![0; n + BYTE];
     let mut count = 0;
     let groups = n - n % GROUP;
     for start in (0..groups).step_by(GROUP) {
-        count += put(set_of(&test(start)), first + start as u32, &mut found[count..]);
+        count += put(test(start), first + start as u32, &mut found[count..]);
     }
     for at in groups..n {
         found[count] = first + at as u32;
@@ -132,6 +143,7 @@ mod tests {
             let expected = (first..).zip(&values).filter(|&(_, &value)| value >= least).map(|(place, _)| place);
             let expected: Vec<u32> = expected.collect();
             prop_assert_eq!(&places_where(&values, first, |value| value >= least), &expected);
+            prop_assert_eq!(&places_found(&values, |value| value >= least), &expected.iter().map(|place| place - first).collect::<Vec<_>>());
             prop_assert_eq!(&places_that(values.len(), |at| values[at] >= least), &expected.iter().map(|place| place - first).collect::<Vec<_>>());
         }
     }

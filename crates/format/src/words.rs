@@ -1,6 +1,7 @@
 //! The words of a column's rows, as narrow as they may be: what is read of them, and shared by processes, is most of
 //! what a query reads.
 
+use crate::integers::Integers;
 use crate::places::{consecutive, places_found, places_that, places_where};
 use crate::row_set::RowSet;
 use arrow_buffer::{ArrowNativeType, Buffer, ScalarBuffer};
@@ -310,42 +311,50 @@ impl Words {
         }
     }
 
-    /// Of consecutive rows, those whose words pass, as places behind the first.
+    /// Of consecutive rows, those whose words a set has, as places behind the first.
     ///
     /// # Panics
     /// If there are no such rows.
-    pub fn places(&self, rows: Range<usize>, passes: impl Fn(i64) -> bool) -> Vec<u32> {
-        fn of<T: Copy + Into<i64>>(base: i64, offsets: &[T], passes: impl Fn(i64) -> bool) -> Vec<u32> {
-            places_found(offsets, |offset| passes(base.wrapping_add(offset.into())))
-        }
+    pub fn places_in(&self, rows: Range<usize>, set: &Integers) -> Vec<u32> {
         match &self.offsets {
-            Offsets::None if passes(self.base) => (0..rows.len() as u32).collect(),
+            Offsets::None if set.has()(self.base) => (0..rows.len() as u32).collect(),
             Offsets::None => Vec::new(),
-            Offsets::One(offsets) => of(self.base, &offsets[rows], passes),
-            Offsets::Two(offsets) => of(self.base, &offsets[rows], passes),
-            Offsets::Four(offsets) => of(self.base, &offsets[rows], passes),
-            Offsets::Eight(words) => of(0, &words[rows], passes),
+            Offsets::One(offsets) => self.in_table::<{ 1 << 8 }, _>(set, &offsets[rows], usize::from),
+            Offsets::Two(offsets) => self.in_table::<{ 1 << 16 }, _>(set, &offsets[rows], usize::from),
+            Offsets::Four(offsets) => self.in_bits(set, &offsets[rows], i64::from),
+            Offsets::Eight(words) => self.in_bits(set, &words[rows], |word| word),
         }
     }
 
-    /// Of `rows`, those whose words pass, as places among them.
+    /// Of `rows`, those whose words a set has, as places among them.
     ///
     /// # Panics
     /// If there are no such rows.
-    pub fn places_among(&self, rows: &[u32], passes: impl Fn(i64) -> bool) -> Vec<u32> {
-        fn of<T: Copy + Into<i64>>(base: i64, offsets: &[T], rows: &[u32], passes: impl Fn(i64) -> bool) -> Vec<u32> {
-            places_found(rows, |row| passes(base.wrapping_add(offsets[row as usize].into())))
-        }
+    pub fn places_in_among(&self, rows: &[u32], set: &Integers) -> Vec<u32> {
         if let Some(rows) = consecutive(rows) {
-            return self.places(rows, passes);
+            return self.places_in(rows, set);
         }
         match &self.offsets {
-            Offsets::None => self.places(0..rows.len(), passes),
-            Offsets::One(offsets) => of(self.base, offsets, rows, passes),
-            Offsets::Two(offsets) => of(self.base, offsets, rows, passes),
-            Offsets::Four(offsets) => of(self.base, offsets, rows, passes),
-            Offsets::Eight(words) => of(0, words, rows, passes),
+            Offsets::None => self.places_in(0..rows.len(), set),
+            Offsets::One(offsets) => self.in_table::<{ 1 << 8 }, _>(set, rows, |row| offsets[row as usize].into()),
+            Offsets::Two(offsets) => self.in_table::<{ 1 << 16 }, _>(set, rows, |row| offsets[row as usize].into()),
+            Offsets::Four(offsets) => self.in_bits(set, rows, |row| offsets[row as usize].into()),
+            Offsets::Eight(words) => self.in_bits(set, rows, |row| words[row as usize]),
         }
+    }
+
+    /// The places of those of `all` whose word a set has. Their offsets are below `N`.
+    fn in_table<const N: usize, T: Copy>(&self, set: &Integers, all: &[T], offset: impl Fn(T) -> usize) -> Vec<u32> {
+        match set.table::<N>(self.base, all.len()) {
+            Some(table) => places_found(all, |one| table[offset(one)]),
+            None => self.in_bits(set, all, |one| offset(one) as i64),
+        }
+    }
+
+    /// The same of any offsets.
+    fn in_bits<T: Copy>(&self, set: &Integers, all: &[T], offset: impl Fn(T) -> i64) -> Vec<u32> {
+        let (base, has) = (self.base, set.has());
+        places_found(all, |one| has(base.wrapping_add(offset(one))))
     }
 
     /// Those at these places, in their order; anything beyond the last.
@@ -370,6 +379,7 @@ impl Words {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn words_are_as_wide_as_those_of_rows_that_have_one() {
@@ -418,10 +428,11 @@ mod tests {
                 let expected = held_words.iter().all(|word| (min..=max).contains(word));
                 assert!(words.are_within(min, max) == expected || all.is_empty(), "{values:?}");
             }
-            let odd = |word: i64| word % 2 != 0;
-            let found = words.places(0..all.len(), odd);
+            let mut set = Integers::new(-1, 9);
+            (-1..8).step_by(2).for_each(|odd| set.add(odd));
+            let found = words.places_in(0..all.len(), &set);
             let found = found.into_iter().filter(|place| place % 2 == 0);
-            let expected = (0..values.len()).filter(|&i| odd(values[i]));
+            let expected = (0..values.len()).filter(|&i| [-1, 1, 3, 5, 7].contains(&values[i]));
             assert!(found.eq(expected.map(|i| 2 * i as u32)), "{values:?}");
             for (i, &value) in values.iter().enumerate() {
                 let row = 2 * i;
@@ -438,6 +449,41 @@ mod tests {
                 assert_eq!(read.slice(0..all.len()), words.slice(0..all.len()));
                 assert!(width == 0 || Words::of_offsets(words.base, offsets, all.len() + 1).is_none());
             }
+        }
+    }
+
+    proptest! {
+        /// Words of each width, and sets before, behind and among them, with and without a table.
+        #[test]
+        fn what_a_set_has_is_found(
+            base in prop_oneof![Just(i64::MIN), Just(-7), Just(i64::MAX - 0xFFFF), Just(i64::MAX - 0xFF), any::<i64>()],
+            width in 0..5u32,
+            offsets in proptest::collection::vec(any::<u64>(), 1..300),
+            times in prop_oneof![Just(1), Just(40)],
+            keys in proptest::collection::vec((any::<proptest::sample::Index>(), -2..3i64), 1..100),
+            (far, away) in (-200_000..200_000i64, prop_oneof![Just(0), -200_000..200_000i64]),
+            start in any::<proptest::sample::Index>(),
+        ) {
+            let span = [0, 0xFF, 0xFFFF, 0xFFFF_FFFF, u64::MAX][width as usize];
+            let word = |&offset: &u64| base.saturating_add_unsigned(offset & span);
+            let words: Vec<i64> = offsets.iter().map(word).collect::<Vec<i64>>().repeat(times);
+            let held = Words::of(&words);
+            let near = |(at, by): (proptest::sample::Index, i64)| at.get(&words).saturating_add(by).saturating_add(away);
+            let mut keys: Vec<i64> = keys.into_iter().map(near).collect();
+            let first = keys[0].saturating_add(far).min(keys[0]);
+            keys.retain(|&key| (first..=first.saturating_add(far.abs() + 100_000)).contains(&key));
+            let mut set = Integers::new(first, keys.iter().max().map_or(1, |last| (last - first) as usize + 1));
+            keys.iter().for_each(|&key| set.add(key));
+            let found = |rows: &[u32]| -> Vec<u32> {
+                let is_key = |place: &u32| keys.contains(&words[rows[*place as usize] as usize]);
+                (0..rows.len() as u32).filter(is_key).collect()
+            };
+            let all: Vec<u32> = (0..words.len() as u32).collect();
+            prop_assert_eq!(held.places_in(0..words.len(), &set), found(&all));
+            let start = start.index(words.len());
+            prop_assert_eq!(held.places_in(start..words.len(), &set), found(&all[start..]));
+            let some: Vec<u32> = all.iter().copied().filter(|row| row % 3 != 1).collect();
+            prop_assert_eq!(held.places_in_among(&some, &set), found(&some));
         }
     }
 }
