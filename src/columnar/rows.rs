@@ -13,6 +13,7 @@ use crate::storage::manifest::{Replaced, confirm};
 use crate::storage::rowpage::{new_tid, tid_block};
 use crate::storage::version::Versions;
 use crate::storage::watch::Watch;
+use amax_format::{RowNumbers, Runs};
 use amax_lsm::tid::{self, key};
 use amax_lsm::{Component, Origin};
 use pgrx::pg_sys;
@@ -183,7 +184,7 @@ pub fn rows_of_blocks(
     leaf: &OpenLeaf,
     blocks: Range<u32>,
     snapshot: &Snapshot,
-) -> Result<Rc<Vec<u32>>, Replaced> {
+) -> Result<RowNumbers, Replaced> {
     // Before the entries are read: what is changed then has another LSN next time.
     let pages = match rel.needs_wal() {
         true => stub::versions_of_blocks(rel, &blocks, leaf.alive_pages().as_ref()),
@@ -194,13 +195,12 @@ pub fn rows_of_blocks(
         confirm(rel, leaf.place().1)?;
         return Ok(rows);
     }
-    let mut rows = Vec::with_capacity(leaf.rows());
-    let is_settled = runs_of_blocks(rel, leaf, blocks.clone(), snapshot, |run| rows.extend(run))?;
+    let mut runs = Runs::default();
+    let is_settled = runs_of_blocks(rel, leaf, blocks.clone(), snapshot, |run| runs.push(run))?;
+    let rows = runs.finish();
     if !is_settled || pages.is_empty() {
-        return Ok(Rc::new(rows));
+        return Ok(rows);
     }
-    rows.shrink_to_fit();
-    let rows = Rc::new(rows);
     let known = rows.clone();
     leaf.keep_alive(Alive {
         blocks,

@@ -7,10 +7,10 @@ use crate::columnar::pages::with_relation;
 use crate::pg::{Relation, Snapshot};
 use crate::storage::manifest::{self, Replaced};
 use crate::storage::version::Versions;
+use amax_format::RowNumbers;
 use amax_lsm::Xids;
 use amax_lsm::xids::FROZEN;
 use std::ops::Range;
-use std::rc::Rc;
 
 impl OpenLeaf {
     /// The transaction ids of the rows; None if they all are as visible as the component.
@@ -26,7 +26,7 @@ impl OpenLeaf {
     }
 
     /// The rows of some blocks that are not dead, if that is known of these pages of the stub directory.
-    pub fn alive(&self, blocks: &Range<u32>, pages: &Versions) -> Option<Rc<Vec<u32>>> {
+    pub fn alive(&self, blocks: &Range<u32>, pages: &Versions) -> Option<RowNumbers> {
         self.alive.borrow().as_ref()?.rows(blocks, pages)
     }
 

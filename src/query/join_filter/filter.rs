@@ -91,6 +91,12 @@ impl JoinFilters {
         news
     }
 
+    /// Whether any of them has its join's keys, so that rows may be left out.
+    pub fn may_select(&self) -> bool {
+        let ready = |filter: &JoinFilter| matches!(filter.tried.state, State::Ready(_));
+        self.filters.iter().any(ready)
+    }
+
     /// Of these rows those that can have a match, as far as is known.
     pub fn select(&mut self, rows: &mut Rows, columns: &Rc<BatchColumns>, mut picked: Vec<u32>) -> Vec<u32> {
         let mut external = Postgres {

@@ -91,7 +91,7 @@ impl Scan {
     /// Leaves out those rows, from the `from`-th on, that have no match in a join above. Conditions that are still open
     /// come first: they may raise an error.
     fn leave_out_unmatched(&mut self, columns: &Rc<BatchColumns>, mut picked: Picked, from: usize) -> Picked {
-        if self.joins.filters.is_empty() {
+        if !self.joins.may_select() {
             return picked;
         }
         let conditions = self.stages[0].clauses.len();

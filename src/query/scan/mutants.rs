@@ -4,17 +4,18 @@ use crate::guc::{Mutant, mutant};
 use crate::pg::Slot;
 use crate::pg::node::Nodes;
 use crate::pg::planner::PlannerInfo;
+use amax_format::RowNumbers;
 use pgrx::pg_sys;
-use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Leaves out one row in a thousand of those a scan is about to look at.
-pub fn drop_rows(mut rows: Rc<Vec<u32>>) -> Rc<Vec<u32>> {
+pub fn drop_rows(rows: RowNumbers) -> RowNumbers {
     static SEEN: AtomicU64 = AtomicU64::new(0);
-    if mutant() == Mutant::drops_rows {
-        Rc::make_mut(&mut rows).retain(|_| !(SEEN.fetch_add(1, Relaxed) + 1).is_multiple_of(1000));
+    if mutant() != Mutant::drops_rows {
+        return rows;
     }
-    rows
+    let stays = |_: &&u32| !(SEEN.fetch_add(1, Relaxed) + 1).is_multiple_of(1000);
+    rows.iter().filter(stays).copied().collect()
 }
 
 /// The order that a path says it has: that which the query asks for, so that nobody sorts its rows.

@@ -1,12 +1,12 @@
 //! How far a scan has come in the rows of its unit, for what PostgreSQL counts. Vectors look at many rows at once, but
 //! those that count are the ones up to the row that is handed up: as many as heap's scan has met by then.
 
-use std::rc::Rc;
+use amax_format::RowNumbers;
 
 #[derive(Default)]
 pub(super) struct Progress {
     /// The unit's rows in a leaf, ascending; None of a row page, whose rows are numbered from 0.
-    rows: Option<Rc<Vec<u32>>>,
+    rows: Option<RowNumbers>,
     len: usize,
     /// Where it is between the rows.
     at: usize,
@@ -16,7 +16,7 @@ pub(super) struct Progress {
 
 impl Progress {
     /// At the start, or the end, of a leaf's rows.
-    pub(super) fn of_leaf(rows: Rc<Vec<u32>>, forward: bool) -> Progress {
+    pub(super) fn of_leaf(rows: RowNumbers, forward: bool) -> Progress {
         Progress {
             rows: Some(rows.clone()),
             ..Progress::of_page(rows.len(), forward)

@@ -8,6 +8,7 @@ use crate::storage::manifest;
 use crate::storage::meta::logical_blocks;
 use crate::table::block::{Block, Place, locate};
 use crate::table::row_pages;
+use amax_format::{RowNumbers, row_numbers};
 use amax_lsm::{Origin, tid};
 use pgrx::pg_sys;
 use std::ops::Range;
@@ -17,7 +18,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// What a scan reads at a time.
 pub enum Unit {
     /// These rows of a leaf, ascending; who loaded them, if somebody did.
-    Leaf(Rc<OpenLeaf>, Option<Origin>, Rc<Vec<u32>>),
+    Leaf(Rc<OpenLeaf>, Option<Origin>, RowNumbers),
     /// The rows of the block last loaded.
     Page,
 }
@@ -37,7 +38,7 @@ struct Known {
     place: (u64, usize),
     leaf: Rc<OpenLeaf>,
     origin: Option<Origin>,
-    rows: Rc<Vec<u32>>,
+    rows: RowNumbers,
 }
 
 /// Units that are remembered: those that a scan which starts again and again and soon stops will meet.
@@ -362,7 +363,7 @@ impl Source {
                         self.counters.pages += pages;
                         self.counters.kept += pages;
                         self.last = Some((leaf.clone(), leaf.decoded()));
-                        let rows = Rc::new((0..leaf.rows() as u32).collect());
+                        let rows = row_numbers(0..leaf.rows() as u32);
                         return Some(Unit::Leaf(leaf, None, rows));
                     }
                     self.block.load(rel, self.snapshot, blocks.start, Pick::All);
