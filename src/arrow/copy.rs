@@ -52,12 +52,12 @@ pub fn run<'a>(statement: Statement<'a>, scope: Scope<'a>) -> u64 {
     // See what this command's predecessors in the transaction did.
     let active = Active::of_command();
     let mut execution = Execution::start(plan, scope, &active);
-    let columns = Columns::new(execution.columns(), format, scope);
+    let columns = Columns::new(execution.columns(), format, asked.json, scope);
     let column_count = execution.columns().natts() as u16;
     let mut output = Output::open(statement.destination());
     output.begin(relation.unwrap_or(pg_sys::InvalidOid), column_count);
 
-    let mut encoder = Encoder::new(columns, output, asked, Limits::current());
+    let mut encoder = Encoder::new(columns, output, asked.framing, Limits::current());
     let mut row = Context::new("Arrow row");
     match execution.with_top(Direct::of) {
         Ok(mut direct) => {
@@ -67,9 +67,11 @@ pub fn run<'a>(statement: Statement<'a>, scope: Scope<'a>) -> u64 {
         }
         Err(_) => execution.run(&mut Receiver::new(&mut encoder, &mut row, WhenFull::Write), true),
     }
-    encoder.finish();
+    // What waits for its schema does not keep what the query has open.
+    encoder.flush();
     execution.end();
     drop(active);
+    encoder.finish();
 
     encoder.output().close();
     encoder.total_rows()

@@ -11,8 +11,10 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 use super::error::{raise, raise_arrow};
 use super::format::Format;
 use super::guc::Limits;
+use super::options::Json;
 use super::receiver::RowSink;
 use super::scope::Scope;
+use super::spool::Spool;
 use super::types::{self, Column, Layout, Value};
 use super::writer::{Framing, Writer};
 use crate::encoding;
@@ -24,6 +26,8 @@ pub struct Columns<'a> {
     columns: Vec<One<'a>>,
     schema: SchemaRef,
     format: Format,
+    /// Those of documents that become columns.
+    documents: Vec<usize>,
 }
 
 struct One<'a> {
@@ -36,7 +40,7 @@ struct One<'a> {
 impl<'a> Columns<'a> {
     /// Builds a column for each attribute listed in `desc`, none of which is dropped, or raises the error that names the
     /// column.
-    pub fn new(desc: &TupleDesc, format: Format, scope: Scope<'a>) -> Self {
+    pub fn new(desc: &TupleDesc, format: Format, json: Json, scope: Scope<'a>) -> Self {
         if format == Format::Parquet && desc.natts() == 0 {
             raise(
                 PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
@@ -47,12 +51,21 @@ impl<'a> Columns<'a> {
         }
         let mut columns = Vec::with_capacity(desc.natts());
         let mut fields = Vec::with_capacity(desc.natts());
+        let mut documents = Vec::new();
         for attribute in desc.attributes() {
             let name = encoding::shown(name_bytes(attribute).to_bytes()).into_owned();
             let sql_type = attribute.atttypid;
-            let typed = match types::column(sql_type, attribute.atttypmod, format, scope) {
-                Ok(typed) => typed,
-                Err(problem) => problem.raise_column(&name, format),
+            let typed = match json {
+                Json::Struct => types::documents(sql_type, attribute.atttypmod),
+                Json::Text => None,
+            };
+            let typed = match typed {
+                Some(typed) => {
+                    documents.push(columns.len());
+                    typed
+                }
+                None => types::column(sql_type, attribute.atttypmod, format, scope)
+                    .unwrap_or_else(|problem| problem.raise_column(&name, format)),
             };
             fields.push(typed.field(&name));
             columns.push(One {
@@ -66,8 +79,16 @@ impl<'a> Columns<'a> {
             columns,
             schema: Arc::new(Schema::new(fields)),
             format,
+            documents,
         }
     }
+}
+
+/// Where batches go.
+enum Sink<W: Write + Send> {
+    Now(Box<Writer<W>>),
+    /// When all rows are known.
+    Later(Box<Spool<W>>),
 }
 
 /// Turns rows into a stream or a file on `W`.
@@ -75,7 +96,7 @@ pub struct Encoder<'a, W: Write + Send> {
     columns: Vec<One<'a>>,
     schema: SchemaRef,
     format: Format,
-    writer: Writer<W>,
+    sink: Sink<W>,
     limits: Limits,
     /// Of a batch's bytes, what it takes to write it.
     times: usize,
@@ -91,9 +112,20 @@ impl<'a, W: Write + Send> Encoder<'a, W> {
             columns,
             schema,
             format,
+            documents,
         } = columns;
+        let sink = match documents.is_empty() {
+            true => Sink::Now(Box::new(Writer::new(framing, output, &schema))),
+            false => Sink::Later(Box::new(Spool::new(
+                framing,
+                limits,
+                schema.clone(),
+                &documents,
+                output,
+            ))),
+        };
         Self {
-            writer: Writer::new(framing, output, &schema),
+            sink,
             columns,
             schema,
             format,
@@ -168,19 +200,37 @@ impl<'a, W: Write + Send> Encoder<'a, W> {
         self.batch_rows = 0;
         self.batch_bytes = 0;
         let batch = RecordBatch::try_new_with_options(self.schema.clone(), arrays, &options);
-        self.writer.write(&batch.unwrap_or_else(|error| raise_arrow(error)));
+        let batch = batch.unwrap_or_else(|error| raise_arrow(error));
+        match &mut self.sink {
+            Sink::Now(writer) => writer.write(&batch),
+            Sink::Later(spool) => spool.write(&batch),
+        }
         crate::memory::check_for_interrupts();
     }
 
     /// Writes what is left and the end.
     pub fn finish(&mut self) {
         self.flush();
-        self.writer.finish();
+        match &mut self.sink {
+            Sink::Now(writer) => writer.finish(),
+            Sink::Later(spool) => spool.finish(),
+        }
+    }
+
+    /// The batches, if they wait for the last row.
+    pub fn spool(&mut self) -> Option<&mut Spool<W>> {
+        match &mut self.sink {
+            Sink::Now(_) => None,
+            Sink::Later(spool) => Some(spool),
+        }
     }
 
     /// The output.
     pub fn output(&mut self) -> &mut W {
-        self.writer.output()
+        match &mut self.sink {
+            Sink::Now(writer) => writer.output(),
+            Sink::Later(spool) => spool.output(),
+        }
     }
 }
 

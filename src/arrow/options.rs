@@ -54,8 +54,34 @@ pub fn incoming(statement: &Statement, format: Format) -> Incoming {
     }
 }
 
-/// What a COPY TO asks for. Raises an error for any option that the format does not have.
-pub fn outgoing(statement: &Statement, format: Format) -> Framing {
+/// What columns of jsonb leave as.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Json {
+    /// The text of documents.
+    Text,
+    /// Columns within columns, of a type that all documents of the result have.
+    Struct,
+}
+
+impl Json {
+    /// None if the word says nothing.
+    pub fn of(word: &[u8]) -> Option<Self> {
+        match word {
+            b"text" => Some(Self::Text),
+            b"struct" => Some(Self::Struct),
+            _ => None,
+        }
+    }
+}
+
+/// What a COPY TO asks for.
+pub struct Outgoing {
+    pub framing: Framing,
+    pub json: Json,
+}
+
+/// Raises an error for any option that the format does not have.
+pub fn outgoing(statement: &Statement, format: Format) -> Outgoing {
     match format {
         Format::Arrow => arrow(statement),
         Format::Parquet => parquet(statement),
@@ -64,8 +90,8 @@ pub fn outgoing(statement: &Statement, format: Format) -> Framing {
 
 /// Framing that is not asked for is the one that fits the destination: the file format for a file called `*.arrow` or `*.feather`, the
 /// stream format for the rest.
-fn arrow(statement: &Statement) -> Framing {
-    let (mut is_file, mut compression) = (None, None);
+fn arrow(statement: &Statement) -> Outgoing {
+    let (mut is_file, mut compression, mut json) = (None, None, None);
     for (name, word) in others(statement) {
         match name.to_bytes() {
             b"framing" => once(
@@ -91,22 +117,28 @@ fn arrow(statement: &Statement) -> Framing {
                     ),
                 },
             ),
+            b"json" => once(&mut json, json_of(word)),
+            b"mixed" => no_unions(),
             _ => unknown(
                 name,
                 Format::Arrow,
-                "COPY TO has the options \"framing\" and \"compression\"",
+                "COPY TO has the options \"framing\", \"compression\" and \"json\"",
             ),
         }
     }
     let compression = compression.flatten();
-    match is_file.unwrap_or_else(|| is_arrow_file(statement.destination())) {
+    let framing = match is_file.unwrap_or_else(|| is_arrow_file(statement.destination())) {
         true => Framing::File(compression),
         false => Framing::Stream(compression),
+    };
+    Outgoing {
+        framing,
+        json: json.unwrap_or(Json::Text),
     }
 }
 
-fn parquet(statement: &Statement) -> Framing {
-    let (mut compression, mut rows) = (None, None);
+fn parquet(statement: &Statement) -> Outgoing {
+    let (mut compression, mut rows, mut json) = (None, None, None);
     for (name, word) in others(statement) {
         match name.to_bytes() {
             b"compression" => once(
@@ -131,17 +163,43 @@ fn parquet(statement: &Statement) -> Framing {
                     ),
                 },
             ),
+            b"json" => once(&mut json, json_of(word)),
+            b"mixed" => no_unions(),
             _ => unknown(
                 name,
                 Format::Parquet,
-                "COPY TO has the options \"compression\" and \"row_group_size\"",
+                "COPY TO has the options \"compression\", \"row_group_size\" and \"json\"",
             ),
         }
     }
-    Framing::Parquet {
-        compression: compression.unwrap_or(Compression::ZSTD(ZstdLevel::default())),
+    let framing = Framing::Parquet {
+        compression,
         rows: rows.unwrap_or(ROW_GROUP_ROWS),
+    };
+    Outgoing {
+        framing,
+        json: json.unwrap_or(Json::Text),
     }
+}
+
+fn json_of(word: Option<&CStr>) -> Json {
+    word.and_then(|word| Json::of(word.to_bytes())).unwrap_or_else(|| {
+        raise(
+            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            "COPY option \"json\" must be \"text\" or \"struct\"",
+            Some("It says what columns of jsonb leave as: the text of documents, or columns within columns.".into()),
+            None,
+        )
+    })
+}
+
+fn no_unions() -> ! {
+    raise(
+        PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+        "COPY option \"mixed\" is not supported",
+        Some("With json struct, values of mixed kinds at one path of documents leave as JSON text.".into()),
+        Some("Leave the option out, or select the values of each kind as a column of their own.".into()),
+    )
 }
 
 /// The options besides the format, which is given once.

@@ -1,8 +1,9 @@
-//! `amax.arrow(query text) RETURNS SETOF bytea`: the messages of an IPC stream, one per row.
+//! `amax.arrow(query text [, json_as text]) RETURNS SETOF bytea`: the messages of an IPC stream, one per row.
 //!
 //! Value per call: the executor of the inner query is suspended between calls, as functions.c does for SQL
 //! functions evaluated lazily. Nothing but the current batch is held. (In FROM, PostgreSQL itself puts the rows
-//! of any function into a tuplestore, which spills to disk past work_mem.)
+//! of any function into a tuplestore, which spills to disk past work_mem.) With 'struct' the first call runs the
+//! whole query, as the schema is that of all rows: they wait in a temporary file (`spool`).
 
 use std::ffi::CStr;
 use std::mem::ManuallyDrop;
@@ -14,6 +15,7 @@ use super::encoder::{Columns, Encoder};
 use super::error::raise;
 use super::format::Format;
 use super::guc::Limits;
+use super::options::Json;
 use super::query::{Execution, Plan, with_context};
 use super::receiver::{Receiver, WhenFull};
 use super::scope::Scope;
@@ -59,7 +61,8 @@ pub unsafe extern "C-unwind" fn amax_arrow(fcinfo: pg_sys::FunctionCallInfo) -> 
         if (*(*fcinfo).flinfo).fn_extra.is_null() {
             let context = pg_sys::init_MultiFuncCall(fcinfo);
             let memory = Other::of((*context).multi_call_memory_ctx);
-            let call = memory.within(|| begin((*fcinfo).args.as_slice(1)[0].value));
+            let arguments = (*fcinfo).args.as_slice((*fcinfo).nargs as usize);
+            let call = memory.within(|| begin(arguments[0].value, arguments.get(1).map(|json| json.value)));
             (*context).user_fctx = crate::memory::keep(&mut PgMemoryContexts::For(memory.raw()), call).cast();
             let call = pg_sys::Datum::from((*context).user_fctx);
             pg_sys::RegisterExprContextCallback((*result).econtext, Some(shutdown), call);
@@ -82,26 +85,43 @@ pub unsafe extern "C-unwind" fn amax_arrow(fcinfo: pg_sys::FunctionCallInfo) -> 
 /// Plans and starts the query. Everything lives in CurrentMemoryContext.
 ///
 /// # Safety
-/// A text. CurrentMemoryContext outlives the call.
-unsafe fn begin(query: pg_sys::Datum) -> Call {
+/// Texts. CurrentMemoryContext outlives the call.
+unsafe fn begin(query: pg_sys::Datum, json: Option<pg_sys::Datum>) -> Call {
+    // SAFETY: as the caller promises.
+    let json = json.map_or(Json::Text, |json| json_of(unsafe { text(json) }));
     // As SPI does for volatile functions: see what this transaction has done so far.
     // SAFETY: in a transaction.
     unsafe { pg_sys::CommandCounterIncrement() };
     let active = Active::of_transaction();
     // Not a Rust string: the text is in the server's encoding, whatever that is.
     // SAFETY: as the caller promises; the string is a copy in that context.
-    let scope = unsafe {
-        let source = CStr::from_ptr(pg_sys::text_to_cstring(query.cast_mut_ptr()));
-        Scope::of(source, std::ptr::null_mut())
-    };
-    Call::new(scope, &active)
+    let scope = unsafe { Scope::of(text(query), std::ptr::null_mut()) };
+    Call::new(scope, json, &active)
+}
+
+/// # Safety
+/// A text. CurrentMemoryContext stays.
+unsafe fn text(datum: pg_sys::Datum) -> &'static CStr {
+    // SAFETY: as the caller promises; the string is a copy in that context.
+    unsafe { CStr::from_ptr(pg_sys::text_to_cstring(datum.cast_mut_ptr())) }
+}
+
+fn json_of(word: &CStr) -> Json {
+    Json::of(word.to_bytes()).unwrap_or_else(|| {
+        raise(
+            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            "argument \"json_as\" of amax.arrow must be \"text\" or \"struct\"",
+            Some("It says what columns of jsonb leave as: the text of documents, or columns within columns.".into()),
+            None,
+        )
+    })
 }
 
 impl Call {
-    fn new(scope: Scope<'static>, snapshot: &Active) -> Self {
+    fn new(scope: Scope<'static>, json: Json, snapshot: &Active) -> Self {
         let (execution, direct, encoder) = with_context(scope.source(), || {
             let execution = Execution::start(Plan::of_select(scope), scope, snapshot);
-            let columns = Columns::new(execution.columns(), Format::Arrow, scope);
+            let columns = Columns::new(execution.columns(), Format::Arrow, json, scope);
             let direct = execution.with_top(Direct::of).ok();
             (
                 execution,
@@ -122,9 +142,24 @@ impl Call {
     /// The next message as a bytea in CurrentMemoryContext.
     fn next(&mut self, memory: &Other) -> Option<pg_sys::Datum> {
         match self.stage {
-            Stage::Schema => self.stage = Stage::Batches,
+            Stage::Schema => {
+                self.stage = Stage::Batches;
+                if self.encoder.spool().is_some() {
+                    while self.execution.is_some() {
+                        self.fill(memory);
+                    }
+                }
+                if let Some(spool) = self.encoder.spool() {
+                    memory.within(|| spool.turn());
+                }
+            }
             Stage::Batches => {
-                self.fill(memory);
+                match self.encoder.spool() {
+                    Some(spool) => {
+                        spool.give();
+                    }
+                    None => self.fill(memory),
+                }
                 if self.execution.is_none() && self.encoder.output().is_empty() {
                     self.encoder.finish();
                     self.stage = Stage::Ended;
@@ -200,7 +235,11 @@ fn take_bytea(bytes: &mut Vec<u8>) -> pg_sys::Datum {
 #[pg_guard]
 unsafe extern "C-unwind" fn shutdown(call: pg_sys::Datum) {
     // SAFETY: as the caller promises.
-    unsafe { (*call.cast_mut_ptr::<Call>()).end() }
+    let call = unsafe { &mut *call.cast_mut_ptr::<Call>() };
+    call.end();
+    if let Some(spool) = call.encoder.spool() {
+        spool.close();
+    }
 }
 
 // Unguarded: it returns a constant.

@@ -5,10 +5,10 @@ use std::io::Write;
 use arrow_array::RecordBatch;
 use arrow_ipc::CompressionType;
 use arrow_ipc::writer::{FileWriter, IpcWriteOptions, StreamWriter};
-use arrow_schema::{DataType, Schema};
+use arrow_schema::{DataType, Field, Schema};
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_writer::ArrowWriterOptions;
-use parquet::basic::Compression;
+use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::properties::WriterProperties;
@@ -26,8 +26,11 @@ pub enum Framing {
     Stream(Option<CompressionType>),
     /// The same between magic bytes, with a footer that lists the batches (`.arrow`, Feather V2).
     File(Option<CompressionType>),
-    /// Row groups of so many rows at most, with pages that are compressed so.
-    Parquet { compression: Compression, rows: usize },
+    /// Row groups of so many rows at most, with pages that are compressed so; None: as suits the number of columns.
+    Parquet {
+        compression: Option<Compression>,
+        rows: usize,
+    },
 }
 
 impl Framing {
@@ -61,6 +64,8 @@ const KEPT: usize = 3 * size_of::<ColumnChunkMetaData>();
 
 /// What zstd takes to compress a column: a state for each, as long as its row group is not written.
 const ZSTD: usize = 512 * 1024;
+/// Columns for which that is no matter.
+const FEW: usize = 512;
 
 /// A file whose last row group is still in memory.
 pub struct RowGroups<W: Write + Send> {
@@ -123,7 +128,15 @@ impl<W: Write + Send> Writer<W> {
 }
 
 impl<W: Write + Send> RowGroups<W> {
-    fn new(compression: Compression, rows: usize, output: W, schema: &Arc<Schema>) -> Self {
+    fn new(compression: Option<Compression>, rows: usize, output: W, schema: &Arc<Schema>) -> Self {
+        let mut leaves = Vec::new();
+        let fields = schema.fields().iter();
+        fields.for_each(|field| add_leaves(field, &[], &mut leaves));
+        let columns = leaves.len();
+        let compression = compression.unwrap_or_else(|| match columns {
+            0..=FEW => Compression::ZSTD(ZstdLevel::default()),
+            _ => Compression::SNAPPY,
+        });
         let properties = WriterProperties::builder()
             .set_compression(compression)
             .set_dictionary_enabled(false)
@@ -131,13 +144,8 @@ impl<W: Write + Send> RowGroups<W> {
             .set_max_row_group_row_count(Some(rows))
             .set_created_by(concat!("amax version ", env!("CARGO_PKG_VERSION")).to_owned());
         // Looking numbers up takes longer than all else that is done with them.
-        let properties = schema.fields().iter().fold(properties, |properties, field| {
-            let (path, data_type) = match field.data_type() {
-                DataType::List(of) => (vec![field.name().as_str(), "list", of.name()], of.data_type()),
-                other => (vec![field.name().as_str()], other),
-            };
-            let path = ColumnPath::new(path.into_iter().map(str::to_owned).collect());
-            properties.set_column_dictionary_enabled(path, !data_type.is_primitive())
+        let properties = leaves.into_iter().fold(properties, |properties, (path, is_number)| {
+            properties.set_column_dictionary_enabled(ColumnPath::new(path), !is_number)
         });
         let options = ArrowWriterOptions::new().with_properties(properties.build());
         let writer = ArrowWriter::try_new_with_options(output, Arc::clone(schema), options);
@@ -145,11 +153,10 @@ impl<W: Write + Send> RowGroups<W> {
             writer: written(writer),
             rows,
             bytes: row_group_bytes(),
-            // A column of ours has one leaf.
-            kept: schema.fields().len() * KEPT,
+            kept: columns * KEPT,
             unasked: 0,
             compressors: match compression {
-                Compression::ZSTD(_) => schema.fields().len() * ZSTD,
+                Compression::ZSTD(_) => columns * ZSTD,
                 _ => 0,
             },
         }
@@ -196,6 +203,20 @@ impl<W: Write + Send> RowGroups<W> {
                 Some("Give a larger ROW_GROUP_SIZE, or write several files.".into()),
             );
         }
+    }
+}
+
+/// Adds the paths of the columns that Parquet makes of a field, and whether they are numbers.
+fn add_leaves(field: &Field, above: &[String], leaves: &mut Vec<(Vec<String>, bool)>) {
+    let mut path = above.to_vec();
+    path.push(field.name().clone());
+    match field.data_type() {
+        DataType::Struct(fields) => fields.iter().for_each(|field| add_leaves(field, &path, leaves)),
+        DataType::List(item) => {
+            path.push("list".to_owned());
+            add_leaves(item, &path, leaves);
+        }
+        leaf => leaves.push((path, leaf.is_primitive())),
     }
 }
 

@@ -3,11 +3,14 @@
 //!
 //! What comes in is not trusted: whatever a stream says of lengths is asked for before it is taken, arrow-rs checks what the
 //! arrays hold, and a panic of its is damage, too.
+//!
+//! What goes out is built where the values come from; but for documents, which become nested columns here ([`Inference`], [`Nested`]).
 
 mod batches;
 mod cell;
 mod documents;
 mod error;
+mod inferred;
 mod nested;
 mod numbers;
 mod parquet;
@@ -21,6 +24,7 @@ mod values;
 pub use self::parquet::{Parquet, ReadAt};
 pub use batches::Batches;
 pub use error::{Error, Unfit, Unsuited, Unwritten};
+pub use inferred::{Inference, Kind, Nested, Nulls};
 pub use plain::{Columns, Place, Plain};
 pub use rows::Rows;
 pub use stream::Stream;

@@ -7,7 +7,7 @@ mod support;
 use std::sync::Arc;
 
 use allocator::refuse_each;
-use amax_arrow::{Batches, Error, Parquet};
+use amax_arrow::{Batches, Error, Inference, Nested, Nulls, Parquet};
 use arrow_array::builder::{Int64Builder, ListBuilder};
 use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
 use parquet::arrow::ArrowWriter;
@@ -60,6 +60,26 @@ fn read(bytes: &[u8]) -> Option<(usize, usize)> {
     }
 }
 
+/// How many rows documents have as columns; None if memory ran out, nothing else may be wrong.
+fn nested(documents: &[Vec<u8>]) -> Option<usize> {
+    let work = || {
+        let mut inference = Inference::default();
+        documents
+            .iter()
+            .try_for_each(|document| inference.see(document, &mut || {}))?;
+        let mut nested = Nested::new(&inference.kind(Nulls::Null));
+        for document in documents {
+            nested.append(Some(document))?;
+        }
+        Ok(nested.finish()?.len())
+    };
+    match work() {
+        Ok(rows) => Some(rows),
+        Err(amax_jsonb::Error::OutOfMemory(_)) => None,
+        Err(error) => panic!("{error}"),
+    }
+}
+
 /// One test: there is one allocator.
 #[test]
 fn refused_memory_is_an_error() {
@@ -81,4 +101,9 @@ fn refused_memory_is_an_error() {
         let bytes = file(properties.build());
         refuse_each(name, TRIES, &|| read(&bytes));
     }
+    let document = |row| format!("{{\"a\": {row}, \"b\": \"a text of row {row}\", \"c\": [{{\"d\": {row}.5}}, null]}}");
+    let documents: Vec<Vec<u8>> = (0..2 * ROWS)
+        .map(|row| amax_jsonb::json::parse(&document(row)).unwrap())
+        .collect();
+    refuse_each("documents", TRIES, &|| nested(&documents));
 }

@@ -91,6 +91,20 @@ pub fn column(
     })
 }
 
+/// The column for jsonb whose documents are to become columns; None for any other type.
+pub fn documents(oid: pg_sys::Oid, typmod: i32) -> Option<TypedColumn<'static>> {
+    if base(oid, typmod).0 != pg_sys::JSONBOID {
+        return None;
+    }
+    let (data_type, column) = json::documents();
+    Some(TypedColumn {
+        data_type,
+        extension: None,
+        sql_type: shown_type(oid, typmod),
+        column,
+    })
+}
+
 /// A type as errors and \d show it.
 pub fn shown_type(oid: pg_sys::Oid, typmod: i32) -> String {
     // SAFETY: it looks the type up, and returns a palloc'd string.

@@ -48,6 +48,7 @@ UNDONE = {
 READ = {
     "COPY TO": "COPY t1 TO '/dev/null'",
     "COPY TO arrow": "COPY t1 (id, doc) TO '/dev/null' (FORMAT arrow)",
+    "COPY TO arrow, struct": "COPY t1 (id, doc) TO '/dev/null' (FORMAT arrow, JSON struct)",
     "COPY query TO arrow": "COPY (SELECT doc->'a', count(*) FROM t1 GROUP BY 1) TO '/dev/null' (FORMAT arrow)",
     "amax.arrow": "SELECT count(*) FROM amax.arrow('SELECT id, doc FROM t1')",
     "amax.verify": "SELECT count(*) FROM amax.verify('t1')",
