@@ -64,12 +64,19 @@ pub enum Json {
 }
 
 impl Json {
-    /// None if the word says nothing.
-    pub fn of(word: &[u8]) -> Option<Self> {
-        match word {
-            b"text" => Some(Self::Text),
-            b"struct" => Some(Self::Struct),
-            _ => None,
+    /// What a word says that `named` has, or an error.
+    pub fn of(word: Option<&CStr>, named: &str) -> Self {
+        match word.map(CStr::to_bytes) {
+            Some(b"text") => Self::Text,
+            Some(b"struct") => Self::Struct,
+            _ => raise(
+                PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+                format!("{named} must be \"text\" or \"struct\""),
+                Some(
+                    "It says what columns of jsonb leave as: the text of documents, or columns within columns.".into(),
+                ),
+                None,
+            ),
         }
     }
 }
@@ -117,7 +124,7 @@ fn arrow(statement: &Statement) -> Outgoing {
                     ),
                 },
             ),
-            b"json" => once(&mut json, json_of(word)),
+            b"json" => once(&mut json, Json::of(word, "COPY option \"json\"")),
             b"mixed" => no_unions(),
             _ => unknown(
                 name,
@@ -163,7 +170,7 @@ fn parquet(statement: &Statement) -> Outgoing {
                     ),
                 },
             ),
-            b"json" => once(&mut json, json_of(word)),
+            b"json" => once(&mut json, Json::of(word, "COPY option \"json\"")),
             b"mixed" => no_unions(),
             _ => unknown(
                 name,
@@ -180,17 +187,6 @@ fn parquet(statement: &Statement) -> Outgoing {
         framing,
         json: json.unwrap_or(Json::Text),
     }
-}
-
-fn json_of(word: Option<&CStr>) -> Json {
-    word.and_then(|word| Json::of(word.to_bytes())).unwrap_or_else(|| {
-        raise(
-            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-            "COPY option \"json\" must be \"text\" or \"struct\"",
-            Some("It says what columns of jsonb leave as: the text of documents, or columns within columns.".into()),
-            None,
-        )
-    })
 }
 
 fn no_unions() -> ! {

@@ -88,7 +88,10 @@ pub unsafe extern "C-unwind" fn amax_arrow(fcinfo: pg_sys::FunctionCallInfo) -> 
 /// Texts. CurrentMemoryContext outlives the call.
 unsafe fn begin(query: pg_sys::Datum, json: Option<pg_sys::Datum>) -> Call {
     // SAFETY: as the caller promises.
-    let json = json.map_or(Json::Text, |json| json_of(unsafe { text(json) }));
+    let word = json.map(|json| unsafe { text(json) });
+    let json = word.map_or(Json::Text, |word| {
+        Json::of(Some(word), "argument \"json_as\" of amax.arrow")
+    });
     // As SPI does for volatile functions: see what this transaction has done so far.
     // SAFETY: in a transaction.
     unsafe { pg_sys::CommandCounterIncrement() };
@@ -104,17 +107,6 @@ unsafe fn begin(query: pg_sys::Datum, json: Option<pg_sys::Datum>) -> Call {
 unsafe fn text(datum: pg_sys::Datum) -> &'static CStr {
     // SAFETY: as the caller promises; the string is a copy in that context.
     unsafe { CStr::from_ptr(pg_sys::text_to_cstring(datum.cast_mut_ptr())) }
-}
-
-fn json_of(word: &CStr) -> Json {
-    Json::of(word.to_bytes()).unwrap_or_else(|| {
-        raise(
-            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-            "argument \"json_as\" of amax.arrow must be \"text\" or \"struct\"",
-            Some("It says what columns of jsonb leave as: the text of documents, or columns within columns.".into()),
-            None,
-        )
-    })
 }
 
 impl Call {
