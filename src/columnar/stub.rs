@@ -7,7 +7,7 @@
 //!
 //! The directory is an array: a page for every four logical blocks, six bytes a row. An entry is empty, a stub's
 //! physical TID, or the mark that the row is dead to everyone (which VACUUM sets before it lets the stub's line pointer
-//! be used again, and a scan that finds many). The mark is the row's anti-matter: once no index entry leads to the row a merge leaves it out, and
+//! be used again, and scans do). The mark is the row's anti-matter: once no index entry leads to the row a merge leaves it out, and
 //! once nobody reads the merge's inputs the mark goes.
 
 use super::form::{self, KEY_BYTES};
@@ -155,7 +155,8 @@ impl Unseen {
     }
 }
 
-/// So many rows found to be dead to everyone are marked so by who reads them: then no stub is looked for again.
+/// So many rows found to be dead to everyone are marked so by who reads them; fewer, if no other stub is left to look for: then the next reader looks for
+/// none, and may remember the rows ([`Unseen::is_settled`]).
 const MANY_DEAD: usize = 8;
 
 /// What a snapshot does not see, of the blocks that have entries, ascending.
@@ -216,7 +217,8 @@ fn seen(rel: &Relation, entries: &[(Key, State)], snapshot: &Snapshot) -> Vec<bo
     }
     // What VACUUM would do (`mark_dead`). Who finds an entry as it was, whose stub has been pruned, may: only VACUUM has stubs' line pointers
     // used again, and marks their rows before.
-    if dead.len() >= MANY_DEAD && !manifest::on_standby() {
+    let is_worth_it = dead.len() >= MANY_DEAD || dead.len() == stubs.len();
+    if is_worth_it && !manifest::on_standby() {
         set_all(rel, dead.into_iter(), State::Dead);
     }
     seen

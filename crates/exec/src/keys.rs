@@ -4,7 +4,6 @@ use crate::evaluated::{Evaluated, select};
 use crate::store::{Store, Strings, Words};
 use crate::vector::{Type, Vector};
 use amax_format::Integers;
-use std::ops::Range;
 
 /// A set of keys that are equal bytewise. It contains every key it was made of, and perhaps others.
 #[derive(Clone, Debug)]
@@ -85,18 +84,17 @@ impl KeySet {
         Some(Self { ty: keys.ty, set })
     }
 
-    /// Of consecutive rows whose key is an integer, from a column as it is held, those whose key may be in the set; None if that has to be found
+    /// Of `rows`, ascending, none of them twice, those whose key, an integer in a column as it is held, may be in the set; None if that has to be found
     /// another way.
     ///
     /// # Panics
     /// If there are no such rows.
-    pub fn select_words(&self, words: &amax_format::Words, rows: Range<usize>) -> Option<Vec<u32>> {
+    pub fn select_words(&self, words: &amax_format::Words, rows: &[u32]) -> Option<Vec<u32>> {
         let Set::Range(integers) = &self.set else {
             return None;
         };
-        let start = rows.start as u32;
-        let mut passed = words.places_in(rows, integers);
-        passed.iter_mut().for_each(|place| *place += start);
+        let mut passed = words.places_in_among(rows, integers);
+        passed.iter_mut().for_each(|place| *place = rows[*place as usize]);
         Some(passed)
     }
 
@@ -142,6 +140,7 @@ fn keep(found: &Evaluated<'_>, rows: &[u32], has: impl Fn(usize) -> bool) -> Vec
 mod tests {
     use super::*;
     use crate::builder::VectorBuilder;
+    use amax_format::Dense;
     use proptest::prelude::*;
 
     fn ints(keys: &[Option<i64>]) -> Vector<'static> {
@@ -209,6 +208,25 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn a_column_gives_what_its_values_give(
+            keys in proptest::collection::vec(any::<i64>(), 1..200),
+            asked in proptest::collection::vec((any::<i64>(), any::<bool>()), 1..300),
+            width in 49u32..64,
+        ) {
+            let keys: Vec<Option<i64>> = keys.iter().map(|key| Some(key >> width)).collect();
+            let set = KeySet::new(&ints(&keys)).expect("keys");
+            let column = Dense::ints(asked.iter().map(|asked| Some(asked.0 >> width)));
+            let words = column.words();
+            let all: Vec<u32> = (0..asked.len() as u32).collect();
+            let some: Vec<u32> = all.iter().copied().filter(|&row| asked[row as usize].1).collect();
+            for rows in [&all, &all[all.len() / 2..], &some] {
+                let values = ints(&rows.iter().map(|&row| Some(asked[row as usize].0 >> width)).collect::<Vec<_>>());
+                let expected = set.select(&Evaluated { vector: values, unsure: Vec::new() }, rows);
+                prop_assert_eq!(set.select_words(words, rows).expect("a range"), expected);
+            }
+        }
+
         #[test]
         fn every_key_is_found(
             keys in proptest::collection::vec(proptest::option::of(any::<i64>()), 0..200),

@@ -1,10 +1,14 @@
-//! Numbers of a leaf's rows, ascending. Nearly always they are consecutive: those are not written for each leaf again.
+//! Numbers of rows: of a leaf's or a batch's, ascending; where rows have been joined or unnested the same one may come again. Nearly always they are
+//! consecutive: those are not written for each leaf again.
 
 use arrow_buffer::ScalarBuffer;
 use std::cell::RefCell;
 use std::ops::Range;
 
 pub type RowNumbers = ScalarBuffer<u32>;
+
+/// More than these are not kept.
+const MOST: usize = 1 << 20;
 
 thread_local! {
     /// All from 0 on, as many as have been asked for so far.
@@ -14,6 +18,9 @@ thread_local! {
 /// Those of a range.
 pub fn row_numbers(rows: Range<u32>) -> RowNumbers {
     let (start, end) = (rows.start as usize, rows.end as usize);
+    if end > MOST {
+        return rows.collect();
+    }
     ALL.with_borrow_mut(|all| {
         if all.len() < end {
             *all = (0..end.next_power_of_two() as u32).collect();
@@ -74,5 +81,12 @@ mod tests {
             prop_assert_eq!(row_numbers(at..at + more).len(), more as usize);
             prop_assert_eq!(&found[..], &expected);
         }
+    }
+
+    #[test]
+    fn many_are_not_kept() {
+        let many = MOST as u32 - 1..MOST as u32 + 2;
+        assert_eq!(row_numbers(many.clone()), many.collect::<Vec<u32>>());
+        assert!(ALL.with_borrow(|all| all.len() <= MOST));
     }
 }

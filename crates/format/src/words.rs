@@ -7,12 +7,15 @@ use crate::row_set::RowSet;
 use arrow_buffer::{ArrowNativeType, Buffer, ScalarBuffer};
 use std::borrow::Cow;
 use std::ops::{Range, RangeInclusive};
+use std::sync::OnceLock;
 
 /// One word per row: `base`, and what the row's differs by.
 #[derive(Clone, Debug)]
 pub struct Words {
     pub(crate) base: i64,
     offsets: Offsets,
+    /// The greatest offset, once it has been asked for: of each leaf each query asks.
+    most: OnceLock<u64>,
 }
 
 /// As many bytes per row as the greatest needs.
@@ -25,6 +28,22 @@ enum Offsets {
     Four(ScalarBuffer<u32>),
     /// The words themselves: the base is zero.
     Eight(ScalarBuffer<i64>),
+}
+
+impl Offsets {
+    /// The greatest; of words themselves nobody asks.
+    fn most(&self) -> u64 {
+        fn of<T: Copy + Ord + Into<u64>>(offsets: &[T]) -> u64 {
+            offsets.iter().max().map_or(0, |&most| most.into())
+        }
+        match self {
+            Offsets::None => 0,
+            Offsets::One(offsets) => of(offsets),
+            Offsets::Two(offsets) => of(offsets),
+            Offsets::Four(offsets) => of(offsets),
+            Offsets::Eight(_) => u64::MAX,
+        }
+    }
 }
 
 /// What is done with a test of offsets.
@@ -104,8 +123,7 @@ impl Words {
             0x1_0000..=0xFFFF_FFFF => Offsets::Four(offsets.map(|o| o as u32).collect()),
             _ => return Self::wide(words.into()),
         };
-        let base = if least <= greatest { least } else { 0 };
-        Self { base, offsets }
+        Self::with(if least <= greatest { least } else { 0 }, offsets)
     }
 
     /// Of rows that all have one.
@@ -128,15 +146,16 @@ impl Words {
             }
             _ => return Self::wide(words.iter().map(word).collect::<Vec<_>>().into()),
         };
-        let base = if least <= greatest { least } else { 0 };
-        Self { base, offsets }
+        Self::with(if least <= greatest { least } else { 0 }, offsets)
     }
 
     fn wide(words: ScalarBuffer<i64>) -> Self {
-        Self {
-            base: 0,
-            offsets: Offsets::Eight(words),
-        }
+        Self::with(0, Offsets::Eight(words))
+    }
+
+    fn with(base: i64, offsets: Offsets) -> Self {
+        let most = OnceLock::new();
+        Self { base, offsets, most }
     }
 
     /// Of so many rows, by what [`Words::offsets`] gives; None if that is not as long as it has to be.
@@ -151,7 +170,7 @@ impl Words {
             _ if is(8) && base == 0 => Offsets::Eight(offsets.into()),
             _ => return None,
         };
-        Some(Self { base, offsets })
+        Some(Self::with(base, offsets))
     }
 
     /// What rows differ from the base by, as bytes: the same number of them for each row.
@@ -304,10 +323,10 @@ impl Words {
             // Nearly always it is enough to know how wide they are.
             Offsets::One(_) if fits(Some(u8::MAX.into())) => true,
             Offsets::Two(_) if fits(Some(u16::MAX.into())) => true,
-            Offsets::One(offsets) => fits(offsets.iter().max().map(|&most| most.into())),
-            Offsets::Two(offsets) => fits(offsets.iter().max().map(|&most| most.into())),
-            Offsets::Four(offsets) => fits(offsets.iter().max().map(|&most| most.into())),
+            Offsets::Four(_) if fits(Some(u32::MAX.into())) => true,
+            Offsets::Eight(_) if (min, max) == (i64::MIN, i64::MAX) => true,
             Offsets::Eight(words) => words.iter().all(|word| (min..=max).contains(word)),
+            offsets => fits(i64::try_from(*self.most.get_or_init(|| offsets.most())).ok()),
         }
     }
 
@@ -315,7 +334,7 @@ impl Words {
     ///
     /// # Panics
     /// If there are no such rows.
-    pub fn places_in(&self, rows: Range<usize>, set: &Integers) -> Vec<u32> {
+    fn places_in(&self, rows: Range<usize>, set: &Integers) -> Vec<u32> {
         match &self.offsets {
             Offsets::None if set.has()(self.base) => (0..rows.len() as u32).collect(),
             Offsets::None => Vec::new(),
@@ -326,7 +345,7 @@ impl Words {
         }
     }
 
-    /// Of `rows`, those whose words a set has, as places among them.
+    /// Of `rows`, ascending, none of them twice, those whose words a set has, as places among them.
     ///
     /// # Panics
     /// If there are no such rows.
@@ -363,16 +382,14 @@ impl Words {
             let offset = |&place: &u32| offsets.get(place as usize).copied().unwrap_or_default();
             places.iter().map(offset).collect()
         }
-        Self {
-            base: self.base,
-            offsets: match &self.offsets {
-                Offsets::None => Offsets::None,
-                Offsets::One(offsets) => Offsets::One(of(offsets, places)),
-                Offsets::Two(offsets) => Offsets::Two(of(offsets, places)),
-                Offsets::Four(offsets) => Offsets::Four(of(offsets, places)),
-                Offsets::Eight(words) => Offsets::Eight(of(words, places)),
-            },
-        }
+        let offsets = match &self.offsets {
+            Offsets::None => Offsets::None,
+            Offsets::One(offsets) => Offsets::One(of(offsets, places)),
+            Offsets::Two(offsets) => Offsets::Two(of(offsets, places)),
+            Offsets::Four(offsets) => Offsets::Four(of(offsets, places)),
+            Offsets::Eight(words) => Offsets::Eight(of(words, places)),
+        };
+        Self::with(self.base, offsets)
     }
 }
 

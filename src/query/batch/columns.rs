@@ -12,11 +12,10 @@ use crate::query::expr::entry::Entry;
 use crate::query::expr::path::JsonPath;
 use crate::query::expr::value::path_value;
 use amax_exec::{Columns, Expr, held_ints};
-use amax_format::{Dense, Found, PathStep, Shaped, Tag, Unnest, Words, consecutive};
+use amax_format::{Dense, Found, PathStep, Shaped, Tag, Unnest, Words};
 use amax_lsm::Origin;
 use pgrx::pg_sys;
 use std::cell::OnceCell;
-use std::ops::Range;
 use std::rc::Rc;
 
 /// In place of an element: the row of an outer join without one.
@@ -338,12 +337,6 @@ impl BatchColumns {
     /// The words that an expression of integers is, if all rows have one.
     pub fn words(&self, expression: &Expr) -> Option<&Words> {
         held_ints(expression, self)
-    }
-
-    /// The same of rows, ascending, if they are consecutive.
-    pub fn words_of(&self, expression: &Expr, rows: &[u32]) -> Option<(&Words, Range<usize>)> {
-        let rows = consecutive(rows)?;
-        Some((self.words(expression)?, rows))
     }
 }
 

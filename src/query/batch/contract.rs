@@ -11,6 +11,7 @@ use crate::pg::state::{CustomScanState, PlanState};
 use crate::query::plan::kept::path_with;
 use crate::query::plan::node::ExecMethods;
 use amax_exec::{Expr, External, Zones};
+use amax_format::RowNumbers;
 use amax_lsm::Origin;
 use pgrx::pg_sys;
 use std::cell::RefCell;
@@ -20,14 +21,14 @@ use std::rc::Rc;
 /// keeps what is decoded in memory, and no pin and no lock.
 pub struct Batch {
     pub columns: Rc<BatchColumns>,
-    pub rows: Vec<u32>,
+    pub rows: RowNumbers,
 }
 
 /// Where the rows of a batch are in their table. Valid for as long as the query's snapshot is, whatever is flushed or
 /// merged meanwhile.
 pub enum Positions {
     /// Numbers of rows in a leaf, ascending, as often as an element of theirs is in the batch; who loaded them.
-    Leaf(Rc<OpenLeaf>, Option<Origin>, Vec<u32>),
+    Leaf(Rc<OpenLeaf>, Option<Origin>, RowNumbers),
     /// Of rows by themselves.
     Tids(Vec<pg_sys::ItemPointerData>),
 }

@@ -6,6 +6,7 @@ use super::columns::BatchColumns;
 use super::contract::Batch;
 use super::rows::Rows;
 use super::values::ValuesBuilder;
+use amax_format::row_numbers;
 use pgrx::pg_sys::ItemPointerData;
 use std::rc::Rc;
 
@@ -54,7 +55,7 @@ impl AloneBuilder {
 
     /// None if there are no rows.
     pub fn finish(self, rows: &Rows) -> Option<Batch> {
-        let all: Vec<u32> = (0..self.tids.len() as u32).collect();
+        let all = row_numbers(0..self.tids.len() as u32);
         let values = self.values.into_iter().map(|values| values.map(ValuesBuilder::finish));
         let alone = Alone::new(values.collect(), self.tids);
         (!all.is_empty()).then(|| Batch {

@@ -2,7 +2,7 @@
 
 use super::values::Values;
 use amax_exec::{Lookup, Matches, NONE};
-use amax_format::Dense;
+use amax_format::{Dense, RowNumbers};
 use pgrx::pg_sys;
 use std::rc::Rc;
 
@@ -33,7 +33,7 @@ impl Side {
 /// What makes rows of a batch those of a join: a row of the scan's batch, ascending, and one of each side so far, or [`NONE`].
 #[derive(Clone)]
 pub struct Joined {
-    pub parents: Vec<u32>,
+    pub parents: RowNumbers,
     pub sides: Rc<[Side]>,
     /// Of each side; none of those that have not been looked up yet.
     pub rows: Vec<Vec<u32>>,
@@ -41,7 +41,7 @@ pub struct Joined {
 
 impl Joined {
     /// Rows of a scan, with no side looked up.
-    pub fn new(parents: Vec<u32>, sides: &Rc<[Side]>) -> Joined {
+    pub fn new(parents: RowNumbers, sides: &Rc<[Side]>) -> Joined {
         Joined {
             parents,
             sides: sides.clone(),
@@ -58,9 +58,9 @@ impl Joined {
 
     /// Those at these places.
     pub fn at(&self, places: &[u32]) -> Joined {
-        let take = |rows: &Vec<u32>| places.iter().map(|&at| rows[at as usize]).collect();
+        let take = |rows: &[u32]| -> Vec<u32> { places.iter().map(|&at| rows[at as usize]).collect() };
         Joined {
-            parents: take(&self.parents),
+            parents: take(&self.parents).into(),
             sides: self.sides.clone(),
             rows: self
                 .rows

@@ -16,6 +16,7 @@ use crate::query::expr::entry::expressions;
 use crate::query::expr::raises::raises;
 use crate::query::scan::node::METHODS;
 use amax_exec::{Evaluated, KeySet, Lookup, VectorBuilder};
+use amax_format::RowNumbers;
 use pgrx::pg_sys;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -202,18 +203,19 @@ impl InBatches {
     }
 
     /// Of rows those that have keys among these.
-    fn among(&self, wanted: &Wanted, input: &mut Rows, columns: &Rc<BatchColumns>, mut rows: Vec<u32>) -> Vec<u32> {
+    fn among(&self, wanted: &Wanted, input: &mut Rows, columns: &Rc<BatchColumns>, mut rows: RowNumbers) -> RowNumbers {
         for (key, set) in self.keys.iter().zip(wanted) {
             if rows.is_empty() {
                 break;
             }
-            let of_words = columns.words_of(key.vector(), &rows);
-            let of_words = of_words.and_then(|(words, rows)| set.select_words(words, rows));
-            rows = of_words.unwrap_or_else(|| {
+            let words = columns.words(key.vector());
+            let of_words = words.and_then(|words| set.select_words(words, &rows));
+            let found = of_words.unwrap_or_else(|| {
                 let vector = key.values(input, columns, &rows);
                 let unsure = Vec::new();
                 set.select(&Evaluated { vector, unsure }, &rows)
             });
+            rows = found.into();
         }
         rows
     }

@@ -22,6 +22,7 @@ use crate::query::expr::entry::{Entry, entry_of, expressions, over_known_entries
 use crate::query::plan::costs::hash_memory;
 use crate::query::plan::node::{CustomNode, ExecMethods};
 use amax_exec::{Expr, Probes, Vector};
+use amax_format::{RowNumbers, row_numbers};
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -50,7 +51,7 @@ pub struct Join {
     pub(super) order: Probes,
     state: State,
     /// Rows of a batch of the scan that have not been looked up.
-    left: Vec<(Rc<BatchColumns>, Vec<u32>)>,
+    left: Vec<(Rc<BatchColumns>, RowNumbers)>,
 }
 
 /// What the other sides are.
@@ -189,7 +190,7 @@ impl Join {
             };
             if let Some(joined) = self.look_up(columns.clone(), rows, sides) {
                 return Some(Batch {
-                    rows: (0..joined.parents.len() as u32).collect(),
+                    rows: row_numbers(0..joined.parents.len() as u32),
                     columns: Rc::new(columns.joined(joined, &self.rows.entries)),
                 });
             }
@@ -205,12 +206,11 @@ impl Join {
     }
 
     /// The rows of a batch with what they find in all sides; None if nothing is left.
-    fn look_up(&mut self, columns: Rc<BatchColumns>, rows: Vec<u32>, sides: &Rc<[Side]>) -> Option<Joined> {
+    fn look_up(&mut self, columns: Rc<BatchColumns>, all: RowNumbers, sides: &Rc<[Side]>) -> Option<Joined> {
         let finds_several =
             |(probe, side): (&Probe, &Side)| matches!(probe.kind, Kind::Inner | Kind::Left) && !side.lookup.is_unique();
         let multiplies = self.probes.iter().zip(&**sides).any(finds_several);
-        let mut all = if multiplies { rows.clone() } else { Vec::new() };
-        let mut joined = Joined::new(rows, sides);
+        let mut joined = Joined::new(all.clone(), sides);
         let mut passed = Vec::new();
         for place in 0..self.order.len() {
             let at = self.order.at(place);
@@ -227,9 +227,9 @@ impl Join {
             let found = if let Some(found) = by_words {
                 found
             } else if probe.joined {
-                let all: Vec<u32> = (0..n as u32).collect();
+                let each = row_numbers(0..n as u32);
                 let so_far = joined_columns(&columns, &joined, &self.rows);
-                let values = |key: &Computed| key.values(&mut self.rows, &so_far, &all);
+                let values = |key: &Computed| key.values(&mut self.rows, &so_far, &each);
                 find(probe.keys.iter().map(values).collect())
             } else {
                 let mut scan = self.scan.borrow_mut();
@@ -237,9 +237,10 @@ impl Join {
                 let values = |key: &Computed| rows.each(key.values(scan.rows(), &columns, rows.distinct()));
                 find(probe.keys.iter().map(values).collect())
             };
-            if found.asked.len() > MOST_ROWS && all.len() > 1 {
-                let rest = all.split_off(all.len() / 2);
-                self.left.extend([(columns.clone(), rest), (columns, all)]);
+            if multiplies && found.asked.len() > MOST_ROWS && all.len() > 1 {
+                let half = all.len() / 2;
+                let (first, rest) = (all.slice(0, half), all.slice(half, all.len() - half));
+                self.left.extend([(columns.clone(), rest), (columns, first)]);
                 return None;
             }
             let matches = probe.matches(found, at, &mut self.rows, (&columns, &joined));

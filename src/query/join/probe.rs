@@ -9,7 +9,7 @@ use crate::query::batch::joined::{Joined, Side};
 use crate::query::batch::rows::Rows;
 use crate::query::expr::raises::raises;
 use amax_exec::{Lookup, Matches, Rounds};
-use amax_format::Words;
+use amax_format::{RowNumbers, Words};
 use std::rc::Rc;
 
 pub(super) struct Probe {
@@ -68,24 +68,20 @@ impl Probe {
         side: &Side,
         scan: &mut Rows,
         columns: &Rc<BatchColumns>,
-        mut rows: Vec<u32>,
-    ) -> Vec<u32> {
+        rows: RowNumbers,
+    ) -> RowNumbers {
         if rows.is_empty() {
             return rows;
         }
         let by_words = self
             .words(columns)
             .and_then(|words| side.lookup.places_of_words(words, &rows));
-        let places = by_words.unwrap_or_else(|| {
+        let mut found = by_words.unwrap_or_else(|| {
             let keys: Vec<_> = self.keys.iter().map(|key| key.values(scan, columns, &rows)).collect();
             side.lookup.find_one(&keys, rows.len()).asked
         });
-        // Ascending: none is overwritten before it is read.
-        for (at, &place) in places.iter().enumerate() {
-            rows[at] = rows[place as usize];
-        }
-        rows.truncate(places.len());
-        rows
+        found.iter_mut().for_each(|place| *place = rows[*place as usize]);
+        found.into()
     }
 
     /// Whether one match is as good as all.

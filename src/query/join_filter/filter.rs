@@ -13,6 +13,7 @@ use crate::query::batch::rows::Rows;
 use crate::query::expr::datum;
 use crate::query::plan::costs::hash_memory;
 use amax_exec::{Batch, Expr, KeySet, Type, VectorBuilder};
+use amax_format::RowNumbers;
 use pgrx::pg_sys::Oid;
 use std::rc::Rc;
 
@@ -98,7 +99,7 @@ impl JoinFilters {
     }
 
     /// Of these rows those that can have a match, as far as is known.
-    pub fn select(&mut self, rows: &mut Rows, columns: &Rc<BatchColumns>, mut picked: Vec<u32>) -> Vec<u32> {
+    pub fn select(&mut self, rows: &mut Rows, columns: &Rc<BatchColumns>, mut picked: RowNumbers) -> RowNumbers {
         let mut external = Postgres {
             rows,
             columns: columns.clone(),
@@ -112,15 +113,18 @@ impl JoinFilters {
             let State::Ready(keys) = &tried.state else {
                 continue;
             };
-            let of_words = columns.words_of(&filter.key, &picked);
-            let of_words = of_words.and_then(|(words, rows)| keys.select_words(words, rows));
+            if picked.is_empty() {
+                break;
+            }
+            let words = columns.words(&filter.key);
+            let of_words = words.and_then(|words| keys.select_words(words, &picked));
             let passed = of_words.unwrap_or_else(|| keys.select(&batch.eval(&filter.key, &picked), &picked));
             tried.tested += picked.len() as u64;
             tried.passed += passed.len() as u64;
             if tried.tested >= USELESS.1 && tried.passed * 8 > tried.tested * USELESS.0 {
                 tried.state = State::Useless;
             }
-            picked = passed;
+            picked = passed.into();
         }
         picked
     }

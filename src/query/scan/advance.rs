@@ -178,6 +178,6 @@ impl Scan {
                 rows.push(next.0);
             }
         }
-        Some(Passed::InColumns(columns, rows))
+        Some(Passed::InColumns(columns, rows.into()))
     }
 }

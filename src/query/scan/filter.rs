@@ -11,8 +11,8 @@ use crate::columnar::OpenLeaf;
 use crate::query::batch::columns::BatchColumns;
 use crate::query::batch::external::{Constants, LeafZones, Postgres};
 use amax_exec::{is_harmless, passes_none};
+use amax_format::RowNumbers;
 use amax_lsm::Origin;
-use std::borrow::Cow;
 use std::rc::Rc;
 
 impl Scan {
@@ -70,7 +70,7 @@ impl Scan {
                 let rows = super::mutants::drop_rows(rows);
                 self.progress = Progress::of_leaf(rows.clone(), forward);
                 let columns = self.columns_of(leaf, origin);
-                let picked = self.filter(0, &columns, &rows);
+                let picked = self.filter(0, &columns, rows);
                 let picked = self.leave_out_unmatched(&columns, picked, 0);
                 Current::Leaf(columns, picked)
             }
@@ -96,8 +96,8 @@ impl Scan {
         }
         let conditions = self.stages[0].clauses.len();
         let passed = |row: &(u32, usize)| row.1 == conditions;
-        let rows: Vec<u32> = match &picked {
-            Picked::Decided(rows) => rows[from..].to_vec(),
+        let rows: RowNumbers = match &picked {
+            Picked::Decided(rows) => rows.slice(from, rows.len() - from),
             Picked::Open(rows) => {
                 let rows = rows[from..].iter().filter(|&row| passed(row));
                 rows.map(|row| row.0).collect()
@@ -108,12 +108,10 @@ impl Scan {
         self.source.counters.unmatched += (all - kept.len()) as u64;
         self.progress.unmatched += all - kept.len();
         match &mut picked {
-            Picked::Decided(rows) => {
-                rows.truncate(from);
-                rows.extend(kept);
-            }
+            Picked::Decided(rows) if from == 0 => *rows = kept,
+            Picked::Decided(rows) => *rows = rows[..from].iter().chain(&*kept).copied().collect(),
             Picked::Open(rows) => {
-                let mut kept = kept.into_iter().peekable();
+                let mut kept = kept.iter().copied().peekable();
                 let rest = rows.split_off(from);
                 rows.extend(
                     rest.into_iter()
@@ -139,11 +137,10 @@ impl Scan {
     }
 
     /// Rows that may pass a stage's conditions.
-    fn filter(&mut self, at: usize, columns: &Rc<BatchColumns>, all: &[u32]) -> Picked {
+    fn filter(&mut self, at: usize, columns: &Rc<BatchColumns>, mut rows: RowNumbers) -> Picked {
         let to_end = self.to_end();
         let stage = &mut self.stages[at];
-        let mut rows = Cow::Borrowed(all);
-        let all = all.len();
+        let all = rows.len();
         stage.counts.all += all as u64;
         let mut picked: Vec<(u32, usize)> = Vec::new();
         let mut external = Postgres {
@@ -160,7 +157,7 @@ impl Scan {
             .map_while(|clause| clause.vector.as_ref());
         let mut together = 0;
         if let Some((left, passed)) = batch.filter_by_words(vectors, &rows) {
-            rows = Cow::Owned(left);
+            rows = left.into();
             together = passed.len();
             let counts = stage.counts.passed.iter_mut().zip(passed);
             counts.for_each(|(count, passed)| *count += passed as u64);
@@ -171,19 +168,18 @@ impl Scan {
                 break;
             }
             let mut unsure = Vec::new();
-            rows = Cow::Owned(batch.filter(vector, &rows, &mut unsure));
+            rows = batch.filter(vector, &rows, &mut unsure).into();
             stage.counts.passed[i] += rows.len() as u64;
             picked.extend(unsure.into_iter().map(|row| (row, i)));
         }
         if at > 0 {
             self.removed += all - rows.len() - picked.len();
         }
-        let rows = rows.into_owned();
         if picked.is_empty() && vectorized == stage.clauses.len() {
             return Picked::Decided(rows);
         }
         let open = !picked.is_empty();
-        picked.extend(rows.into_iter().map(|row| (row, vectorized)));
+        picked.extend(rows.iter().map(|&row| (row, vectorized)));
         if open {
             picked.sort_unstable();
         }
@@ -197,7 +193,7 @@ impl Scan {
         let batch = Rc::new(columns.unnest(&arrays, rows, outer));
         let (elements, without): (Vec<u32>, Vec<u32>) =
             (0..batch.len() as u32).partition(|&row| batch.place(row).is_some());
-        let mut picked = self.filter(stage, &batch, &elements);
+        let mut picked = self.filter(stage, &batch, elements.into());
         if outer {
             let conditions = self.stages[stage].clauses.len();
             let parent = |row: u32| batch.elements().map(|e| e.parents[row as usize]);

@@ -3,6 +3,7 @@
 use crate::pg::state::Prepared;
 use crate::query::batch::columns::BatchColumns;
 use amax_exec::Expr;
+use amax_format::RowNumbers;
 use std::rc::Rc;
 
 /// A condition of the scan.
@@ -28,7 +29,7 @@ pub(super) enum Current {
 /// Rows of a stage that passed.
 pub(super) enum Passed {
     /// By their numbers, ascending.
-    InColumns(Rc<BatchColumns>, Vec<u32>),
+    InColumns(Rc<BatchColumns>, RowNumbers),
     /// One that is in no column: the scan's rows are at it.
     Alone,
 }
@@ -36,7 +37,7 @@ pub(super) enum Passed {
 /// Rows that may pass, ascending.
 pub(super) enum Picked {
     /// That pass.
-    Decided(Vec<u32>),
+    Decided(RowNumbers),
     /// Each with the first condition that is still to be looked at.
     Open(Vec<(u32, usize)>),
 }

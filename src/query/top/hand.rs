@@ -3,6 +3,7 @@
 use crate::query::batch::columns::BatchColumns;
 use crate::query::batch::contract::Positions;
 use crate::query::batch::{Batch, Batches};
+use amax_format::RowNumbers;
 use std::rc::Rc;
 
 /// A row in so many of a leaf that are read decodes as much as reading the columns whole.
@@ -16,7 +17,9 @@ enum Source {
 /// Rows of a leaf.
 struct Run {
     columns: Rc<BatchColumns>,
-    rows: std::vec::IntoIter<u32>,
+    rows: RowNumbers,
+    /// The one that comes next.
+    next: usize,
     /// Whether they are so few that each is read by itself.
     alone: bool,
 }
@@ -45,8 +48,9 @@ impl Hand {
     pub fn next(&mut self, input: &mut dyn Batches) -> bool {
         loop {
             if let Some(run) = &mut self.run
-                && let Some(row) = run.rows.next()
+                && let Some(&row) = run.rows.get(run.next)
             {
+                run.next += 1;
                 match run.alone {
                     true => input.rows().set_alone(&run.columns, row),
                     false => input.rows().set_leaf(&run.columns, row),
@@ -67,7 +71,8 @@ impl Hand {
                     let best = matches!(self.source, Source::Best(_));
                     self.run = Some(Run {
                         alone: best && columns.is_leaf() && rows.len() * FEW < columns.len(),
-                        rows: rows.into_iter(),
+                        rows,
+                        next: 0,
                         columns,
                     });
                 }

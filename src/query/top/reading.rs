@@ -253,7 +253,7 @@ impl Read {
         for (leaf, mut rows) in self.leaves.into_iter().zip(rows) {
             if let Some((leaf, origin)) = leaf.filter(|_| !rows.is_empty()) {
                 rows.sort_unstable();
-                found.push(Positions::Leaf(leaf, origin, rows));
+                found.push(Positions::Leaf(leaf, origin, rows.into()));
             }
         }
         found
