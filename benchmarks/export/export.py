@@ -13,10 +13,11 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import pyarrow as pa
+import pyarrow.parquet as pq
 import recipes
 from bench.generator import build
 from bench.numbers import machine
-from ways import DRIVERS, FILE, IN, OUT, connect
+from ways import DRIVERS, FILE, IN, OUT, STRUCT, connect
 
 HERE = Path(__file__).parent
 SCHEMA = (HERE.parent / "ssb/sql/relational/schema.sql").read_text()
@@ -60,6 +61,7 @@ def prepare(session, options, directory):
     table = recipes.to_pyarrow(session, "SELECT * FROM export_amax.lineorder")
     with pa.OSFile(str(directory / "lineorder.arrow"), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
         writer.write_table(table, max_chunksize=65536)
+    pq.write_table(table, directory / "lineorder.parquet")
     return table.num_rows, table.nbytes / 1e6
 
 
@@ -93,6 +95,10 @@ def paths(options):
     print(f"\n| five paths of {options.events:,} events out of amax | s |\n|---|---:|")
     for name in [*OUT, *DRIVERS]:
         print(f"| {name} | {way(options, name, PATHS)['seconds']:.2f} |", flush=True)
+    print(f"\n| {options.events:,} documents out of amax | s | client, MB | server, MB |\n|---|---:|---:|---:|")
+    for name in ["COPY arrow, pyarrow", *STRUCT]:
+        run = way(options, name, "SELECT doc FROM export_events")
+        print(f"| {name} | {run['seconds']:.2f} | {run['client']:,.0f} | {shown(run['server'])} |", flush=True)
 
 
 def hot(options, session, directory, megabytes):

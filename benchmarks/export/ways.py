@@ -14,6 +14,7 @@ from urllib.parse import quote
 import pandas as pd
 import psycopg
 import pyarrow as pa
+import pyarrow.parquet as pq
 import recipes
 
 
@@ -42,6 +43,16 @@ def binary_copy(session, query):
         return sum(len(part) for part in copy)
 
 
+def parquet(session, query):
+    with session.cursor().copy(f"COPY ({query}) TO STDOUT (FORMAT parquet)") as copy:
+        return pq.read_table(pa.BufferReader(b"".join(copy)))
+
+
+def json_struct(session, query):
+    with session.cursor().copy(f"COPY ({query}) TO STDOUT (FORMAT arrow, JSON struct)") as copy:
+        return pa.ipc.open_stream(b"".join(copy)).read_all()
+
+
 def adbc(dsn, query):
     from adbc_driver_postgresql import dbapi
     with dbapi.connect(uri(dsn)) as connection, connection.cursor() as cursor:
@@ -65,10 +76,12 @@ def csv_in(session, table, path):
             copy.write(part)
 
 
-def arrow_in(session, table, path):
-    with session.cursor().copy(f"COPY {table} FROM STDIN (FORMAT arrow)") as copy, open(path, "rb") as source:
-        while part := source.read(1 << 20):
-            copy.write(part)
+def columns_in(form):
+    def load(session, table, path):
+        with session.cursor().copy(f"COPY {table} FROM STDIN (FORMAT {form})") as copy, open(path, "rb") as source:
+            while part := source.read(1 << 20):
+                copy.write(part)
+    return load
 
 
 # What is read from the server: by a session of its own, or by a driver.
@@ -79,10 +92,13 @@ OUT = {
     "COPY arrow, pandas": recipes.to_pandas,
     "COPY arrow, polars": recipes.to_polars,
     "amax.arrow(), pyarrow": recipes.through_select,
+    "COPY parquet, pyarrow": parquet,
 }
+# Documents as columns within columns.
+STRUCT = {"COPY arrow, JSON struct, pyarrow": json_struct}
 DRIVERS = {"ADBC, pyarrow": adbc, "connectorx, pyarrow": connectorx}
 FILE = "Arrow file, pyarrow"
-IN = {"COPY csv": (csv_in, "csv"), "COPY arrow": (arrow_in, "arrow")}
+IN = {"COPY csv": (csv_in, "csv"), "COPY arrow": (columns_in("arrow"), "arrow"), "COPY parquet": (columns_in("parquet"), "parquet")}
 
 
 def server_peak(pid):
@@ -96,11 +112,12 @@ def server_peak(pid):
 
 def main():
     dsn, way, argument = sys.argv[1:]
-    session = connect(dsn) if way in OUT or way in IN else None
+    ours = OUT | STRUCT
+    session = connect(dsn) if way in ours or way in IN else None
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     started = time.perf_counter()
-    if way in OUT:
-        OUT[way](session, argument)
+    if way in ours:
+        ours[way](session, argument)
     elif way in DRIVERS:
         DRIVERS[way](dsn, argument)
     elif way == FILE:
