@@ -91,4 +91,15 @@ SELECT * FROM differ(5) WHERE different > 0;
 SELECT twice($$INSERT INTO t (id, n) VALUES (1, 1)$$) \gexec
 SELECT * FROM differ(5) WHERE different > 0;
 SELECT verify.* FROM amax.verify('amax_side.t') AS verify;
+-- One row that is dead to everyone is marked so by who reads it, where no other row of that page of the directory has a stub: none is looked for again.
+-- The stubs of many in another leaf fill their page, so that it is pruned.
+CREATE TABLE few (id int) USING amax;
+INSERT INTO few SELECT generate_series(1, 3000);
+SELECT sum(rows) FROM (SELECT amax.flush('few')) f, amax.components('few');
+DELETE FROM few WHERE id = 7 OR id > 2790;
+SELECT count(*) FROM few;
+SET amax.fault_point = 'stub_seen';
+SELECT count(*) FROM few;
+RESET amax.fault_point;
+DROP TABLE few;
 DROP FUNCTION twins.differ(int), twins.kept(text), twins.all_are(text);
