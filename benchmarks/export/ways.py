@@ -5,7 +5,7 @@
 
 import io
 import json
-import resource
+import os
 import sys
 import time
 from pathlib import Path
@@ -20,7 +20,7 @@ import recipes
 
 def connect(dsn):
     session = psycopg.connect(dsn, autocommit=True)
-    session.execute("SELECT amax.load()")
+    session.execute("SET client_min_messages = warning; CREATE EXTENSION IF NOT EXISTS amax; SELECT amax.load()")
     return session
 
 
@@ -101,8 +101,8 @@ FILE = "Arrow file, pyarrow"
 IN = {"COPY csv": (csv_in, "csv"), "COPY arrow": (columns_in("arrow"), "arrow"), "COPY parquet": (columns_in("parquet"), "parquet")}
 
 
-def server_peak(pid):
-    """MB that a server process had at most, where it is on this machine."""
+def peak(pid):
+    """MB that a process had at most since it runs its program, where it is on this machine. (What getrusage() says is at least its parent's.)"""
     try:
         status = Path(f"/proc/{pid}/status").read_text()
     except OSError:
@@ -114,7 +114,7 @@ def main():
     dsn, way, argument = sys.argv[1:]
     ours = OUT | STRUCT
     session = connect(dsn) if way in ours or way in IN else None
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before = peak(os.getpid())
     started = time.perf_counter()
     if way in ours:
         ours[way](session, argument)
@@ -126,8 +126,7 @@ def main():
         table, path = argument.split("=")
         IN[way][0](session, table, path)
     seconds = time.perf_counter() - started
-    peak = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
-    print(json.dumps({"seconds": seconds, "client": peak, "server": session and server_peak(session.info.backend_pid)}))
+    print(json.dumps({"seconds": seconds, "client": peak(os.getpid()) - before, "server": session and peak(session.info.backend_pid)}))
 
 
 if __name__ == "__main__":
