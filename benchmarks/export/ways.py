@@ -70,13 +70,7 @@ def file(path):
         return pa.ipc.open_file(source).read_all()
 
 
-def csv_in(session, table, path):
-    with session.cursor().copy(f"COPY {table} FROM STDIN (FORMAT csv)") as copy, open(path, "rb") as source:
-        while part := source.read(1 << 20):
-            copy.write(part)
-
-
-def columns_in(form):
+def copy_in(form):
     def load(session, table, path):
         with session.cursor().copy(f"COPY {table} FROM STDIN (FORMAT {form})") as copy, open(path, "rb") as source:
             while part := source.read(1 << 20):
@@ -98,7 +92,7 @@ OUT = {
 STRUCT = {"COPY arrow, JSON struct, pyarrow": json_struct}
 DRIVERS = {"ADBC, pyarrow": adbc, "connectorx, pyarrow": connectorx}
 FILE = "Arrow file, pyarrow"
-IN = {"COPY csv": (csv_in, "csv"), "COPY arrow": (columns_in("arrow"), "arrow"), "COPY parquet": (columns_in("parquet"), "parquet")}
+IN = {f"COPY {form}": (copy_in(form), form) for form in ("csv", "arrow", "parquet")}
 
 
 def peak(pid):
