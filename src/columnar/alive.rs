@@ -13,9 +13,13 @@ pub struct Alive {
 }
 
 impl Alive {
-    /// The rows, if they are those of these blocks, and the pages are the same.
-    pub fn rows(&self, blocks: &Range<u32>, pages: &Versions) -> Option<RowNumbers> {
-        (self.blocks == *blocks && self.pages.are(pages)).then(|| self.rows.clone())
+    /// The rows, if they are those of these blocks, and the pages are the same as they have been seen now.
+    pub fn rows(&mut self, blocks: &Range<u32>, pages: Versions) -> Option<RowNumbers> {
+        if self.blocks != *blocks || !self.pages.are(&pages) {
+            return None;
+        }
+        self.pages = pages;
+        Some(self.rows.clone())
     }
 
     /// Bytes of memory held.

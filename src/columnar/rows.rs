@@ -187,11 +187,11 @@ pub fn rows_of_blocks(
 ) -> Result<RowNumbers, Replaced> {
     // Before the entries are read: what is changed then has another LSN next time.
     let pages = match rel.needs_wal() {
-        true => stub::versions_of_blocks(rel, &blocks, leaf.alive_pages().as_ref()),
+        true => stub::versions_of_blocks(rel, &blocks, leaf.alive_pages()),
         false => Versions::default(),
     };
     let sees_all = leaf.judge(rel, snapshot)?.is_none();
-    if sees_all && let Some(rows) = leaf.alive(&blocks, &pages) {
+    if sees_all && let Some(rows) = leaf.alive(&blocks, pages.clone()) {
         confirm(rel, leaf.place().1)?;
         return Ok(rows);
     }

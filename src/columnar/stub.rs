@@ -135,9 +135,8 @@ fn groups_of(blocks: &Range<u32>) -> Range<u32> {
 }
 
 /// The directory's pages for blocks as they are now; they may have been seen before.
-pub fn versions_of_blocks(rel: &Relation, blocks: &Range<u32>, before: Option<&Versions>) -> Versions {
-    let pages = map::get_all(rel, Map::Stubs, groups_of(blocks));
-    Versions::of(rel, &pages, before)
+pub fn versions_of_blocks(rel: &Relation, blocks: &Range<u32>, before: Option<Versions>) -> Versions {
+    Versions::of(rel, Map::Stubs, groups_of(blocks), before)
 }
 
 /// The rows of some blocks, all of one page of the directory, that a snapshot does not see, as far as their stubs go.

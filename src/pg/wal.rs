@@ -1,5 +1,5 @@
 //! Generic WAL records, which PostgreSQL replays, made by us. Its own functions (generic_xlog.c) find what has changed
-//! by comparing pages byte by byte: 4 µs a page, most of what a small change took.
+//! by comparing pages byte by byte: 4 µs a page, most of what a small change took. And where the log ends.
 
 use super::buffer::Lock;
 use super::page::{Page, PageMut};
@@ -13,6 +13,17 @@ const PAGE: usize = pg_sys::BLCKSZ as usize;
 
 thread_local! {
     static SPARE: RefCell<Vec<Box<Image>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Where the log ends: of what has been written, or on a standby replayed, so far.
+pub fn end() -> u64 {
+    // SAFETY: they read shared memory.
+    unsafe {
+        match pg_sys::RecoveryInProgress() {
+            true => pg_sys::GetXLogReplayRecPtr(std::ptr::null_mut()),
+            false => pg_sys::GetXLogInsertRecPtr(),
+        }
+    }
 }
 
 /// What a page is to become.

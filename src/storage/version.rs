@@ -1,12 +1,22 @@
 //! Pages as they were: where they are, and their LSNs. While these are the same, so is what is on the pages of a relation that is logged.
 
-use crate::pg::{Pin, Relation, buffer};
+use super::map;
+use crate::pg::{Pin, Relation, buffer, wal};
+use amax_lsm::meta::Map;
 use pgrx::pg_sys;
 use std::cell::Cell;
+use std::ops::Range;
+use std::rc::Rc;
 
-/// Some pages, in an order.
+/// The pages that a map has for some indices.
 #[derive(Clone, Default)]
-pub struct Versions(Vec<Version>);
+pub struct Versions {
+    indices: Range<u32>,
+    pages: Rc<[Version]>,
+    /// Where the log ended before they were looked at. While it ends there nothing more is to be seen: a change that has been logged by then
+    /// becomes visible to others only after more has been, its commit at least.
+    logged: u64,
+}
 
 /// A page, or none, at block 0.
 #[derive(Clone, Copy, Default)]
@@ -27,10 +37,17 @@ thread_local! {
 }
 
 impl Versions {
-    /// Of the pages at these blocks as they are now; some may have been seen before, in this order.
-    pub fn of(rel: &Relation, blocks: &[u32], before: Option<&Versions>) -> Versions {
+    /// As they are now, of a relation that is logged; they may have been seen before.
+    pub fn of(rel: &Relation, map: Map, indices: Range<u32>, before: Option<Versions>) -> Versions {
+        debug_assert!(rel.needs_wal(), "changes are logged");
+        let logged = wal::end();
+        let before = match before {
+            Some(before) if before.logged == logged && before.indices == indices => return before,
+            before => before.filter(|before| before.indices.start == indices.start),
+        };
+        let blocks = map::get_all(rel, map, indices.clone());
         let seen = |at: usize| {
-            let before = before?.0.get(at)?;
+            let before = before.as_ref()?.pages.get(at)?;
             (before.block == *blocks.get(at)?).then_some(before)
         };
         let versions = blocks.iter().enumerate().map(|(at, &block)| {
@@ -39,23 +56,28 @@ impl Versions {
             }
             Version::of(rel, block, seen(at))
         });
-        Versions(versions.collect())
+        Versions {
+            indices,
+            pages: versions.collect(),
+            logged,
+        }
     }
 
     /// Whether they are the same pages, unchanged.
     pub fn are(&self, others: &Versions) -> bool {
         let version = |version: &Version| (version.block, version.lsn);
-        self.0.iter().map(version).eq(others.0.iter().map(version))
+        let is_same = || self.pages.iter().map(version).eq(others.pages.iter().map(version));
+        Rc::ptr_eq(&self.pages, &others.pages) || is_same()
     }
 
     /// Whether there is no page.
     pub fn is_empty(&self) -> bool {
-        self.0.iter().all(|version| version.block == 0)
+        self.pages.iter().all(|version| version.block == 0)
     }
 
     /// Bytes of memory held.
     pub fn bytes(&self) -> usize {
-        size_of_val(&self.0[..])
+        size_of_val(&self.pages[..])
     }
 }
 

@@ -89,9 +89,8 @@ pub type Rows = Option<(Rc<OpenLeaf>, u64)>;
 
 /// The rows of these blocks; None if they have to be read one by one.
 pub fn read(rel: &Relation, blocks: Range<u32>) -> Option<Rows> {
-    let at = map::get_all(rel, Map::Forward, blocks.clone());
     let before = KNOWN.with_borrow(|known| Some(known.get(&(rel.file(), blocks.start))?.pages.clone()));
-    let pages = Versions::of(rel, &at, before.as_ref());
+    let pages = Versions::of(rel, Map::Forward, blocks.clone(), before);
     match met(rel, blocks.start, pages) {
         (Found::None, _) => Some(None),
         (Found::Settled(pages), _) => {

@@ -93,9 +93,7 @@ impl KeySet {
         let Set::Range(integers) = &self.set else {
             return None;
         };
-        let mut passed = words.places_in_among(rows, integers);
-        passed.iter_mut().for_each(|place| *place = rows[*place as usize]);
-        Some(passed)
+        Some(words.rows_in(rows, integers))
     }
 
     /// Of `rows`, for which a key has been evaluated, those whose key may be in the set, and those that are unsure.

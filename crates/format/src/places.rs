@@ -61,7 +61,7 @@ pub(crate) fn tested<T: Copy>(group: &[T], passes: impl Fn(T) -> bool) -> [u8; G
 
 /// A bit for each value of a group that passes. Bits stay in registers: bytes that are written one by one cannot be read together at once.
 #[inline(always)]
-fn set_found(passes: impl Fn(usize) -> bool) -> u64 {
+pub(crate) fn set_found(passes: impl Fn(usize) -> bool) -> u64 {
     let mut set = 0;
     for byte in (0..GROUP).step_by(BYTE) {
         let bits = (0..BYTE).fold(0, |bits, at| bits | u64::from(passes(byte + at)) << at);

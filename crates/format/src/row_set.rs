@@ -1,6 +1,6 @@
 //! Rows that are left while conditions are looked at one after the other: a bit for each, 64 tested at once.
 
-use crate::places::{BYTE, GROUP, consecutive, put, set_of, tested};
+use crate::places::{BYTE, GROUP, consecutive, put, set_found, set_of, tested};
 
 /// Some of the rows from a first one on.
 #[derive(Debug)]
@@ -26,9 +26,17 @@ impl RowSet {
                 groups[last - first] &= u64::MAX >> (GROUP - 1 - (range.end - 1) % GROUP);
             }
             None => {
+                // A group's bits stay in a register: in memory each would wait for the one before.
+                let (mut at, mut bits) = (first, 0);
                 for &row in rows {
-                    groups[row as usize / GROUP - first] |= 1 << (row as usize % GROUP);
+                    let group = row as usize / GROUP;
+                    if group != at {
+                        groups[at - first] = bits;
+                        (at, bits) = (group, 0);
+                    }
+                    bits |= 1 << (row as usize % GROUP);
                 }
+                groups[at - first] = bits;
             }
         }
         Some(Self { first, groups })
@@ -52,12 +60,23 @@ impl RowSet {
     /// Those of them whose values pass, given the values of all rows.
     #[inline]
     pub(crate) fn keep<T: Copy>(&mut self, values: &[T], passes: impl Fn(T) -> bool) {
+        self.keep_groups(values, |values| set_of(&tested(values, &passes)));
+    }
+
+    /// The same by a test that may look something up.
+    #[inline]
+    pub(crate) fn keep_found<T: Copy>(&mut self, values: &[T], passes: impl Fn(T) -> bool) {
+        self.keep_groups(values, |values| match values.first_chunk::<GROUP>() {
+            Some(values) => set_found(|at| passes(values[at])),
+            None => set_found(|at| values.get(at).is_some_and(|&value| passes(value))),
+        });
+    }
+
+    #[inline(always)]
+    fn keep_groups<T>(&mut self, values: &[T], test: impl Fn(&[T]) -> u64) {
         let (all, rest) = values[self.first * GROUP..].as_chunks::<GROUP>();
         for (at, group) in self.groups.iter_mut().enumerate().filter(|(_, group)| **group != 0) {
-            *group &= match all.get(at) {
-                Some(values) => set_of(&tested(values, &passes)),
-                None => set_of(&tested(rest, &passes)),
-            };
+            *group &= test(all.get(at).map_or(rest, |values| values));
         }
     }
 
@@ -80,7 +99,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_passes_all_is_left(values in proptest::collection::vec(any::<u8>(), 1..400), from in 0..300usize, share: u8, least: u8, most: u8) {
+        fn what_passes_all_is_left(values in proptest::collection::vec(any::<u8>(), 1..400), from in 0..300usize, share: u8, least: u8, most: u8, by_look_up: bool) {
             let rows: Vec<u32> = (from..values.len()).map(|row| row as u32).collect();
             let some: Vec<u32> = rows.iter().copied().filter(|&row| values[row as usize].wrapping_mul(157) <= share).collect();
             for rows in [rows, some] {
@@ -88,7 +107,10 @@ mod tests {
                 prop_assert_eq!(&set.rows(), &rows);
                 let mut left = rows;
                 for passes in [&(|value| value >= least) as &dyn Fn(u8) -> bool, &|value| value <= most] {
-                    set.keep(&values, passes);
+                    match by_look_up {
+                        true => set.keep_found(&values, passes),
+                        false => set.keep(&values, passes),
+                    }
                     left.retain(|&row| passes(values[row as usize]));
                     prop_assert_eq!((&set.rows(), set.len(), set.is_empty()), (&left, left.len(), left.is_empty()));
                 }

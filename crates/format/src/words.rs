@@ -330,50 +330,78 @@ impl Words {
         }
     }
 
-    /// Of consecutive rows, those whose words a set has, as places behind the first.
-    ///
-    /// # Panics
-    /// If there are no such rows.
-    fn places_in(&self, rows: Range<usize>, set: &Integers) -> Vec<u32> {
-        match &self.offsets {
-            Offsets::None if set.has()(self.base) => (0..rows.len() as u32).collect(),
-            Offsets::None => Vec::new(),
-            Offsets::One(offsets) => self.in_table::<{ 1 << 8 }, _>(set, &offsets[rows], usize::from),
-            Offsets::Two(offsets) => self.in_table::<{ 1 << 16 }, _>(set, &offsets[rows], usize::from),
-            Offsets::Four(offsets) => self.in_bits(set, &offsets[rows], i64::from),
-            Offsets::Eight(words) => self.in_bits(set, &words[rows], |word| word),
-        }
-    }
-
     /// Of `rows`, ascending, none of them twice, those whose words a set has, as places among them.
     ///
     /// # Panics
     /// If there are no such rows.
     pub fn places_in_among(&self, rows: &[u32], set: &Integers) -> Vec<u32> {
-        if let Some(rows) = consecutive(rows) {
-            return self.places_in(rows, set);
+        struct Places<'a>(&'a [u32]);
+        impl Test for Places<'_> {
+            type Left = Vec<u32>;
+
+            fn all(self, pass: bool) -> Vec<u32> {
+                let places = 0..self.0.len() as u32;
+                if pass { places.collect() } else { Vec::new() }
+            }
+
+            fn each<T: Copy>(self, offsets: &[T], passes: impl Fn(T) -> bool) -> Vec<u32> {
+                match consecutive(self.0) {
+                    Some(range) => places_found(&offsets[range], passes),
+                    None => places_found(self.0, |row| passes(offsets[row as usize])),
+                }
+            }
         }
+        self.look_up(set, rows.len(), Places(rows))
+    }
+
+    /// The same as their numbers. There have to be such rows.
+    pub fn rows_in(&self, rows: &[u32], set: &Integers) -> Vec<u32> {
+        struct Keep<'a>(&'a mut RowSet);
+        impl Test for Keep<'_> {
+            type Left = ();
+
+            fn all(self, pass: bool) {
+                self.0.all(pass);
+            }
+
+            fn each<T: Copy>(self, offsets: &[T], passes: impl Fn(T) -> bool) {
+                self.0.keep_found(offsets, passes);
+            }
+        }
+        // To look up also those between them is quicker than to read their numbers.
+        if consecutive(rows).is_none()
+            && let Some(mut left) = RowSet::of(rows)
+        {
+            self.look_up(set, rows.len(), Keep(&mut left));
+            return left.rows();
+        }
+        let mut found = self.places_in_among(rows, set);
+        found.iter_mut().for_each(|place| *place = rows[*place as usize]);
+        found
+    }
+
+    /// Tests offsets in place of words, of `n` rows: whether a set has these.
+    fn look_up<T: Test>(&self, set: &Integers, n: usize, test: T) -> T::Left {
+        fn in_table<const N: usize, T: Test, O: Copy + Into<usize>>(
+            table: Option<&[bool; N]>,
+            offsets: &[O],
+            has: impl Fn(usize) -> bool,
+            test: T,
+        ) -> T::Left {
+            match table {
+                Some(table) => test.each(offsets, |offset| table[offset.into()]),
+                None => test.each(offsets, |offset| has(offset.into())),
+            }
+        }
+        let (has, base) = (set.has(), self.base);
+        let has = move |offset: i64| has(base.wrapping_add(offset));
         match &self.offsets {
-            Offsets::None => self.places_in(0..rows.len(), set),
-            Offsets::One(offsets) => self.in_table::<{ 1 << 8 }, _>(set, rows, |row| offsets[row as usize].into()),
-            Offsets::Two(offsets) => self.in_table::<{ 1 << 16 }, _>(set, rows, |row| offsets[row as usize].into()),
-            Offsets::Four(offsets) => self.in_bits(set, rows, |row| offsets[row as usize].into()),
-            Offsets::Eight(words) => self.in_bits(set, rows, |row| words[row as usize]),
+            Offsets::None => test.all(has(0)),
+            Offsets::One(offsets) => in_table(set.table::<{ 1 << 8 }>(base, n), offsets, |o| has(o as i64), test),
+            Offsets::Two(offsets) => in_table(set.table::<{ 1 << 16 }>(base, n), offsets, |o| has(o as i64), test),
+            Offsets::Four(offsets) => test.each(offsets, |offset| has(offset.into())),
+            Offsets::Eight(words) => test.each(words, has),
         }
-    }
-
-    /// The places of those of `all` whose word a set has. Their offsets are below `N`.
-    fn in_table<const N: usize, T: Copy>(&self, set: &Integers, all: &[T], offset: impl Fn(T) -> usize) -> Vec<u32> {
-        match set.table::<N>(self.base, all.len()) {
-            Some(table) => places_found(all, |one| table[offset(one)]),
-            None => self.in_bits(set, all, |one| offset(one) as i64),
-        }
-    }
-
-    /// The same of any offsets.
-    fn in_bits<T: Copy>(&self, set: &Integers, all: &[T], offset: impl Fn(T) -> i64) -> Vec<u32> {
-        let (base, has) = (self.base, set.has());
-        places_found(all, |one| has(base.wrapping_add(offset(one))))
     }
 
     /// Those at these places, in their order; anything beyond the last.
@@ -447,7 +475,8 @@ mod tests {
             }
             let mut set = Integers::new(-1, 9);
             (-1..8).step_by(2).for_each(|odd| set.add(odd));
-            let found = words.places_in(0..all.len(), &set);
+            let every: Vec<u32> = (0..all.len() as u32).collect();
+            let found = words.places_in_among(&every, &set);
             let found = found.into_iter().filter(|place| place % 2 == 0);
             let expected = (0..values.len()).filter(|&i| [-1, 1, 3, 5, 7].contains(&values[i]));
             assert!(found.eq(expected.map(|i| 2 * i as u32)), "{values:?}");
@@ -496,11 +525,18 @@ mod tests {
                 (0..rows.len() as u32).filter(is_key).collect()
             };
             let all: Vec<u32> = (0..words.len() as u32).collect();
-            prop_assert_eq!(held.places_in(0..words.len(), &set), found(&all));
             let start = start.index(words.len());
-            prop_assert_eq!(held.places_in(start..words.len(), &set), found(&all[start..]));
-            let some: Vec<u32> = all.iter().copied().filter(|row| row % 3 != 1).collect();
-            prop_assert_eq!(held.places_in_among(&some, &set), found(&some));
+            let but = |every: u32| -> Vec<u32> {
+                all.iter().copied().filter(|row| row % every != 1).collect()
+            };
+            let few: Vec<u32> = all.iter().copied().step_by(5).collect();
+            // Consecutive ones, most, and few.
+            for rows in [&all, &all[start..], &but(3), &but(7), &few] {
+                let found = found(rows);
+                prop_assert_eq!(&held.places_in_among(rows, &set), &found);
+                let found: Vec<u32> = found.iter().map(|&place| rows[place as usize]).collect();
+                prop_assert_eq!(&held.rows_in(rows, &set), &found);
+            }
         }
     }
 }

@@ -26,8 +26,8 @@ impl OpenLeaf {
     }
 
     /// The rows of some blocks that are not dead, if that is known of these pages of the stub directory.
-    pub fn alive(&self, blocks: &Range<u32>, pages: &Versions) -> Option<RowNumbers> {
-        self.alive.borrow().as_ref()?.rows(blocks, pages)
+    pub fn alive(&self, blocks: &Range<u32>, pages: Versions) -> Option<RowNumbers> {
+        self.alive.borrow_mut().as_mut()?.rows(blocks, pages)
     }
 
     /// Those pages as they were then.
