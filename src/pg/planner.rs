@@ -5,6 +5,7 @@
 use super::expr::TargetEntry;
 #[cfg(not(feature = "pg15"))]
 use super::expr::Var;
+use super::guard::guarded;
 use super::handle::handle;
 use super::node::{Node, Nodes, copied, fields, nodes};
 use super::parse::{CommonTableExpr, Query, RangeTblEntry, WindowClause};
@@ -620,6 +621,20 @@ impl PlannerInfo {
         let (keys, none) = (keys.iter().copied().collect::<Nodes>(), std::ptr::null_mut());
         // SAFETY: as above.
         unsafe { pg_sys::estimate_num_groups(self.raw(), keys.raw(), rows, none, std::ptr::null_mut()).max(1.0) }
+    }
+
+    /// How many values an expression over a relation has, as far as statistics tell: get_variable_numdistinct().
+    pub fn values(&self, expression: &Node, rel: &RelOptInfo) -> f64 {
+        let (mut data, mut is_default) = (pg_sys::VariableStatData::default(), false);
+        // SAFETY: of this query; the tuple is released as it was got.
+        unsafe {
+            pg_sys::examine_variable(self.raw(), expression.raw(), rel.relid() as i32, &mut data);
+            let values = pg_sys::get_variable_numdistinct(&mut data, &mut is_default);
+            if let (false, Some(free)) = (data.statsTuple.is_null(), data.freefunc) {
+                guarded!(free(data.statsTuple));
+            }
+            values
+        }
     }
 
     /// A sequential scan, as set_plain_rel_pathlist() makes it.

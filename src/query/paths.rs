@@ -67,12 +67,11 @@ pub fn add_paths(root: &PlannerInfo, rel: &RelOptInfo, rte: &RangeTblEntry) {
     if rte.tablesample().is_some() {
         return;
     }
-    let conditions = conditions::of(root, rel);
-    let (serial, parallel) = scan::paths(root, rel, columnar, &conditions);
-    keep(root, false, serial, conditions.total());
-    rel.add_path(serial);
-    if let Some(parallel) = parallel {
-        keep(root, true, parallel, conditions.total());
+    let paths = scan::paths(root, rel, columnar);
+    keep(root, false, paths.serial, paths.conditions);
+    rel.add_path(paths.serial);
+    if let Some(parallel) = paths.parallel {
+        keep(root, true, parallel, paths.conditions);
         rel.add_partial_path(parallel);
     }
 }

@@ -232,6 +232,17 @@ impl Expr {
         }
     }
 
+    /// The inputs of each part that PostgreSQL evaluates for each row, or for each combination of their values where these are few; none where these
+    /// are not known.
+    pub fn evaluated_outside(&self) -> Vec<&[usize]> {
+        match self {
+            Self::External { inputs, .. } => vec![inputs],
+            // What stands in for it is asked for few rows.
+            Self::Else(expr, _) => expr.evaluated_outside(),
+            _ => self.operands().into_iter().flat_map(Self::evaluated_outside).collect(),
+        }
+    }
+
     /// Whether a value takes more work than looking up which of a few it is.
     pub(crate) fn is_work(&self) -> bool {
         match self {

@@ -457,7 +457,7 @@ impl Rows {
 
     pub(super) fn eval_pg_expr(&mut self, id: usize, out: &mut VectorBuilder) {
         let (state, ty) = (self.pg_exprs[id].state, self.pg_exprs[id].ty);
-        let (value, null) = state.eval(self.econtext);
+        let (value, null) = state.expect("prepared when the node began").eval(self.econtext);
         // SAFETY: the value is of that type.
         unsafe { datum::push(out, ty, value, null) };
     }

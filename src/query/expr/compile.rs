@@ -45,6 +45,8 @@ pub struct Compiler<'a> {
     /// Expressions' owner, for their subplans and parameters.
     pub parent: Option<&'a PlanState>,
     pub pg_exprs: Vec<PgExpr>,
+    /// Whether those are to be evaluated: not while a query is planned. PostgreSQL checks who may call functions when they are prepared.
+    prepares: bool,
     /// Whether what is compiled is evaluated only for some of the rows: a later argument of AND or OR.
     pub sometimes: bool,
     /// How many expressions the one that is compiled is in.
@@ -84,8 +86,17 @@ impl<'a> Compiler<'a> {
             entries,
             parent,
             pg_exprs: Vec::new(),
+            prepares: true,
             sometimes: false,
             depth: 0,
+        }
+    }
+
+    /// To see what has a vectorized form.
+    pub fn while_planning(entries: &'a [Entry]) -> Compiler<'a> {
+        Compiler {
+            prepares: false,
+            ..Compiler::new(entries, None)
         }
     }
 
@@ -108,7 +119,7 @@ impl<'a> Compiler<'a> {
     /// The whole expression that this is the form of, if it is left to PostgreSQL.
     pub fn prepared(&self, expr: &Expr) -> Option<Prepared> {
         match expr {
-            Expr::External { id, .. } => Some(self.pg_exprs[*id].state),
+            Expr::External { id, .. } => self.pg_exprs[*id].state,
             _ => None,
         }
     }
@@ -118,7 +129,7 @@ impl<'a> Compiler<'a> {
         let param = node.as_a::<Param>();
         let param = param.filter(|param| param.paramkind() == ParamKind::PARAM_EXEC);
         self.pg_exprs.push(PgExpr {
-            state: Prepared::new(node, self.parent),
+            state: self.prepares.then(|| Prepared::new(node, self.parent)),
             written: Planned::of(written),
             ty: node.type_oid(),
             arg,

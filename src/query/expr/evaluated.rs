@@ -6,7 +6,8 @@ use pgrx::pg_sys::{InvalidOid, Oid};
 
 /// An expression that PostgreSQL evaluates.
 pub struct PgExpr {
-    pub state: Prepared,
+    /// None while a query is planned.
+    pub state: Option<Prepared>,
     /// As the query has it.
     pub written: Planned,
     /// The SQL type of its values.

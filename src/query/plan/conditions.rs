@@ -1,23 +1,26 @@
-//! What a scan's conditions cost: those that vectors decide by the cost model's constant, those that PostgreSQL has to be
-//! called for what PostgreSQL says. They come in its order, and each is looked at for the rows that the others have left.
+//! What a scan's conditions cost: those that vectors decide by the cost model's constant, those that PostgreSQL is called for, row by row, what that takes
+//! beside what it says. They come in its order, and each is looked at for the rows that the others have left.
 
 use super::costs;
 use crate::pg::expr::{FuncExpr, OpExpr, PlaceHolderVar, ScalarArrayOpExpr};
 use crate::pg::node::{Node, Nodes};
 use crate::pg::planner::{PlannerInfo, RelOptInfo, RestrictInfo};
+use crate::query::expr::compile::Compiler;
+use crate::query::expr::containment::split;
+use crate::query::expr::entry::{Entry, collect, entry_of, is_document, over_entries};
 use crate::query::expr::path::{path_of, question_of};
 use crate::query::expr::tree::{any, rewrite};
+use crate::query::expr::unnesting::bare;
+use amax_exec::Expr;
 use pgrx::pg_sys::NodeTag::{T_AlternativeSubPlan, T_SubPlan};
 
 /// Of all rows of a relation.
 #[derive(Default)]
 pub struct Conditions {
-    /// Times that a vectorized condition looks at a row.
-    pub looks: f64,
     /// What is done before the first row, such as running subqueries.
     pub startup: f64,
-    /// Calling functions and subqueries that cost more than an operator does.
-    pub calls: f64,
+    /// The rest.
+    pub run: f64,
 }
 
 /// A scan's conditions in the order in which it looks at them: that of order_qual_clauses() of createplan.c, but a policy's
@@ -59,31 +62,43 @@ pub fn charge_wrapped_paths(root: &PlannerInfo, infos: Nodes<'_>) {
     }
 }
 
-pub fn of(root: &PlannerInfo, rel: &RelOptInfo) -> Conditions {
+/// Those of a table that has so many leaves.
+pub fn of(root: &PlannerInfo, rel: &RelOptInfo, leaves: f64) -> Conditions {
     let mut found = Conditions::default();
     let mut rows = rel.tuples();
     for condition in in_order(root, rel.baserestrictinfo()) {
         let cost = root.cost_of(condition);
         found.startup += cost.startup;
-        if calls(condition.clause(), root) {
-            found.calls += cost.per_tuple * rows;
-        } else {
-            found.looks += rows;
-        }
+        let (mut parts, mut read) = (Vec::new(), Vec::new());
+        split(bare(condition.clause()), &mut parts);
+        parts
+            .iter()
+            .for_each(|part| collect(root, part, rel.relid(), &mut read));
+        let documents = read.iter().any(|node| is_document(node));
+        let call = costs::by_row(read.len(), documents) + cost.per_tuple;
+        found.run += costs::looks(rows) + share_called(root, rel, leaves, &parts, &read) * call * rows;
         rows *= root.selectivity(condition);
     }
     found
 }
 
-impl Conditions {
-    /// After the startup.
-    pub fn run(&self) -> f64 {
-        costs::looks(self.looks) + self.calls
-    }
-
-    pub fn total(&self) -> f64 {
-        self.startup + self.run()
-    }
+/// For which part of the rows PostgreSQL evaluates a condition, or some of it: of values that many rows of a leaf have it does that once for each leaf.
+/// What it evaluates once for each number is taken for nothing.
+fn share_called(root: &PlannerInfo, rel: &RelOptInfo, leaves: f64, parts: &[&Node], read: &[&Node]) -> f64 {
+    let entries: Vec<Entry> = read.iter().map(|node| entry_of(node, &[])).collect();
+    let mut compiler = Compiler::while_planning(&entries);
+    let rows = rel.tuples().max(1.0);
+    let share_of = |inputs: &[usize]| match inputs {
+        [] => 1.0,
+        inputs => inputs.iter().map(|&at| root.values(read[at], rel)).product::<f64>() * leaves / rows,
+    };
+    let mut share = |part: &Node| {
+        let vector = (!calls(part, root)).then(|| compiler.compile(over_entries(part, read)));
+        let vector = vector.flatten();
+        let outside = vector.as_ref().map(Expr::evaluated_outside);
+        outside.map_or(1.0, |outside| outside.into_iter().map(share_of).fold(0.0, f64::max))
+    };
+    parts.iter().map(|part| share(part)).fold(0.0, f64::max).min(1.0)
 }
 
 /// Whether evaluating an expression calls something that costs more than an operator: no vector does that.

@@ -32,18 +32,35 @@ pub static OPERATOR: Operator = Operator {
     view,
 };
 
-/// A scan in place of the sequential one: serial, and one that workers share if they may.
-pub fn paths<'a>(
-    root: &'a PlannerInfo,
-    rel: &'a RelOptInfo,
-    columnar: Columnar,
-    conditions: &Conditions,
-) -> (&'a CustomPath, Option<&'a CustomPath>) {
+/// Scans in place of the sequential one.
+pub struct Paths<'a> {
+    pub serial: &'a CustomPath,
+    /// One that workers share, if they may.
+    pub parallel: Option<&'a CustomPath>,
+    /// What of the serial one's cost conditions cost.
+    pub conditions: f64,
+}
+
+pub fn paths<'a>(root: &'a PlannerInfo, rel: &'a RelOptInfo, columnar: Columnar) -> Paths<'a> {
     // PostgreSQL's own is gone where an index beats it.
     let sequential = root.sequential(rel);
     let workers = if rel.consider_parallel() { rel.workers() } else { 0 };
-    let scan = |workers| path(root, rel, sequential, columnar, conditions, workers);
-    (scan(0), (workers > 0).then(|| scan(workers)))
+    let mut wanted = output(root, rel);
+    for condition in conditions_of(rel.baserestrictinfo()) {
+        collect(root, condition, rel.relid(), &mut wanted);
+    }
+    let conditions = conditions::of(root, rel, columnar.leaves);
+    let (run, of_conditions) = run_cost(rel, sequential, columnar, &conditions, &wanted);
+    #[cfg(feature = "test_hooks")]
+    let sorted = super::mutants::claimed_order(root);
+    #[cfg(not(feature = "test_hooks"))]
+    let sorted = Nodes::NONE;
+    let scan = |workers| path(rel, sequential, run, sorted, workers);
+    Paths {
+        serial: scan(0),
+        parallel: (workers > 0).then(|| scan(workers)),
+        conditions: conditions.startup + of_conditions,
+    }
 }
 
 /// What an amax table has in columns.
@@ -84,31 +101,13 @@ impl Columnar {
     }
 }
 
-/// A path with no more than a part of the costs of a sequential scan, which decodes the same rows one by one: reading
-/// what is asked for of them, and its conditions.
-fn path<'a>(
-    root: &'a PlannerInfo,
-    rel: &'a RelOptInfo,
-    sequential: &Path,
-    columnar: Columnar,
-    conditions: &Conditions,
-    workers: i32,
-) -> &'a CustomPath {
-    let mut wanted = output(root, rel);
-    for condition in conditions_of(rel.baserestrictinfo()) {
-        collect(root, condition, rel.relid(), &mut wanted);
-    }
-    let mut run = run_cost(rel, sequential, columnar, conditions, &wanted);
+fn path<'a>(rel: &'a RelOptInfo, sequential: &Path, mut run: f64, sorted: Nodes<'a>, workers: i32) -> &'a CustomPath {
     let mut rows = rel.rows();
     if workers > 0 {
         let divisor = costs::parallel_divisor(workers);
         run /= divisor;
         rows = (rows / divisor).max(1.0);
     }
-    #[cfg(feature = "test_hooks")]
-    let sorted = super::mutants::claimed_order(root);
-    #[cfg(not(feature = "test_hooks"))]
-    let sorted = Nodes::NONE;
     NewPath {
         backward: true,
         parallel_aware: workers > 0,
@@ -124,17 +123,27 @@ fn path<'a>(
     .make()
 }
 
-/// What a scan costs once it has begun, that reads these paths and variables.
-fn run_cost(rel: &RelOptInfo, sequential: &Path, columnar: Columnar, conditions: &Conditions, wanted: &[&Node]) -> f64 {
-    let vectors = columnar.cost(rel, conditions.run(), wanted, rel.rows());
+/// What a scan costs once it has begun, that reads these paths and variables: no more than a part of what a sequential scan costs, which decodes the same rows
+/// one by one. And what of that its conditions cost.
+fn run_cost(
+    rel: &RelOptInfo,
+    sequential: &Path,
+    columnar: Columnar,
+    conditions: &Conditions,
+    wanted: &[&Node],
+) -> (f64, f64) {
+    let vectors = columnar.cost(rel, conditions.run, wanted, rel.rows());
     let one_by_one = sequential.run_cost();
-    columnar.share * vectors.min(costs::AT_MOST * one_by_one) + (1.0 - columnar.share) * one_by_one
+    let at_most = vectors.min(costs::AT_MOST * one_by_one);
+    let run = columnar.share * at_most + (1.0 - columnar.share) * one_by_one;
+    (run, conditions.run * at_most / vectors)
 }
 
 /// The same of a table, for a node above that reads less of most rows.
 pub fn cost_of_reading(root: &PlannerInfo, rel: &RelOptInfo, wanted: &[&Node]) -> f64 {
     let columnar = Columnar::of(root.entry(rel.relid()).relid()).unwrap_or_default();
-    run_cost(rel, root.sequential(rel), columnar, &conditions::of(root, rel), wanted)
+    let conditions = conditions::of(root, rel, columnar.leaves);
+    run_cost(rel, root.sequential(rel), columnar, &conditions, wanted).0
 }
 
 pub struct Scans;

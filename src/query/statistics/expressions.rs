@@ -8,6 +8,7 @@ use crate::pg::parse::{FromExpr, JoinExpr};
 use crate::pg::planner::PlannerInfo;
 use crate::query::expr::path::{call_of, path_of, question_of};
 use crate::query::expr::tree::{has, rewrite, walk};
+use crate::query::expr::unnesting::bare;
 use pgrx::pg_sys;
 use pgrx::pg_sys::NodeTag::*;
 
@@ -29,13 +30,6 @@ pub fn of_relation(root: &PlannerInfo, relid: pg_sys::Index) -> Vec<&Node> {
         }
     }
     forms
-}
-
-/// As examine_variable() looks for it from 18 on: without placeholders, wherever they are in it.
-fn bare(node: &Node) -> &Node {
-    rewrite(node, &mut |node| {
-        node.as_a::<PlaceHolderVar>().and_then(PlaceHolderVar::phexpr).map(bare)
-    })
 }
 
 /// The conditions of FROM and WHERE.
