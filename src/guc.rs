@@ -58,6 +58,7 @@ pub enum Materialization {
 
 static FLUSH_INLINE: GucSetting<bool> = GucSetting::<bool>::new(true);
 static BACKGROUND_WORKER: GucSetting<bool> = GucSetting::<bool>::new(false);
+static STANDBYS_DECODE: GucSetting<bool> = GucSetting::<bool>::new(true);
 static EAGER: GucSetting<bool> = GucSetting::<bool>::new(false);
 static CUSTOM_SCAN: GucSetting<bool> = GucSetting::<bool>::new(true);
 static MATERIALIZATION: GucSetting<Materialization> = GucSetting::<Materialization>::new(Materialization::auto);
@@ -165,6 +166,11 @@ pub fn bulk_threshold() -> u64 {
     if eager() { 0 } else { BULK_THRESHOLD.get() as u64 }
 }
 
+/// Whether a standby may have logical slots: from 16 on, if nobody says that none has.
+pub fn standbys_decode() -> bool {
+    !cfg!(feature = "pg15") && STANDBYS_DECODE.get()
+}
+
 pub fn decode_cache_bytes() -> usize {
     DECODE_CACHE_KB.get() as usize * 1024
 }
@@ -219,6 +225,14 @@ pub fn init() {
         c"One of max_worker_processes for each database that needs one; where there is none left, transactions flush.",
         &BACKGROUND_WORKER,
         user(),
+        plain,
+    );
+    GucRegistry::define_bool_guc(
+        c"amax.standbys_decode",
+        c"Whether standbys may have logical replication slots, which the primary does not know of.",
+        c"PostgreSQL 16 and later. Then loads go through row pages if wal_level is logical, as they do where the database has a slot itself.",
+        &STANDBYS_DECODE,
+        GucContext::Suset,
         plain,
     );
     #[cfg(feature = "test_hooks")]

@@ -33,6 +33,7 @@ pub mod progress;
 pub mod quote;
 pub mod relation;
 pub mod relids;
+pub mod replication;
 pub mod report;
 pub mod sample;
 mod sampled;

@@ -4,7 +4,7 @@
 //! before when the transaction itself may look at the rows. Until then nobody can see them. A check of a unique key, which
 //! an index entry leads to such a row, needs to know only whose it is: the manifest says that for the load's blocks
 //! (`fetch::sees_load_of`). Checks of exclusion constraints compare the row itself, BRIN's summaries read it: tables
-//! with such indexes load through row pages. So do logically decoded ones: components are not in the WAL's row changes.
+//! with such indexes load through row pages. So do all tables of a database of which a logical slot asks for rows: components are not in the WAL's row changes.
 
 use super::slot;
 use crate::columnar::Width;
@@ -15,6 +15,7 @@ use crate::memory;
 use crate::options::Options;
 use crate::pg::horizon::full_xid;
 use crate::pg::relation::{Borrowed, FileId};
+use crate::pg::replication::has_logical_slot;
 use crate::pg::snapshot::check_readers;
 use crate::pg::stats::count_inserts;
 use crate::pg::{Relation, Slot, Snapshot, xid};
@@ -172,11 +173,14 @@ impl Load {
         if self.writer.is_some() {
             return true;
         }
-        let takes = self.is_large(more) && self.early < MOST_EARLY && hindrance(rel).is_none();
+        if !self.is_large(more) || self.early >= MOST_EARLY {
+            return false;
+        }
+        // Before slots are looked for: one that is made later waits for the transaction. And before anything is taken for the load: VACUUM tells a load in
+        // progress from one that failed by it.
+        self.xid = xid::assign();
+        let takes = hindrance(rel).is_none();
         if takes {
-            // Before anything is taken for the load: VACUUM tells a load in progress from one that failed by its
-            // transaction.
-            self.xid = xid::assign();
             self.writer = Some(ComponentWriter::new(rel, Options::of(rel), None));
             self.width = Some(Width::of(rel));
             self.has_keys = !rel.all_indexes(|index| !index.is_unique);
@@ -188,7 +192,12 @@ impl Load {
 /// Why statements of many rows go through row pages, if they do: rows may not be invisible to everyone until they end.
 pub fn hindrance(rel: &Relation) -> Option<&'static str> {
     if rel.is_logically_logged() {
-        return Some("wal_level is logical");
+        if has_logical_slot() {
+            return Some("a logical replication slot of the database may ask for them");
+        }
+        if guc::standbys_decode() {
+            return Some("wal_level is logical, and a standby may have logical replication slots");
+        }
     }
     if !rel.all_indexes(|index| !index.is_exclusion) {
         return Some("the table has an exclusion constraint");

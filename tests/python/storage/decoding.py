@@ -1,4 +1,7 @@
-"""Logical decoding shows the same changes of both twins, whatever the rows' state and whenever their replica identity was set."""
+"""Logical decoding shows the same changes of both twins, whatever the rows' state and whenever their replica identity was set, and of loads what was made after the slot."""
+
+import threading
+import time
 
 from server import Server
 from twins import Mismatch, Twins, shorten
@@ -17,6 +20,7 @@ def run(directory):
         twins = Twins(server, "decoding", 1, ["amax.flush_threshold = 0"])
         changes = sum(history(server, twins, before, identity) for before in ("REPLICA IDENTITY NOTHING", None) for identity in IDENTITIES)
         in_use(twins)
+        loads(server, twins)
         wide(twins)
         twins.close()
         if crashes := server.new_crashes():
@@ -64,6 +68,81 @@ def history(server, twins, before, identity):
     return len(heap)
 
 
+def decoded(session, slot):
+    """What a slot has of each twin since it was last asked, in order."""
+    lines = session.query(f"SELECT data FROM pg_logical_slot_get_changes('{slot}', NULL, NULL, 'include-xids', '0')")
+    return [sorted(line.removeprefix(f"table {side}_side.") for (line,) in lines if line.startswith(f"table {side}_side.")) for side in ("heap", "amax")]
+
+
+def loads(server, twins):
+    """Loads write components if no slot of the database can ask for their rows; one that is made meanwhile waits."""
+    control = twins.heap
+    create, drop = ("SELECT FROM pg_create_logical_replication_slot('{}', 'test_decoding')", "SELECT pg_drop_replication_slot('{}')")
+    twins.both("DROP TABLE IF EXISTS t")
+    twins.both("CREATE TABLE t (id int, v text)")
+    twins.both("ALTER TABLE t REPLICA IDENTITY FULL")
+    if control.connection.info.server_version >= 160000:
+        expect_load(twins, 0, "a standby may have logical replication slots")
+        control.query(f"ALTER DATABASE {twins.database} SET amax.standbys_decode = off")
+        twins.amax.query("SET amax.standbys_decode = off")
+
+    # Publications ask for nothing by themselves, and slots of other databases for nothing here.
+    control.query("CREATE PUBLICATION everything FOR ALL TABLES")
+    with server.connect() as elsewhere:
+        elsewhere.execute(create.format("elsewhere"))
+        expect_load(twins, 1)
+        elsewhere.execute(drop.format("elsewhere"))
+
+    # A slot that is there.
+    control.query(create.format("decoding"))
+    expect_load(twins, 0, "a logical replication slot of the database may ask for them")
+    heap, amax = decoded(control, "decoding")
+    if heap != amax or len(heap) != LOAD:
+        raise Mismatch(f"a load beside a slot: {len(heap)} changes of heap, {len(amax)} of amax")
+    control.query(drop.format("decoding"))
+    expect_load(twins, 1)
+
+    # One that is made while a load is in progress, and between two loads of a transaction.
+    twins.both("BEGIN")
+    expect_load(twins, 1)
+    with server.connect(twins.database) as maker, server.connect(twins.database) as watcher:
+        making = threading.Thread(target=maker.execute, args=(create.format("decoding"),))
+        making.start()
+        waiting = "SELECT FROM pg_stat_activity WHERE pid = %s AND wait_event = 'transactionid'"
+        while making.is_alive() and not watcher.execute(waiting, [maker.info.backend_pid]).fetchall():
+            time.sleep(0.01)
+        expect_load(twins, 0, "a logical replication slot of the database may ask for them")
+        if not making.is_alive():
+            raise Mismatch("a slot did not wait for a load in progress")
+        twins.both("COMMIT")
+        making.join()
+    twins.same_rows()
+    if any(lines := decoded(control, "decoding")):
+        raise Mismatch(f"a slot has changes of a transaction that it waited for: {shorten(lines)}")
+    expect_load(twins, 0, "a logical replication slot of the database may ask for them")
+    changed = sum(twins.both(f"{change} WHERE id % 100 = {n}").count for n, change in enumerate(("UPDATE t SET v = 'changed'", "DELETE FROM t")))
+    heap, amax = decoded(control, "decoding")
+    if heap != amax or len(heap) != LOAD + changed:
+        raise Mismatch(f"a load and changes beside a slot: {len(heap)} changes of heap, {len(amax)} of amax")
+    control.query(drop.format("decoding"))
+    control.query("DROP PUBLICATION everything")
+
+
+LOAD = 2000
+
+
+def expect_load(twins, components, hindrance=""):
+    """A load that makes so many components, or leaves rows in row pages for a reason."""
+    found = lambda: twins.amax.query("SELECT count(*) FROM amax.components('t')")[0][0]
+    before = found()
+    twins.both(f"INSERT INTO t SELECT i, 'value ' || i FROM generate_series(1, {LOAD}) i")
+    if found() - before != components:
+        raise Mismatch(f"a load made {found() - before} components, not {components}")
+    why = twins.amax.query("SELECT why FROM amax.storage('t')")[0][0]
+    if hindrance and not why.endswith(f"; loads go to row pages first: {hindrance}"):
+        raise Mismatch(f"rows are in row pages because {why}")
+
+
 def in_use(twins):
     """A row that was locked before its identity came, and still is: the old row cannot be logged, and the change is refused."""
     amax = twins.amax
@@ -83,9 +162,6 @@ def wide(twins):
     amax = twins.amax
     amax.query("DROP TABLE t; CREATE TABLE t (id int, s text)")
     amax.query("INSERT INTO t SELECT i, (SELECT string_agg(md5(i || ' ' || n), '') FROM generate_series(1, 500) n) FROM generate_series(1, 20) i")
-    why = amax.query("SELECT why FROM amax.storage('t')")[0][0]
-    if not why.endswith("; loads go to row pages first: wal_level is logical"):
-        raise Mismatch(f"rows are in row pages because {why}")
     amax.query("VACUUM t")
     amax.query("ALTER TABLE t REPLICA IDENTITY FULL")
     outcome = amax.run("DELETE FROM t WHERE id = 2")
