@@ -53,14 +53,9 @@ def history(server, twins, before, identity):
         for digit in (2 * n, 2 * n + 1):
             both(statement.format(n=digit))
     twins.heap.query("INSERT INTO t SELECT 1000000, 'end', 0, NULL")
-    decoded = {}
-    for (line,) in twins.heap.query("SELECT data FROM pg_logical_slot_get_changes('decoding', NULL, NULL, 'include-xids', '0')"):
-        for side in ("heap", "amax"):
-            if line.startswith(f"table {side}_side."):
-                decoded.setdefault(side, []).append(line.removeprefix(f"table {side}_side."))
+    heap, amax = decoded(twins.heap, "decoding")
     twins.heap.query("DELETE FROM t WHERE id = 1000000")
     twins.heap.query("SELECT pg_drop_replication_slot('decoding')")
-    heap, amax = (sorted(decoded.get(side, [])) for side in ("heap", "amax"))
     heap = [line for line in heap if "'end'" not in line]
     if heap != amax or not heap:
         only = [shorten([line for line in a if line not in b][:3]) for a, b in ((heap, amax), (amax, heap))]
