@@ -62,24 +62,14 @@ def end(process, by=signal.SIGKILL):
     process.stdout.close()
 
 
+@pytest.mark.parametrize("who", ["client", "service"])
 @pytest.mark.parametrize("work", WORK)
-def test_client_is_killed(work):
+def test_one_is_killed(work, who):
     with own() as service, admin() as db:
         before = db.execute("SELECT count(*) FROM dying").fetchone()
         process = start(service, WORK[work])
         assert service.backends() >= 1
-        end(process)
-        eventually(lambda: service.backends() == 0)
-        assert db.execute("SELECT count(*) FROM dying").fetchone() == before
-
-
-@pytest.mark.parametrize("work", WORK)
-def test_service_is_killed(work):
-    with own() as service, admin() as db:
-        before = db.execute("SELECT count(*) FROM dying").fetchone()
-        process = start(service, WORK[work])
-        assert service.backends() >= 1
-        service.process.kill()
+        (process if who == "client" else service.process).kill()
         eventually(lambda: service.backends() == 0)
         assert db.execute("SELECT count(*) FROM dying").fetchone() == before
         end(process)
