@@ -30,7 +30,7 @@ pub fn unknown(error: &tokio_postgres::Error) -> Status {
 
 fn said(error: &tokio_postgres::Error, otherwise: &str) -> Status {
     match error.as_db_error() {
-        Some(error) => Status::new(code(error.code().code()), short(&shown(error))),
+        Some(error) => Status::new(code(error.code().code(), error.message()), short(&shown(error))),
         None => Status::unavailable(short(&format!("{otherwise}: {}", chain(error)))),
     }
 }
@@ -125,10 +125,12 @@ fn short(text: &str) -> String {
     text.to_owned()
 }
 
-/// The nearest of gRPC's codes: classes of errcodes.txt, and some of their members.
-fn code(sqlstate: &str) -> Code {
+/// The nearest of gRPC's codes: classes of errcodes.txt, and some of their members. Cancels and time limits have one SQLSTATE, but pyarrow
+/// takes Cancelled for Ctrl-C.
+fn code(sqlstate: &str, message: &str) -> Code {
     match sqlstate {
-        "57014" => Code::Cancelled,
+        "57014" if message.ends_with("user request") => Code::Cancelled,
+        "57014" => Code::DeadlineExceeded,
         "42501" => Code::PermissionDenied,
         "42P01" | "42704" | "3F000" | "3D000" => Code::NotFound,
         "42P07" | "42710" | "42P06" | "23505" | "42P04" => Code::AlreadyExists,
@@ -165,11 +167,19 @@ mod tests {
 
     #[test]
     fn codes_are_of_classes() {
-        assert_eq!(code("28P01"), Code::Unauthenticated);
-        assert_eq!(code("25P02"), Code::FailedPrecondition);
-        assert_eq!(code("22012"), Code::InvalidArgument);
-        assert_eq!(code("40001"), Code::Aborted);
-        assert_eq!(code("0A000"), Code::InvalidArgument);
-        assert_eq!(code(""), Code::Unknown);
+        assert_eq!(code("28P01", ""), Code::Unauthenticated);
+        assert_eq!(code("25P02", ""), Code::FailedPrecondition);
+        assert_eq!(code("22012", ""), Code::InvalidArgument);
+        assert_eq!(code("40001", ""), Code::Aborted);
+        assert_eq!(code("0A000", ""), Code::InvalidArgument);
+        assert_eq!(code("", ""), Code::Unknown);
+        assert_eq!(
+            code("57014", "canceling statement due to user request"),
+            Code::Cancelled
+        );
+        assert_eq!(
+            code("57014", "canceling statement due to statement timeout"),
+            Code::DeadlineExceeded
+        );
     }
 }

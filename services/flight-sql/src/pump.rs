@@ -72,7 +72,7 @@ async fn send_all(
             biased;
             sent = sender.send(Ok(message)) => if sent.is_err() { return Ok(()) },
             () = cancel.cancelled() => return Err(Status::cancelled("the statement was cancelled")),
-            () = &mut time_is_up => return Err(Status::cancelled(
+            () = &mut time_is_up => return Err(Status::deadline_exceeded(
                 "canceling statement due to statement timeout, as the client does not take its result (--statement-timeout)",
             )),
             () = sleep(limits.stall) => return Err(stalled(limits.stall)),

@@ -5,6 +5,7 @@ import itertools
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -25,6 +26,9 @@ NAME = "amax-flight-sql"
 NUMBERS = itertools.count(1)
 # Otherwise clients of one process share a connection, and so the window in which all of their results come.
 APART = [("grpc.use_local_subchannel_pool", 1)]
+
+# pyarrow answers a result that the server has cancelled with Ctrl-C, in the main thread, if that has a handler.
+signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 class Service:

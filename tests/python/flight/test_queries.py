@@ -5,6 +5,7 @@ import threading
 import time
 
 import pyarrow as pa
+import pyarrow.flight as flight
 import pytest
 
 from conftest import admin, backends, copied, eventually, own, run, value
@@ -224,7 +225,7 @@ def test_reader_that_does_not_read(options, error):
         if not options:
             raw.cancel(info)
         eventually(lambda: service.backends("state = 'active'") == 0)
-        with pytest.raises(pa.ArrowException, match=error):
+        with pytest.raises(flight.FlightTimedOutError if options else flight.FlightCancelledError, match=error):
             reader.read_all()
 
 
