@@ -152,6 +152,10 @@ CREATE FUNCTION amax.arrow_plan(query text) RETURNS TABLE ("column" text, path t
   LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'arrow_plan_wrapper';
 COMMENT ON FUNCTION amax.arrow_plan(text) IS 'how the columns of a query''s result become Arrow''s: by vectors, row by row, or through the executor, and why';
 
+CREATE FUNCTION amax.arrow_parts(query text, parts integer) RETURNS SETOF text
+  LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE ROWS 4 AS 'MODULE_PATHNAME', 'arrow_parts_wrapper';
+COMMENT ON FUNCTION amax.arrow_parts(text, integer) IS 'queries whose rows are together those of a query: each of some of the blocks of the one amax table that it reads; the query as it is if it reads others or is not of each row by itself';
+
 CREATE FUNCTION amax.load() RETURNS void
   LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'amax_load';
 COMMENT ON FUNCTION amax.load() IS 'load the library into this session, for COPY with format arrow';

@@ -15,6 +15,7 @@ mod from;
 mod guc;
 mod options;
 mod output;
+mod parts;
 mod plan;
 mod query;
 mod receiver;

@@ -25,17 +25,7 @@ impl<'a> Plan<'a> {
     /// Parses the scope's text, which has to be one SELECT, VALUES, TABLE or WITH without data-modifying parts, and
     /// plans it.
     pub fn of_select(scope: Scope<'a>) -> Self {
-        // SAFETY: the parser makes a list of statements, which live as long as the scope.
-        let statements = unsafe { Nodes::of(pg_sys::pg_parse_query(scope.source().as_ptr())) };
-        let raw = match (statements.get(0), statements.len()) {
-            (Some(only), 1) => only.as_a::<RawStmt>().expect("what the parser makes"),
-            (None, _) => fail(PgSqlErrorCode::ERRCODE_SYNTAX_ERROR, "query is empty"),
-            _ => fail(PgSqlErrorCode::ERRCODE_SYNTAX_ERROR, "query must be a single statement"),
-        };
-        if tag(raw.stmt()) != Some(pg_sys::NodeTag::T_SelectStmt) {
-            refuse();
-        }
-        let query = analyze(raw, scope);
+        let query = analyze(parse(scope), scope);
         // SELECT INTO comes out of analysis as CREATE TABLE AS.
         if !is_select(query) || query.utilityStmt().is_some() || query.hasModifyingCTE() {
             refuse();
@@ -93,6 +83,36 @@ impl<'a> Plan<'a> {
     pub fn reads(&self, relation: pg_sys::Oid) -> bool {
         // SAFETY: a plan, which has a list of OIDs.
         unsafe { pg_sys::list_member_oid((*self.plan).relationOids, relation) }
+    }
+}
+
+/// The scope's text, which has to be one SELECT, VALUES, TABLE or WITH.
+fn parse<'a>(scope: Scope<'a>) -> &'a RawStmt {
+    // SAFETY: the parser makes a list of statements, which live as long as the scope.
+    let statements = unsafe { Nodes::of(pg_sys::pg_parse_query(scope.source().as_ptr())) };
+    let raw = match (statements.get(0), statements.len()) {
+        (Some(only), 1) => only.as_a::<RawStmt>().expect("what the parser makes"),
+        (None, _) => fail(PgSqlErrorCode::ERRCODE_SYNTAX_ERROR, "query is empty"),
+        _ => fail(PgSqlErrorCode::ERRCODE_SYNTAX_ERROR, "query must be a single statement"),
+    };
+    if tag(raw.stmt()) != Some(pg_sys::NodeTag::T_SelectStmt) {
+        refuse();
+    }
+    raw
+}
+
+/// Such a text as it is analyzed, before it is rewritten; takes the locks it needs.
+pub fn analyzed<'a>(scope: Scope<'a>) -> &'a Query {
+    let (raw, source, environment) = (parse(scope).raw(), scope.source().as_ptr(), scope.environment());
+    // SAFETY: what is made of the statement lives as long as the scope.
+    unsafe {
+        Query::of(pg_sys::parse_analyze_fixedparams(
+            raw,
+            source,
+            std::ptr::null(),
+            0,
+            environment,
+        ))
     }
 }
 

@@ -10,7 +10,7 @@ nodes! {
     DefElem: T_DefElem { arg: node }
     Query: T_Query {
         commandType: value(pg_sys::CmdType::Type), querySource: value(pg_sys::QuerySource::Type),
-        hasAggs: value(bool), hasWindowFuncs: value(bool), hasTargetSRFs: value(bool), hasDistinctOn: value(bool),
+        hasAggs: value(bool), hasWindowFuncs: value(bool), hasTargetSRFs: value(bool), hasDistinctOn: value(bool), hasSubLinks: value(bool),
         hasModifyingCTE: value(bool), utilityStmt: node, cteList: list, rtable: list, jointree: some(FromExpr), targetList: list,
         mergeActionList: list, returningList: list, groupClause: list, groupingSets: list, havingQual: node,
         windowClause: list, distinctClause: list, sortClause: list, limitOffset: node, limitCount: node,
@@ -106,6 +106,12 @@ impl Query {
     pub fn set_having(&self, condition: Option<&Node>) {
         // SAFETY: a field of the struct.
         unsafe { (*self.raw()).havingQual = raw_of(condition) }
+    }
+
+    /// As SQL that says the same (pg_get_querydef()).
+    pub fn definition(&self) -> &CStr {
+        // SAFETY: a query that has been analyzed; a palloc'd string.
+        unsafe { CStr::from_ptr(pg_sys::pg_get_querydef(self.raw(), false)) }
     }
 
     /// The relation of a number.

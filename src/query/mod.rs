@@ -30,6 +30,7 @@ pub use paths::{add_join_paths, add_paths as add_scan_paths};
 pub use plan::kept::Planning;
 pub use pushdown::relation_info;
 pub use scan::run::Running;
+pub use scan::source::start_of_leaf;
 pub use statistics::{
     begin as begin_statistics, forget as forget_statistics, of_column as column_statistics,
     of_index as index_statistics,

@@ -1,11 +1,10 @@
 //! A scan by several processes.
 
 use super::shared::Shared;
-use super::source::{Position, Source, is_worker};
+use super::source::{Source, is_worker};
 use super::state::Scan;
 use crate::pg::state::CustomScanState;
 use crate::query::plan::node::SharedNode;
-use crate::storage::meta::logical_blocks;
 use pgrx::pg_sys;
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering;
@@ -22,7 +21,7 @@ impl SharedNode for Scan {
         memory: NonNull<u8>,
         again: bool,
     ) {
-        let (end, counters) = (logical_blocks(self.rows.rel), self.counters().len());
+        let (end, counters) = (self.source.end_now(), self.counters().len());
         // SAFETY: as the caller promises.
         let shared = unsafe {
             match again {
@@ -60,8 +59,8 @@ impl Scan {
         self.parallel = true;
         self.shared = Some(shared);
         let (snapshot, counters) = (self.source.snapshot, self.source.counters);
-        let position = Position::Shared(shared.next(), self.from_end);
-        self.source = Source::new(self.rows.rel, snapshot, shared.end(), position);
+        let blocks = self.source.start..shared.end();
+        self.source = Source::new(self.rows.rel, snapshot, blocks, Some((shared.next(), self.from_end)));
         self.source.counters = counters;
     }
 }

@@ -4,6 +4,7 @@ use super::batches::view;
 use super::node::METHODS;
 use super::private::{Begins, ReadToEnd, ScanPlan, read_to_end};
 use super::state::Scan;
+use super::tids;
 use crate::pg::custom::{Asked, CustomPath, NewPath, NewPlan, PathMethods, Planning, ScanMethods};
 use crate::pg::node::{Node, Nodes};
 use crate::pg::planner::{Path, PlannerInfo, RelOptInfo};
@@ -17,8 +18,10 @@ use crate::query::plan::node::create;
 use crate::query::plan::private::Private;
 use crate::query::plan::wanted::{conditions_of, output, wanted_of};
 use crate::storage::manifest;
+use crate::storage::meta::logical_blocks;
 use amax_lsm::Component;
 use pgrx::pg_sys;
+use std::ops::Range;
 
 pub static PATH: PathMethods = PathMethods::of::<Scans>(c"AmaxScan");
 
@@ -51,6 +54,8 @@ pub fn paths<'a>(root: &'a PlannerInfo, rel: &'a RelOptInfo, columnar: Columnar)
     }
     let conditions = conditions::of(root, rel, columnar.leaves);
     let (run, of_conditions) = run_cost(rel, sequential, columnar, &conditions, &wanted);
+    let part = columnar.part(&tids::blocks(rel, rel.baserestrictinfo()));
+    let (run, of_conditions) = (part * run, part * of_conditions);
     #[cfg(feature = "test_hooks")]
     let sorted = super::mutants::claimed_order(root);
     #[cfg(not(feature = "test_hooks"))]
@@ -70,6 +75,8 @@ pub struct Columnar {
     pub share: f64,
     pub leaves: f64,
     pub pages: f64,
+    /// Blocks that TIDs are in.
+    pub blocks: u32,
 }
 
 impl Columnar {
@@ -83,7 +90,14 @@ impl Columnar {
             share: rows / f64::from(rel.tuples()).max(rows),
             leaves: sum(|component| component.leaves.into()),
             pages: sum(|component| component.pages),
+            blocks: logical_blocks(&rel),
         })
+    }
+
+    /// Which part of the table these blocks are.
+    fn part(&self, blocks: &Range<u32>) -> f64 {
+        let among = blocks.end.min(self.blocks).saturating_sub(blocks.start);
+        f64::from(among) / f64::from(self.blocks.max(1))
     }
 
     /// What reading these paths and variables costs, if all rows were columnar, where conditions cost so much and `rows`
@@ -150,7 +164,12 @@ pub struct Scans;
 
 impl Planning for Scans {
     fn plan<'a>(root: &'a PlannerInfo, rel: &'a RelOptInfo, _path: &'a CustomPath, asked: Asked<'a>) -> NewPlan<'a> {
-        let (conditions, skipping) = conditions_in_order(root, rel, asked.clauses);
+        let Looks {
+            conditions,
+            skipping,
+            about_blocks,
+            blocks,
+        } = looks(root, rel, asked.clauses);
         let private = ScanPlan {
             all: ReadToEnd::of(root, root.all_baserels().is_one()),
             begins: Begins::of_setting(),
@@ -158,6 +177,8 @@ impl Planning for Scans {
             passing: rel.rows() as i32,
             conditions: conditions.len(),
             skipping,
+            about_blocks,
+            blocks,
             table: None,
             levels: Vec::new(),
         };
@@ -191,17 +212,38 @@ pub fn entries<'a>(
     wanted
 }
 
-/// The conditions of a scan, and how many of them, the first, may have leaves skipped by their bounds.
-///
+/// What a scan looks at.
+struct Looks<'a> {
+    /// In this order.
+    conditions: Vec<&'a Node>,
+    /// How many of them, the first, may have leaves skipped by their bounds.
+    skipping: usize,
+    /// How many of them, the last, are true of all rows in the blocks.
+    about_blocks: usize,
+    blocks: Range<u32>,
+}
+
 /// Where there is a policy only its conditions skip leaves: how many pages are read, which EXPLAIN shows, tells nothing of
 /// rows that the policy hides then.
-fn conditions_in_order<'a>(root: &PlannerInfo, rel: &RelOptInfo, clauses: Nodes<'a>) -> (Vec<&'a Node>, usize) {
-    let (mut conditions, mut skipping) = (Vec::new(), 0);
+fn looks<'a>(root: &PlannerInfo, rel: &RelOptInfo, clauses: Nodes<'a>) -> Looks<'a> {
+    let (mut conditions, mut about_blocks, mut skipping) = (Vec::new(), Vec::new(), 0);
     for info in in_order(root, clauses) {
-        split(info.clause(), &mut conditions);
+        let mut parts = Vec::new();
+        split(info.clause(), &mut parts);
+        if tids::may_bound(rel, info) {
+            about_blocks.extend(parts.extract_if(.., |part| tids::is_about_blocks(part)));
+        }
+        conditions.extend(parts);
         if info.security_level() <= rel.baserestrict_min_security() {
             skipping = conditions.len();
         }
     }
-    (conditions, skipping)
+    let last = about_blocks.len();
+    conditions.extend(about_blocks);
+    Looks {
+        conditions,
+        skipping,
+        about_blocks: last,
+        blocks: tids::blocks(rel, clauses),
+    }
 }

@@ -7,6 +7,7 @@ use crate::pg::planner::PlannerInfo;
 use crate::pg::relids::Relids;
 use crate::query::plan::private::{Private, Reader, Writer};
 use pgrx::pg_sys::Index;
+use std::ops::Range;
 
 /// A relation of a join, by its order among the plan's: after planning they are numbered anew.
 #[derive(Clone, Copy)]
@@ -43,13 +44,17 @@ pub struct ScanPlan {
     pub conditions: usize,
     /// How many of those, the first, may skip leaves by their bounds.
     pub skipping: usize,
+    /// How many of them, the last, are true of all rows in the blocks that are scanned.
+    pub about_blocks: usize,
+    /// The blocks that are scanned, of those that there are.
+    pub blocks: Range<u32>,
     /// The table, if the plan is a join's; else PostgreSQL knows it.
     pub table: Option<Place>,
     pub levels: Vec<Level>,
 }
 
 impl<'a> Private<'a> for ScanPlan {
-    const KIND: &'static std::ffi::CStr = c"amax scan 5";
+    const KIND: &'static std::ffi::CStr = c"amax scan 6";
 
     fn write(&self, out: &mut Writer<'a>) {
         out.int(self.all as i32);
@@ -57,6 +62,9 @@ impl<'a> Private<'a> for ScanPlan {
         out.int(self.passing);
         out.count(self.conditions);
         out.count(self.skipping);
+        out.count(self.about_blocks);
+        out.int(self.blocks.start.cast_signed());
+        out.int(self.blocks.end.cast_signed());
         out.int(self.table.map_or(-1, |table| table.0));
         out.count(self.levels.len());
         for level in &self.levels {
@@ -74,6 +82,8 @@ impl<'a> Private<'a> for ScanPlan {
             passing: from.int(),
             conditions: from.count(),
             skipping: from.count(),
+            about_blocks: from.count(),
+            blocks: from.int().cast_unsigned()..from.int().cast_unsigned(),
             table: Some(from.int()).filter(|&table| table >= 0).map(Place),
             levels: (0..from.count())
                 .map(|_| Level {

@@ -25,7 +25,7 @@ pub enum Unit {
 
 /// Where a scan is: the blocks of the unit it is at; blocks that are left, of which the last come next; or, shared by the
 /// workers of a parallel scan, how many blocks have been taken, from the start or from the end.
-pub enum Position {
+enum Position {
     Own(Range<u32>),
     Listed(Vec<Range<u32>>),
     Shared(&'static AtomicU32, bool),
@@ -83,7 +83,11 @@ impl Counters {
 pub struct Source {
     rel: &'static Relation,
     pub snapshot: &'static Snapshot,
+    /// The blocks that are scanned, of those that there are.
+    pub start: u32,
     end: u32,
+    /// Where they end, if there are more.
+    last: u32,
     position: Position,
     /// Blocks of a parallel scan that this process has taken and has to take again.
     again: Range<u32>,
@@ -91,7 +95,7 @@ pub struct Source {
     pub block: Block,
     pub counters: Counters,
     /// The leaf it is at, and what had been decoded of it when it came there.
-    last: Option<(Rc<OpenLeaf>, usize)>,
+    open: Option<(Rc<OpenLeaf>, usize)>,
     /// The component and leaf it is at.
     at_leaf: Option<(u64, usize)>,
     /// Blocks of a leaf that are read next unless all rows will be asked for.
@@ -119,17 +123,28 @@ impl Source {
         }
     }
 
-    pub fn new(rel: &'static Relation, snapshot: &'static Snapshot, end: u32, position: Position) -> Source {
+    /// Of these blocks, of those that there are; `shared` is how many of them have been taken, and whether from the end.
+    pub fn new(
+        rel: &'static Relation,
+        snapshot: &'static Snapshot,
+        Range { start, end: last }: Range<u32>,
+        shared: Option<(&'static AtomicU32, bool)>,
+    ) -> Source {
         columnar::drop_stale();
         Source {
             rel,
             snapshot,
-            end,
-            position,
+            start,
+            end: logical_blocks(rel).min(last),
+            last,
+            position: match shared {
+                None => Position::Own(start..start),
+                Some((taken, from_end)) => Position::Shared(taken, from_end),
+            },
             again: 0..0,
             block: Block::default(),
             counters: Counters::default(),
-            last: None,
+            open: None,
             at_leaf: None,
             step: FIRST.0,
             known: Vec::new(),
@@ -141,9 +156,14 @@ impl Source {
         }
     }
 
+    /// Where the blocks end as of now.
+    pub fn end_now(&self) -> u32 {
+        logical_blocks(self.rel).min(self.last)
+    }
+
     /// The next blocks in the given direction: one block of a row page, or a run in one leaf. None at the end.
     fn take(&mut self, forward: bool) -> Option<(Range<u32>, Option<Run>)> {
-        let (rel, end) = (self.rel, self.end);
+        let (rel, start, end) = (self.rel, self.start, self.end);
         if !self.again.is_empty() {
             let from = self.again.start;
             let (next, run) = run_from(rel, from, self.again.end);
@@ -160,29 +180,31 @@ impl Source {
                 })
             }
             Position::Own(at) => {
-                let last = at.start.checked_sub(1)?;
-                let (first, run) = run_upto(rel, last);
+                let last = at.start.checked_sub(1).filter(|&last| last >= start)?;
+                let (first, run) = run_upto(rel, last, start);
                 *at = first..last + 1;
                 Some((at.clone(), run))
             }
             Position::Listed(left) => {
-                let Range { start, end } = left.pop()?;
-                let (next, run) = run_from(rel, start, end);
-                if next < end {
-                    left.push(next..end);
+                let blocks = left.pop()?;
+                let (next, run) = run_from(rel, blocks.start, blocks.end);
+                if next < blocks.end {
+                    left.push(next..blocks.end);
                 }
-                Some((start..next, run))
+                Some((blocks.start..next, run))
             }
             &mut Position::Shared(shared, from_end) => {
                 let mut taken = shared.load(Ordering::SeqCst);
                 loop {
-                    let left = end.checked_sub(taken).filter(|&left| left > 0)?;
+                    let left = end.saturating_sub(start).checked_sub(taken).filter(|&left| left > 0)?;
                     let (blocks, run) = if from_end {
-                        let (first, run) = run_upto(rel, left - 1);
-                        (first..left, run)
+                        let end = start + left;
+                        let (first, run) = run_upto(rel, end - 1, start);
+                        (first..end, run)
                     } else {
-                        let (next, run) = run_from(rel, taken, end);
-                        (taken..next, run)
+                        let from = start + taken;
+                        let (next, run) = run_from(rel, from, end);
+                        (from..next, run)
                     };
                     let next = taken + blocks.len() as u32;
                     match shared.compare_exchange(taken, next, Ordering::SeqCst, Ordering::SeqCst) {
@@ -197,12 +219,12 @@ impl Source {
     /// Has leaves come in the order of their ranks, after the row pages, which have the latest rows as a rule. Before the
     /// first unit, and where all rows are one process's.
     pub fn order(&mut self, rank: &mut dyn FnMut(&OpenLeaf) -> i64) {
-        let (rel, end) = (self.rel, self.end);
-        if !matches!(&self.position, Position::Own(at) if at.end == 0) || !self.snapshot.is_mvcc() {
+        let (rel, start, end) = (self.rel, self.start, self.end);
+        if !matches!(&self.position, Position::Own(at) if at.end == start) || !self.snapshot.is_mvcc() {
             return;
         }
         let mut found: Vec<(i64, Range<u32>)> = Vec::new();
-        let mut from = 0;
+        let mut from = start;
         while from < end {
             crate::memory::check_for_interrupts();
             let (next, run) = run_from(rel, from, end);
@@ -231,7 +253,7 @@ impl Source {
 
     /// Notes what has been decoded of the leaf it was at.
     pub fn leave(&mut self) {
-        if let Some((leaf, before)) = self.last.take() {
+        if let Some((leaf, before)) = self.open.take() {
             self.counters.decoded += (leaf.decoded() - before) as u64;
             // A worker's share has each leaf once.
             if matches!(self.position, Position::Shared(..)) && is_worker() {
@@ -292,13 +314,14 @@ impl Source {
                     continue;
                 }
                 self.counters.rows += rows.len() as u64;
-                self.last = Some((leaf.clone(), leaf.decoded()));
+                self.open = Some((leaf.clone(), leaf.decoded()));
                 return Some(Unit::Leaf(leaf, origin, rows));
             }
             let Some((mut blocks, run)) = self.take(forward) else {
                 // Beyond the last unit, or before the first.
                 if let Position::Own(at) = &mut self.position {
-                    *at = if forward { self.end..self.end } else { 0..0 };
+                    let end = if forward { self.end } else { self.start };
+                    *at = end..end;
                 }
                 return None;
             };
@@ -328,7 +351,7 @@ impl Source {
                     if !to_end {
                         self.take_less(&mut blocks, forward);
                     }
-                    self.last = Some((leaf.clone(), leaf.decoded()));
+                    self.open = Some((leaf.clone(), leaf.decoded()));
                     let read = columnar::rows_of_blocks(rel, &leaf, blocks.clone(), self.snapshot);
                     let Ok(rows) = read else {
                         self.take_again(blocks, forward);
@@ -362,7 +385,7 @@ impl Source {
                         }
                         self.counters.pages += pages;
                         self.counters.kept += pages;
-                        self.last = Some((leaf.clone(), leaf.decoded()));
+                        self.open = Some((leaf.clone(), leaf.decoded()));
                         let rows = row_numbers(0..leaf.rows() as u32);
                         return Some(Unit::Leaf(leaf, None, rows));
                     }
@@ -391,7 +414,8 @@ impl Source {
             return None;
         }
         if let Position::Shared(shared, _) = &self.position {
-            let rest = shared.compare_exchange(v + 1, blocks.end, Ordering::SeqCst, Ordering::SeqCst);
+            let (taken, taken_then) = (v + 1 - self.start, blocks.end - self.start);
+            let rest = shared.compare_exchange(taken, taken_then, Ordering::SeqCst, Ordering::SeqCst);
             if rest.is_err() {
                 return None;
             }
@@ -429,10 +453,10 @@ impl Source {
         self.again = 0..0;
         self.again_and_again = self.snapshot.is_mvcc();
         if !self.again_and_again {
-            self.end = logical_blocks(self.rel);
+            self.end = self.end_now();
         }
         if let Position::Own(_) | Position::Listed(_) = &self.position {
-            self.position = Position::Own(0..0);
+            self.position = Position::Own(self.start..self.start);
         }
     }
 }
@@ -485,10 +509,15 @@ fn run_from(rel: &Relation, v: u32, end: u32) -> (u32, Option<Run>) {
     }
 }
 
-/// What ends with block `v`: the start.
-fn run_upto(rel: &Relation, v: u32) -> (u32, Option<Run>) {
+/// Where the leaf begins that a block is in; the block itself if it is in none.
+pub fn start_of_leaf(rel: &Relation, v: u32) -> u32 {
+    run_upto(rel, v, 0).0
+}
+
+/// What ends with block `v`: the start, of the blocks from `start` on.
+fn run_upto(rel: &Relation, v: u32, start: u32) -> (u32, Option<Run>) {
     match run_around(rel, v) {
-        Some((blocks, run)) => (blocks.start, Some(run)),
+        Some((blocks, run)) => (blocks.start.max(start), Some(run)),
         None => (v, None),
     }
 }

@@ -3,7 +3,7 @@
 use super::private::{Begins, Level, ReadToEnd, ScanPlan};
 use super::progress::Progress;
 use super::shared::Shared;
-use super::source::{Counters, Position, Source};
+use super::source::{Counters, Source};
 use super::stage::{Clause, Counts, Current, Stage};
 use crate::pg::Relation;
 use crate::pg::expr::{FuncExpr, Var};
@@ -23,7 +23,6 @@ use crate::query::expr::tree::any;
 use crate::query::expr::unnesting::Unnesting;
 use crate::query::join_filter::filter::{JoinFilter, JoinFilters};
 use crate::query::plan::private::Private;
-use crate::storage::meta::logical_blocks;
 use crate::table::load;
 use amax_exec::Expr;
 use pgrx::pg_sys;
@@ -97,10 +96,14 @@ impl Scan {
         let mut rows = Rows::new(node, rel, &tlist, entries.clone());
         let mut compiler = Compiler::new(&entries, Some(node));
         let mut clauses = clauses.into_iter();
-        let mut stage = |matching: usize, others: usize, outer: bool| {
+        let mut stage = |matching: usize, others: usize, outer: bool, true_of_all: usize| {
             let mut vectors = private.begins != Begins::Early;
-            let clause = |clause: &Node| {
-                let vector = vectors.then(|| compiler.compile(clause)).flatten();
+            let clause = |(at, clause): (usize, &Node)| {
+                let compile = || match at + true_of_all < matching {
+                    true => compiler.compile(clause),
+                    false => Some(Expr::And(Vec::new())),
+                };
+                let vector = vectors.then(compile).flatten();
                 let calls_out = vector.as_ref().is_some_and(Expr::calls_out) && !looks_up(clause, &entries);
                 let vector = vector.filter(|_| private.all != ReadToEnd::Perhaps || !calls_out);
                 vectors = vector.is_some();
@@ -112,12 +115,12 @@ impl Scan {
                     vector,
                 }
             };
-            let clauses = clauses.by_ref().take(matching + others).map(clause);
+            let clauses = clauses.by_ref().take(matching + others).enumerate().map(clause);
             Stage::new(clauses.collect(), matching, outer)
         };
-        let mut stages = vec![stage(private.conditions, 0, false)];
+        let mut stages = vec![stage(private.conditions, 0, false, private.about_blocks)];
         for level in &private.levels {
-            stages.push(stage(level.matching, level.others, level.outer));
+            stages.push(stage(level.matching, level.others, level.outer, 0));
         }
         rows.pg_exprs = std::mem::take(&mut compiler.pg_exprs);
         for (call, unnesting) in calls.into_iter().zip(&functions) {
@@ -129,7 +132,7 @@ impl Scan {
         load::publish_for(rel, Some(snapshot));
         let mut output = all_reads(plan.targetlist());
         output.sort_unstable();
-        let mut source = Source::new(rel, snapshot, logical_blocks(rel), Position::Own(0..0));
+        let mut source = Source::new(rel, snapshot, private.blocks, None);
         if tlist.iter().any(|entry| any(entry, is_of_transactions)) {
             source.read_row_pages();
         }
