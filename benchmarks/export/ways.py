@@ -50,7 +50,7 @@ def parquet(session, query):
 
 def json_struct(session, query):
     with session.cursor().copy(f"COPY ({query}) TO STDOUT (FORMAT arrow, JSON struct)") as copy:
-        return pa.ipc.open_stream(b"".join(copy)).read_all()
+        return pa.ipc.open_stream(recipes.CopyStream(copy)).read_all()
 
 
 def adbc(dsn, query):

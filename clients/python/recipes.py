@@ -4,7 +4,9 @@ COPY needs the library in the session: session_preload_libraries = 'amax' in the
 `db.execute("SELECT amax.load()")` once per session. amax.arrow() loads it by itself.
 """
 
+import contextlib
 import io
+import mmap
 
 import duckdb
 import pandas as pd
@@ -14,8 +16,15 @@ import psycopg.sql
 import pyarrow as pa
 
 
+def room(size: int):
+    """Memory for a message. Linux gives pages of 4 kB as they are touched, which takes longer than filling them, unless it is asked for all at once."""
+    if size >= 1 << 20 and hasattr(mmap, "MAP_POPULATE"):
+        return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | mmap.MAP_POPULATE)
+    return bytearray(size)
+
+
 class CopyStream(io.RawIOBase):
-    """What COPY sends, as a file to read from."""
+    """What COPY sends, as a file. Arrow asks for a message at a time."""
 
     def __init__(self, copy):
         self.chunks, self.rest = iter(copy), memoryview(b"")
@@ -23,31 +32,36 @@ class CopyStream(io.RawIOBase):
     def readable(self):
         return True
 
-    def readinto(self, buffer):
-        if not self.rest:
-            self.rest = memoryview(next(self.chunks, b""))
-        size = min(len(buffer), len(self.rest))
-        buffer[:size] = self.rest[:size]
-        self.rest = self.rest[size:]
-        return size
+    def read(self, size):
+        message, at = room(size), 0
+        while at < size and (self.rest or self.more()):
+            piece = self.rest[:size - at]
+            message[at:at + len(piece)] = piece
+            self.rest, at = self.rest[len(piece):], at + len(piece)
+        return message if at == size else message[:at]
+
+    def more(self):
+        self.rest = memoryview(next(self.chunks, b""))
+        return len(self.rest) > 0
 
 
-def batches(db: psycopg.Connection, query: str):
-    """Record batches as they arrive; memory holds one at a time, here and in the server."""
+@contextlib.contextmanager
+def stream(db: psycopg.Connection, query: str):
+    """A reader of record batches as they arrive; memory holds one at a time, here and in the server."""
     with db.cursor() as cursor, cursor.copy(f"COPY ({query}) TO STDOUT (FORMAT arrow)") as copy:
-        yield from pa.ipc.open_stream(io.BufferedReader(CopyStream(copy), 1 << 20))
+        yield pa.ipc.open_stream(CopyStream(copy))
         for _ in copy:  # to the end, so that the connection is free again
             pass
 
 
-def stream_bytes(db: psycopg.Connection, query: str) -> bytes:
-    """The whole result as an Arrow IPC stream."""
-    with db.cursor() as cursor, cursor.copy(f"COPY ({query}) TO STDOUT (FORMAT arrow)") as copy:
-        return b"".join(copy)
+def batches(db: psycopg.Connection, query: str):
+    with stream(db, query) as reader:
+        yield from reader
 
 
 def to_pyarrow(db: psycopg.Connection, query: str) -> pa.Table:
-    return pa.ipc.open_stream(stream_bytes(db, query)).read_all()
+    with stream(db, query) as reader:
+        return reader.read_all()
 
 
 def to_pandas(db: psycopg.Connection, query: str) -> pd.DataFrame:
@@ -57,7 +71,7 @@ def to_pandas(db: psycopg.Connection, query: str) -> pd.DataFrame:
 
 def to_polars(db: psycopg.Connection, query: str) -> pl.DataFrame:
     """(An interval column needs POLARS_IMPORT_INTERVAL_AS_STRUCT=1 in the environment, set before polars is imported.)"""
-    return pl.read_ipc_stream(stream_bytes(db, query))
+    return pl.from_arrow(to_pyarrow(db, query))
 
 
 def to_duckdb(db: psycopg.Connection, query: str, duck: duckdb.DuckDBPyConnection, name: str) -> None:

@@ -25,6 +25,7 @@ struct CommMethods {
     flush: unsafe extern "C-unwind" fn() -> c_int,
     others: [Option<unsafe extern "C-unwind" fn()>; 2],
     putmessage: unsafe extern "C-unwind" fn(kind: c_char, body: *const c_char, length: usize) -> c_int,
+    putmessage_noblock: unsafe extern "C-unwind" fn(kind: c_char, body: *const c_char, length: usize),
 }
 
 /// A stream of fd.c's. Nothing goes through its buffer, so the descriptor below it can be written to directly.
@@ -135,6 +136,18 @@ pub fn send(kind: u8, body: &[u8]) {
     // SAFETY: what pq_endmessage() of pqformat.c calls; the body is copied.
     unsafe {
         guarded!(((*PqCommMethods).putmessage)(
+            kind as c_char,
+            body.as_ptr().cast(),
+            body.len()
+        ));
+    }
+}
+
+/// The same; what PostgreSQL collects before it is sent, 8 kB, grows to the size of the message (pqcomm.c).
+pub fn send_at_once(kind: u8, body: &[u8]) {
+    // SAFETY: what pq_putmessage_noblock() is; the body is copied.
+    unsafe {
+        guarded!(((*PqCommMethods).putmessage_noblock)(
             kind as c_char,
             body.as_ptr().cast(),
             body.len()

@@ -7,11 +7,12 @@ use pgrx::pg_sys;
 
 use super::endpoint::{
     Stream, begin_progress, close_file, close_program, end_progress, progress, raise_io, require_absolute, send,
+    send_at_once,
 };
 use super::statement::Destination;
 
-/// A CopyData message stays far below the protocol's limit, and an interrupt is noticed between two of them.
-const CHUNK: usize = 256 * 1024;
+/// Of a CopyData message. An interrupt is noticed between two of them, and what clients allocate for one is memory that they have had for another.
+const CHUNK: usize = 64 * 1024;
 
 unsafe extern "C" {
     safe fn umask(mask: pg_sys::mode_t) -> pg_sys::mode_t;
@@ -29,6 +30,8 @@ enum Target {
 pub struct Output {
     target: Target,
     bytes: u64,
+    /// Whether a whole message is sent at once.
+    at_once: bool,
 }
 
 impl Output {
@@ -42,7 +45,11 @@ impl Output {
             Destination::Program(command) => open_program(command),
             Destination::File(name) => open_file(name),
         };
-        Self { target, bytes: 0 }
+        Self {
+            target,
+            bytes: 0,
+            at_once: false,
+        }
     }
 
     /// Announces the copy to the client and to pg_stat_progress_copy.
@@ -78,6 +85,10 @@ impl Output {
 
     fn write_chunk(&mut self, chunk: &[u8]) {
         match &self.target {
+            Target::Client if chunk.len() == CHUNK && !self.at_once => {
+                self.at_once = true;
+                send_at_once(b'd', chunk);
+            }
             Target::Client => send(b'd', chunk),
             Target::StandardOutput => {
                 if let Err(error) = io::stdout().write_all(chunk) {
