@@ -52,7 +52,7 @@ pub fn run<'a>(statement: Statement<'a>, scope: Scope<'a>) -> u64 {
     // See what this command's predecessors in the transaction did.
     let active = Active::of_command();
     let mut execution = Execution::start(plan, scope, &active);
-    let columns = Columns::new(execution.columns(), format, asked.json, scope);
+    let columns = Columns::new(execution.columns(), format, asked.shapes, scope);
     let column_count = execution.columns().natts() as u16;
     let mut output = Output::open(statement.destination());
     output.begin(relation.unwrap_or(pg_sys::InvalidOid), column_count);

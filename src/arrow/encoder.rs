@@ -11,7 +11,7 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 use super::error::{raise, raise_arrow};
 use super::format::Format;
 use super::guc::Limits;
-use super::options::Json;
+use super::options::{Json, Shapes};
 use super::receiver::RowSink;
 use super::scope::Scope;
 use super::spool::Spool;
@@ -40,7 +40,7 @@ struct One<'a> {
 impl<'a> Columns<'a> {
     /// Builds a column for each attribute listed in `desc`, none of which is dropped, or raises the error that names the
     /// column.
-    pub fn new(desc: &TupleDesc, format: Format, json: Json, scope: Scope<'a>) -> Self {
+    pub fn new(desc: &TupleDesc, format: Format, asked: Shapes, scope: Scope<'a>) -> Self {
         if format == Format::Parquet && desc.natts() == 0 {
             raise(
                 PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
@@ -55,18 +55,22 @@ impl<'a> Columns<'a> {
         for attribute in desc.attributes() {
             let name = encoding::shown(name_bytes(attribute).to_bytes()).into_owned();
             let sql_type = attribute.atttypid;
-            let typed = match json {
+            let document = match asked.json {
                 Json::Struct => types::documents(sql_type, attribute.atttypmod),
                 Json::Text => None,
             };
-            let typed = match typed {
-                Some(typed) => {
-                    documents.push(columns.len());
-                    typed
-                }
-                None => types::column(sql_type, attribute.atttypmod, format, scope)
-                    .unwrap_or_else(|problem| problem.raise_column(&name, format)),
+            if document.is_some() {
+                documents.push(columns.len());
+            }
+            let dictionary = || {
+                asked
+                    .dictionaries
+                    .then(|| types::dictionary(sql_type, attribute.atttypmod, scope))
             };
+            let typed = document.or_else(|| dictionary().flatten()).unwrap_or_else(|| {
+                types::column(sql_type, attribute.atttypmod, format, scope)
+                    .unwrap_or_else(|problem| problem.raise_column(&name, format))
+            });
             fields.push(typed.field(&name));
             columns.push(One {
                 name,

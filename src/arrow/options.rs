@@ -81,10 +81,27 @@ impl Json {
     }
 }
 
+/// What types columns leave as, where there is a choice.
+#[derive(Clone, Copy)]
+pub struct Shapes {
+    pub json: Json,
+    /// Whether text leaves as dictionaries.
+    pub dictionaries: bool,
+}
+
+impl Shapes {
+    pub fn of(json: Json) -> Self {
+        Self {
+            json,
+            dictionaries: false,
+        }
+    }
+}
+
 /// What a COPY TO asks for.
 pub struct Outgoing {
     pub framing: Framing,
-    pub json: Json,
+    pub shapes: Shapes,
 }
 
 /// Raises an error for any option that the format does not have.
@@ -98,7 +115,7 @@ pub fn outgoing(statement: &Statement, format: Format) -> Outgoing {
 /// Framing that is not asked for is the one that fits the destination: the file format for a file called `*.arrow` or `*.feather`, the
 /// stream format for the rest.
 fn arrow(statement: &Statement) -> Outgoing {
-    let (mut is_file, mut compression, mut json) = (None, None, None);
+    let (mut is_file, mut compression, mut json, mut dictionaries) = (None, None, None, None);
     for (name, word) in others(statement) {
         match name.to_bytes() {
             b"framing" => once(
@@ -125,11 +142,12 @@ fn arrow(statement: &Statement) -> Outgoing {
                 },
             ),
             b"json" => once(&mut json, Json::of(word, "COPY option \"json\"")),
+            b"dictionaries" => once(&mut dictionaries, statement.is_on(name)),
             b"mixed" => no_unions(),
             _ => unknown(
                 name,
                 Format::Arrow,
-                "COPY TO has the options \"framing\", \"compression\" and \"json\"",
+                "COPY TO has the options \"framing\", \"compression\", \"json\" and \"dictionaries\"",
             ),
         }
     }
@@ -138,10 +156,22 @@ fn arrow(statement: &Statement) -> Outgoing {
         true => Framing::File(compression),
         false => Framing::Stream(compression),
     };
-    Outgoing {
-        framing,
+    let shapes = Shapes {
         json: json.unwrap_or(Json::Text),
+        dictionaries: dictionaries.unwrap_or(false),
+    };
+    if shapes.dictionaries && matches!(framing, Framing::File(_)) {
+        raise(
+            PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+            "dictionaries are not supported in an Arrow file",
+            Some(
+                "It would have one dictionary of each column for all batches, which would be in memory until the end."
+                    .into(),
+            ),
+            Some("Write a stream, with \"framing stream\".".into()),
+        );
     }
+    Outgoing { framing, shapes }
 }
 
 fn parquet(statement: &Statement) -> Outgoing {
@@ -185,7 +215,7 @@ fn parquet(statement: &Statement) -> Outgoing {
     };
     Outgoing {
         framing,
-        json: json.unwrap_or(Json::Text),
+        shapes: Shapes::of(json.unwrap_or(Json::Text)),
     }
 }
 

@@ -15,7 +15,7 @@ use super::encoder::{Columns, Encoder};
 use super::error::raise;
 use super::format::Format;
 use super::guc::Limits;
-use super::options::Json;
+use super::options::{Json, Shapes};
 use super::query::{Execution, Plan, with_context};
 use super::receiver::{Receiver, WhenFull};
 use super::scope::Scope;
@@ -113,7 +113,7 @@ impl Call {
     fn new(scope: Scope<'static>, json: Json, snapshot: &Active) -> Self {
         let (execution, direct, encoder) = with_context(scope.source(), || {
             let execution = Execution::start(Plan::of_select(scope), scope, snapshot);
-            let columns = Columns::new(execution.columns(), Format::Arrow, json, scope);
+            let columns = Columns::new(execution.columns(), Format::Arrow, Shapes::of(json), scope);
             let direct = execution.with_top(Direct::of).ok();
             (
                 execution,

@@ -4,6 +4,7 @@ mod array;
 mod bytes;
 mod column;
 mod datetime;
+mod dictionary;
 mod enumeration;
 mod json;
 mod numeric;
@@ -87,6 +88,22 @@ pub fn column(
         data_type,
         extension,
         sql_type,
+        column,
+    })
+}
+
+/// The column for text, or labels, as a dictionary; None for any other type.
+pub fn dictionary(oid: pg_sys::Oid, typmod: i32, scope: Scope<'_>) -> Option<TypedColumn<'_>> {
+    let (data_type, column) = match base(oid, typmod).0 {
+        pg_sys::TEXTOID | pg_sys::VARCHAROID | pg_sys::BPCHAROID => dictionary::varlena(),
+        pg_sys::NAMEOID => dictionary::name(),
+        oid if is_enum(oid) => dictionary::labels(scope),
+        _ => return None,
+    };
+    Some(TypedColumn {
+        data_type,
+        extension: None,
+        sql_type: shown_type(oid, typmod),
         column,
     })
 }

@@ -39,7 +39,7 @@ pub fn to_utf8(bytes: &[u8]) -> Result<Cow<'_, str>, Unrepresentable> {
 }
 
 /// How a value becomes text.
-trait Render {
+pub trait Render {
     fn render<'a>(&mut self, value: Value<'a>) -> &'a [u8];
 }
 
@@ -166,21 +166,14 @@ impl<R: Render> Column for Text<R> {
         if values.ty == Type::Text && !encoding::is_converted() {
             return self.values.push_all(values, rows);
         }
-        let (mut bytes, mut payload) = (0, Vec::new());
+        let mut bytes = 0;
         for row in 0..rows {
-            bytes += match values.get(row) {
-                Scalar::Text(text) => self.values.push(&to_utf8(text).map_err(|problem| (row, problem))?),
-                Scalar::Numeric(payload) => self.values.push(&number(payload)),
-                Scalar::Decimal { mantissa, scale } => {
-                    payload.clear();
-                    encode_decimal(mantissa, scale, &mut payload);
-                    self.values.push(&number(&payload))
-                }
-                Scalar::Null => {
+            bytes += match row_text(values, row).map_err(|problem| (row, problem))? {
+                Some(text) => self.values.push(&text),
+                None => {
                     self.values.end_value(false);
                     1
                 }
-                _ => unreachable!("a vector of strings or of numerics"),
             };
         }
         Ok(bytes)
@@ -189,6 +182,21 @@ impl<R: Render> Column for Text<R> {
     fn finish(&mut self) -> ArrayRef {
         self.values.finish()
     }
+}
+
+/// A value of a vector of strings or numerics as text.
+pub fn row_text<'v>(values: &'v Vector<'_>, row: usize) -> Result<Option<Cow<'v, str>>, Unrepresentable> {
+    Ok(Some(match values.get(row) {
+        Scalar::Null => return Ok(None),
+        Scalar::Text(text) => to_utf8(text)?,
+        Scalar::Numeric(payload) => number(payload).into(),
+        Scalar::Decimal { mantissa, scale } => {
+            let mut payload = Vec::new();
+            encode_decimal(mantissa, scale, &mut payload);
+            number(&payload).into()
+        }
+        _ => unreachable!("a vector of strings or of numerics"),
+    }))
 }
 
 /// A numeric as its output function prints it.
@@ -205,7 +213,7 @@ fn text<'r>(render: impl Render + 'r) -> Made<'r> {
     (DataType::Utf8, Box::new(Text { values, render }))
 }
 
-struct Varlena;
+pub struct Varlena;
 
 impl Render for Varlena {
     fn render<'a>(&mut self, value: Value<'a>) -> &'a [u8] {
@@ -218,7 +226,7 @@ pub fn varlena() -> Made<'static> {
     text(Varlena)
 }
 
-struct Name;
+pub struct Name;
 
 impl Render for Name {
     fn render<'a>(&mut self, value: Value<'a>) -> &'a [u8] {
@@ -232,7 +240,7 @@ pub fn name() -> Made<'static> {
 }
 
 /// An output function, which may keep what it needs for as long as the scope.
-struct Function<'a>(pg_sys::FmgrInfo, PhantomData<&'a ()>);
+pub struct Function<'a>(pg_sys::FmgrInfo, PhantomData<&'a ()>);
 
 impl Render for Function<'_> {
     fn render<'a>(&mut self, value: Value<'a>) -> &'a [u8] {
@@ -241,10 +249,16 @@ impl Render for Function<'_> {
     }
 }
 
+impl<'a> Function<'a> {
+    pub fn new(function: pg_sys::Oid, _scope: Scope<'a>) -> Self {
+        let mut info = pg_sys::FmgrInfo::default();
+        // SAFETY: it looks the function up. The memory lives as long as the scope.
+        unsafe { pg_sys::fmgr_info_cxt(function, &mut info, pg_sys::CurrentMemoryContext) };
+        Self(info, PhantomData)
+    }
+}
+
 /// Whatever `function` prints, the type's output function.
-pub fn output(function: pg_sys::Oid, _scope: Scope<'_>) -> Made<'_> {
-    let mut info = pg_sys::FmgrInfo::default();
-    // SAFETY: it looks the function up. The memory lives as long as the scope.
-    unsafe { pg_sys::fmgr_info_cxt(function, &mut info, pg_sys::CurrentMemoryContext) };
-    text(Function(info, PhantomData))
+pub fn output(function: pg_sys::Oid, scope: Scope<'_>) -> Made<'_> {
+    text(Function::new(function, scope))
 }
