@@ -146,7 +146,7 @@ CREATE FUNCTION amax.arrow(query text) RETURNS SETOF bytea
 COMMENT ON FUNCTION amax.arrow(text) IS 'result of a query as an Arrow IPC stream: schema, record batches, end of stream';
 CREATE FUNCTION amax.arrow(query text, json_as text) RETURNS SETOF bytea
   LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE ROWS 10 COST 1000 AS 'MODULE_PATHNAME', 'amax_arrow';
-COMMENT ON FUNCTION amax.arrow(text, text) IS 'result of a query as an Arrow IPC stream, in which columns of jsonb are structs and lists of what their documents hold (json_as ''struct'') or text (''text'')';
+COMMENT ON FUNCTION amax.arrow(text, text) IS 'result of a query as an Arrow IPC stream, in which columns of jsonb are structs and lists of what their documents hold (json_as ''struct''), variants (''variant'') or text (''text'')';
 
 CREATE FUNCTION amax.arrow_plan(query text) RETURNS TABLE ("column" text, path text, reason text)
   LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'arrow_plan_wrapper';

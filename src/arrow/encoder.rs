@@ -57,9 +57,10 @@ impl<'a> Columns<'a> {
             let sql_type = attribute.atttypid;
             let document = match asked.json {
                 Json::Struct => types::documents(sql_type, attribute.atttypmod),
+                Json::Variant => types::variant(sql_type, attribute.atttypmod),
                 Json::Text => None,
             };
-            if document.is_some() {
+            if document.is_some() && asked.json == Json::Struct {
                 documents.push(columns.len());
             }
             let dictionary = || {

@@ -61,6 +61,8 @@ pub enum Json {
     Text,
     /// Columns within columns, of a type that all documents of the result have.
     Struct,
+    /// Parquet's Variant.
+    Variant,
 }
 
 impl Json {
@@ -69,11 +71,13 @@ impl Json {
         match word.map(CStr::to_bytes) {
             Some(b"text") => Self::Text,
             Some(b"struct") => Self::Struct,
+            Some(b"variant") => Self::Variant,
             _ => raise(
                 PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-                format!("{named} must be \"text\" or \"struct\""),
+                format!("{named} must be \"text\", \"struct\" or \"variant\""),
                 Some(
-                    "It says what columns of jsonb leave as: the text of documents, or columns within columns.".into(),
+                    "It says what columns of jsonb leave as: the text of documents, columns within columns, or Parquet's Variant."
+                        .into(),
                 ),
                 None,
             ),

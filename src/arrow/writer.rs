@@ -2,17 +2,18 @@
 
 use std::io::Write;
 
+use amax_arrow::VARIANT;
 use arrow_array::RecordBatch;
 use arrow_ipc::CompressionType;
 use arrow_ipc::writer::{FileWriter, IpcWriteOptions, StreamWriter};
 use arrow_schema::{DataType, Field, Schema};
-use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_writer::ArrowWriterOptions;
-use parquet::basic::{Compression, ZstdLevel};
+use parquet::arrow::{ArrowSchemaConverter, ArrowWriter};
+use parquet::basic::{Compression, LogicalType, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::properties::WriterProperties;
-use parquet::schema::types::ColumnPath;
+use parquet::schema::types::{ColumnPath, SchemaDescriptor, Type};
 use pgrx::PgSqlErrorCode;
 use std::sync::Arc;
 
@@ -148,6 +149,10 @@ impl<W: Write + Send> RowGroups<W> {
             properties.set_column_dictionary_enabled(ColumnPath::new(path), !is_number)
         });
         let options = ArrowWriterOptions::new().with_properties(properties.build());
+        let options = match variants(schema) {
+            Some(described) => options.with_parquet_schema(written(described)),
+            None => options,
+        };
         let writer = ArrowWriter::try_new_with_options(output, Arc::clone(schema), options);
         Self {
             writer: written(writer),
@@ -204,6 +209,32 @@ impl<W: Write + Send> RowGroups<W> {
             );
         }
     }
+}
+
+/// Parquet's schema where it says of columns that they are variants, which its writer does not know from Arrow's.
+fn variants(schema: &Schema) -> Option<Result<SchemaDescriptor, ParquetError>> {
+    let is_variant = |field: &Field| field.extension_type_name() == Some(VARIANT);
+    if !schema.fields().iter().any(|field| is_variant(field)) {
+        return None;
+    }
+    let described = || {
+        let plain = ArrowSchemaConverter::new().convert(schema)?;
+        let nodes = plain.root_schema().get_fields().iter().zip(schema.fields());
+        let nodes = nodes.map(|(node, field)| {
+            if !is_variant(field) {
+                return Ok(Arc::clone(node));
+            }
+            let group = Type::group_type_builder(node.name())
+                .with_repetition(node.get_basic_info().repetition())
+                .with_logical_type(Some(LogicalType::variant(None)))
+                .with_fields(node.get_fields().to_vec());
+            Ok(Arc::new(group.build()?))
+        });
+        let root = Type::group_type_builder(plain.root_schema().name());
+        let root = root.with_fields(nodes.collect::<Result<_, ParquetError>>()?).build()?;
+        Ok(SchemaDescriptor::new(Arc::new(root)))
+    };
+    Some(described())
 }
 
 /// Adds the paths of the columns that Parquet makes of a field, and whether they are numbers.

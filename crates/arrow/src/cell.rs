@@ -69,3 +69,13 @@ pub(crate) fn room(to: &mut Vec<u8>, more: usize) -> Result<(), Unwritten> {
     }
     Ok(amax_memory::reserve(to, more.max(64), WHAT)?)
 }
+
+/// Appends bytes as hexadecimal digits, for which there is room.
+pub(crate) fn hex(value: &[u8], to: &mut Vec<u8>) {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    to.extend(
+        value
+            .iter()
+            .flat_map(|byte| [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]),
+    );
+}

@@ -20,6 +20,7 @@ mod stream;
 mod target;
 mod times;
 mod values;
+mod variant;
 
 pub use self::parquet::{Parquet, ReadAt};
 pub use batches::Batches;
@@ -30,3 +31,4 @@ pub use rows::Rows;
 pub use stream::Stream;
 pub use target::Target;
 pub use times::put_interval;
+pub use variant::{Unvaried, VARIANT, Variants};

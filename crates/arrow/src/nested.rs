@@ -244,7 +244,7 @@ fn json_value(cell: &Cell, row: usize, part: &mut Vec<u8>, to: &mut Vec<u8>) -> 
     Ok(())
 }
 
-fn json_string(value: &[u8], to: &mut Vec<u8>) -> Result<(), Unwritten> {
+pub(crate) fn json_string(value: &[u8], to: &mut Vec<u8>) -> Result<(), Unwritten> {
     use std::io::Write;
     room(to, value.len() + 2)?;
     to.push(b'"');

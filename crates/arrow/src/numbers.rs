@@ -41,7 +41,7 @@ where
 }
 
 /// A number of its own precision.
-trait Shown: Display + LowerExp {}
+pub(crate) trait Shown: Display + LowerExp {}
 impl Shown for f32 {}
 impl Shown for f64 {}
 
@@ -64,7 +64,7 @@ pub(crate) fn floats(array: &ArrayRef, json: bool) -> Put {
 }
 
 /// The shortest text that reads back as the same number, which is an integer's where it is one: its input function reads that, too.
-fn float(value: f64, shown: &dyn Shown, json: bool, to: &mut Vec<u8>) -> Result<(), Unwritten> {
+pub(crate) fn float(value: f64, shown: &dyn Shown, json: bool, to: &mut Vec<u8>) -> Result<(), Unwritten> {
     let name = match value {
         _ if value.is_nan() => "NaN",
         f64::INFINITY => "Infinity",

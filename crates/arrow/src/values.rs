@@ -8,10 +8,11 @@ use arrow_array::{
 };
 use arrow_schema::{DataType, Field};
 
-use crate::cell::{Cell, Form, Put, append, room};
+use crate::cell::{Cell, Form, Put, append, hex, room};
 use crate::error::Unsuited;
 use crate::target::Target;
-use crate::{nested, numbers, times};
+use crate::variant::VARIANT;
+use crate::{nested, numbers, times, variant};
 
 /// A column, or a part of a nested one; see [`crate::cell::Make`].
 pub(crate) fn cell(array: &ArrayRef, field: &Field, target: &Target, json: bool) -> Result<Cell, Unsuited> {
@@ -100,6 +101,18 @@ fn values(array: &ArrayRef, field: &Field, target: &Target, json: bool) -> Resul
             T::Int32 => runs::<Int32Type>(array, field, target, json)?,
             _ => runs::<Int64Type>(array, field, target, json)?,
         },
+        T::Struct(_) if is_marked(field, VARIANT) => match target {
+            Target::Json | Target::Text | Target::Other => {
+                let form = if json { Form::Nested } else { Form::Text };
+                (form, variant::put(array.as_struct())?)
+            }
+            _ => {
+                return Err(Unsuited {
+                    data_type: array.data_type().clone(),
+                    hint: "Variants go to jsonb, json and text.",
+                });
+            }
+        },
         T::List(_)
         | T::LargeList(_)
         | T::ListView(_)
@@ -181,15 +194,6 @@ where
         }
         Ok(())
     })
-}
-
-fn hex(value: &[u8], to: &mut Vec<u8>) {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    to.extend(
-        value
-            .iter()
-            .flat_map(|byte| [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]),
-    );
 }
 
 /// Values by their place in a dictionary.

@@ -1,9 +1,10 @@
-//! jsonb as its text, or as it is, for who makes columns of documents. (json is text already.)
+//! jsonb as its text, as variants, or as it is, for who makes columns of documents. (json is text already.)
 
 use std::borrow::Cow;
 use std::ffi::CStr;
 use std::sync::Arc;
 
+use amax_arrow::{Unvaried, Variants};
 use arrow_array::ArrayRef;
 use arrow_array::builder::{BinaryBuilder, StringBuilder};
 use arrow_schema::DataType;
@@ -55,10 +56,7 @@ struct Documents(BinaryBuilder);
 
 impl Column for Documents {
     fn append(&mut self, value: Value) -> Result<usize, Unrepresentable> {
-        let document = match encoding::is_utf8() {
-            true => Cow::Borrowed(value.payload()),
-            false => Cow::Owned(in_utf8(value)?),
-        };
+        let document = in_utf8(value)?;
         room(self.0.values_slice(), &document);
         self.0.append_value(&document);
         Ok(document.len() + std::mem::size_of::<i32>())
@@ -73,8 +71,13 @@ impl Column for Documents {
     }
 }
 
-fn in_utf8(value: Value) -> Result<Vec<u8>, Unrepresentable> {
-    amax_jsonb::json::parse(&text_of(value)?).map_err(|error| match error {
+/// The bytes of a jsonb, with strings in UTF-8.
+fn in_utf8(value: Value<'_>) -> Result<Cow<'_, [u8]>, Unrepresentable> {
+    if encoding::is_utf8() {
+        return Ok(Cow::Borrowed(value.payload()));
+    }
+    let parsed = amax_jsonb::json::parse(&text_of(value)?);
+    parsed.map(Cow::Owned).map_err(|error| match error {
         amax_jsonb::Error::OutOfMemory(error) => crate::memory::raise(error),
         error => Unrepresentable::new(
             PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
@@ -86,4 +89,42 @@ fn in_utf8(value: Value) -> Result<Vec<u8>, Unrepresentable> {
 
 pub fn documents() -> Made<'static> {
     (DataType::Binary, Box::new(Documents(BinaryBuilder::new())))
+}
+
+struct Variant(Variants);
+
+impl Column for Variant {
+    fn append(&mut self, value: Value) -> Result<usize, Unrepresentable> {
+        let document = in_utf8(value)?;
+        if document.len() >= amax_memory::SMALL {
+            crate::memory::ask(4 * document.len(), "a variant");
+        }
+        self.0.append(&document).map_err(|why| {
+            let code = match why {
+                Unvaried::Number => PgSqlErrorCode::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
+                Unvaried::Deep | Unvaried::Arrow(_) => PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
+                Unvaried::Damaged(_) => PgSqlErrorCode::ERRCODE_DATA_CORRUPTED,
+            };
+            Unrepresentable::new(
+                code,
+                why.to_string(),
+                "Have documents leave as text, which takes them all.",
+            )
+        })
+    }
+
+    fn append_null(&mut self) {
+        self.0.append_null();
+    }
+
+    fn finish(&mut self) -> ArrayRef {
+        Arc::new(self.0.finish())
+    }
+}
+
+pub fn variants() -> Made<'static> {
+    (
+        DataType::Struct(Variants::fields()),
+        Box::new(Variant(Variants::default())),
+    )
 }

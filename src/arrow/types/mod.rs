@@ -18,6 +18,7 @@ pub use value::{Layout, Value};
 
 use std::ffi::CStr;
 
+use amax_arrow::VARIANT;
 use pgrx::{PgSqlErrorCode, pg_sys};
 
 use super::error::Unrepresentable;
@@ -117,6 +118,20 @@ pub fn documents(oid: pg_sys::Oid, typmod: i32) -> Option<TypedColumn<'static>> 
     Some(TypedColumn {
         data_type,
         extension: None,
+        sql_type: shown_type(oid, typmod),
+        column,
+    })
+}
+
+/// The column for jsonb as variants; None for any other type.
+pub fn variant(oid: pg_sys::Oid, typmod: i32) -> Option<TypedColumn<'static>> {
+    if base(oid, typmod).0 != pg_sys::JSONBOID {
+        return None;
+    }
+    let (data_type, column) = json::variants();
+    Some(TypedColumn {
+        data_type,
+        extension: Some(VARIANT),
         sql_type: shown_type(oid, typmod),
         column,
     })

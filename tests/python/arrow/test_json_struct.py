@@ -385,8 +385,8 @@ def test_compression_and_files(db, tmp_path):
 
 
 @pytest.mark.parametrize("options, error, message", [
-    ("JSON columns", psycopg.errors.InvalidParameterValue, 'option "json" must be "text" or "struct"'),
-    ("JSON", psycopg.errors.InvalidParameterValue, 'option "json" must be "text" or "struct"'),
+    ("JSON columns", psycopg.errors.InvalidParameterValue, 'option "json" must be "text", "struct" or "variant"'),
+    ("JSON", psycopg.errors.InvalidParameterValue, 'option "json" must be "text", "struct" or "variant"'),
     ("JSON struct, JSON text", psycopg.errors.SyntaxError, "conflicting or redundant options"),
     ("JSON struct, MIXED 'union'", psycopg.errors.FeatureNotSupported, 'option "mixed" is not supported'),
 ])
@@ -397,7 +397,7 @@ def test_options(db, format, options, error, message):
 
 
 def test_bad_argument(db):
-    with pytest.raises(psycopg.errors.InvalidParameterValue, match='must be "text" or "struct"') as error:
+    with pytest.raises(psycopg.errors.InvalidParameterValue, match='must be "text", "struct" or "variant"') as error:
         db.execute("SELECT amax.arrow('SELECT 1', 'columns')")
     assert "columns within columns" in error.value.diag.message_detail
     assert db.execute("SELECT amax.arrow('SELECT 1', NULL)").fetchall() == []

@@ -18,6 +18,7 @@ use parquet::schema::types::{BasicTypeInfo, ColumnDescPtr, SchemaDescriptor, Typ
 use super::failure::text_of;
 use crate::error::Error;
 use crate::values::{EXTENSION, INSTANT, INTERVAL};
+use crate::variant::VARIANT;
 
 /// The bytes of an INT96, or of an interval.
 const TWELVE: i32 = 12;
@@ -127,7 +128,7 @@ fn column(root: &TypePtr, hint: Option<&FieldRef>) -> std::result::Result<(usize
         let mut leaves = descriptor.columns().iter();
         let field = arrow.fields().first().filter(|_| !has_empty_group(root));
         let field = field.ok_or_else(|| ParquetError::NYI("it has a group without fields".into()))?;
-        let pair = Pair::of(field, hint.map(AsRef::as_ref), &mut leaves);
+        let pair = Pair::of(field, hint.map(AsRef::as_ref), &mut leaves).of_variants(root);
         Ok((descriptor.num_columns(), bare(root)?, pair))
     };
     read().map_err(text_of)
@@ -208,6 +209,18 @@ impl Pair {
             read: made(read),
             shown: made(shown),
         }
+    }
+}
+
+impl Pair {
+    /// As it is, but for a group that is a variant, which is shown as such.
+    fn of_variants(mut self, node: &Type) -> Self {
+        if matches!(node.get_basic_info().logical_type_ref(), Some(LogicalType::Variant(_))) {
+            let mut metadata = self.shown.metadata().clone();
+            metadata.insert(EXTENSION.to_owned(), VARIANT.to_owned());
+            self.shown = Arc::new(Field::clone(&self.shown).with_metadata(metadata));
+        }
+        self
     }
 }
 
