@@ -9,9 +9,9 @@ from conftest import PASSWORDS, run, value
 SOURCE = pathlib.Path(__file__).resolve().parents[3] / "clients" / "java" / "FlightSql.java"
 
 
-def java(service, *arguments, user="writer", password=None, fails=False):
+def java(service, *arguments, user="writer", password=None, fails=False, source=SOURCE):
     url = f"jdbc:arrow-flight-sql://127.0.0.1:{service.port}/?useEncryption=false"
-    done = subprocess.run(["java", "--add-opens=java.base/java.nio=ALL-UNNAMED", "-cp", f"{os.environ['FLIGHT_JDBC']}/*", str(SOURCE), url, user,
+    done = subprocess.run(["java", "--add-opens=java.base/java.nio=ALL-UNNAMED", "-cp", f"{os.environ['FLIGHT_JDBC']}/*", str(source), url, user,
                            PASSWORDS[user] if password is None else password, *arguments], capture_output=True, text=True, timeout=120)
     assert (done.returncode != 0) == fails, done.stderr
     return done.stderr if fails else done.stdout
