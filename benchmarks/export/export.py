@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import recipes
 from bench.generator import build
 from bench.numbers import machine
-from ways import DRIVERS, FILE, IN, OUT, STRUCT, connect
+from ways import DRIVERS, FILE, FLIGHT, IN, OUT, STRUCT, connect
 
 HERE = Path(__file__).parent
 SCHEMA = (HERE.parent / "ssb/sql/relational/schema.sql").read_text()
@@ -30,7 +30,7 @@ PATHS = """SELECT doc->>'did' AS did, (doc->>'time_us')::bigint AS at, doc->>'ki
 
 
 def once(options, name, argument):
-    command = [sys.executable, str(HERE / "ways.py"), options.dsn, name, argument]
+    command = [sys.executable, str(HERE / "ways.py"), options.flight if name in FLIGHT else options.dsn, name, argument]
     return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
 
 
@@ -38,6 +38,11 @@ def way(options, name, argument):
     """The median of several processes."""
     runs = [once(options, name, argument) for _ in range(options.repeat)]
     return sorted(runs, key=lambda run: run["seconds"])[len(runs) // 2]
+
+
+def readers(options):
+    """Ways out that are there."""
+    return [*OUT, *DRIVERS, *(FLIGHT if options.flight else ())]
 
 
 def prepare(session, options, directory):
@@ -73,7 +78,7 @@ def warm(session):
 def out(options, session, directory, megabytes):
     print(f"\n| lineorder out | heap, s | MB/s | client, MB | server, MB | amax, s | MB/s | client, MB | server, MB | amax / heap |\n|---|{'---:|' * 9}")
     found = {}
-    for name in [*OUT, *DRIVERS]:
+    for name in readers(options):
         cells = []
         for system in SYSTEMS:
             run = way(options, name, f"SELECT * FROM export_{system}.lineorder")
@@ -93,7 +98,7 @@ def shown(peak):
 
 def paths(options):
     print(f"\n| five paths of {options.events:,} events out of amax | s |\n|---|---:|")
-    for name in [*OUT, *DRIVERS]:
+    for name in readers(options):
         print(f"| {name} | {way(options, name, PATHS)['seconds']:.2f} |", flush=True)
     print(f"\n| {options.events:,} documents out of amax | s | client, MB | server, MB |\n|---|---:|---:|---:|")
     for name in ["COPY arrow, pyarrow", *STRUCT]:
@@ -157,6 +162,7 @@ def chart(found, megabytes, path):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--dsn", required=True)
+    parser.add_argument("--flight", metavar="URI", help="grpc://ROLE:PASSWORD@HOST:PORT of services/flight-sql before the same database; without it that way is left out")
     parser.add_argument("--sf", type=float, default=1, help="of lineorder (default 1: 6 million rows)")
     parser.add_argument("--events", type=int, default=1_000_000)
     parser.add_argument("--repeat", type=int, default=3, help="processes for each way; the median counts")
@@ -164,6 +170,8 @@ def main():
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     print(machine(), file=sys.stderr)
+    if not options.flight:
+        print("without Flight SQL: no --flight", file=sys.stderr)
     with connect(options.dsn) as session, tempfile.TemporaryDirectory() as directory:
         directory = Path(directory)
         rows, megabytes = prepare(session, options, directory)

@@ -1,6 +1,8 @@
 """Ways out and in. Each takes the connection string and what is to be moved, and gives back rows and bytes.
 
     python ways.py DSN WAY ARGUMENT     one way in a process of its own: JSON with seconds and peaks of memory
+
+Of Flight SQL the connection string is grpc://ROLE:PASSWORD@HOST:PORT.
 """
 
 import io
@@ -8,12 +10,14 @@ import json
 import os
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, unquote, urlsplit
 
 import pandas as pd
 import psycopg
 import pyarrow as pa
+import pyarrow.flight
 import pyarrow.parquet as pq
 import recipes
 
@@ -65,6 +69,28 @@ def connectorx(dsn, query):
     return connectorx.read_sql(uri(dsn), query, return_type="arrow")
 
 
+def protobuf(number, text):
+    """One field of a message."""
+    length = len(text)
+    prefix = [number << 3 | 2]
+    while length > 0x7F:
+        prefix.append(length & 0x7F | 0x80)
+        length >>= 7
+    return bytes([*prefix, length]) + text
+
+
+def flight_sql(uri, query):
+    """All endpoints at a time."""
+    server = urlsplit(uri)
+    command = protobuf(1, b"type.googleapis.com/arrow.flight.protocol.sql.CommandStatementQuery") + protobuf(2, protobuf(1, query.encode()))
+    with pa.flight.FlightClient(f"grpc://{server.hostname}:{server.port}") as client:
+        header = client.authenticate_basic_token(unquote(server.username), unquote(server.password))
+        options = pa.flight.FlightCallOptions(headers=[header])
+        info = client.get_flight_info(pa.flight.FlightDescriptor.for_command(command), options)
+        with ThreadPoolExecutor(len(info.endpoints)) as pool:
+            return pa.concat_tables(pool.map(lambda endpoint: client.do_get(endpoint.ticket, options).read_all(), info.endpoints))
+
+
 def file(path):
     with pa.OSFile(path) as source:
         return pa.ipc.open_file(source).read_all()
@@ -91,6 +117,8 @@ OUT = {
 # Documents as columns within columns.
 STRUCT = {"COPY arrow, JSON struct, pyarrow": json_struct}
 DRIVERS = {"ADBC, pyarrow": adbc, "connectorx, pyarrow": connectorx}
+# Through services/flight-sql.
+FLIGHT = {"Flight SQL, pyarrow": flight_sql}
 FILE = "Arrow file, pyarrow"
 IN = {f"COPY {form}": (copy_in(form), form) for form in ("csv", "arrow", "parquet")}
 
@@ -112,8 +140,8 @@ def main():
     started = time.perf_counter()
     if way in ours:
         ours[way](session, argument)
-    elif way in DRIVERS:
-        DRIVERS[way](dsn, argument)
+    elif way in DRIVERS | FLIGHT:
+        (DRIVERS | FLIGHT)[way](dsn, argument)
     elif way == FILE:
         file(argument)
     else:
