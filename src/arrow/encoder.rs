@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::sync::Arc;
 
+use amax_arrow::Mixed;
 use amax_exec::Vector;
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{Schema, SchemaRef};
@@ -26,8 +27,9 @@ pub struct Columns<'a> {
     columns: Vec<One<'a>>,
     schema: SchemaRef,
     format: Format,
-    /// Those of documents that become columns.
+    /// Those of documents that become columns, and what they have of mixed kinds.
     documents: Vec<usize>,
+    mixed: Mixed,
 }
 
 struct One<'a> {
@@ -85,6 +87,7 @@ impl<'a> Columns<'a> {
             schema: Arc::new(Schema::new(fields)),
             format,
             documents,
+            mixed: asked.mixed,
         }
     }
 }
@@ -118,6 +121,7 @@ impl<'a, W: Write + Send> Encoder<'a, W> {
             schema,
             format,
             documents,
+            mixed,
         } = columns;
         let sink = match documents.is_empty() {
             true => Sink::Now(Box::new(Writer::new(framing, output, &schema))),
@@ -126,6 +130,7 @@ impl<'a, W: Write + Send> Encoder<'a, W> {
                 limits,
                 schema.clone(),
                 &documents,
+                mixed,
                 output,
             ))),
         };

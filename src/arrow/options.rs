@@ -2,6 +2,7 @@
 
 use std::ffi::CStr;
 
+use amax_arrow::Mixed;
 use arrow_ipc::CompressionType;
 use parquet::basic::{Compression, ZstdLevel};
 use pgrx::PgSqlErrorCode;
@@ -89,6 +90,8 @@ impl Json {
 #[derive(Clone, Copy)]
 pub struct Shapes {
     pub json: Json,
+    /// What values of several kinds are where documents become columns.
+    pub mixed: Mixed,
     /// Whether text leaves as dictionaries.
     pub dictionaries: bool,
 }
@@ -97,6 +100,7 @@ impl Shapes {
     pub fn of(json: Json) -> Self {
         Self {
             json,
+            mixed: Mixed::Text,
             dictionaries: false,
         }
     }
@@ -119,7 +123,7 @@ pub fn outgoing(statement: &Statement, format: Format) -> Outgoing {
 /// Framing that is not asked for is the one that fits the destination: the file format for a file called `*.arrow` or `*.feather`, the
 /// stream format for the rest.
 fn arrow(statement: &Statement) -> Outgoing {
-    let (mut is_file, mut compression, mut json, mut dictionaries) = (None, None, None, None);
+    let (mut is_file, mut compression, mut json, mut mixed, mut dictionaries) = (None, None, None, None, None);
     for (name, word) in others(statement) {
         match name.to_bytes() {
             b"framing" => once(
@@ -147,11 +151,11 @@ fn arrow(statement: &Statement) -> Outgoing {
             ),
             b"json" => once(&mut json, Json::of(word, "COPY option \"json\"")),
             b"dictionaries" => once(&mut dictionaries, statement.is_on(name)),
-            b"mixed" => no_unions(),
+            b"mixed" => once(&mut mixed, mixed_of(word)),
             _ => unknown(
                 name,
                 Format::Arrow,
-                "COPY TO has the options \"framing\", \"compression\", \"json\" and \"dictionaries\"",
+                "COPY TO has the options \"framing\", \"compression\", \"json\", \"mixed\" and \"dictionaries\"",
             ),
         }
     }
@@ -162,6 +166,7 @@ fn arrow(statement: &Statement) -> Outgoing {
     };
     let shapes = Shapes {
         json: json.unwrap_or(Json::Text),
+        mixed: mixed.unwrap_or_default(),
         dictionaries: dictionaries.unwrap_or(false),
     };
     if shapes.dictionaries && matches!(framing, Framing::File(_)) {
@@ -179,7 +184,7 @@ fn arrow(statement: &Statement) -> Outgoing {
 }
 
 fn parquet(statement: &Statement) -> Outgoing {
-    let (mut compression, mut rows, mut json) = (None, None, None);
+    let (mut compression, mut rows, mut json, mut mixed) = (None, None, None, None);
     for (name, word) in others(statement) {
         match name.to_bytes() {
             b"compression" => once(
@@ -205,11 +210,17 @@ fn parquet(statement: &Statement) -> Outgoing {
                 },
             ),
             b"json" => once(&mut json, Json::of(word, "COPY option \"json\"")),
-            b"mixed" => no_unions(),
+            b"mixed" if mixed_of(word) == Mixed::Text => once(&mut mixed, ()),
+            b"mixed" => raise(
+                PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+                "unions cannot be represented in Parquet",
+                Some("With json struct, values of mixed kinds at one path of documents leave as JSON text.".into()),
+                Some("Leave the option out, or have documents leave as variants.".into()),
+            ),
             _ => unknown(
                 name,
                 Format::Parquet,
-                "COPY TO has the options \"compression\", \"row_group_size\" and \"json\"",
+                "COPY TO has the options \"compression\", \"row_group_size\", \"json\" and \"mixed\"",
             ),
         }
     }
@@ -223,13 +234,17 @@ fn parquet(statement: &Statement) -> Outgoing {
     }
 }
 
-fn no_unions() -> ! {
-    raise(
-        PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
-        "COPY option \"mixed\" is not supported",
-        Some("With json struct, values of mixed kinds at one path of documents leave as JSON text.".into()),
-        Some("Leave the option out, or select the values of each kind as a column of their own.".into()),
-    )
+fn mixed_of(word: Option<&CStr>) -> Mixed {
+    match word.map(CStr::to_bytes) {
+        Some(b"text") => Mixed::Text,
+        Some(b"union") => Mixed::Union,
+        _ => raise(
+            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            "COPY option \"mixed\" must be \"text\" or \"union\"",
+            Some("It says what values of several kinds at one path leave as with json struct: JSON text, or a union of their kinds.".into()),
+            None,
+        ),
+    }
 }
 
 /// The options besides the format, which is given once.

@@ -6,7 +6,7 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use amax_arrow::{Inference, Nested, Nulls};
+use amax_arrow::{Inference, Mixed, Nested, Nulls};
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, BinaryArray, RecordBatch};
 use arrow_ipc::reader::StreamReader;
@@ -51,11 +51,18 @@ enum Stage<W: Write + Send> {
 
 impl<W: Write + Send> Spool<W> {
     /// Of batches of the schema, whose columns of these numbers are documents.
-    pub fn new(framing: Framing, limits: Limits, schema: SchemaRef, documents: &[usize], output: W) -> Self {
+    pub fn new(
+        framing: Framing,
+        limits: Limits,
+        schema: SchemaRef,
+        documents: &[usize],
+        mixed: Mixed,
+        output: W,
+    ) -> Self {
         let batches = StreamWriter::try_new(Temporary::new(), &schema).unwrap_or_else(|error| raise_arrow(error));
         let stage = Stage::Seeing {
             batches: Box::new(batches),
-            documents: documents.iter().map(|&at| (at, Inference::default())).collect(),
+            documents: documents.iter().map(|&at| (at, Inference::new(mixed))).collect(),
             output,
         };
         Self {

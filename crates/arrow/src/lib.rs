@@ -25,7 +25,7 @@ mod variant;
 pub use self::parquet::{Parquet, ReadAt};
 pub use batches::Batches;
 pub use error::{Error, Unfit, Unsuited, Unwritten};
-pub use inferred::{Inference, Kind, Nested, Nulls};
+pub use inferred::{Inference, Kind, Mixed, Nested, Nulls};
 pub use plain::{Columns, Place, Plain};
 pub use rows::Rows;
 pub use stream::Stream;

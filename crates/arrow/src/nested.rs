@@ -24,6 +24,8 @@ pub(crate) fn put(array: &ArrayRef, target: &Target, json: bool, make: Make) -> 
         return Ok((Form::Nested, in_json(array, make)?));
     }
     match (array.data_type(), target) {
+        // As JSON, where text is a string.
+        (DataType::Union(..), Target::Json) => Ok((Form::Text, union(array, target, true, make)?.1)),
         (DataType::Union(..), _) => union(array, target, json, make),
         (DataType::Struct(_), Target::Composite(attributes)) => Ok((Form::Text, composite(array, attributes, make)?)),
         (DataType::Struct(_) | DataType::Map(..), Target::Array { .. }) => Err(unsuited(array.data_type(), WHERE_TO)),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use amax_arrow::{Inference, Kind, Nested, Nulls};
+use amax_arrow::{Inference, Kind, Mixed, Nested, Nulls};
 use amax_jsonb::{Value, json, numeric};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Decimal128Type, Float64Type, Int64Type};
@@ -80,17 +80,27 @@ fn read(field: &Field, array: &ArrayRef, row: usize) -> Doc {
             let pairs = fields.iter().zip(columns);
             object(pairs.map(|(field, column)| (field.name().clone(), read(field, column, row))))
         }
+        DataType::Union(fields, _) => {
+            let union = array.as_union();
+            let id = union.type_id(row);
+            let (_, field) = fields.iter().find(|(of, _)| *of == id).unwrap();
+            read(field, union.child(id), union.value_offset(row))
+        }
         other => panic!("no type of documents: {other}"),
     }
 }
 
 /// JSON texts, of which None is NULL, as batches of so many rows.
 fn columns(texts: &[Option<String>], nulls: Nulls, rows: usize) -> (Kind, Vec<ArrayRef>) {
+    mixed_columns(texts, nulls, Mixed::Text, rows)
+}
+
+fn mixed_columns(texts: &[Option<String>], nulls: Nulls, mixed: Mixed, rows: usize) -> (Kind, Vec<ArrayRef>) {
     let documents: Vec<Option<Vec<u8>>> = texts
         .iter()
         .map(|text| text.as_deref().map(|text| json::parse(text).unwrap()))
         .collect();
-    let mut inference = Inference::default();
+    let mut inference = Inference::new(mixed);
     documents
         .iter()
         .flatten()
@@ -112,7 +122,13 @@ fn kind(texts: &[&str]) -> Kind {
 }
 
 fn there_and_back(texts: &[Option<String>], nulls: Nulls, rows: usize) {
-    let (kind, batches) = columns(texts, nulls, rows);
+    for mixed in [Mixed::Text, Mixed::Union] {
+        mixed_there_and_back(texts, nulls, mixed, rows);
+    }
+}
+
+fn mixed_there_and_back(texts: &[Option<String>], nulls: Nulls, mixed: Mixed, rows: usize) {
+    let (kind, batches) = mixed_columns(texts, nulls, mixed, rows);
     let field = kind.field("documents");
     for (texts, array) in texts.chunks(rows).zip(&batches) {
         assert_eq!(array.data_type(), field.data_type());
@@ -255,6 +271,60 @@ fn kinds() {
     assert_eq!(arrays[0].null_count(), 0);
 }
 
+#[test]
+fn unions() {
+    let kind = |texts: &[&str]| {
+        let texts: Vec<Option<String>> = texts.iter().map(|text| Some((*text).to_owned())).collect();
+        mixed_there_and_back(&texts, Nulls::Null, Mixed::Union, 3);
+        mixed_columns(&texts, Nulls::Null, Mixed::Union, 3).0
+    };
+    let list = |kind| Kind::List(Box::new(kind));
+    let a = |kind| Kind::Struct(vec![("a".into(), kind)]);
+    assert_eq!(kind(&["1", "null", "2"]), Kind::Int);
+    assert_eq!(
+        kind(&["null", "1", "\"x\"", "true", "0.5", "[1]", "{\"a\": 1}", "null"]),
+        Kind::Union(vec![
+            Kind::Float,
+            Kind::String,
+            Kind::Bool,
+            list(Kind::Int),
+            a(Kind::Int)
+        ])
+    );
+    assert_eq!(
+        kind(&["{\"a\": [1, \"x\", [2]]}", "{\"a\": [null]}"]),
+        a(list(Kind::Union(vec![Kind::Int, Kind::String, list(Kind::Int)])))
+    );
+    // What is text has all that is of no other kind.
+    assert_eq!(
+        kind(&["{}", "1", "\"x\""]),
+        Kind::Union(vec![Kind::Int, Kind::String, Kind::Json])
+    );
+    let long = "1".repeat(50);
+    assert_eq!(
+        kind(&[&long, "0.5", "[]"]),
+        Kind::Union(vec![list(Kind::Null), Kind::Json])
+    );
+    assert_eq!(kind(&["{}", &long, "0.5"]), Kind::Json);
+    assert_eq!(kind(&[&wide(0..2000), "1"]), Kind::Json);
+    assert_eq!(
+        kind(&["1", &wide(0..2000), "\"x\"", "[2]"]),
+        Kind::Union(vec![Kind::Int, Kind::Json])
+    );
+}
+
+#[test]
+fn unions_of_too_many_places() {
+    let part = |at: usize| format!("\"p{at}\": [1, {}]", wide(0..900));
+    let parts: Vec<String> = (0..6).map(part).collect();
+    mixed_there_and_back(
+        &[Some(format!("{{{}}}", parts.join(",")))],
+        Nulls::Null,
+        Mixed::Union,
+        1,
+    );
+}
+
 /// An object of these keys, all of them 1.
 fn wide(keys: std::ops::Range<usize>) -> String {
     let pairs: Vec<String> = keys.map(|key| format!("\"k{key}\": 1")).collect();
@@ -324,7 +394,7 @@ fn documents_that_are_deep() {
 
 #[test]
 fn what_has_not_been_seen_is_an_error() {
-    let mut inference = Inference::default();
+    let mut inference = Inference::new(Mixed::Text);
     inference.see(&json::parse("{\"a\": 1}").unwrap(), &mut || {}).unwrap();
     let kind = inference.kind(Nulls::Null);
     for text in ["1", "[]", "{\"b\": 1}", "{\"a\": \"x\"}", "{\"a\": 0.5}"] {
@@ -337,7 +407,7 @@ fn what_has_not_been_seen_is_an_error() {
 
 #[test]
 fn bytes_count_what_documents_do_not_have() {
-    let mut inference = Inference::default();
+    let mut inference = Inference::new(Mixed::Text);
     inference.see(&json::parse(&wide(0..100)).unwrap(), &mut || {}).unwrap();
     inference
         .see(&json::parse("{\"l\": [1, 2, 3]}").unwrap(), &mut || {})

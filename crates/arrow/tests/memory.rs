@@ -7,7 +7,7 @@ mod support;
 use std::sync::Arc;
 
 use allocator::refuse_each;
-use amax_arrow::{Batches, Error, Inference, Nested, Nulls, Parquet};
+use amax_arrow::{Batches, Error, Inference, Mixed, Nested, Nulls, Parquet};
 use arrow_array::builder::{Int64Builder, ListBuilder};
 use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
 use parquet::arrow::ArrowWriter;
@@ -63,7 +63,7 @@ fn read(bytes: &[u8]) -> Option<(usize, usize)> {
 /// How many rows documents have as columns; None if memory ran out, nothing else may be wrong.
 fn nested(documents: &[Vec<u8>]) -> Option<usize> {
     let work = || {
-        let mut inference = Inference::default();
+        let mut inference = Inference::new(Mixed::Text);
         documents
             .iter()
             .try_for_each(|document| inference.see(document, &mut || {}))?;

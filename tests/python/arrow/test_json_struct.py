@@ -359,6 +359,32 @@ def test_polars_and_pandas(db):
     assert list(flat.columns) == ["doc.a", "doc.l", "doc.s"] and flat["doc.a"][0] == 1
 
 
+UNION = documents("1", '"x"', None, "[1, null]", '{"a": [1, "y", {"b": null, "c": true}]}', "null", '{"a": null, "d": false}', "2.5", '{"d": 7}')
+
+
+@pytest.mark.parametrize("options", ["", ", FRAMING file", ", COMPRESSION zstd"])
+def test_unions(db, options):
+    data = copy_bytes(db, f"COPY ({UNION}) TO STDOUT (FORMAT arrow, JSON struct, MIXED 'union'{options})")
+    result = pa.ipc.open_file(data).read_all() if "file" in options else table(data)
+    result.validate(full=True)
+    kinds = result.schema.field("doc").type
+    assert pa.types.is_union(kinds) and kinds.mode == "dense"
+    assert [kinds.field(i).name for i in range(kinds.num_fields)] == ["number", "string", "list", "struct"]
+    assert result["doc"].to_pylist() == [1.0, "x", None, [1, None], {"a": [1, "y", {"c": True, "b": None}], "d": None}, None, {"a": None, "d": False}, 2.5, {"a": None, "d": 7}]
+    # Back as documents: keys that are missing are null.
+    db.execute("CREATE TEMP TABLE unions (doc jsonb)")
+    with db.cursor().copy("COPY unions FROM STDIN (FORMAT arrow)") as copy:
+        copy.write(data)
+    same = f"SELECT jsonb_strip_nulls(doc) FROM ({UNION}) x WHERE doc <> 'null'"
+    found = "SELECT jsonb_strip_nulls(doc) FROM unions WHERE doc <> 'null'"
+    assert db.execute(f"SELECT count(*) FROM (({same} EXCEPT ALL {found}) UNION ALL ({found} EXCEPT ALL {same})) x").fetchone() == (0,)
+
+
+def test_unions_in_parquet(db):
+    with pytest.raises(psycopg.errors.FeatureNotSupported, match="unions cannot be represented in Parquet"):
+        copy_bytes(db, f"COPY ({UNION}) TO STDOUT (FORMAT parquet, JSON struct, MIXED 'union')")
+
+
 @pytest.mark.parametrize("format", ["arrow", "parquet"])
 def test_and_back_again(db, samples, format):
     """COPY FROM makes documents of columns: text that is marked as JSON is JSON again."""
@@ -388,7 +414,8 @@ def test_compression_and_files(db, tmp_path):
     ("JSON columns", psycopg.errors.InvalidParameterValue, 'option "json" must be "text", "struct" or "variant"'),
     ("JSON", psycopg.errors.InvalidParameterValue, 'option "json" must be "text", "struct" or "variant"'),
     ("JSON struct, JSON text", psycopg.errors.SyntaxError, "conflicting or redundant options"),
-    ("JSON struct, MIXED 'union'", psycopg.errors.FeatureNotSupported, 'option "mixed" is not supported'),
+    ("JSON struct, MIXED columns", psycopg.errors.InvalidParameterValue, 'option "mixed" must be "text" or "union"'),
+    ("JSON struct, MIXED text, MIXED text", psycopg.errors.SyntaxError, "conflicting or redundant options"),
 ])
 @pytest.mark.parametrize("format", ["arrow", "parquet"])
 def test_options(db, format, options, error, message):

@@ -8,12 +8,12 @@ use std::sync::Arc;
 
 use amax_jsonb::{Error, TextWriter, Value};
 use arrow_array::types::{ArrowPrimitiveType, Decimal128Type, Float64Type, Int64Type};
-use arrow_array::{ArrayRef, BooleanArray, ListArray, NullArray, PrimitiveArray, StringArray, StructArray};
+use arrow_array::{ArrayRef, BooleanArray, ListArray, NullArray, PrimitiveArray, StringArray, StructArray, UnionArray};
 use arrow_buffer::{BooleanBufferBuilder, Buffer, NullBufferBuilder, OffsetBuffer};
-use arrow_schema::{ArrowError, FieldRef, Fields};
+use arrow_schema::{ArrowError, FieldRef, Fields, UnionFields};
 
 use super::keys::Keys;
-use super::kind::{Kind, item_field, struct_fields};
+use super::kind::{Kind, item_field, struct_fields, union_fields};
 use super::number::Number;
 
 /// What memory is asked for.
@@ -68,6 +68,22 @@ enum Values {
         keys: Keys,
         columns: Vec<Column>,
     },
+    Union {
+        fields: UnionFields,
+        members: Vec<Member>,
+        /// Of each row, its member, and where it is in that.
+        ids: Vec<i8>,
+        offsets: Vec<i32>,
+    },
+}
+
+/// Of a union.
+#[derive(Debug)]
+struct Member {
+    column: Column,
+    /// Rows so far, and the bytes of one.
+    rows: usize,
+    width: usize,
 }
 
 impl Nested {
@@ -111,6 +127,7 @@ fn width(kind: &Kind) -> usize {
         Kind::Decimal { .. } => size_of::<i128>(),
         Kind::String | Kind::Json | Kind::List(_) => size_of::<i32>(),
         Kind::Struct(fields) => 1 + fields.iter().map(|(_, kind)| width(kind)).sum::<usize>(),
+        Kind::Union(_) => size_of::<i8>() + size_of::<i32>(),
     }
 }
 
@@ -149,6 +166,12 @@ impl Column {
                     columns: fields.iter().map(|(_, kind)| Self::new(kind)).collect(),
                 }
             }
+            Kind::Union(kinds) => Values::Union {
+                fields: union_fields(kinds),
+                members: kinds.iter().map(Member::new).collect(),
+                ids: Vec::new(),
+                offsets: Vec::new(),
+            },
         };
         Self {
             valid: NullBufferBuilder::new(0),
@@ -220,6 +243,20 @@ impl Column {
                 }
                 bytes
             }
+            (
+                Values::Union {
+                    members, ids, offsets, ..
+                },
+                value,
+            ) => {
+                let at = members.iter().position(|member| member.column.values.takes(&value));
+                let at = at.ok_or(DIFFERENT)?;
+                let member = &mut members[at];
+                push(ids, at as i8)?;
+                push(offsets, i32::try_from(member.rows).map_err(|_| Error::TextTooLong)?)?;
+                member.rows += 1;
+                member.width + member.column.put(member.rows - 1, value)?
+            }
             _ => return Err(DIFFERENT),
         };
         self.valid.append_non_null();
@@ -243,6 +280,16 @@ impl Column {
             Values::Decimal { values, .. } => extend(values, missing, 0)?,
             Values::Text { offsets, bytes, .. } => extend(offsets, missing, bytes.len() as i32)?,
             Values::List { offsets, length, .. } => extend(offsets, missing, *length as i32)?,
+            Values::Union {
+                members, ids, offsets, ..
+            } => {
+                extend(ids, missing, 0)?;
+                amax_memory::reserve(offsets, missing, WHAT)?;
+                let from = members[0].rows;
+                members[0].rows += missing;
+                let to = i32::try_from(members[0].rows).map_err(|_| Error::TextTooLong)?;
+                offsets.extend(from as i32..to);
+            }
         }
         self.valid.append_n_nulls(missing);
         Ok(())
@@ -285,7 +332,45 @@ impl Column {
                     columns.iter_mut().map(|column| column.finish(rows)).collect();
                 Arc::new(StructArray::try_new(fields.clone(), columns?, nulls).map_err(made)?)
             }
+            Values::Union {
+                fields,
+                members,
+                ids,
+                offsets,
+            } => {
+                let columns = members
+                    .iter_mut()
+                    .map(|member| member.column.finish(take(&mut member.rows)));
+                let columns: Vec<ArrayRef> = columns.collect::<Result<_, _>>()?;
+                let (ids, offsets) = (take(ids).into(), take(offsets).into());
+                Arc::new(UnionArray::try_new(fields.clone(), ids, Some(offsets), columns).map_err(made)?)
+            }
         })
+    }
+}
+
+impl Values {
+    /// Whether a value of a union is this member's: JSON text has what is of no other, and comes last.
+    fn takes(&self, value: &Value<'_>) -> bool {
+        matches!(
+            (self, value),
+            (Self::Bool(_), Value::Bool(_))
+                | (Self::Int(_) | Self::Float(_) | Self::Decimal { .. }, Value::Numeric(_))
+                | (Self::Text { json: false, .. }, Value::String(_))
+                | (Self::List { .. }, Value::Array(_))
+                | (Self::Struct { .. }, Value::Object(_))
+                | (Self::Text { json: true, .. }, _)
+        )
+    }
+}
+
+impl Member {
+    fn new(kind: &Kind) -> Self {
+        Self {
+            column: Column::new(kind),
+            rows: 0,
+            width: width(kind),
+        }
     }
 }
 

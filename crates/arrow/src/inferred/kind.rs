@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow_schema::{DataType, Field, FieldRef, Fields};
+use arrow_schema::{DataType, Field, FieldRef, Fields, UnionFields, UnionMode};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -22,6 +22,18 @@ pub enum Kind {
     List(Box<Kind>),
     /// At least one field.
     Struct(Vec<(Box<str>, Kind)>),
+    /// Values of several kinds, each kind once; NULL is one of the first.
+    Union(Vec<Kind>),
+}
+
+/// What a place is that has values of several kinds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mixed {
+    /// JSON text.
+    #[default]
+    Text,
+    /// A dense union.
+    Union,
 }
 
 /// What a place is that has nothing but NULL.
@@ -56,6 +68,21 @@ impl Kind {
             Self::String | Self::Json => DataType::Utf8,
             Self::List(item) => DataType::List(item_field(item)),
             Self::Struct(fields) => DataType::Struct(struct_fields(fields)),
+            Self::Union(kinds) => DataType::Union(union_fields(kinds), UnionMode::Dense),
+        }
+    }
+
+    /// What a value of this kind is called in a union.
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Null => "null",
+            Self::Bool => "bool",
+            Self::Int | Self::Float | Self::Decimal { .. } => "number",
+            Self::String => "string",
+            Self::Json => "json",
+            Self::List(_) => "list",
+            Self::Struct(_) => "struct",
+            Self::Union(_) => "union",
         }
     }
 }
@@ -63,6 +90,12 @@ impl Kind {
 /// Of the elements of a list.
 pub(crate) fn item_field(item: &Kind) -> FieldRef {
     Arc::new(item.field("item"))
+}
+
+pub(crate) fn union_fields(kinds: &[Kind]) -> UnionFields {
+    (0..)
+        .zip(kinds.iter().map(|kind| Arc::new(kind.field(kind.name()))))
+        .collect()
 }
 
 pub(crate) fn struct_fields(fields: &[(Box<str>, Kind)]) -> Fields {

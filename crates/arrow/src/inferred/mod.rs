@@ -8,5 +8,5 @@ mod number;
 mod shape;
 
 pub use column::Nested;
-pub use kind::{Kind, Nulls};
+pub use kind::{Kind, Mixed, Nulls};
 pub use shape::Inference;

@@ -4,7 +4,7 @@
 use amax_jsonb::{Container, Error, Value};
 
 use super::keys::Keys;
-use super::kind::{Kind, Nulls};
+use super::kind::{Kind, Mixed, Nulls};
 use super::number::Numbers;
 
 /// Objects with more keys at one place are maps: what the keys are is data.
@@ -24,6 +24,7 @@ const DEEPEST: usize = 32;
 pub struct Inference {
     root: Shape,
     left: Left,
+    mixed: Mixed,
 }
 
 #[derive(Debug)]
@@ -35,6 +36,8 @@ enum Shape {
     String,
     Array(Box<Shape>),
     Object(Object),
+    /// Of different kinds. If one is text, it has what is of no other.
+    Union(Vec<Shape>),
     /// It is not taken apart.
     Text,
 }
@@ -64,16 +67,15 @@ impl From<Error> for Stop {
     }
 }
 
-impl Default for Inference {
-    fn default() -> Self {
+impl Inference {
+    pub fn new(mixed: Mixed) -> Self {
         Self {
             root: Shape::Nothing,
             left: Left(MOST_BYTES),
+            mixed,
         }
     }
-}
 
-impl Inference {
     /// Sees a document: jsonb whose strings are UTF-8. `pause` is called before a part of it is seen again.
     ///
     /// # Errors
@@ -82,7 +84,7 @@ impl Inference {
         let value = amax_jsonb::root(document)?;
         // Seeing a part of it twice is seeing it once.
         loop {
-            match self.root.see(value, 1, &mut self.left) {
+            match self.root.see(value, 1, self.mixed, &mut self.left) {
                 Ok(()) => return Ok(()),
                 Err(Stop::Broken(error)) => return Err(error),
                 Err(Stop::Full) => {
@@ -109,9 +111,14 @@ impl Inference {
 }
 
 impl Shape {
-    fn see(&mut self, value: Value<'_>, level: usize, left: &mut Left) -> Result<(), Stop> {
+    fn see(&mut self, value: Value<'_>, level: usize, mixed: Mixed, left: &mut Left) -> Result<(), Stop> {
         if matches!(self, Self::Nothing) {
             *self = Self::first(&value, level, left)?;
+        }
+        let is_other =
+            !matches!((&*self, &value), (Self::Text | Self::Union(_), _) | (_, Value::Null)) && !self.is_of(&value);
+        if is_other && mixed == Mixed::Union {
+            *self = Self::Union(vec![std::mem::replace(self, Self::Nothing)]);
         }
         let fits = match (&mut *self, value) {
             (_, Value::Null) | (Self::Text, _) => true,
@@ -122,17 +129,41 @@ impl Shape {
             }
             (Self::Array(item), Value::Array(array)) => {
                 for element in array.elements() {
-                    item.see(element?, level + 1, left)?;
+                    item.see(element?, level + 1, mixed, left)?;
                 }
                 true
             }
-            (Self::Object(object), Value::Object(pairs)) => object.see(pairs, level, left)?,
+            (Self::Object(object), Value::Object(pairs)) => object.see(pairs, level, mixed, left)?,
+            (Self::Union(shapes), value) => {
+                // One that is nothing has been begun before there was room for it.
+                let of_kind = |shape: &Self| matches!(shape, Self::Nothing) || shape.is_of(&value);
+                let at = shapes.iter().position(of_kind);
+                let at = at.or_else(|| shapes.iter().position(|shape| matches!(shape, Self::Text)));
+                if at.is_none() {
+                    shapes.push(Self::Nothing);
+                }
+                let at = at.unwrap_or(shapes.len() - 1);
+                shapes[at].see(value, level, mixed, left)?;
+                true
+            }
             _ => false,
         };
         if !fits {
             self.become_text(left);
         }
         Ok(())
+    }
+
+    /// Whether a value is of the kind that this is taken apart as.
+    fn is_of(&self, value: &Value<'_>) -> bool {
+        matches!(
+            (self, value),
+            (Self::Bool, Value::Bool(_))
+                | (Self::Number(_), Value::Numeric(_))
+                | (Self::String, Value::String(_))
+                | (Self::Array(_), Value::Array(_))
+                | (Self::Object(_), Value::Object(_))
+        )
     }
 
     /// What a place is by its first value.
@@ -162,6 +193,7 @@ impl Shape {
         match self {
             Self::Array(item) => PLACE + item.bytes(),
             Self::Object(object) => object.bytes + object.values.iter().map(Self::bytes).sum::<usize>(),
+            Self::Union(shapes) => shapes.iter().map(Self::bytes).sum(),
             _ => 0,
         }
     }
@@ -174,6 +206,7 @@ impl Shape {
                 None | Some(0) => object.bytes,
                 Some(below) => below,
             },
+            Self::Union(shapes) => shapes.iter().map(Self::widest).max().unwrap_or(0),
             _ => 0,
         }
     }
@@ -190,6 +223,7 @@ impl Shape {
                 }
                 true
             }
+            Self::Union(shapes) => shapes.iter_mut().any(|shape| shape.give_up(bytes, left)),
             _ => false,
         }
     }
@@ -208,6 +242,16 @@ impl Shape {
                 let kinds = values.iter().map(|value| value.kind(nulls));
                 Kind::Struct(keys.names().map(Box::from).zip(kinds).collect())
             }
+            Self::Union(shapes) => {
+                let kinds = shapes.iter().map(|shape| shape.kind(nulls));
+                let (texts, mut kinds): (Vec<Kind>, Vec<Kind>) = kinds.partition(|kind| *kind == Kind::Json);
+                // Last, as it takes what is of no other kind.
+                kinds.extend(texts.into_iter().take(1));
+                match kinds.len() {
+                    1 => kinds.swap_remove(0),
+                    _ => Kind::Union(kinds),
+                }
+            }
             Self::Text => Kind::Json,
         }
     }
@@ -215,7 +259,7 @@ impl Shape {
 
 impl Object {
     /// Whether it still has as few keys as an object may have.
-    fn see(&mut self, object: Container<'_>, level: usize, left: &mut Left) -> Result<bool, Stop> {
+    fn see(&mut self, object: Container<'_>, level: usize, mixed: Mixed, left: &mut Left) -> Result<bool, Stop> {
         let mut next = 0;
         for pair in object.pairs() {
             let (key, value) = pair?;
@@ -234,7 +278,7 @@ impl Object {
                 }
             };
             next = number + 1;
-            self.values[number].see(value, level + 1, left)?;
+            self.values[number].see(value, level + 1, mixed, left)?;
         }
         Ok(true)
     }
