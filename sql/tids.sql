@@ -42,10 +42,10 @@ BEGIN
   same := ours IS NOT DISTINCT FROM theirs;
 END $$;
 
-SET enable_tidscan = off;
 SELECT * FROM plan_of('SELECT sum(k) FROM t WHERE ctid >= ''(10,0)'' AND ctid < ''(40,0)''');
 SELECT * FROM plan_of('SELECT s FROM t WHERE ctid >= ''(10,0)'' AND k = 3 AND ctid < ''(40,0)'' AND id > 5');
-RESET enable_tidscan;
+SELECT * FROM plan_of('SELECT s FROM t WHERE ctid < ''(12,0)''');
+SELECT * FROM plan_of('SELECT * FROM t WHERE ctid BETWEEN ''(100,0)'' AND ''(150,0)'' ORDER BY s DESC LIMIT 3');
 
 -- each operator, on both sides, at each offset that matters, in leaves and in row pages, at the ends and beyond
 CREATE TABLE ends AS SELECT format('(%s,%s)', block, o) AS tid
@@ -79,15 +79,11 @@ BEGIN
     END IF;
   END LOOP;
 END $$;
-SET enable_tidscan = off;
 SELECT leaves_read('SELECT sum(k) FROM t') = (SELECT count(*) FROM amax.leaves('t')) AS all,
   leaves_read('SELECT sum(k) FROM t WHERE ctid >= ''(50,0)'' AND ctid < ''(57,0)''') BETWEEN 1 AND 4 AS few;
 
-RESET enable_tidscan;
-
 -- backwards, by a cursor, again and again, by workers, early
 BEGIN;
-SET LOCAL enable_tidscan = off;
 DECLARE c SCROLL CURSOR FOR SELECT id, ctid >= '(60,0)' AND ctid < '(64,0)' AS within FROM t WHERE ctid >= '(60,0)' AND ctid < '(64,0)';
 MOVE FORWARD ALL IN c;
 CREATE TEMP TABLE backwards (id int, within bool);
@@ -102,7 +98,6 @@ SELECT count(*) = (SELECT count(*) FROM t WHERE ctid >= '(60,0)' AND ctid < '(64
 MOVE 1 IN c;
 UPDATE t SET s = 'current' WHERE CURRENT OF c RETURNING s;
 COMMIT;
-SET enable_tidscan = off;
 SELECT count(*) = 3 * (SELECT count(*) FROM t WHERE k = 2 AND ctid >= '(50,0)') AS again
   FROM generate_series(1, 3) g, LATERAL (SELECT id FROM t WHERE ctid >= '(50,0)' AND k = 2 AND g > 0 OFFSET 0) x;
 SET amax.materialization = early;
@@ -112,7 +107,6 @@ SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table
 SELECT * FROM sides('SELECT count(*), sum(id), count(DISTINCT ctid) FROM t WHERE ctid >= ''(60,0)'' AND ctid < ''(90,0)''');
 SELECT * FROM sides('SELECT id FROM t WHERE ctid >= ''(90,0)''');
 RESET parallel_setup_cost; RESET parallel_tuple_cost; RESET min_parallel_table_scan_size;
-RESET enable_tidscan;
 
 -- a policy comes first, as rows that it hides must not be seen by what is read: PostgreSQL's operators are leakproof, so they may still leave blocks out
 CREATE ROLE regress_tids;
@@ -133,7 +127,20 @@ DROP ROLE regress_tids;
 CREATE TABLE large USING amax AS SELECT i AS id, i % 7 AS k, 'text ' || i % 1000 AS s FROM generate_series(1, 300000) i;
 DELETE FROM large WHERE id % 10 = 3;
 INSERT INTO large SELECT i, 1, 'row page' FROM generate_series(300001, 301000) i;
+-- how many rows there are is known, too
+CREATE FUNCTION expected(query text) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+  plan json;
+BEGIN
+  EXECUTE 'EXPLAIN (FORMAT json) ' || query INTO plan;
+  RETURN plan->0->'Plan'->>'Plan Rows';
+END $$;
+SELECT from_block, expected(query)::float8 / greatest(actual, 1) BETWEEN 0.5 AND 2 AS about
+  FROM (VALUES (0, 100), (400, 500), (700, 701)) b(from_block, to_block),
+    LATERAL format('SELECT * FROM large WHERE ctid >= ''(%s,0)'' AND ctid < ''(%s,0)''', from_block, to_block) query,
+    LATERAL (SELECT count(*) FROM large WHERE ctid >= format('(%s,0)', from_block)::tid AND ctid < format('(%s,0)', to_block)::tid) a(actual);
 CREATE TABLE small USING amax AS SELECT 1 AS a;
+CREATE TEMP TABLE passing USING amax AS SELECT i AS id FROM generate_series(1, 100000) i;
 CREATE FUNCTION parts(query text, asked int, OUT parts bigint, OUT any_rows bool, OUT same bool) LANGUAGE plpgsql AS $$
 DECLARE
   list text;
@@ -151,8 +158,30 @@ SELECT * FROM parts('SELECT id, generate_series(1, 2) FROM large WHERE k = 1', 2
 SELECT * FROM unnest(ARRAY['SELECT * FROM small', 'SELECT count(*) FROM large', 'SELECT * FROM large LIMIT 5', 'SELECT * FROM large OFFSET 5', 'SELECT * FROM large ORDER BY id',
     'SELECT DISTINCT k FROM large', 'SELECT k FROM large GROUP BY k', 'SELECT row_number() OVER () FROM large', 'SELECT random() FROM large', 'SELECT * FROM large FOR UPDATE',
     'SELECT * FROM large UNION ALL SELECT * FROM large', 'SELECT * FROM large a, large b', 'WITH x AS (SELECT 1) SELECT id FROM large', 'SELECT (SELECT max(id) FROM t) FROM large',
-    'SELECT * FROM large TABLESAMPLE SYSTEM (1)', 'SELECT * FROM pg_class', 'VALUES (1), (2)', 'SELECT * FROM (SELECT * FROM large) x', 'SELECT 1 AS one HAVING true']) q
+    'SELECT * FROM large TABLESAMPLE SYSTEM (1)', 'SELECT * FROM large WHERE now() > ''2020-01-01''', 'SELECT * FROM large l(ctid)', 'SELECT * FROM pg_temp.passing', 'SELECT * FROM pg_class', 'VALUES (1), (2)', 'SELECT * FROM (SELECT * FROM large) x', 'SELECT 1 AS one HAVING true']) q
   WHERE ARRAY[q] IS DISTINCT FROM (SELECT array_agg(p) FROM amax.arrow_parts(q, 4) p);
+-- a condition on ctid is one on the table, which takes the right to read all of it
+CREATE ROLE regress_tids;
+GRANT USAGE ON SCHEMA tids, amax TO regress_tids;
+GRANT SELECT (id) ON large TO regress_tids;
+SET ROLE regress_tids;
+SELECT * FROM amax.arrow_parts('SELECT id FROM large', 4);
+RESET ROLE;
+GRANT SELECT ON large TO regress_tids;
+SET ROLE regress_tids;
+SELECT count(*) FROM amax.arrow_parts('SELECT id FROM large', 4);
+RESET ROLE;
+DROP OWNED BY regress_tids;
+DROP ROLE regress_tids;
+-- values are those of any session
+ALTER TABLE large ADD COLUMN at date, ADD COLUMN f float8, ADD COLUMN i interval;
+SET datestyle = 'SQL, DMY';
+SET intervalstyle = 'sql_standard';
+SET extra_float_digits = -10;
+SELECT regexp_replace(regexp_replace(p, '.*WHERE', ''), '\d+,0', 'N,0') FROM amax.arrow_parts('SELECT id FROM large WHERE at < ''01/02/2020'' AND f < 0.1234567890123 AND i < ''1 day -2:00''::interval', 2) p LIMIT 1;
+RESET datestyle;
+RESET intervalstyle;
+RESET extra_float_digits;
 CREATE VIEW seen AS SELECT * FROM large;
 CREATE TABLE child () INHERITS (large);
 SELECT * FROM amax.arrow_parts('SELECT * FROM seen', 4);

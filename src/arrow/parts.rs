@@ -3,7 +3,7 @@
 use super::query::{analyzed, with_context};
 use super::scope::Scope;
 use crate::pg::expr::{all_of, ctid_compared};
-use crate::pg::lookup::has_children;
+use crate::pg::lookup::{has_children, may_select};
 use crate::pg::node::Nodes;
 use crate::pg::parse::{Query, RangeTblRef};
 use crate::pg::relation::Opened;
@@ -17,7 +17,7 @@ use std::ffi::CString;
 const LEAST: u32 = 128;
 
 /// At most so many queries whose rows are those of the query together: each of those that its table has in some blocks. One, the query as it is,
-/// if it is of more than the rows of one amax table, each by itself. A text's bytes are a bytea's.
+/// if it is of more than the rows of one amax table, each by itself, or of what may differ from session to session. A text's bytes are a bytea's.
 #[pg_extern]
 fn arrow_parts(query: &[u8], parts: i32) -> SetOfIterator<'static, Vec<u8>> {
     if parts < 1 {
@@ -58,7 +58,7 @@ fn table_of(query: &Query) -> Option<pg_sys::Oid> {
         query.sortClause(),
         query.rowMarks(),
     ];
-    if !by_row || lists.into_iter().any(Nodes::is_some) || query.is_volatile() {
+    if !by_row || lists.into_iter().any(Nodes::is_some) || query.is_mutable() {
         return None;
     }
     let from = query.jointree()?.fromlist();
@@ -68,9 +68,11 @@ fn table_of(query: &Query) -> Option<pg_sys::Oid> {
         && rte.rtekind() == pg_sys::RTEKind::RTE_RELATION
         && matches!(rte.relkind(), pg_sys::RELKIND_RELATION | pg_sys::RELKIND_MATVIEW)
         && rte.tablesample().is_none()
+        && !rte.has_column(c"ctid")
+        && may_select(rte.relid())
         && !(rte.inh() && has_children(rte.relid()));
     let table = plain.then(|| Opened::with_lock(rte.relid(), pg_sys::NoLock))?;
-    table.is_ours().then(|| rte.relid())
+    (table.is_ours() && !table.is_temporary()).then(|| rte.relid())
 }
 
 /// The blocks that parts but the first begin with: of leaves, where there are some.

@@ -77,18 +77,24 @@ impl Var {
 pub fn ctid_compared<'a>(relation: i32, operator: u32, block: u32) -> &'a Node {
     let attribute = pg_sys::SelfItemPointerAttributeNumber as i16;
     let ctid = Var::make(relation, attribute, pg_sys::TIDOID, -1, pg_sys::InvalidOid);
-    // SAFETY: room for a TID, all of which is set, and an operator that there is.
-    let (tid, function) = unsafe {
-        let tid = pg_sys::palloc(size_of::<pg_sys::ItemPointerData>()).cast::<pg_sys::ItemPointerData>();
-        (*tid).ip_blkid = pg_sys::BlockIdData {
-            bi_hi: (block >> 16) as u16,
-            bi_lo: block as u16,
-        };
-        (*tid).ip_posid = 0;
-        (tid, pg_sys::get_opcode(operator.into()))
+    let (bi_hi, bi_lo) = ((block >> 16) as u16, block as u16);
+    let tid = pg_sys::ItemPointerData {
+        ip_blkid: pg_sys::BlockIdData { bi_hi, bi_lo },
+        ip_posid: 0,
     };
+    // SAFETY: room for a TID.
+    let value = unsafe { pg_sys::palloc(size_of_val(&tid)).cast::<pg_sys::ItemPointerData>() };
+    // SAFETY: it is as large.
+    unsafe { value.write(tid) };
+    // SAFETY: looks the operator up.
+    let function = unsafe { pg_sys::get_opcode(operator.into()) };
     let length = size_of::<pg_sys::ItemPointerData>() as i16;
-    let constant = Const::make(pg_sys::TIDOID, pg_sys::InvalidOid, (length, false), (tid.into(), false));
+    let constant = Const::make(
+        pg_sys::TIDOID,
+        pg_sys::InvalidOid,
+        (length, false),
+        (value.into(), false),
+    );
     OpExpr::make((operator, function.to_u32()), pg_sys::BOOLOID, ctid, constant)
 }
 

@@ -93,6 +93,12 @@ impl Node {
         unsafe { pg_sys::contain_volatile_functions(self.raw()) }
     }
 
+    /// contain_mutable_functions(): whether it may be another value in another transaction.
+    pub fn is_mutable(&self) -> bool {
+        // SAFETY: a node.
+        unsafe { pg_sys::contain_mutable_functions(self.raw()) }
+    }
+
     /// exprType(), of an expression.
     pub fn type_oid(&self) -> pg_sys::Oid {
         // SAFETY: a node; PostgreSQL raises an error for one that has no type.

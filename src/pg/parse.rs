@@ -1,6 +1,7 @@
 //! Nodes of statements and queries (parsenodes.h).
 
 use super::node::{Node, Nodes, make, new_string, nodes, raw_of};
+use super::settings::Portable;
 use pgrx::pg_sys;
 use std::ffi::CStr;
 
@@ -108,8 +109,9 @@ impl Query {
         unsafe { (*self.raw()).havingQual = raw_of(condition) }
     }
 
-    /// As SQL that says the same (pg_get_querydef()).
+    /// As SQL that says the same under whatever settings (pg_get_querydef()).
     pub fn definition(&self) -> &CStr {
+        let _portable = Portable::begin();
         // SAFETY: a query that has been analyzed; a palloc'd string.
         unsafe { CStr::from_ptr(pg_sys::pg_get_querydef(self.raw(), false)) }
     }
@@ -164,6 +166,13 @@ impl RangeTblEntry {
             let name = (*self.raw()).ctename;
             (!name.is_null()).then(|| CStr::from_ptr(name))
         }
+    }
+
+    /// Whether it has a column, or an alias of one, of this name.
+    pub fn has_column(&self, name: &CStr) -> bool {
+        // SAFETY: every entry has a list of strings.
+        let names = unsafe { Nodes::of((*(*self.raw()).eref).colnames) };
+        names.iter().any(|column| column.string() == Some(name))
     }
 
     pub fn set_functions(&self, functions: Nodes<'_>) {

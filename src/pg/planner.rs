@@ -323,6 +323,18 @@ impl RelOptInfo {
         }
     }
 
+    /// It has other rows than the planner has taken it to have, and so have its paths, which cost what they do.
+    pub fn expect(&self, rows: f64) {
+        let factor = rows / self.rows();
+        // SAFETY: fields of the structs.
+        unsafe {
+            (*self.raw()).rows = rows;
+            for path in self.paths().into_iter().chain(self.partial_paths()) {
+                (*path.raw()).rows *= factor;
+            }
+        }
+    }
+
     /// Has its paths by rows of another relation find so many for each, if they are expected to find fewer; `fetched`: how many rows such a path
     /// looks at, if that is what it costs.
     pub fn expect_of_each(&self, other: &RelOptInfo, rows: f64, fetched: impl Fn(&Path) -> Option<f64>) {

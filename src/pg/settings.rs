@@ -29,6 +29,36 @@ pub fn is_parquet_claimed() -> bool {
     text_of(PARQUET_SWITCH).is_some_and(is_on) && is_defined(PARQUET_SWITCH)
 }
 
+/// While it lives, values are printed so that they are read as the same ones under whatever settings (set_transmission_modes() of postgres_fdw).
+pub struct Portable(i32);
+
+impl Portable {
+    pub fn begin() -> Portable {
+        use pg_sys::GucAction::GUC_ACTION_SAVE as SAVE;
+        use pg_sys::GucContext::PGC_USERSET as USER;
+        use pg_sys::GucSource::PGC_S_SESSION as SESSION;
+        let settings = [
+            (c"datestyle", c"ISO"),
+            (c"intervalstyle", c"postgres"),
+            (c"extra_float_digits", c"3"),
+        ];
+        // SAFETY: a level of settings, which ends with this.
+        let level = unsafe { pg_sys::NewGUCNestLevel() };
+        for (name, value) in settings.map(|(name, value)| (name.as_ptr(), value.as_ptr())) {
+            // SAFETY: a setting of anybody's, and a value that it may have.
+            unsafe { pg_sys::set_config_option(name, value, USER, SESSION, SAVE, true, 0, false) };
+        }
+        Portable(level)
+    }
+}
+
+impl Drop for Portable {
+    fn drop(&mut self) {
+        // SAFETY: the level that has been begun; after an error its transaction does the same.
+        unsafe { pg_sys::AtEOXact_GUC(true, self.0) }
+    }
+}
+
 /// wal_level.
 pub fn wal_level() -> pg_sys::WalLevel::Type {
     // SAFETY: a setting.

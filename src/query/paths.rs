@@ -4,6 +4,7 @@ use super::fetch::plan as fetch;
 use super::join_filter::plan as join_filter;
 use super::plan::conditions;
 use super::plan::kept::keep;
+use super::plan::tids;
 use super::plan::workers;
 use super::scan::plan as scan;
 use super::statistics::{compare_joins, count_rows, expect_all, expect_elements, match_keys};
@@ -67,6 +68,8 @@ pub fn add_paths(root: &PlannerInfo, rel: &RelOptInfo, rte: &RangeTblEntry) {
     if rte.tablesample().is_some() {
         return;
     }
+    let columnar = columnar.within(rel);
+    tids::expect(root, rel, columnar.part);
     let paths = scan::paths(root, rel, columnar);
     keep(root, false, paths.serial, paths.conditions);
     rel.add_path(paths.serial);

@@ -185,10 +185,53 @@ pub(crate) fn put(array: &StructArray) -> Result<Put, Unsuited> {
         });
     };
     Ok(Box::new(move |row, to| {
+        let mut left = value.get(row).len();
+        is_a_tree(value.get(row), 0, &mut left).ok_or(DAMAGED)?;
         let variant = Variant::try_new(metadata.get(row), value.get(row)).map_err(|_| DAMAGED)?;
         put_json(&variant, to)
     }))
 }
+/// Whether no part of a value is that of two others, so that looking at all of them is looking at `left` bytes at most. The library looks at each part of
+/// each object, wherever its offset leads to: few bytes could stand for very many values.
+fn is_a_tree(value: &[u8], depth: usize, left: &mut usize) -> Option<()> {
+    // Of the header (VariantEncoding.md): the basic type, and what that says more.
+    let (basic, more) = (value.first()? & 3, value.first()? >> 2);
+    let number = |from: usize, bytes: usize| -> Option<usize> {
+        let bytes = value.get(from..from.checked_add(bytes)?)?;
+        Some(
+            bytes
+                .iter()
+                .rev()
+                .fold(0, |number, &byte| number << 8 | usize::from(byte)),
+        )
+    };
+    let (large, offset, id) = match basic {
+        // Bytes and strings of some length.
+        0 if matches!(more, 15 | 16) => return take(left, number(1, 4)?.checked_add(5)?),
+        0 => return take(left, 1),
+        1 => return take(left, 1 + usize::from(more)),
+        2 => (more >> 4 & 1, usize::from(more & 3) + 1, usize::from(more >> 2 & 3) + 1),
+        _ => (more >> 2 & 1, usize::from(more & 3) + 1, 0),
+    };
+    let counted = if large == 1 { 4 } else { 1 };
+    let count = number(1, counted)?;
+    let offsets = count.checked_mul(id)?.checked_add(1 + counted)?;
+    let values = count.checked_add(1)?.checked_mul(offset)?.checked_add(offsets)?;
+    take(left, values)?;
+    if count > 0 && depth == MAX_NESTING_DEPTH {
+        return None;
+    }
+    (0..count).try_for_each(|at| {
+        let start = values.checked_add(number(offsets + at * offset, offset)?)?;
+        is_a_tree(value.get(start..)?, depth + 1, left)
+    })
+}
+
+fn take(left: &mut usize, bytes: usize) -> Option<()> {
+    *left = left.checked_sub(bytes)?;
+    Some(())
+}
+
 /// Bytes in one of the forms that they may have.
 #[derive(Clone)]
 enum Bytes {

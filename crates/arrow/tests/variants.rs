@@ -172,6 +172,38 @@ fn other_values_of_variants_are_texts() {
     }
 }
 
+#[test]
+fn parts_of_two_are_refused() {
+    // An object of fields a and b, whose values are one and the same, again and again: sixty levels would be 2^60 values.
+    let metadata: &[u8] = &[0x01, 2, 0, 1, 2, b'a', b'b'];
+    let mut value = vec![0x00];
+    for level in 0..60 {
+        // With two bytes for offsets.
+        let mut object = vec![0x02 | 1 << 2, 2, 0, 1, 0, 0, 0, 0];
+        object.extend((value.len() as u16).to_le_bytes());
+        object.extend(&value);
+        value = object;
+        let array = StructArray::new(
+            Variants::fields(),
+            vec![binaries(&[metadata]), binaries(&[&value])],
+            None,
+        );
+        assert!(lines(array).is_err(), "{level}");
+    }
+    // Elements that are one long string.
+    let mut value = vec![0x03 | 1 << 2, 200];
+    (0..200).for_each(|_| value.extend([0, 0]));
+    value.extend(10_005_u16.to_le_bytes());
+    value.extend([16 << 2, 0x10, 0x27, 0, 0]);
+    value.extend([b'x'; 10_000]);
+    let array = StructArray::new(
+        Variants::fields(),
+        vec![binaries(&[&[0x01, 0, 0]]), binaries(&[&value])],
+        None,
+    );
+    assert!(lines(array).is_err());
+}
+
 fn binaries(values: &[&[u8]]) -> ArrayRef {
     let mut builder = BinaryBuilder::new();
     values.iter().for_each(|value| builder.append_value(value));

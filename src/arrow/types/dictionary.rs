@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use amax_exec::{Type, Vector};
 use arrow_array::builder::StringDictionaryBuilder;
+use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
 use arrow_array::{Array, ArrayRef, DictionaryArray, Int32Array, StringArray};
 use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer};
@@ -41,7 +42,6 @@ fn coded<'r>(render: impl Render + 'r) -> Made<'r> {
     let data_type = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
     let column = Coded {
         values: StringDictionaryBuilder::new(),
-        bytes: 0,
         render,
     };
     (data_type, Box::new(column))
@@ -49,37 +49,49 @@ fn coded<'r>(render: impl Render + 'r) -> Made<'r> {
 
 struct Coded<R> {
     values: StringDictionaryBuilder<Int32Type>,
-    /// That have been looked up since the dictionary was empty, at most so many of which it has.
-    bytes: usize,
     render: R,
 }
 
 impl<R> Coded<R> {
     fn push(&mut self, text: &str) -> usize {
         if text.len() >= amax_memory::SMALL {
-            crate::memory::ask(2 * (self.bytes + text.len()), "a record batch");
+            crate::memory::ask(2 * text.len(), "a record batch");
         }
-        self.bytes += text.len();
         self.values.append_value(text);
         text.len() + size_of::<i32>()
     }
 
-    /// Takes rows of a leaf's dictionary, if that is smaller than they are and has nothing but texts.
+    /// Takes rows of a leaf's dictionary, if that is smaller than they are and they have nothing but texts. Of the leaf's values those of these rows
+    /// alone: others may be of rows that nobody is to see.
     fn push_dictionary(&mut self, vector: &Vector<'_>, rows: usize) -> Option<usize> {
         let strings = vector.strings.as_ref().filter(|_| vector.dictionary)?;
         if rows == 0 || strings.len() > rows / 4 {
             return None;
         }
-        let mut data = Vec::new();
-        let mut ends = vec![0];
-        for at in 0..strings.len() {
-            data.extend_from_slice(from_utf8(strings.get(at)).ok()?.as_bytes());
-            ends.push(data.len() as i32);
+        let (mut data, mut ends) = (Vec::new(), vec![0]);
+        let mut taken: Vec<Option<i32>> = vec![None; strings.len()];
+        let mut codes = Vec::with_capacity(rows);
+        for row in 0..rows {
+            if !vector.is_valid(row) {
+                codes.push(0);
+                continue;
+            }
+            let word = vector.words[row] as usize;
+            let code = &mut taken[word];
+            if code.is_none() {
+                let text = from_utf8(strings.get(word)).ok()?;
+                if text.len() >= amax_memory::SMALL {
+                    crate::memory::ask(2 * (data.len() + text.len()), "a record batch");
+                }
+                *code = Some(ends.len() as i32 - 1);
+                data.extend_from_slice(text.as_bytes());
+                ends.push(i32::try_from(data.len()).ok()?);
+            }
+            codes.push(code.unwrap_or(0));
         }
-        self.bytes += data.len();
+        let bytes = data.len() + rows * size_of::<i32>();
         let values = StringArray::try_new(OffsetBuffer::new(ends.into()), Buffer::from_vec(data), None);
         let valid = vector.valid.as_deref().map(|valid| NullBuffer::from(&valid[..rows]));
-        let codes = vector.words[..rows].iter().map(|&word| word as i32).collect::<Vec<_>>();
         let added = values.and_then(|values| {
             let codes = Int32Array::try_new(codes.into(), valid)?;
             let array = DictionaryArray::try_new(codes, Arc::new(values))?;
@@ -87,7 +99,7 @@ impl<R> Coded<R> {
             self.values.extend_dictionary(&array)
         });
         added.unwrap_or_else(|error| raise_arrow(error));
-        Some(rows * size_of::<i32>())
+        Some(bytes)
     }
 }
 
@@ -123,8 +135,8 @@ impl<R: Render> Column for Coded<R> {
 
     fn finish(&mut self) -> ArrayRef {
         let array = self.values.finish_preserve_values();
-        if array.values().len() > LARGEST.0 || self.bytes > LARGEST.1 {
-            self.bytes = 0;
+        let values = array.values().as_string::<i32>();
+        if values.len() > LARGEST.0 || values.value_data().len() > LARGEST.1 {
             self.values = StringDictionaryBuilder::new();
         }
         Arc::new(array)

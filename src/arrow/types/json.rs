@@ -97,7 +97,8 @@ impl Column for Variant {
     fn append(&mut self, value: Value) -> Result<usize, Unrepresentable> {
         let document = in_utf8(value)?;
         if document.len() >= amax_memory::SMALL {
-            crate::memory::ask(4 * document.len(), "a variant");
+            // Of short keys and values the library keeps many times their bytes.
+            crate::memory::ask(16 * document.len(), "a variant");
         }
         self.0.append(&document).map_err(|why| {
             let code = match why {

@@ -37,7 +37,9 @@ pub fn add_paths(
     let Some(matched) = matched(root, outer, inner, keys) else {
         return;
     };
-    let columnar = Columnar::of(root.entry(outer.relid()).relid()).unwrap_or_default();
+    let columnar = Columnar::of(root.entry(outer.relid()).relid())
+        .unwrap_or_default()
+        .within(outer);
     let (columns, conditions) = (scan.pathtarget().exprs().to_vec(), conditions(root, outer.relids()));
     let vectors = columnar.cost(outer, conditions, &columns, matched * outer.rows());
     let looked_up = costs::looked_up(outer.rows());

@@ -1,7 +1,7 @@
 //! What a scan's conditions cost: those that vectors decide by the cost model's constant, those that PostgreSQL is called for, row by row, what that takes
 //! beside what it says. They come in its order, and each is looked at for the rows that the others have left.
 
-use super::costs;
+use super::{costs, tids};
 use crate::pg::expr::{FuncExpr, OpExpr, PlaceHolderVar, ScalarArrayOpExpr};
 use crate::pg::node::{Node, Nodes};
 use crate::pg::planner::{PlannerInfo, RelOptInfo, RestrictInfo};
@@ -62,11 +62,12 @@ pub fn charge_wrapped_paths(root: &PlannerInfo, infos: Nodes<'_>) {
     }
 }
 
-/// Those of a table that has so many leaves.
-pub fn of(root: &PlannerInfo, rel: &RelOptInfo, leaves: f64) -> Conditions {
+/// Those of a table of which so many rows, in so many leaves, are in the blocks that are scanned.
+pub fn of(root: &PlannerInfo, rel: &RelOptInfo, tuples: f64, leaves: f64) -> Conditions {
     let mut found = Conditions::default();
-    let mut rows = rel.tuples();
-    for condition in in_order(root, rel.baserestrictinfo()) {
+    let mut rows = tuples;
+    let conditions = in_order(root, rel.baserestrictinfo()).into_iter();
+    for condition in conditions.filter(|condition| !tids::is_about_blocks(rel, condition)) {
         let cost = root.cost_of(condition);
         found.startup += cost.startup;
         let (mut parts, mut read) = (Vec::new(), Vec::new());
@@ -76,7 +77,7 @@ pub fn of(root: &PlannerInfo, rel: &RelOptInfo, leaves: f64) -> Conditions {
             .for_each(|part| collect(root, part, rel.relid(), &mut read));
         let documents = read.iter().any(|node| is_document(node));
         let call = costs::by_row(read.len(), documents) + cost.per_tuple;
-        found.run += costs::looks(rows) + share_called(root, rel, leaves, &parts, &read) * call * rows;
+        found.run += costs::looks(rows) + share_called(root, rel, (tuples, leaves), &parts, &read) * call * rows;
         rows *= root.selectivity(condition);
     }
     found
@@ -84,10 +85,16 @@ pub fn of(root: &PlannerInfo, rel: &RelOptInfo, leaves: f64) -> Conditions {
 
 /// For which part of the rows PostgreSQL evaluates a condition, or some of it: of values that many rows of a leaf have it does that once for each leaf.
 /// What it evaluates once for each number is taken for nothing.
-fn share_called(root: &PlannerInfo, rel: &RelOptInfo, leaves: f64, parts: &[&Node], read: &[&Node]) -> f64 {
+fn share_called(
+    root: &PlannerInfo,
+    rel: &RelOptInfo,
+    (tuples, leaves): (f64, f64),
+    parts: &[&Node],
+    read: &[&Node],
+) -> f64 {
     let entries: Vec<Entry> = read.iter().map(|node| entry_of(node, &[])).collect();
     let mut compiler = Compiler::while_planning(&entries);
-    let rows = rel.tuples().max(1.0);
+    let rows = tuples.max(1.0);
     let share_of = |inputs: &[usize]| match inputs {
         [] => 1.0,
         inputs => inputs.iter().map(|&at| root.values(read[at], rel)).product::<f64>() * leaves / rows,

@@ -8,5 +8,6 @@ pub mod kept;
 pub mod node;
 pub mod private;
 pub mod sorts;
+pub mod tids;
 pub mod wanted;
 pub mod workers;

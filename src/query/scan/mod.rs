@@ -17,4 +17,3 @@ mod shared;
 pub mod source;
 pub mod stage;
 pub mod state;
-mod tids;

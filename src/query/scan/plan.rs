@@ -4,7 +4,6 @@ use super::batches::view;
 use super::node::METHODS;
 use super::private::{Begins, ReadToEnd, ScanPlan, read_to_end};
 use super::state::Scan;
-use super::tids;
 use crate::pg::custom::{Asked, CustomPath, NewPath, NewPlan, PathMethods, Planning, ScanMethods};
 use crate::pg::node::{Node, Nodes};
 use crate::pg::planner::{Path, PlannerInfo, RelOptInfo};
@@ -16,6 +15,7 @@ use crate::query::plan::conditions::{self, Conditions, in_order};
 use crate::query::plan::costs;
 use crate::query::plan::node::create;
 use crate::query::plan::private::Private;
+use crate::query::plan::tids;
 use crate::query::plan::wanted::{conditions_of, output, wanted_of};
 use crate::storage::manifest;
 use crate::storage::meta::logical_blocks;
@@ -52,10 +52,8 @@ pub fn paths<'a>(root: &'a PlannerInfo, rel: &'a RelOptInfo, columnar: Columnar)
     for condition in conditions_of(rel.baserestrictinfo()) {
         collect(root, condition, rel.relid(), &mut wanted);
     }
-    let conditions = conditions::of(root, rel, columnar.leaves);
+    let conditions = conditions::of(root, rel, columnar.tuples(rel), columnar.leaves);
     let (run, of_conditions) = run_cost(rel, sequential, columnar, &conditions, &wanted);
-    let part = columnar.part(&tids::blocks(rel, rel.baserestrictinfo()));
-    let (run, of_conditions) = (part * run, part * of_conditions);
     #[cfg(feature = "test_hooks")]
     let sorted = super::mutants::claimed_order(root);
     #[cfg(not(feature = "test_hooks"))]
@@ -75,8 +73,9 @@ pub struct Columnar {
     pub share: f64,
     pub leaves: f64,
     pub pages: f64,
-    /// Blocks that TIDs are in.
-    pub blocks: u32,
+    /// Blocks that TIDs are in, and which part of them are scanned.
+    blocks: u32,
+    pub part: f64,
 }
 
 impl Columnar {
@@ -91,13 +90,24 @@ impl Columnar {
             leaves: sum(|component| component.leaves.into()),
             pages: sum(|component| component.pages),
             blocks: logical_blocks(&rel),
+            part: 1.0,
         })
     }
 
-    /// Which part of the table these blocks are.
-    fn part(&self, blocks: &Range<u32>) -> f64 {
-        let among = blocks.end.min(self.blocks).saturating_sub(blocks.start);
-        f64::from(among) / f64::from(self.blocks.max(1))
+    /// Of the blocks that a relation's conditions leave of it.
+    pub fn within(self, rel: &RelOptInfo) -> Columnar {
+        let part = tids::part(rel, self.blocks);
+        Columnar {
+            leaves: part * self.leaves,
+            pages: part * self.pages,
+            part,
+            ..self
+        }
+    }
+
+    /// Rows in these blocks.
+    fn tuples(&self, rel: &RelOptInfo) -> f64 {
+        self.part * rel.tuples()
     }
 
     /// What reading these paths and variables costs, if all rows were columnar, where conditions cost so much and `rows`
@@ -106,7 +116,7 @@ impl Columnar {
         costs::scan(&costs::ScanWork {
             leaves: self.leaves,
             pages: self.pages,
-            tuples: rel.tuples(),
+            tuples: self.tuples(rel),
             rows,
             conditions,
             columns: wanted.len(),
@@ -147,7 +157,7 @@ fn run_cost(
     wanted: &[&Node],
 ) -> (f64, f64) {
     let vectors = columnar.cost(rel, conditions.run, wanted, rel.rows());
-    let one_by_one = sequential.run_cost();
+    let one_by_one = columnar.part * sequential.run_cost();
     let at_most = vectors.min(costs::AT_MOST * one_by_one);
     let run = columnar.share * at_most + (1.0 - columnar.share) * one_by_one;
     (run, conditions.run * at_most / vectors)
@@ -155,8 +165,10 @@ fn run_cost(
 
 /// The same of a table, for a node above that reads less of most rows.
 pub fn cost_of_reading(root: &PlannerInfo, rel: &RelOptInfo, wanted: &[&Node]) -> f64 {
-    let columnar = Columnar::of(root.entry(rel.relid()).relid()).unwrap_or_default();
-    let conditions = conditions::of(root, rel, columnar.leaves);
+    let columnar = Columnar::of(root.entry(rel.relid()).relid())
+        .unwrap_or_default()
+        .within(rel);
+    let conditions = conditions::of(root, rel, columnar.tuples(rel), columnar.leaves);
     run_cost(rel, root.sequential(rel), columnar, &conditions, wanted).0
 }
 
@@ -230,10 +242,10 @@ fn looks<'a>(root: &PlannerInfo, rel: &RelOptInfo, clauses: Nodes<'a>) -> Looks<
     for info in in_order(root, clauses) {
         let mut parts = Vec::new();
         split(info.clause(), &mut parts);
-        if tids::may_bound(rel, info) {
-            about_blocks.extend(parts.extract_if(.., |part| tids::is_about_blocks(part)));
+        match tids::is_about_blocks(rel, info) {
+            true => about_blocks.extend(parts),
+            false => conditions.extend(parts),
         }
-        conditions.extend(parts);
         if info.security_level() <= rel.baserestrict_min_security() {
             skipping = conditions.len();
         }

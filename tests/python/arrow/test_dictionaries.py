@@ -102,6 +102,33 @@ def test_back_into_a_table(db, t):
         assert db.execute("SELECT count(*) = (SELECT count(*) FROM texts) FROM back").fetchone() == (True,)
 
 
+def test_only_what_rows_have_is_in_a_dictionary(db, role):
+    """Values of rows that are hidden, deleted or filtered out are in the leaf's dictionary, and in nobody's result."""
+    db.execute("DROP TABLE IF EXISTS hidden; CREATE TABLE hidden (tenant text, name text, id int) USING amax")
+    db.execute("INSERT INTO hidden SELECT CASE i % 3 WHEN 0 THEN 'arrow_reader' ELSE 'other' END, CASE i % 3 WHEN 0 THEN 'own ' ELSE 'secret ' END || i % 12, i FROM generate_series(1, 20000) i")
+    db.execute("VACUUM hidden")
+    db.execute("DELETE FROM hidden WHERE name = 'own 6'")
+    db.execute("ALTER TABLE hidden ENABLE ROW LEVEL SECURITY; CREATE POLICY own ON hidden USING (tenant = current_user); GRANT SELECT ON hidden TO arrow_reader")
+    own = {"own 0", "own 3", "own 9"}
+    stream = pa.ipc.open_stream(copy_bytes(role, "COPY (SELECT name FROM hidden) TO STDOUT (FORMAT arrow, DICTIONARIES)"))
+    batches = list(stream)
+    assert batches and {value for batch in batches for value in batch.column(0).dictionary.to_pylist()} == own
+    assert b"secret" not in copy_bytes(role, "COPY hidden TO STDOUT (FORMAT arrow, DICTIONARIES)")
+    stream = copy_bytes(db, "COPY (SELECT name FROM hidden WHERE id % 12 = 3) TO STDOUT (FORMAT arrow, DICTIONARIES)")
+    assert b"secret" not in stream and b"own 9" not in stream
+
+
+def test_large_values_count(db):
+    """Batches end by their bytes, of which each new value of a dictionary is some."""
+    db.execute("DROP TABLE IF EXISTS hidden; CREATE TABLE hidden (id int, s text) USING amax")
+    db.execute("INSERT INTO hidden SELECT i, repeat(chr(97 + i / 4 % 26), 100000) || i / 100 FROM generate_series(1, 4000) i")
+    db.execute("VACUUM hidden")
+    batches = list(pa.ipc.open_stream(copy_bytes(db, "COPY hidden TO STDOUT (FORMAT arrow, DICTIONARIES)")))
+    assert max(len(batch) for batch in batches) < 4000 and sum(len(batch) for batch in batches) == 4000
+    assert max(batch.nbytes for batch in batches) < 100e6
+    db.execute("DROP TABLE hidden")
+
+
 def test_off_is_off(db, t):
     stream = copy_bytes(db, "COPY (SELECT few FROM texts) TO STDOUT (FORMAT arrow, DICTIONARIES off)")
     assert pa.ipc.open_stream(stream).schema.field(0).type == pa.string()

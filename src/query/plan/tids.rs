@@ -3,8 +3,7 @@
 
 use crate::pg::expr::{Const, OpExpr, Var};
 use crate::pg::node::{Node, Nodes};
-use crate::pg::planner::{RelOptInfo, RestrictInfo};
-use crate::query::expr::containment::split;
+use crate::pg::planner::{PlannerInfo, RelOptInfo, RestrictInfo};
 use pgrx::pg_sys;
 use std::ops::Range;
 
@@ -25,22 +24,44 @@ pub fn may_bound(rel: &RelOptInfo, condition: &RestrictInfo) -> bool {
 
 /// The blocks that conditions leave of a relation.
 pub fn blocks(rel: &RelOptInfo, conditions: Nodes<'_>) -> Range<u32> {
-    let mut parts = Vec::new();
-    for condition in conditions
-        .all::<RestrictInfo>()
-        .filter(|condition| may_bound(rel, condition))
-    {
-        split(condition.clause(), &mut parts);
-    }
-    parts.into_iter().filter_map(bound).fold(0..u32::MAX, |left, bound| {
+    let conditions = conditions.all::<RestrictInfo>();
+    let bounds =
+        conditions.filter_map(|condition| may_bound(rel, condition).then(|| bound(condition.clause())).flatten());
+    bounds.fold(0..u32::MAX, |left, bound| {
         let end = left.end.min(bound.blocks.end);
         left.start.max(bound.blocks.start).min(end)..end
     })
 }
 
-/// Whether a condition is true of all rows in some blocks, and of no others.
-pub fn is_about_blocks(condition: &Node) -> bool {
-    bound(condition).is_some_and(|bound| bound.whole)
+/// Whether a condition leaves blocks out and is true of all rows in the others, so that nobody looks at it.
+pub fn is_about_blocks(rel: &RelOptInfo, condition: &RestrictInfo) -> bool {
+    may_bound(rel, condition) && bound(condition.clause()).is_some_and(|bound| bound.whole)
+}
+
+/// Which part of a relation's rows has TIDs in the blocks that its conditions leave, of so many.
+pub fn part(rel: &RelOptInfo, all: u32) -> f64 {
+    let blocks = blocks(rel, rel.baserestrictinfo());
+    f64::from(blocks.end.min(all).saturating_sub(blocks.start)) / f64::from(all.max(1))
+}
+
+/// PostgreSQL takes TIDs to be in the pages that heap would have: it is told how many rows there are, and what a scan of its own by TIDs costs.
+pub fn expect(root: &PlannerInfo, rel: &RelOptInfo, part: f64) {
+    let is_range = |condition: &&RestrictInfo| may_bound(rel, condition) && bound(condition.clause()).is_some();
+    let ranges = rel.baserestrictinfo().all::<RestrictInfo>().filter(is_range);
+    let ranges: Nodes = ranges.map(|range| &**range).collect();
+    if !ranges.is_some() {
+        return;
+    }
+    let taken_for = root.selectivity_of_list(ranges);
+    if taken_for > 0.0 {
+        rel.expect((rel.rows() * part / taken_for).clamp(1.0, rel.tuples().max(1.0)));
+    }
+    let whole = root.sequential(rel).run_cost();
+    rel.charge(|path| {
+        if path.pathtype() == pg_sys::NodeTag::T_TidRangeScan && path.param_info().is_none() {
+            path.add_cost((part * whole - path.run_cost()).max(0.0));
+        }
+    });
 }
 
 fn bound(condition: &Node) -> Option<Bound> {
