@@ -52,6 +52,15 @@ impl From<tokio_postgres::Error> for Failure {
     }
 }
 
+impl From<Failure> for Status {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Database(error) => of(&error),
+            Failure::Own(status) => status,
+        }
+    }
+}
+
 impl From<Status> for Failure {
     fn from(status: Status) -> Self {
         Self::Own(status)

@@ -13,6 +13,7 @@ mod login;
 mod metadata;
 mod options;
 mod parameters;
+mod parts;
 mod peer;
 mod place;
 mod pool;

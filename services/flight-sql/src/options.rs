@@ -62,6 +62,11 @@ pub struct Options {
     #[arg(long, env = "AMAX_FLIGHT_SESSION_CONNECTIONS", value_name = "N", default_value_t = 8, value_parser = at_least_one)]
     pub session_connections: usize,
 
+    /// Endpoints that the result of a query of a large table may have, for clients to read at a time. Each takes a connection of the session's until it
+    /// has been read; all of them leave half of the connections to other statements. 1: results have one.
+    #[arg(long, env = "AMAX_FLIGHT_ENDPOINTS", value_name = "N", default_value_t = 4, value_parser = at_least_one)]
+    pub endpoints: usize,
+
     /// Logins that are looked at at a time.
     #[arg(long, env = "AMAX_FLIGHT_MAX_LOGINS", value_name = "N", default_value_t = 16, value_parser = at_least_one)]
     pub max_logins: usize,

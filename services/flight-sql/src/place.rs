@@ -33,9 +33,11 @@ impl Place {
         }
     }
 
-    /// Begins a transaction block of the statement's own, unless it runs in one.
+    /// Begins a transaction block of the statement's own, unless there is one.
     pub async fn begin(&mut self) -> Result<(), Error> {
-        if let Self::Alone(lease) = self {
+        if let Self::Alone(lease) = self
+            && !lease.in_block
+        {
             lease.in_block = true;
             lease.client().batch_execute("BEGIN").await?;
         }

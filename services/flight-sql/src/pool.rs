@@ -4,10 +4,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use futures::future::join_all;
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 use tokio_postgres::{Client, Config};
-use tonic::Status;
+use tonic::{Code, Status};
 
 use crate::backend::Backend;
 use crate::cancel::Cancel;
@@ -24,7 +25,10 @@ pub struct Pool {
     /// For further connections, with the password. That is in memory as long as the session, and nowhere else.
     config: Config,
     permits: Arc<Semaphore>,
+    size: usize,
     idle: Mutex<Vec<(Backend, Instant)>>,
+    /// A connection is kept, or gone.
+    returned: Notify,
     closed: AtomicBool,
 }
 
@@ -35,7 +39,9 @@ impl Pool {
             database,
             config,
             permits: Arc::new(Semaphore::new(size)),
+            size,
             idle: Mutex::new(vec![(first, Instant::now())]),
+            returned: Notify::new(),
             closed: AtomicBool::new(false),
         })
     }
@@ -56,11 +62,50 @@ impl Pool {
                 ));
             }
         };
-        let kept = self.kept();
-        let mut backend = match kept {
-            Some(backend) => backend,
-            None => self.database.connect(&self.config).await?,
+        let backend = loop {
+            match self.backend().await {
+                // The role may have no more: one of the session's own comes back.
+                Err(status) if status.code() == Code::ResourceExhausted => {
+                    let others = self.permits.available_permits() + 1 < self.size;
+                    if let Some(backend) = self.kept() {
+                        break backend;
+                    }
+                    if !others || timeout(WAIT, self.returned.notified()).await.is_err() {
+                        return Err(status);
+                    }
+                }
+                backend => break backend?,
+            }
         };
+        self.lease(backend, permit)
+    }
+
+    /// Up to so many further connections for the same result, if they are to be had at once, and half of all stay for others. None if the
+    /// database refuses one: others may want what it has left.
+    pub async fn more(self: &Arc<Self>, most: usize) -> Vec<Lease> {
+        let free = self.permits.available_permits().saturating_sub(self.size / 2);
+        let permits = (0..most.min(free)).map_while(|_| self.permits.clone().try_acquire_owned().ok());
+        let leases = permits.map(async |permit| self.lease(self.backend().await?, permit));
+        let leases = join_all(leases).await;
+        if leases.iter().all(Result::is_ok) {
+            return leases.into_iter().flatten().collect();
+        }
+        for mut lease in leases.into_iter().flatten() {
+            lease.worn = true;
+            lease.set_busy(false);
+        }
+        Vec::new()
+    }
+
+    async fn backend(&self) -> Result<Backend, Status> {
+        let kept = self.kept();
+        match kept {
+            Some(backend) => Ok(backend),
+            None => self.database.connect(&self.config).await,
+        }
+    }
+
+    fn lease(self: &Arc<Self>, mut backend: Backend, permit: OwnedSemaphorePermit) -> Result<Lease, Status> {
         if self.is_closed() {
             return Err(ended());
         }
@@ -170,6 +215,7 @@ impl Drop for Lease {
     fn drop(&mut self) {
         let Some(mut backend) = self.backend.take() else { return };
         if !self.cancel.end() || backend.busy || self.worn || self.pool.is_closed() || backend.is_closed() {
+            self.pool.returned.notify_one();
             return;
         }
         let (pool, permit, in_block) = (self.pool.clone(), self.permit.take(), self.in_block);
@@ -179,6 +225,7 @@ impl Drop for Lease {
                     pool.put(backend);
                 }
                 drop(permit);
+                pool.returned.notify_one();
             });
         }
     }

@@ -12,8 +12,9 @@ use prost::Message;
 use tokio_postgres::types::Type;
 use tonic::Status;
 
-use crate::error::Failure;
+use crate::error::{self, Failure};
 use crate::parameters::{Row, expression};
+use crate::parts;
 use crate::place::Place;
 use crate::prepared::{Binding, Bound};
 use crate::reading;
@@ -23,6 +24,9 @@ use crate::session::Session;
 use crate::statement::Statement;
 use crate::ticket::Ticket;
 use crate::update;
+
+/// Bytes of a query that may be in parts: each has it in memory, until it is fetched.
+const LONGEST: usize = 64 << 10;
 
 /// A statement that a client asks about, or runs.
 pub struct Asked {
@@ -88,6 +92,15 @@ impl Asked {
     }
 }
 
+/// What FlightInfo is asked for.
+enum Found {
+    /// It has no result, and has changed so many rows.
+    Changed(i64),
+    Whole,
+    /// With its parameters in it.
+    Divisible(String),
+}
+
 /// FlightInfo of a statement. One without a result runs now; it has no endpoints then, and as many records as rows were changed.
 pub async fn info(session: &Arc<Session>, asked: Asked, descriptor: FlightDescriptor) -> Result<FlightInfo, Status> {
     let (statement, mut place) = asked.enter(session).await?;
@@ -95,17 +108,36 @@ pub async fn info(session: &Arc<Session>, asked: Asked, descriptor: FlightDescri
     let found = async {
         let prepared = place.client().prepare(statement.text()).await?;
         let schema = describe(place.client(), &statement, &prepared).await?;
-        Ok::<_, Failure>(match Route::of(&statement, &prepared) {
-            Route::Nothing => (schema, Some(update::run(&mut place, &prepared, asked.rows()).await?)),
-            Route::Copy | Route::Rows => (schema, None),
-        })
+        let found = match Route::of(&statement, &prepared) {
+            Route::Nothing => Found::Changed(update::run(&mut place, &prepared, asked.rows()).await?),
+            Route::Copy => match divisible(session, &place, &asked, &statement, &prepared).await? {
+                Some(query) => Found::Divisible(query),
+                None => Found::Whole,
+            },
+            Route::Rows => Found::Whole,
+        };
+        Ok::<_, Failure>((schema, found))
     }
     .await;
-    let (schema, changed) = place.settle(found)?;
     let mut info = FlightInfo::new().with_descriptor(descriptor);
-    info.schema = schema;
-    if let Some(changed) = changed {
-        return Ok(info.with_total_records(changed));
+    match (found, place) {
+        (Ok((whole, Found::Divisible(query))), Place::Alone(lease)) => {
+            if let Some((schema, parts)) = parts::begin(session, lease, &query).await {
+                info.schema = schema;
+                let ids = session.wait(parts)?;
+                return Ok(ids
+                    .into_iter()
+                    .fold(info, |info, id| info.with_endpoint(endpoint(&Ticket::part(id)))));
+            }
+            info.schema = whole;
+        }
+        (found, place) => {
+            let (schema, found) = place.settle(found)?;
+            info.schema = schema;
+            if let Found::Changed(changed) = found {
+                return Ok(info.with_total_records(changed));
+            }
+        }
     }
     let ticket = Ticket {
         id: session.issue()?.to_vec(),
@@ -116,15 +148,41 @@ pub async fn info(session: &Arc<Session>, asked: Asked, descriptor: FlightDescri
         transaction: asked.transaction,
         prepared: asked.prepared,
         binding: asked.binding.number,
+        part: false,
     };
+    // Rows come in the query's order.
+    Ok(info.with_endpoint(endpoint(&ticket)).with_ordered(true))
+}
+
+fn endpoint(ticket: &Ticket) -> FlightEndpoint {
     let handle = TicketStatementQuery {
         statement_handle: ticket.encode_to_vec().into(),
     };
-    let ticket = arrow_flight::Ticket::new(handle.as_any().encode_to_vec());
-    // Rows come in the query's order.
-    Ok(info
-        .with_endpoint(FlightEndpoint::new().with_ticket(ticket))
-        .with_ordered(true))
+    FlightEndpoint::new().with_ticket(arrow_flight::Ticket::new(handle.as_any().encode_to_vec()))
+}
+
+/// The query with its parameters, if its result may be in parts. What amax has no answer to may not.
+async fn divisible(
+    session: &Session,
+    place: &Place,
+    asked: &Asked,
+    statement: &Statement<'_>,
+    prepared: &tokio_postgres::Statement,
+) -> Result<Option<String>, Failure> {
+    if session.endpoints == 1 || asked.transaction.is_some() || statement.writes() || statement.passes() {
+        return Ok(None);
+    }
+    let queries = Queries::of(statement, prepared, asked.binding.rows.clone());
+    match queries.ok().and_then(Queries::only) {
+        Some(Ok(query)) if query.len() <= LONGEST => {
+            match parts::queries(place.client(), &query, session.endpoints).await {
+                Ok(parts) => Ok((parts.len() > 1).then_some(query)),
+                Err(error) if error::is_survived(&error) => Ok(None),
+                Err(error) => Err(error.into()),
+            }
+        }
+        _ => Ok(None),
+    }
 }
 
 /// The schema alone: nothing runs.
@@ -182,6 +240,15 @@ pub async fn read(
     Err(refused)
 }
 
+/// A part of a result, which waits.
+pub async fn read_part(
+    session: &Arc<Session>,
+    id: &[u8],
+) -> Result<BoxStream<'static, Result<FlightData, Status>>, Status> {
+    let (place, query, running) = session.fetch(id)?;
+    reading::read(place, Queries::text(query), running).await
+}
+
 /// A statement with each row of parameters in it, one after the other.
 pub struct Queries {
     text: String,
@@ -194,8 +261,12 @@ pub struct Queries {
 impl Queries {
     /// A statement without parameters.
     fn one(statement: &Statement<'_>) -> Self {
+        Self::text(statement.text().to_owned())
+    }
+
+    fn text(text: String) -> Self {
         Self {
-            text: statement.text().to_owned(),
+            text,
             types: Vec::new(),
             bound: None,
             next: 0,
@@ -232,6 +303,12 @@ impl Queries {
         let values = bound.rows.get(at)?.iter().zip(&self.types);
         let expressions: Vec<_> = values.map(|(value, of)| expression(value.as_deref(), of)).collect();
         Some(Statement::read(&self.text).and_then(|statement| statement.with(&expressions)))
+    }
+
+    /// The first, if there is no other.
+    fn only(mut self) -> Option<Result<String, Status>> {
+        let first = self.next();
+        first.filter(|_| self.is_over())
     }
 
     pub fn is_over(&self) -> bool {

@@ -53,10 +53,14 @@ pub async fn describe(
         }
         Route::Copy => {
             let nulls: Vec<_> = prepared.params().iter().map(|of| expression(None, of)).collect();
-            let query = format!("SELECT * FROM ({}\n) AS q LIMIT 0", statement.with(&nulls)?);
-            asked(client, &query).await
+            of_query(client, &statement.with(&nulls)?).await
         }
     }
+}
+
+/// The schema of a query without parameters. Until the transaction ends, its tables stay as they are.
+pub async fn of_query(client: &Client, query: &str) -> Result<Bytes, Failure> {
+    asked(client, &format!("SELECT * FROM ({query}\n) AS q LIMIT 0")).await
 }
 
 /// What COPY says of a query's schema.

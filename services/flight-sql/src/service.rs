@@ -164,6 +164,9 @@ impl FlightService for Service {
         let stream = match command(&request.get_ref().ticket)? {
             Command::TicketStatementQuery(command) => {
                 let ticket = ticket::Ticket::read(&command.statement_handle)?;
+                if ticket.part {
+                    return answer(query::read_part(&session, &ticket.id).await?, token);
+                }
                 let asked = Asked::of(&session, &ticket)?;
                 session.redeem(&ticket.id)?;
                 query::read(&session, asked, &ticket.id).await?
@@ -363,7 +366,7 @@ fn put(result: &impl Message) -> Streamed<PutResult> {
     iter([Ok(result)]).boxed()
 }
 
-/// Cancels what runs for the tickets of a FlightInfo; false if nothing does.
+/// Cancels what runs, or waits, for the tickets of a FlightInfo; false if nothing does.
 async fn cancel(session: &Arc<Session>, info: &FlightInfo) -> Result<bool, Status> {
     let mut found = false;
     for endpoint in &info.endpoint {

@@ -9,6 +9,7 @@ use tonic::Status;
 
 use crate::budget::{Budget, Share};
 use crate::cancel::Cancel;
+use crate::parts::{Part, Parts};
 use crate::peer::Peer;
 use crate::place::Place;
 use crate::pool::Pool;
@@ -29,12 +30,15 @@ const TICKETS: usize = 4096;
 pub struct Session {
     pub pool: Arc<Pool>,
     pub limits: Limits,
+    /// That a result may have.
+    pub endpoints: usize,
     budget: Budget,
     transactions: Mutex<HashMap<Id, Arc<Transaction>>>,
     prepared: Mutex<HashMap<Id, Arc<Prepared>>>,
     running: Mutex<HashMap<u64, Run>>,
     next_run: AtomicU64,
     tickets: Mutex<VecDeque<Id>>,
+    parts: Parts,
     /// Connections of clients that it has been used from.
     peers: Mutex<Vec<Weak<Peer>>>,
     last_used: Mutex<Instant>,
@@ -48,16 +52,18 @@ struct Run {
 }
 
 impl Session {
-    pub fn new(pool: Arc<Pool>, limits: Limits) -> Arc<Self> {
+    pub fn new(pool: Arc<Pool>, limits: Limits, endpoints: usize) -> Arc<Self> {
         Arc::new(Self {
             pool,
             limits,
+            endpoints,
             budget: Budget::default(),
             transactions: Mutex::default(),
             prepared: Mutex::default(),
             running: Mutex::default(),
             next_run: AtomicU64::new(0),
             tickets: Mutex::default(),
+            parts: Parts::default(),
             peers: Mutex::default(),
             last_used: Mutex::new(Instant::now()),
             ended: AtomicBool::new(false),
@@ -117,7 +123,7 @@ impl Session {
         }
     }
 
-    /// Cancels what runs for a ticket; false if nothing does.
+    /// Cancels what runs, or waits, for a ticket; false if nothing does.
     pub async fn cancel(&self, id: &[u8]) -> bool {
         let found: Vec<_> = lock(&self.running)
             .values()
@@ -127,7 +133,7 @@ impl Session {
         for run in &found {
             run.cancel().await;
         }
-        !found.is_empty()
+        self.parts.give_up(id) || !found.is_empty()
     }
 
     // Tickets
@@ -152,6 +158,25 @@ impl Session {
                 "the ticket has been used, or forgotten: each is good for one DoGet. Ask for FlightInfo again",
             )
         })
+    }
+
+    /// The names of a result's parts, which wait from now on to be fetched.
+    pub fn wait(&self, parts: Vec<Part>) -> Result<Vec<Id>, Status> {
+        let ids = self.parts.wait(parts)?;
+        // Who ended it meanwhile may not have seen them.
+        if self.has_ended() {
+            self.parts.clear();
+        }
+        Ok(ids)
+    }
+
+    /// A part of a result: where it runs, its query, and that it does.
+    pub fn fetch(self: &Arc<Self>, id: &[u8]) -> Result<(Place, String, Running), Status> {
+        let mut part = self.parts.fetch(id)?;
+        part.lease.renew();
+        let place = Place::Alone(part.lease);
+        let running = self.register(id, &place);
+        Ok((place, part.query, running))
     }
 
     // Transactions
@@ -217,6 +242,13 @@ impl Session {
 
     // The end
 
+    /// Gives up what nobody uses.
+    pub fn sweep(&self) {
+        self.pool.sweep(self.is_orphan());
+        let running: Vec<_> = lock(&self.running).values().map(|run| run.id.clone()).collect();
+        self.parts.sweep(self.limits.stall, &running);
+    }
+
     /// Its clients are gone: what runs is cancelled, and transactions rolled back. Who has the token may go on with it.
     pub async fn release(&self) {
         if !self.is_orphan() {
@@ -241,6 +273,7 @@ impl Session {
 
     async fn stop(&self) {
         let running: Vec<_> = lock(&self.running).values().map(|run| run.cancel.clone()).collect();
+        self.parts.clear();
         futures::future::join_all(running.iter().map(Cancel::cancel)).await;
         let transactions: Vec<_> = lock(&self.transactions).values().cloned().collect();
         futures::future::join_all(transactions.iter().map(|transaction| transaction.abandon())).await;

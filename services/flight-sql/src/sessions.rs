@@ -30,6 +30,7 @@ pub struct Sessions {
     /// How long a session lives that nobody uses; for its clients, too.
     limits: Limits,
     connections: usize,
+    endpoints: usize,
 }
 
 /// Shows who has logged in.
@@ -46,6 +47,7 @@ impl Sessions {
                 statement: options.statement_timeout,
             },
             connections: options.session_connections,
+            endpoints: options.endpoints,
         }
     }
 
@@ -75,7 +77,7 @@ impl Sessions {
     pub fn open(&self, config: Config, backend: Backend, peer: &Arc<Peer>) -> Result<(Token, Arc<Session>), Status> {
         let token = BASE64_URL_SAFE_NO_PAD.encode(random::<32>()?);
         let pool = Pool::new(self.database.clone(), config, backend, self.connections);
-        let session = Session::new(pool, self.limits);
+        let session = Session::new(pool, self.limits, self.endpoints);
         // Before others can find it: a session without clients would have to make room.
         session.attach(peer);
         let mut all = self.lock();
@@ -107,7 +109,7 @@ impl Sessions {
             self.lock().retain(|_, session| {
                 let stays = session.idle_for() < self.limits.stall && !session.has_ended();
                 match stays {
-                    true => session.pool.sweep(session.is_orphan()),
+                    true => session.sweep(),
                     false => over.push(session.clone()),
                 }
                 stays

@@ -13,7 +13,8 @@ pub fn random<const N: usize>() -> Result<[u8; N], Status> {
     Ok(bytes)
 }
 
-/// The ticket of a result. It says all that is needed to run the statement, so nothing has to be kept for those that are never used.
+/// The ticket of a result. Unless that is in parts, it says all that is needed to run the statement, so nothing has to be kept for those that
+/// are never used.
 #[derive(Clone, PartialEq, Message)]
 pub struct Ticket {
     /// What the result is called when it is cancelled; it is there once.
@@ -29,9 +30,20 @@ pub struct Ticket {
     /// The number of that one's binding.
     #[prost(uint64, tag = "5")]
     pub binding: u64,
+    /// It is of a part of a result, which waits in the session, and has none of the above but its name.
+    #[prost(bool, tag = "6")]
+    pub part: bool,
 }
 
 impl Ticket {
+    pub fn part(id: Id) -> Self {
+        Self {
+            id: id.to_vec(),
+            part: true,
+            ..Self::default()
+        }
+    }
+
     pub fn read(bytes: &[u8]) -> Result<Self, Status> {
         Self::decode(bytes).map_err(|_| Status::invalid_argument("no ticket of this server's"))
     }

@@ -77,11 +77,11 @@ class Raw:
     def query(self, text, transaction=None):
         return self.info("CommandStatementQuery", f1=text, f2=transaction)
 
-    def reader(self, info):
-        return self.client.do_get(info.endpoints[0].ticket, self.options)
+    def reader(self, info, at=0):
+        return self.client.do_get(info.endpoints[at].ticket, self.options)
 
-    def table(self, info):
-        return self.reader(info).read_all()
+    def table(self, info, at=0):
+        return self.reader(info, at).read_all()
 
     def ask(self, name, **numbered):
         """A metadata command's answer."""
