@@ -23,9 +23,8 @@ const BEGIN: Duration = Duration::from_secs(5);
 
 const BLOCK: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 
-/// A part may wait for longer than PostgreSQL's settings have it, as sessions have a limit of their own. And a range of TIDs is read by amax's scan:
-/// PostgreSQL's, of which it expects too much, makes rows one by one.
-const SETTINGS: &str = "SET LOCAL idle_in_transaction_session_timeout = 0; SET LOCAL enable_tidscan = off";
+/// A part may wait for longer than PostgreSQL's settings have it, as sessions have a limit of their own.
+const SETTINGS: &str = "SET LOCAL idle_in_transaction_session_timeout = 0";
 
 pub struct Part {
     pub lease: Lease,

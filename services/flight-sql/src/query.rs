@@ -169,7 +169,7 @@ async fn divisible(
     statement: &Statement<'_>,
     prepared: &tokio_postgres::Statement,
 ) -> Result<Option<String>, Failure> {
-    if session.endpoints == 1 || asked.transaction.is_some() || statement.writes() || statement.passes() {
+    if session.endpoints == 1 || asked.transaction.is_some() || statement.writes() {
         return Ok(None);
     }
     let queries = Queries::of(statement, prepared, asked.binding.rows.clone());

@@ -26,20 +26,6 @@ const SESSION: [&str; 9] = [
     "DISCARD",
 ];
 
-/// What has another value in each transaction, or on each connection.
-const PASSING: [&str; 10] = [
-    "AGE",
-    "CURRENT_DATE",
-    "CURRENT_TIME",
-    "CURRENT_TIMESTAMP",
-    "LOCALTIME",
-    "LOCALTIMESTAMP",
-    "NOW",
-    "PG_BACKEND_PID",
-    "STATEMENT_TIMESTAMP",
-    "TRANSACTION_TIMESTAMP",
-];
-
 /// How often parameters may be in a statement, and how long that may be with values in their place.
 const PARAMETERS: usize = 65_535;
 const LONGEST: usize = 256 << 20;
@@ -52,7 +38,6 @@ pub struct Statement<'a> {
     /// Where in the text parameters are, and their numbers, from 1.
     parameters: Vec<(Range<usize>, usize)>,
     writes: bool,
-    passes: bool,
     client_copy: bool,
 }
 
@@ -60,7 +45,7 @@ impl<'a> Statement<'a> {
     pub fn read(text: &'a str) -> Result<Self, Status> {
         let (mut start, mut end) = (None, 0);
         let (mut words, mut begins, mut before) = (Vec::new(), true, "");
-        let (mut writes, mut passes, mut client) = (false, false, false);
+        let (mut writes, mut client) = (false, false);
         let mut parameters = Vec::new();
         for token in tokens(text) {
             let piece = &text[token.range.clone()];
@@ -80,7 +65,6 @@ impl<'a> Statement<'a> {
                     // FOR [NO KEY] UPDATE locks.
                     let locks = ["FOR", "KEY"].iter().any(|word| before.eq_ignore_ascii_case(word));
                     writes |= !locks && CHANGES.iter().any(|word| is(word));
-                    passes |= PASSING.iter().any(|word| is(word));
                     client |= is("STDIN") || is("STDOUT");
                     before = piece;
                 }
@@ -104,7 +88,6 @@ impl<'a> Statement<'a> {
             words,
             parameters,
             writes,
-            passes,
         })
     }
 
@@ -120,11 +103,6 @@ impl<'a> Statement<'a> {
     /// Whether it may change rows by more than functions that it calls.
     pub fn writes(&self) -> bool {
         self.writes
-    }
-
-    /// Whether parts of it might answer differently, at one snapshot too. (A column may be called now, which is no harm.)
-    pub fn passes(&self) -> bool {
-        self.passes
     }
 
     /// Whether a connection had better not be used again.
@@ -210,14 +188,6 @@ mod tests {
         assert_eq!(read("SELECT 1; SELECT 2;").text(), "SELECT 1; SELECT 2");
         assert!(Statement::read(" ; -- a").is_err());
         assert!(Statement::read("").is_err());
-    }
-
-    #[test]
-    fn the_time_passes() {
-        for query in ["SELECT now()", "SELECT a FROM t WHERE b > Current_Date - 1"] {
-            assert!(read(query).passes(), "{query}");
-        }
-        assert!(!read("SELECT 'now()', \"age\", nowhere FROM t /* now() */").passes());
     }
 
     #[test]

@@ -288,11 +288,14 @@ def test_settings(expected):
     with admin() as postgres:
         for setting in ("idle_in_transaction_session_timeout = '500ms'", "search_path = elsewhere", "timezone = 'Asia/Tokyo'"):
             postgres.execute(f"ALTER ROLE other SET {setting}")
-        postgres.execute("CREATE SCHEMA elsewhere; GRANT USAGE ON SCHEMA elsewhere TO PUBLIC; CREATE VIEW elsewhere.unused AS SELECT 1 AS a")
+        postgres.execute("CREATE SCHEMA elsewhere; GRANT USAGE ON SCHEMA elsewhere TO PUBLIC")
+        # It says of itself that settings do not matter: else there would be no parts.
+        postgres.execute("""CREATE FUNCTION elsewhere.hour_there() RETURNS int LANGUAGE plpgsql IMMUTABLE
+            AS $$ BEGIN RETURN extract(hour FROM '2024-01-01 00:00+00'::timestamptz); END $$""")
         try:
             with own() as service:
                 raw = service.raw("other")
-                info = raw.query("SELECT id, extract(hour FROM '2024-01-01 00:00+00'::timestamptz)::int AS hour FROM public.lines")
+                info = raw.query("SELECT id, hour_there() AS hour FROM public.lines")
                 assert len(info.endpoints) == 4
                 time.sleep(1.5)
                 found = parts(raw, info)
