@@ -190,9 +190,15 @@ pub fn order(ty: pg_sys::Oid) -> [pg_sys::Oid; 3] {
 
 /// Whether the user may read all columns of the table, those of the system included.
 pub fn may_select(table: pg_sys::Oid) -> bool {
+    // SAFETY: who it is.
+    may_be_selected_by(table, unsafe { pg_sys::GetUserId() })
+}
+
+/// The same of any user.
+pub fn may_be_selected_by(table: pg_sys::Oid, user: pg_sys::Oid) -> bool {
     let right = pg_sys::ACL_SELECT as pg_sys::AclMode;
     // SAFETY: rights are looked up.
-    unsafe { pg_sys::pg_class_aclcheck(table, pg_sys::GetUserId(), right) == pg_sys::AclResult::ACLCHECK_OK }
+    unsafe { pg_sys::pg_class_aclcheck(table, user, right) == pg_sys::AclResult::ACLCHECK_OK }
 }
 
 /// Whether the table has, or had, children.

@@ -7,6 +7,7 @@ use super::expr::TargetEntry;
 use super::expr::Var;
 use super::guard::guarded;
 use super::handle::handle;
+use super::lookup::may_be_selected_by;
 use super::node::{Node, Nodes, copied, fields, nodes};
 use super::parse::{CommonTableExpr, Query, RangeTblEntry, WindowClause};
 use super::relids::Relids;
@@ -451,8 +452,7 @@ impl PlannerInfo {
             } else {
                 user
             };
-            let (table, right) = (self.entry(relation).relid(), pg_sys::ACL_SELECT as pg_sys::AclMode);
-            pg_sys::pg_class_aclcheck(table, user, right) == pg_sys::AclResult::ACLCHECK_OK
+            may_be_selected_by(self.entry(relation).relid(), user)
         }
     }
 

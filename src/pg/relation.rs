@@ -1,6 +1,7 @@
 //! Relations: a handle that is safe to pass on, which of them are amax tables, and opening them.
 
 use super::handle::handle;
+use super::lookup::may_select;
 use super::plain;
 use super::settings::wal_level;
 use super::tupdesc::TupleDesc;
@@ -504,11 +505,10 @@ pub fn invalidate_everywhere(rel: &Relation) {
 
 /// Whether there is such a relation, the user may read all of its rows, and all columns, and no row-level security applies to him.
 pub fn may_be_read_whole(relation: pg_sys::Oid) -> bool {
-    let read = pg_sys::ACL_SELECT as pg_sys::AclMode;
     // SAFETY: it is looked up, and rights are.
     unsafe {
         pg_sys::get_rel_relkind(relation) != 0
-            && pg_sys::pg_class_aclcheck(relation, pg_sys::GetUserId(), read) == pg_sys::AclResult::ACLCHECK_OK
+            && may_select(relation)
             && pg_sys::check_enable_rls(relation, pg_sys::InvalidOid, true)
                 != pg_sys::CheckEnableRlsResult::RLS_ENABLED as i32
     }

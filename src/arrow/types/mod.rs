@@ -111,27 +111,27 @@ pub fn dictionary(oid: pg_sys::Oid, typmod: i32, scope: Scope<'_>) -> Option<Typ
 
 /// The column for jsonb whose documents are to become columns; None for any other type.
 pub fn documents(oid: pg_sys::Oid, typmod: i32) -> Option<TypedColumn<'static>> {
-    if base(oid, typmod).0 != pg_sys::JSONBOID {
-        return None;
-    }
-    let (data_type, column) = json::documents();
-    Some(TypedColumn {
-        data_type,
-        extension: None,
-        sql_type: shown_type(oid, typmod),
-        column,
-    })
+    of_jsonb(oid, typmod, None, json::documents)
 }
 
 /// The column for jsonb as variants; None for any other type.
 pub fn variant(oid: pg_sys::Oid, typmod: i32) -> Option<TypedColumn<'static>> {
+    of_jsonb(oid, typmod, Some(VARIANT), json::variants)
+}
+
+fn of_jsonb(
+    oid: pg_sys::Oid,
+    typmod: i32,
+    extension: Option<&'static str>,
+    make: fn() -> Made<'static>,
+) -> Option<TypedColumn<'static>> {
     if base(oid, typmod).0 != pg_sys::JSONBOID {
         return None;
     }
-    let (data_type, column) = json::variants();
+    let (data_type, column) = make();
     Some(TypedColumn {
         data_type,
-        extension: Some(VARIANT),
+        extension,
         sql_type: shown_type(oid, typmod),
         column,
     })

@@ -210,9 +210,7 @@ impl Pair {
             shown: made(shown),
         }
     }
-}
 
-impl Pair {
     /// As it is, but for a group that is a variant, which is shown as such.
     fn of_variants(mut self, node: &Type) -> Self {
         if matches!(node.get_basic_info().logical_type_ref(), Some(LogicalType::Variant(_))) {
