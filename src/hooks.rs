@@ -382,10 +382,12 @@ unsafe extern "C-unwind" fn transaction(event: pg_sys::XactEvent::Type, _arg: *m
             load::forget(None);
             drop(map::take_grown());
             Watch::end_all();
+            columnar::stub::ahead::forget();
             memory::settle();
         }
         XACT_EVENT_COMMIT | XACT_EVENT_PREPARE => {
             Watch::end_all();
+            columnar::stub::ahead::forget();
             memory::settle();
         }
         // What has grown in a transaction that is prepared is looked at by the next one that commits here, COMMIT
@@ -411,6 +413,7 @@ unsafe extern "C-unwind" fn subtransaction(
         SUBXACT_EVENT_PRE_COMMIT_SUB => finish(Some(own)),
         SUBXACT_EVENT_ABORT_SUB => {
             load::forget(Some(own));
+            columnar::stub::ahead::forget();
             memory::settle();
         }
         _ => {}

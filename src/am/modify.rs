@@ -218,23 +218,27 @@ fn target(rel: &Relation, tid: &pg_sys::ItemPointerData, cid: u32, purpose: Purp
     load::publish_for(rel, None);
     loop {
         crate::memory::check_for_interrupts();
-        let (p, offset, stub) = match locate(rel, tid_block(tid)) {
-            Place::Nowhere => return Err(NoTarget::Gone),
-            Place::Hot(p) => (p, tid.ip_posid, false),
-            Place::Columnar(manifest, component) => {
-                match stub::get_or_create(rel, &manifest.components[component], tid, cid) {
-                    stub::Found::Stub { block, offset } => (block, offset, true),
-                    stub::Found::Made(made) => {
-                        let physical = new_tid(made.pin.block(), made.offset);
-                        return Ok(Target {
-                            pin: made.pin,
-                            physical,
-                            stub: true,
-                            whole: made.whole,
-                        });
+        let (p, offset, stub) = if let Some(at) = stub::made_before(rel, tid) {
+            (at.block, at.offset, Some(at))
+        } else {
+            match locate(rel, tid_block(tid)) {
+                Place::Nowhere => return Err(NoTarget::Gone),
+                Place::Hot(p) => (p, tid.ip_posid, None),
+                Place::Columnar(manifest, component) => {
+                    match stub::get_or_create(rel, &manifest.components[component], tid, cid) {
+                        stub::Found::Stub(at) => (at.block, at.offset, Some(at)),
+                        stub::Found::Made(made) => {
+                            let physical = new_tid(made.pin.block(), made.offset);
+                            return Ok(Target {
+                                pin: made.pin,
+                                physical,
+                                stub: true,
+                                whole: made.whole,
+                            });
+                        }
+                        stub::Found::Dead => return Err(NoTarget::Gone),
+                        stub::Found::Invisible => return Err(NoTarget::Invisible),
                     }
-                    stub::Found::Dead => return Err(NoTarget::Gone),
-                    stub::Found::Invisible => return Err(NoTarget::Invisible),
                 }
             }
         };
@@ -249,16 +253,15 @@ fn target(rel: &Relation, tid: &pg_sys::ItemPointerData, cid: u32, purpose: Purp
             continue;
         }
         // Before we had the pin the page may have been flushed, reclaimed and used again.
-        let still = if stub {
-            stub::is_at(rel, tid, p, offset)
-        } else {
-            map::physical(rel, tid_block(tid)) == Some(p)
+        let still = match stub {
+            Some(at) => at.is_of(rel, tid),
+            None => map::physical(rel, tid_block(tid)) == Some(p),
         };
         if !still {
             continue;
         }
         let physical = new_tid(p, offset);
-        if stub
+        if stub.is_some()
             && purpose == Purpose::Change
             && rel.is_logically_logged()
             && stub_keys::lacks_identity(rel, tid, &physical, || row_of(rel, tid))
@@ -269,8 +272,8 @@ fn target(rel: &Relation, tid: &pg_sys::ItemPointerData, cid: u32, purpose: Purp
         return Ok(Target {
             pin,
             physical,
-            stub,
-            whole: !stub,
+            stub: stub.is_some(),
+            whole: stub.is_none_or(|at| at.whole),
         });
     }
 }

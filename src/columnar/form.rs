@@ -14,26 +14,43 @@ pub const KEY_BYTES: usize = 8;
 /// Beyond this heap would toast a tuple (heaptoast.h: TOAST_TUPLE_THRESHOLD).
 pub const WIDE: usize = 2032;
 
-/// A heap tuple, in the current memory context, with the row's key columns (those heap's locks and replica identities
-/// look at), all others NULL, and the row's own key in front of the attributes. What is wide is compressed: heap then
-/// takes the key for changed by every UPDATE, which may make it wait for a lock of the key in vain. And whether no key was
+/// The columns of a table that its stubs hold.
+pub struct Columns {
+    held: Vec<usize>,
+    /// Of these what is logged of the old row.
+    logged: Vec<usize>,
+}
+
+impl Columns {
+    /// Those heap's locks and replica identities look at.
+    pub fn of(rel: &Relation) -> Columns {
+        let [keys, identity] =
+            [INDEX_ATTR_BITMAP_KEY, INDEX_ATTR_BITMAP_IDENTITY_KEY].map(|kind| rel.index_attributes(kind));
+        // The old row that logical decoding shows under REPLICA IDENTITY FULL.
+        let all = rel.is_logically_logged() && rel.has_full_identity();
+        let is_held = |&at: &usize| all || keys.has(at) || identity.has(at);
+        let is_logged = |&at: &usize| rel.is_logically_logged() && (all || identity.has(at));
+        let attributes = 0..rel.desc().natts();
+        Columns {
+            held: attributes.clone().filter(is_held).collect(),
+            logged: attributes.filter(is_logged).collect(),
+        }
+    }
+}
+
+/// A heap tuple, in the current memory context, with those columns of the row, all others NULL, and the row's own key in front of the attributes. What is
+/// wide is compressed: heap then takes the key for changed by every UPDATE, which may make it wait for a lock of the key in vain. And whether no key was
 /// left out.
-pub fn stub<'a>(rel: &Relation, row: Row, key: Key) -> (Tuple<'a>, bool) {
+pub fn stub<'a>(rel: &Relation, columns: &Columns, row: Row, key: Key) -> (Tuple<'a>, bool) {
     let desc = rel.desc();
-    let natts = desc.natts();
-    let [keys, identity] =
-        [INDEX_ATTR_BITMAP_KEY, INDEX_ATTR_BITMAP_IDENTITY_KEY].map(|kind| rel.index_attributes(kind));
-    // The old row that logical decoding shows under REPLICA IDENTITY FULL.
-    let all = rel.is_logically_logged() && rel.has_full_identity();
-    let mut values = values::Row::new(natts);
-    for at in (0..natts).filter(|&at| all || keys.has(at) || identity.has(at)) {
+    let mut values = values::Row::new(desc.natts());
+    for &at in &columns.held {
         values.set(at, row.attribute(desc, at));
     }
     let mut plain = form(&mut values, rel);
     let whole = plain.len() + KEY_BYTES <= WIDE;
     if !whole {
-        let logged = |at: usize| rel.is_logically_logged() && (all || identity.has(at));
-        plain = shorten(values, rel, logged);
+        plain = shorten(values, rel, |at| columns.logged.contains(&at));
     }
     (plain.with_gap(&key.to_ne_bytes(), STUB), whole)
 }

@@ -119,10 +119,20 @@ handle! {
 fields!(PlannedStmt {
     planTree: of(Plan),
     subplans: list,
+    commandType: value(pg_sys::CmdType::Type),
+    hasModifyingCTE: value(bool),
+    rowMarks: list,
     jitFlags: value(u32)
 });
 
 impl PlannedStmt {
+    /// Whether it changes or locks rows that are there.
+    pub fn changes_rows(&self) -> bool {
+        use pg_sys::CmdType::*;
+        let changes = matches!(self.commandType(), CMD_UPDATE | CMD_DELETE | CMD_MERGE);
+        changes || self.hasModifyingCTE() || self.rowMarks().is_some()
+    }
+
     /// Has PostgreSQL compile nothing.
     pub fn leave_out_jit(&self) {
         // SAFETY: a field of the struct.

@@ -1,6 +1,6 @@
 //! Heap tuples (htup_details.h).
 
-use super::page::Page;
+use super::page::{Page, PageMut};
 use super::relation::Relation;
 use super::snapshot::Snapshot;
 use pgrx::pg_sys;
@@ -71,6 +71,14 @@ impl<'a> Tuple<'a> {
         data.t_self.ip_blkid.bi_hi = u16::MAX; // InvalidBlockNumber
         data.t_self.ip_blkid.bi_lo = u16::MAX;
         Tuple { data, of: PhantomData }
+    }
+
+    /// Puts a copy on a page (PageAddItem()): its offset there, or None if there is no room.
+    pub fn put_on(&self, page: &mut PageMut) -> Option<u16> {
+        let flags = pg_sys::PAI_IS_HEAP as i32;
+        // SAFETY: a whole tuple, and a page of the caller's own.
+        let offset = unsafe { pg_sys::PageAddItemExtended(page.raw(), self.data.t_data.cast(), self.len(), 0, flags) };
+        (offset != 0).then_some(offset)
     }
 
     /// For PostgreSQL's functions.

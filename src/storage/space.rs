@@ -206,7 +206,7 @@ fn heap_finds(rel: &Relation, needed: usize) -> bool {
 }
 
 /// What heap looks for: with what the fill factor leaves free, but on a page that is nearly empty.
-fn free_space_needed(rel: &Relation, bytes: usize) -> usize {
+pub fn free_space_needed(rel: &Relation, bytes: usize) -> usize {
     let bytes = bytes.next_multiple_of(8);
     let saved = pg_sys::BLCKSZ as usize * (100 - rel.fill_factor()) / 100;
     let nearly_empty = EMPTY - usize::from(amax_lsm::tid::MAX_OFFSET) / 8 * 4;

@@ -7,7 +7,7 @@ use super::run;
 use super::source::Unit;
 use super::stage::{Clause, Current, Passed, Picked, Stage, UNLESS_MATCHED};
 use super::state::Scan;
-use crate::columnar::OpenLeaf;
+use crate::columnar::{OpenLeaf, stub};
 use crate::query::batch::columns::BatchColumns;
 use crate::query::batch::external::{Constants, LeafZones, Postgres};
 use amax_exec::{is_harmless, passes_none};
@@ -69,9 +69,12 @@ impl Scan {
                 #[cfg(feature = "test_hooks")]
                 let rows = super::mutants::drop_rows(rows);
                 self.progress = Progress::of_leaf(rows.clone(), forward);
-                let columns = self.columns_of(leaf, origin);
+                let columns = self.columns_of(leaf.clone(), origin);
                 let picked = self.filter(0, &columns, rows);
                 let picked = self.leave_out_unmatched(&columns, picked, 0);
+                if let (true, Picked::Decided(rows)) = (self.changes, &picked) {
+                    stub::ahead::expect(self.rows.rel, leaf, origin, rows);
+                }
                 Current::Leaf(columns, picked)
             }
         }

@@ -5,6 +5,7 @@ use super::progress::Progress;
 use super::shared::Shared;
 use super::source::{Counters, Source};
 use super::stage::{Clause, Counts, Current, Stage};
+use crate::columnar::stub;
 use crate::pg::Relation;
 use crate::pg::expr::{FuncExpr, Var};
 use crate::pg::node::Node;
@@ -59,6 +60,8 @@ pub struct Scan {
     pub(super) orders: bool,
     /// Whether processes take the last leaves first.
     pub(super) from_end: bool,
+    /// Whether the statement changes or locks rows.
+    pub(super) changes: bool,
     pub(super) parallel: bool,
     /// What workers share, as long as it is there.
     pub(super) shared: Option<Shared>,
@@ -68,6 +71,9 @@ impl Drop for Scan {
     /// Runs when the memory context goes. What is still held then was not let go by `end`: an error ended the query,
     /// and the resource owner has released the pins.
     fn drop(&mut self) {
+        if self.changes {
+            stub::ahead::forget();
+        }
         self.source.block.abandon();
     }
 }
@@ -156,6 +162,7 @@ impl Scan {
             interest: None,
             orders: false,
             from_end: false,
+            changes: functions.is_empty() && node.state().statement().changes_rows(),
             parallel: false,
             shared: None,
         }
@@ -240,6 +247,9 @@ impl Scan {
 
     /// Lets go of the rows it is at.
     pub(super) fn forget(&mut self) {
+        if self.changes {
+            stub::ahead::forget();
+        }
         self.note_met();
         self.waiting = None;
         self.progress = Progress::default();

@@ -10,16 +10,15 @@
 //! be used again, and scans do). The mark is the row's anti-matter: once no index entry leads to the row a merge leaves it out, and
 //! once nobody reads the merge's inputs the mark goes.
 
-use super::form::{self, KEY_BYTES};
-use super::row::Row;
-use crate::disguise::kind::Kind as AsKind;
-use crate::disguise::size::Physical;
+pub mod ahead;
+mod make;
+
+pub use make::{Found, get_or_create, made_before};
+
+use super::form::KEY_BYTES;
 use crate::fault::fault;
 use crate::heap::prune;
-use crate::heap::tuple::insert_frozen;
-use crate::pg::memory::Context;
-use crate::pg::stats::count_inserts;
-use crate::pg::{Lock, Pin, Relation, Snapshot, Tuple, xid};
+use crate::pg::{Lock, Pin, Relation, Snapshot, Tuple};
 use crate::storage::buffer::{Change, Kind, patch};
 use crate::storage::damage::corrupt;
 use crate::storage::rowpage::{self, heap_tuple, is_stub, tid_block};
@@ -30,7 +29,6 @@ use amax_lsm::meta::Map;
 use amax_lsm::tid::{self, Key, MAX_OFFSET, key};
 use amax_lsm::{Component, Extent};
 use pgrx::pg_sys;
-use std::cell::Cell;
 use std::ops::Range;
 
 const ENTRY: usize = 6;
@@ -85,6 +83,35 @@ fn encode(state: State) -> [u8; ENTRY] {
 
 fn position(v: u32, offset: u16) -> usize {
     ((v % BLOCKS_PER_PAGE) as usize * MAX_OFFSET as usize + offset as usize - 1) * ENTRY
+}
+
+/// That of a row on its page.
+fn entry(entries: &[u8], row: Key) -> State {
+    parse(&entries[position(tid::block(row), tid::offset(row))..])
+}
+
+/// Where a row's stub was a moment ago.
+#[derive(Clone, Copy)]
+pub struct At {
+    pub block: u32,
+    pub offset: u16,
+    /// The page of the directory that says so.
+    directory: u32,
+    /// Whether it has all keys, as it was made by the statement that asks.
+    pub whole: bool,
+}
+
+impl At {
+    /// Whether it still is. The caller has its page pinned, and a snapshot, which keeps the page of the directory from being used for something else.
+    pub fn is_of(self, rel: &Relation, row: &pg_sys::ItemPointerData) -> bool {
+        let (block, offset) = (self.block, self.offset);
+        let pin = Pin::read(rel, self.directory);
+        let lock = pin.share();
+        let entries = lock
+            .payload_of(rel, Kind::Stubs)
+            .filter(|entries| entries[TAKEN_OUT] == 0);
+        entries.is_some_and(|entries| entry(entries, key(tid_block(row), row.ip_posid)) == State::At { block, offset })
+    }
 }
 
 /// The entries of one logical block.
@@ -397,123 +424,6 @@ fn stubs_of(entries: &[(Key, State)]) -> Vec<Place> {
     stubs
 }
 
-pub enum Found {
-    Stub {
-        block: u32,
-        offset: u16,
-    },
-    Made(Made),
-    /// Dead to everyone.
-    Dead,
-    /// Loaded by a later command of our own transaction.
-    Invisible,
-}
-
-/// A stub that was just made.
-pub struct Made {
-    /// With it the stub stays where it is.
-    pub pin: Pin,
-    pub offset: u16,
-    /// Whether it has all keys.
-    pub whole: bool,
-}
-
-/// The row's stub, made if there is none.
-pub fn get_or_create(rel: &Relation, component: &Component, at: &pg_sys::ItemPointerData, cid: u32) -> Found {
-    if let Some(origin) = &component.origin {
-        let mine = xid::is_current(pg_sys::TransactionId::from(origin.xid));
-        if mine && origin.cmin >= cid {
-            return Found::Invisible;
-        }
-    }
-    let (v, offset) = (tid_block(at), at.ip_posid);
-    loop {
-        crate::memory::check_for_interrupts();
-        let (state, entries) = found_state(rel, v, offset);
-        match state {
-            State::Dead | State::Gone => return Found::Dead,
-            State::At { block, offset } => return Found::Stub { block, offset },
-            State::None => match super::lookup::row(rel, component, at) {
-                Some(row) => {
-                    if let Some(made) = create(rel, row, at, entries) {
-                        return Found::Made(made);
-                    }
-                }
-                None => return Found::Dead,
-            },
-        }
-    }
-}
-
-thread_local! {
-    /// What a stub is formed in.
-    static CONTEXT: Cell<Option<Context>> = const { Cell::new(None) };
-}
-
-/// Inserts a stub and enters it. Losing against another backend leaves an inert tuple that
-/// the next flush drops, as a crash does. `entries` is the page of the directory that had none for the row, if there was one.
-fn create(rel: &Relation, row: Row, at: &pg_sys::ItemPointerData, entries: Option<u32>) -> Option<Made> {
-    // One for all stubs: to make one takes as long as to form a stub. After an error it is somebody's to make anew.
-    let mut context = CONTEXT.take().unwrap_or_else(|| Context::lasting("amax stub"));
-    let ((block, offset), whole) = context.within(|| {
-        let (stub, whole) = form::stub(rel, row, key(tid_block(at), at.ip_posid));
-        (insert(rel, stub), whole)
-    });
-    context.reset();
-    CONTEXT.set(Some(context));
-    // From here on our pin keeps the page from being flushed, and the stub on it. If it was before, or VACUUM has found the stub idle, that is gone
-    // and the page may be something else by now, which is not to be mapped: the caller tries again.
-    let pin = Pin::read(rel, block);
-    let there = {
-        let _lock = pin.share();
-        let stub = heap_tuple(rel, &pin, offset).and_then(|t| key_of(&t));
-        !rowpage::is_sealed(pin.page()) && stub == Some(key(tid_block(at), at.ip_posid))
-    };
-    if there {
-        map::adopt_unread(rel, block);
-        fault("stub_adopted");
-    }
-    let (v, o) = (tid_block(at), at.ip_posid);
-    let entered = there && replace_on(rel, entries, (v, o), State::None, State::At { block, offset });
-    fault("stub_entered");
-    entered.then_some(Made { pin, offset, whole })
-}
-
-/// Puts a stub on a row page; returns its place. The page may have no logical block yet.
-fn insert(rel: &Relation, mut stub: Tuple) -> (u32, u16) {
-    let lacking = || groups(rel).filter(|group| directory_page(rel, group * BLOCKS_PER_PAGE).is_none());
-    let made = space::for_tuple(rel, stub.len(), || lacking().count() as u64);
-    let guard = Physical::enter();
-    // A stub is no row that anybody has missed, and who only locks one writes nothing. Moving attributes of a wide one
-    // out of line would form the tuple anew, without the row's key.
-    let kind = if stub.len() > form::WIDE {
-        AsKind::toast_table(rel)
-    } else {
-        AsKind::materialized_view(rel)
-    };
-    // Frozen: every snapshot that sees the row must see that it has not been changed yet.
-    {
-        #[cfg(not(any(feature = "pg15", feature = "pg16")))]
-        let _unread = crate::disguise::unread::Unread::enter(rel);
-        insert_frozen(rel, &mut stub);
-    }
-    drop(guard);
-    if let Some(page) = made {
-        space::announce(rel, page);
-    }
-    // It is no row.
-    count_inserts(rel, -1);
-    let (block, offset) = (tid_block(stub.tid()), stub.tid().ip_posid);
-    fault("stub_placed");
-    drop(kind);
-    (block, offset)
-}
-
-/// Whether the row's stub is (still) at this place.
-pub fn is_at(rel: &Relation, at: &pg_sys::ItemPointerData, block: u32, offset: u16) -> bool {
-    state(rel, tid_block(at), at.ip_posid) == State::At { block, offset }
-}
-
 /// A flush drops the stub at `place`, on a page it has sealed: the row is as if nobody had ever touched it.
 pub fn release(rel: &Relation, row: Key, place: (u32, u16)) {
     let (v, offset) = (tid::block(row), tid::offset(row));
@@ -681,6 +591,12 @@ pub fn sweep(rel: &Relation, component: &Component) {
         }
         set_all(rel, swept.into_iter().map(|row| (row, State::Gone)), State::None);
     }
+}
+
+/// Pages that the directory would have, were there a stub for every block.
+fn lacking_pages(rel: &Relation) -> u64 {
+    let lacks = |group: &u32| directory_page(rel, group * BLOCKS_PER_PAGE).is_none();
+    groups(rel).filter(lacks).count() as u64
 }
 
 /// The directory's pages, as far as there are any.
