@@ -2,18 +2,67 @@
 
 use super::documents::by_paths;
 use super::sample::Of;
-use crate::pg::expr::{FuncExpr, OpExpr, PlaceHolderVar, Var};
+use crate::pg::expr::{FuncExpr, OpExpr, PlaceHolderVar, ScalarArrayOpExpr, Var};
+use crate::pg::lookup::is_deterministic;
 use crate::pg::node::Node;
 use crate::pg::parse::{FromExpr, JoinExpr};
 use crate::pg::planner::PlannerInfo;
 use crate::query::expr::path::{call_of, path_of, question_of};
-use crate::query::expr::tree::{has, rewrite, walk};
+use crate::query::expr::tree::{any, has, rewrite, walk};
 use crate::query::expr::unnesting::bare;
 use pgrx::pg_sys;
 use pgrx::pg_sys::NodeTag::*;
+use pgrx::pg_sys::{
+    F_BPCHARICLIKE, F_BPCHARICNLIKE, F_BPCHARICREGEXEQ, F_BPCHARICREGEXNE, F_BPCHARLIKE, F_BPCHARNLIKE,
+    F_BPCHARREGEXEQ, F_BPCHARREGEXNE, F_STARTS_WITH, F_TEXTICLIKE, F_TEXTICNLIKE, F_TEXTICREGEXEQ, F_TEXTICREGEXNE,
+    F_TEXTLIKE, F_TEXTNLIKE, F_TEXTREGEXEQ, F_TEXTREGEXNE,
+};
 
 /// Of a query, at most.
 const MOST: usize = 64;
+
+/// Functions that refuse text in a collation that is not deterministic (like.c, regexp.c, varlena.c).
+const PATTERNS: [u32; 17] = [
+    F_TEXTLIKE,
+    F_TEXTNLIKE,
+    F_TEXTICLIKE,
+    F_TEXTICNLIKE,
+    F_TEXTREGEXEQ,
+    F_TEXTREGEXNE,
+    F_TEXTICREGEXEQ,
+    F_TEXTICREGEXNE,
+    F_BPCHARLIKE,
+    F_BPCHARNLIKE,
+    F_BPCHARICLIKE,
+    F_BPCHARICNLIKE,
+    F_BPCHARREGEXEQ,
+    F_BPCHARREGEXNE,
+    F_BPCHARICREGEXEQ,
+    F_BPCHARICREGEXNE,
+    F_STARTS_WITH,
+];
+
+/// Whether a condition of the query has such a pattern. PostgreSQL tries patterns on frequent values while it plans: with values that
+/// heap has no statistics of, a query would fail whose rows never meet the pattern.
+pub fn refuse_patterns(root: &PlannerInfo) -> bool {
+    let mut found = false;
+    let mut look = |node| {
+        found = found || any(node, is_refused);
+    };
+    if let Some(from) = root.parse().jointree() {
+        conditions(from, &mut look);
+    }
+    found
+}
+
+fn is_refused(node: &Node) -> bool {
+    let array = |node: &Node| node.as_a::<ScalarArrayOpExpr>().map(|op| op.function().to_u32());
+    let function = call_of(node).map(|(function, _)| function).or_else(|| array(node));
+    let collation = node.input_collation();
+    function.is_some_and(|function| PATTERNS.contains(&function))
+        && collation != pg_sys::InvalidOid
+        && !is_deterministic(collation)
+}
 
 /// Expressions over a relation's documents in the query: those of PostgreSQL alone, and not over other relations.
 pub fn of_relation(root: &PlannerInfo, relid: pg_sys::Index) -> Vec<&Node> {

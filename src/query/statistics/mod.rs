@@ -55,7 +55,7 @@ pub fn offer(root: &PlannerInfo, rel: &RelOptInfo, table: pg_sys::Oid) {
     }
 }
 
-/// The statistics of such an expression, by the column that it is of the index; false if it is none of ours.
+/// The statistics of such an expression, by the column that it is of the index; false if it is none of ours, which PostgreSQL would look for.
 pub fn of_index(root: &PlannerInfo, index: pg_sys::Oid, column: i16, data: &VariableStatData) -> bool {
     // Who estimates what a scan by an index costs leaves the struct's fields as they happen to be (brincostestimate()).
     let is_ours = root.relations().any(|rel| rel.offers(index));
@@ -65,6 +65,9 @@ pub fn of_index(root: &PlannerInfo, index: pg_sys::Oid, column: i16, data: &Vari
     let Some(expression) = rel.offered(index, column) else {
         return false;
     };
+    if expressions::refuse_patterns(root) {
+        return true;
+    }
     let relid = rel.relid();
     match root.entry(relid).rtekind() {
         pg_sys::RTEKind::RTE_RELATION if documents::give(root, rel, &|node| node.equals(expression), data) => {}
@@ -98,7 +101,7 @@ pub fn count_rows(root: &PlannerInfo, rel: &RelOptInfo) {
 /// The statistics of a document by what is asked of it, of elements themselves, or of an expression that a subquery or CTE selects, where each row of its is one of its table's.
 /// PostgreSQL itself looks for those of columns.
 pub fn of_column(root: &PlannerInfo, rte: &RangeTblEntry, column: i16, data: &VariableStatData) -> bool {
-    if !guc::custom_scan() {
+    if !guc::custom_scan() || expressions::refuse_patterns(root) {
         return false;
     }
     if rte.rtekind() == pg_sys::RTEKind::RTE_FUNCTION {
