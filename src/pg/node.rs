@@ -116,12 +116,6 @@ impl Node {
         // SAFETY: as above.
         unsafe { pg_sys::exprCollation(self.raw()) }
     }
-
-    /// exprInputCollation(): that in which it compares, or the like.
-    pub fn input_collation(&self) -> pg_sys::Oid {
-        // SAFETY: as above.
-        unsafe { pg_sys::exprInputCollation(self.raw()) }
-    }
 }
 
 /// Whether the expression may be evaluated for other rows, in another order or less often than written.

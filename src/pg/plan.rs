@@ -110,6 +110,7 @@ impl Agg {
 
 nodes! {
     NestLoopParam: T_NestLoopParam { paramno: value(i32), paramval: node }
+    PlanRowMark: T_PlanRowMark { rti: value(pg_sys::Index), markType: value(pg_sys::RowMarkType::Type) }
 }
 
 handle! {
@@ -119,18 +120,18 @@ handle! {
 fields!(PlannedStmt {
     planTree: of(Plan),
     subplans: list,
-    commandType: value(pg_sys::CmdType::Type),
-    hasModifyingCTE: value(bool),
     rowMarks: list,
     jitFlags: value(u32)
 });
 
 impl PlannedStmt {
-    /// Whether it changes or locks rows that are there.
-    pub fn changes_rows(&self) -> bool {
-        use pg_sys::CmdType::*;
-        let changes = matches!(self.commandType(), CMD_UPDATE | CMD_DELETE | CMD_MERGE);
-        changes || self.hasModifyingCTE() || self.rowMarks().is_some()
+    /// Whether it locks rows of a relation (FOR UPDATE and the like).
+    pub fn locks(&self, relation: pg_sys::Index) -> bool {
+        let is_lock = |mark: &PlanRowMark| mark.markType() < pg_sys::RowMarkType::ROW_MARK_REFERENCE;
+        let marks = self.rowMarks();
+        marks
+            .all::<PlanRowMark>()
+            .any(|mark| mark.rti() == relation && is_lock(mark))
     }
 
     /// Has PostgreSQL compile nothing.

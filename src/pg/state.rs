@@ -316,6 +316,13 @@ impl EState {
         unsafe { PlannedStmt::of((*self.raw()).es_plannedstmt) }
     }
 
+    /// Whether what is run changes or locks rows of a relation.
+    pub fn changes(&self, relation: pg_sys::Index) -> bool {
+        // SAFETY: as above; it looks at the plan.
+        let is_target = unsafe { pg_sys::ExecRelationIsTargetRelation(self.raw(), relation) };
+        is_target || self.statement().locks(relation)
+    }
+
     /// The query's snapshot, which is registered as long as the query runs.
     pub fn snapshot(&self) -> &'static Snapshot {
         // SAFETY: as above.

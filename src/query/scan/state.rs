@@ -60,7 +60,7 @@ pub struct Scan {
     pub(super) orders: bool,
     /// Whether processes take the last leaves first.
     pub(super) from_end: bool,
-    /// Whether the statement changes or locks rows.
+    /// Whether the statement changes or locks the table's rows.
     pub(super) changes: bool,
     pub(super) parallel: bool,
     /// What workers share, as long as it is there.
@@ -162,7 +162,7 @@ impl Scan {
             interest: None,
             orders: false,
             from_end: false,
-            changes: functions.is_empty() && node.state().statement().changes_rows(),
+            changes: functions.is_empty() && node.state().changes(plan.scanrelid()),
             parallel: false,
             shared: None,
         }

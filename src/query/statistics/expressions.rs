@@ -56,16 +56,23 @@ pub fn refuse_patterns(root: &PlannerInfo) -> bool {
 }
 
 fn is_refused(node: &Node) -> bool {
-    let array = |node: &Node| node.as_a::<ScalarArrayOpExpr>().map(|op| op.function().to_u32());
-    let function = call_of(node).map(|(function, _)| function).or_else(|| array(node));
-    let collation = node.input_collation();
-    function.is_some_and(|function| PATTERNS.contains(&function))
-        && collation != pg_sys::InvalidOid
-        && !is_deterministic(collation)
+    let operator = node.as_a::<OpExpr>().map(|op| (op.function(), op.inputcollid()));
+    let of_array = || {
+        node.as_a::<ScalarArrayOpExpr>()
+            .map(|op| (op.function(), op.inputcollid()))
+    };
+    let call = || node.as_a::<FuncExpr>().map(|call| (call.funcid(), call.inputcollid()));
+    let called = operator.or_else(of_array).or_else(call);
+    called.is_some_and(|(function, collation)| {
+        PATTERNS.contains(&function.to_u32()) && collation != pg_sys::InvalidOid && !is_deterministic(collation)
+    })
 }
 
-/// Expressions over a relation's documents in the query: those of PostgreSQL alone, and not over other relations.
+/// Expressions over a relation's documents in the query: those of PostgreSQL alone, and not over other relations. None if it has a pattern that may be refused.
 pub fn of_relation(root: &PlannerInfo, relid: pg_sys::Index) -> Vec<&Node> {
+    if refuse_patterns(root) {
+        return Vec::new();
+    }
     let mut found = Vec::new();
     let mut add = |node| collect(node, relid, &mut found);
     root.targets().for_each(&mut add);

@@ -55,7 +55,7 @@ pub fn offer(root: &PlannerInfo, rel: &RelOptInfo, table: pg_sys::Oid) {
     }
 }
 
-/// The statistics of such an expression, by the column that it is of the index; false if it is none of ours, which PostgreSQL would look for.
+/// The statistics of such an expression, by the column that it is of the index; false if it is none of ours.
 pub fn of_index(root: &PlannerInfo, index: pg_sys::Oid, column: i16, data: &VariableStatData) -> bool {
     // Who estimates what a scan by an index costs leaves the struct's fields as they happen to be (brincostestimate()).
     let is_ours = root.relations().any(|rel| rel.offers(index));
@@ -65,9 +65,6 @@ pub fn of_index(root: &PlannerInfo, index: pg_sys::Oid, column: i16, data: &Vari
     let Some(expression) = rel.offered(index, column) else {
         return false;
     };
-    if expressions::refuse_patterns(root) {
-        return true;
-    }
     let relid = rel.relid();
     match root.entry(relid).rtekind() {
         pg_sys::RTEKind::RTE_RELATION if documents::give(root, rel, &|node| node.equals(expression), data) => {}
@@ -101,7 +98,19 @@ pub fn count_rows(root: &PlannerInfo, rel: &RelOptInfo) {
 /// The statistics of a document by what is asked of it, of elements themselves, or of an expression that a subquery or CTE selects, where each row of its is one of its table's.
 /// PostgreSQL itself looks for those of columns.
 pub fn of_column(root: &PlannerInfo, rte: &RangeTblEntry, column: i16, data: &VariableStatData) -> bool {
-    if !guc::custom_scan() || expressions::refuse_patterns(root) {
+    if !guc::custom_scan() {
+        return false;
+    }
+    if rte.rtekind() == pg_sys::RTEKind::RTE_RELATION {
+        // `data` may say nothing; see above.
+        let rel = root.relations().find(|rel| std::ptr::eq(root.entry(rel.relid()), rte));
+        let of_rel = |var: &Var, rel: &RelOptInfo| var.relation() == rel.relid() && var.varattno() == column;
+        return rel.filter(|rel| rel.offers(rte.relid())).is_some_and(|rel| {
+            let is_it = |node: &Node| node.as_a::<Var>().is_some_and(|var| of_rel(var, rel));
+            documents::give(root, rel, &is_it, data)
+        });
+    }
+    if expressions::refuse_patterns(root) {
         return false;
     }
     if rte.rtekind() == pg_sys::RTEKind::RTE_FUNCTION {
@@ -112,15 +121,6 @@ pub fn of_column(root: &PlannerInfo, rte: &RangeTblEntry, column: i16, data: &Va
         let is_known = arrays.is_some();
         arrays.into_iter().for_each(|arrays| arrays.give(root, rel, var, data));
         return is_known;
-    }
-    if rte.rtekind() == pg_sys::RTEKind::RTE_RELATION {
-        // `data` may say nothing; see above.
-        let rel = root.relations().find(|rel| std::ptr::eq(root.entry(rel.relid()), rte));
-        let of_rel = |var: &Var, rel: &RelOptInfo| var.relation() == rel.relid() && var.varattno() == column;
-        return rel.filter(|rel| rel.offers(rte.relid())).is_some_and(|rel| {
-            let is_it = |node: &Node| node.as_a::<Var>().is_some_and(|var| of_rel(var, rel));
-            documents::give(root, rel, &is_it, data)
-        });
     }
     let Some((root, rel, source, expression)) = selected(root, rte, column) else {
         return false;
