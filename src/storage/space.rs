@@ -20,11 +20,12 @@ use pgrx::prelude::*;
 use std::cell::LazyCell;
 
 /// One page in so many of the components' is kept for stubs and their directory, and no fewer than the whole directory
-/// and the stubs of one row in [`STUBS`] need, if those are few or a small part of the table ([`FEW`], [`PART`]); up to a
-/// number of pages.
+/// and the stubs of one row in [`STUBS`] need, if those are few ([`FEW`]); else as many as are a small part of the table
+/// ([`PART`]), or [`LEAST`], which do not make a small table half as large again; up to a number of pages.
 const SHARE: u64 = 32;
 const STUBS: u64 = 32;
 const FEW: u64 = 80;
+const LEAST: u64 = 64;
 const PART: u64 = 8;
 const MOST: u64 = 256;
 /// Stubs of narrow rows that fit a page, at least.
@@ -57,7 +58,10 @@ fn for_stubs(manifest: &Manifest, pages: u64) -> u64 {
     let directory: u64 = manifest.components.iter().map(directory).sum();
     let stubs = manifest.rows().div_ceil(STUBS * STUBS_PER_PAGE);
     let pages = manifest.pages() + pages;
-    let needed = (directory + stubs).min(FEW.max(pages / PART));
+    let needed = match directory + stubs {
+        few @ ..=FEW => few,
+        many => many.min(LEAST.max(pages / PART)),
+    };
     (pages / SHARE).max(needed).min(MOST)
 }
 

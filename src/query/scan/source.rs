@@ -161,8 +161,8 @@ impl Source {
         logical_blocks(self.rel).min(self.last)
     }
 
-    /// The next blocks in the given direction: one block of a row page, or a run in one leaf. None at the end.
-    fn take(&mut self, forward: bool) -> Option<(Range<u32>, Option<Run>)> {
+    /// The next blocks in the given direction, and what they are. None at the end.
+    fn take(&mut self, forward: bool) -> Option<(Range<u32>, Run)> {
         let (rel, start, end) = (self.rel, self.start, self.end);
         if !self.again.is_empty() {
             let from = self.again.start;
@@ -229,8 +229,11 @@ impl Source {
             crate::memory::check_for_interrupts();
             let (next, run) = run_from(rel, from, end);
             // What has been replaced meanwhile, on a standby, is found where it is now when its turn comes.
-            let leaf = run.map(|run| columnar::open_leaf(rel, &run.manifest.components[run.component], run.leaf));
-            let rank = leaf.and_then(Result::ok).map_or(i64::MIN, |leaf| rank(&leaf));
+            let leaf = match &run {
+                Run::Leaf(place) => columnar::open_leaf(rel, place.component(), place.leaf).ok(),
+                Run::RowPage | Run::Empty => None,
+            };
+            let rank = leaf.map_or(i64::MIN, |leaf| rank(&leaf));
             found.push((rank, from..next));
             from = next;
         }
@@ -326,8 +329,9 @@ impl Source {
                 return None;
             };
             match run {
-                Some(run) => {
-                    let component = &run.manifest.components[run.component];
+                Run::Empty => {}
+                Run::Leaf(run) => {
+                    let component = run.component();
                     let place = (component.id, run.leaf);
                     let new = self.enter(place);
                     if !columnar::origin::visible(rel, &component.origin, self.snapshot) {
@@ -372,7 +376,7 @@ impl Source {
                         return Some(Unit::Leaf(leaf, origin, rows));
                     }
                 }
-                None => {
+                Run::RowPage => {
                     self.at_leaf = None;
                     // Who stops early has read little yet.
                     let goes_on = to_end || self.counters.leaves + self.counters.pages > 0;
@@ -467,19 +471,33 @@ pub fn is_worker() -> bool {
     unsafe { pg_sys::ParallelWorkerNumber >= 0 }
 }
 
-/// The leaf that consecutive blocks are in.
-struct Run {
+/// What consecutive blocks are.
+enum Run {
+    Leaf(Leaf),
+    /// One block, of a row page if it is anywhere.
+    RowPage,
+    /// Those of a component before, between or after its leaves: they have no rows.
+    Empty,
+}
+
+/// A leaf of a manifest's component.
+struct Leaf {
     manifest: Rc<amax_lsm::Manifest>,
     component: usize,
     leaf: usize,
 }
 
-/// The leaf that block `v` is in, and the blocks around it that are as well; None if it is not columnar, or has no
-/// rows.
-fn run_around(rel: &Relation, v: u32) -> Option<(Range<u32>, Run)> {
+impl Leaf {
+    fn component(&self) -> &amax_lsm::Component {
+        &self.manifest.components[self.component]
+    }
+}
+
+/// What block `v` is, and with it the blocks around it.
+fn run_around(rel: &Relation, v: u32) -> (Range<u32>, Run) {
     let (manifest, component, directory) = loop {
         let Place::Columnar(manifest, component) = locate(rel, v) else {
-            return None;
+            return (v..v + 1, Run::RowPage);
         };
         // Unless it is replaced meanwhile, on a standby.
         if let Ok(directory) = manifest::read_directory(rel, &manifest.components[component]) {
@@ -487,37 +505,48 @@ fn run_around(rel: &Relation, v: u32) -> Option<(Range<u32>, Run)> {
         }
         crate::memory::check_for_interrupts();
     };
-    let found = &manifest.components[component];
+    let owned = manifest.components[component].blocks.range_of(v).unwrap_or(v..v + 1);
     let leaf = directory.first_leaf_at(v);
-    let entry = directory.leaves.get(leaf)?;
-    let held = tid::block(entry.first)..tid::block(entry.last).saturating_add(1);
-    let owned = found.blocks.range_of(v)?;
-    let blocks = held.start.max(owned.start)..held.end.min(owned.end);
-    let run = Run {
-        component,
-        leaf,
-        manifest,
+    let held = |leaf: usize| {
+        directory
+            .leaves
+            .get(leaf)
+            .map(|entry| tid::block(entry.first)..tid::block(entry.last) + 1)
     };
-    blocks.contains(&v).then_some((blocks, run))
+    match held(leaf) {
+        Some(held) if held.start <= v => {
+            let blocks = held.start.max(owned.start)..held.end.min(owned.end);
+            let place = Leaf {
+                manifest,
+                component,
+                leaf,
+            };
+            (blocks, Run::Leaf(place))
+        }
+        next => {
+            let before = leaf.checked_sub(1).and_then(held).map_or(0, |held| held.end);
+            let behind = next.map_or(u32::MAX, |held| held.start);
+            (before.max(owned.start)..behind.min(owned.end), Run::Empty)
+        }
+    }
 }
 
-/// What begins with block `v`: the end, and the leaf unless it is one block by itself.
-fn run_from(rel: &Relation, v: u32, end: u32) -> (u32, Option<Run>) {
-    match run_around(rel, v) {
-        Some((blocks, run)) => (blocks.end.min(end), Some(run)),
-        None => (v + 1, None),
-    }
+/// What begins with block `v`, and where it ends, of the blocks before `end`.
+fn run_from(rel: &Relation, v: u32, end: u32) -> (u32, Run) {
+    let (blocks, run) = run_around(rel, v);
+    (blocks.end.min(end), run)
 }
 
 /// Where the leaf begins that a block is in; the block itself if it is in none.
 pub fn start_of_leaf(rel: &Relation, v: u32) -> u32 {
-    run_upto(rel, v, 0).0
+    match run_around(rel, v) {
+        (blocks, Run::Leaf(_)) => blocks.start,
+        _ => v,
+    }
 }
 
-/// What ends with block `v`: the start, of the blocks from `start` on.
-fn run_upto(rel: &Relation, v: u32, start: u32) -> (u32, Option<Run>) {
-    match run_around(rel, v) {
-        Some((blocks, run)) => (blocks.start.max(start), Some(run)),
-        None => (v, None),
-    }
+/// What ends with block `v`, and where it starts, of the blocks from `start` on.
+fn run_upto(rel: &Relation, v: u32, start: u32) -> (u32, Run) {
+    let (blocks, run) = run_around(rel, v);
+    (blocks.start.max(start), run)
 }
