@@ -1,0 +1,3 @@
+\set start least(:key, :rows - :length)
+\set stop :start + :length
+SELECT id, doc FROM records WHERE id >= :start AND id < :stop ORDER BY id;

@@ -1,0 +1,1 @@
+\set key random(0, :rows - 1)
