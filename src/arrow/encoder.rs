@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use amax_arrow::Mixed;
 use amax_exec::Vector;
-use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_array::ArrayRef;
 use arrow_schema::{Schema, SchemaRef};
 use pgrx::{PgSqlErrorCode, pg_sys};
 
-use super::error::{raise, raise_arrow};
+use super::error::raise;
 use super::format::Format;
 use super::guc::Limits;
 use super::options::{Json, Shapes};
@@ -17,7 +17,7 @@ use super::receiver::RowSink;
 use super::scope::Scope;
 use super::spool::Spool;
 use super::types::{self, Column, Layout, Value};
-use super::writer::{Framing, Writer};
+use super::writer::{Framing, Writer, batch};
 use crate::encoding;
 use crate::pg::tupdesc::name_bytes;
 use crate::pg::{TupleDesc, Values};
@@ -70,7 +70,15 @@ impl<'a> Columns<'a> {
                     .dictionaries
                     .then(|| types::dictionary(sql_type, attribute.atttypmod, scope))
             };
-            let typed = document.or_else(|| dictionary().flatten()).unwrap_or_else(|| {
+            // What waits in a spool is as the schema says.
+            let either = || {
+                (format == Format::Parquet && asked.json != Json::Struct)
+                    .then(|| types::either(sql_type, attribute.atttypmod))
+            };
+            let typed = document
+                .or_else(|| dictionary().flatten())
+                .or_else(|| either().flatten());
+            let typed = typed.unwrap_or_else(|| {
                 types::column(sql_type, attribute.atttypmod, format, scope)
                     .unwrap_or_else(|problem| problem.raise_column(&name, format))
             });
@@ -205,15 +213,11 @@ impl<'a, W: Write + Send> Encoder<'a, W> {
         }
         crate::memory::ask(self.times * self.batch_bytes, "a record batch");
         let arrays: Vec<ArrayRef> = self.columns.iter_mut().map(|one| one.column.finish()).collect();
-        // The row count is given because a result may have rows and no columns.
-        let options = RecordBatchOptions::new().with_row_count(Some(self.batch_rows));
-        self.batch_rows = 0;
+        let rows = std::mem::take(&mut self.batch_rows);
         self.batch_bytes = 0;
-        let batch = RecordBatch::try_new_with_options(self.schema.clone(), arrays, &options);
-        let batch = batch.unwrap_or_else(|error| raise_arrow(error));
         match &mut self.sink {
-            Sink::Now(writer) => writer.write(&batch),
-            Sink::Later(spool) => spool.write(&batch),
+            Sink::Now(writer) => writer.write(&self.schema, arrays, rows),
+            Sink::Later(spool) => spool.write(&batch(&self.schema, arrays, rows)),
         }
         crate::memory::check_for_interrupts();
     }

@@ -20,6 +20,7 @@ mod plan;
 mod query;
 mod receiver;
 mod relation;
+mod row_groups;
 mod scope;
 mod spool;
 mod srf;

@@ -173,8 +173,7 @@ impl<W: Write + Send> Spool<W> {
         for (at, nested) in documents {
             columns[*at] = made(nested.finish());
         }
-        let written = RecordBatch::try_new(Arc::clone(schema), columns);
-        writer.write(&written.unwrap_or_else(|error| raise_arrow(error)));
+        writer.write(schema, columns, to - from);
         if to < batch.num_rows() {
             *rest = Some((batch, to));
         }

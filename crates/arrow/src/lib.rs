@@ -21,6 +21,7 @@ mod target;
 mod times;
 mod values;
 mod variant;
+mod written;
 
 pub use self::parquet::{Parquet, ReadAt};
 pub use batches::Batches;
@@ -32,3 +33,4 @@ pub use stream::Stream;
 pub use target::Target;
 pub use times::put_interval;
 pub use variant::{Unvaried, VARIANT, Variants};
+pub use written::ParquetFile;

@@ -72,7 +72,7 @@ pub use builder::{ColumnBuilder, LeafBuilder, Rows, VerticalBuilder};
 pub use column::Column;
 pub use dense::{Dense, DenseBuilder};
 pub use describe::ColumnInfo;
-pub use encode::compress::{Codec, Compression, decompress_exact};
+pub use encode::compress::{Codec, Compression, compressed, decompress_exact};
 pub use error::{Error, Result};
 pub use found::Found;
 pub use integers::Integers;

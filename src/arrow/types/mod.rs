@@ -5,6 +5,7 @@ mod bytes;
 mod column;
 mod datetime;
 mod dictionary;
+mod either;
 mod enumeration;
 mod json;
 mod numeric;
@@ -99,6 +100,20 @@ pub fn dictionary(oid: pg_sys::Oid, typmod: i32, scope: Scope<'_>) -> Option<Typ
         pg_sys::TEXTOID | pg_sys::VARCHAROID | pg_sys::BPCHAROID => dictionary::varlena(),
         pg_sys::NAMEOID => dictionary::name(),
         oid if is_enum(oid) => dictionary::labels(scope),
+        _ => return None,
+    };
+    Some(TypedColumn {
+        data_type,
+        extension: None,
+        sql_type: shown_type(oid, typmod),
+        column,
+    })
+}
+
+/// The column for text that is a dictionary in some batches, and text in others; None for any other type.
+pub fn either(oid: pg_sys::Oid, typmod: i32) -> Option<TypedColumn<'static>> {
+    let (data_type, column) = match base(oid, typmod).0 {
+        pg_sys::TEXTOID | pg_sys::VARCHAROID | pg_sys::BPCHAROID => either::varlena(),
         _ => return None,
     };
     Some(TypedColumn {

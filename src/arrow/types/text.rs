@@ -147,9 +147,25 @@ fn short_ones(vector: &Vector<'_>, strings: &StringTable<'_>) -> Option<Vec<Shor
     few.then(|| (0..strings.len()).map(short).collect()).flatten()
 }
 
-struct Text<R> {
+pub struct Text<R> {
     values: Strings,
     render: R,
+}
+
+impl<R> Text<R> {
+    pub fn new(render: R) -> Self {
+        let values = Strings {
+            ends: Vec::new(),
+            text: Vec::new(),
+            nulls: NullBufferBuilder::new(0),
+        };
+        Self { values, render }
+    }
+
+    /// Appends a text, and returns how many bytes it takes.
+    pub fn push(&mut self, text: &str) -> usize {
+        self.values.push(text)
+    }
 }
 
 impl<R: Render> Column for Text<R> {
@@ -205,12 +221,7 @@ fn number(payload: &[u8]) -> String {
 }
 
 fn text<'r>(render: impl Render + 'r) -> Made<'r> {
-    let values = Strings {
-        ends: Vec::new(),
-        text: Vec::new(),
-        nulls: NullBufferBuilder::new(0),
-    };
-    (DataType::Utf8, Box::new(Text { values, render }))
+    (DataType::Utf8, Box::new(Text::new(render)))
 }
 
 pub struct Varlena;

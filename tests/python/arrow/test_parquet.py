@@ -74,6 +74,55 @@ def test_compression(db, t, compression, name):
     assert file.metadata.created_by.startswith("amax version")
 
 
+# An expression of the row's number i, and how a column of it is encoded; None: as it comes.
+ENCODED = {
+    "id": ("i::int8", "DELTA_BINARY_PACKED"),
+    "small": ("(i % 7 * 1000)::int2", "RLE_DICTIONARY"),
+    "many": ("hashint4(i)", "PLAIN"),
+    "maybe": ("CASE WHEN i % 3 > 0 THEN hashint4(i) % 100000 END", "DELTA_BINARY_PACKED"),
+    "line": ("hashint4(i / 4)", "PLAIN"),
+    "day": ("date '1999-01-01' + abs(hashint4(i) % 300)", "RLE_DICTIONARY"),
+    "at": ("timestamptz '1999-12-31' + i * interval '1.5 s'", "DELTA_BINARY_PACKED"),
+    "price": ("(hashint4(i) % 1000000 / 100.0)::numeric(9,2)", "DELTA_BINARY_PACKED"),
+    "large": ("(i::int8 * 1000003 % 1000000000000)::numeric(18,0)", "DELTA_BINARY_PACKED"),
+    "huge": ("i::numeric(38,0)", None),
+    "word": ("(ARRAY['', 'rail', 'ünïcödé', 'ship', NULL])[i % 5 + 1]", "RLE_DICTIONARY"),
+    "words": ("md5(i::text)", None),
+    "nothing": ("NULL::int4", "PLAIN"),
+    "real": ("i / 7.0::float8", None),
+    "yes": ("i % 3 = 0", None),
+}
+
+
+@pytest.mark.parametrize("options", ["", ", COMPRESSION none", ", COMPRESSION snappy", ", ROW_GROUP_SIZE 7000"])
+@pytest.mark.parametrize("hot", [0, 300])
+def test_how_columns_are_encoded(db, columns, tmp_path, options, hot):
+    """Numbers, and texts of leaves' dictionaries: rows, types and statistics are those of Arrow, for all who read them; with rows of no dictionary, too."""
+    values = ", ".join(f"{value} AS {name}" for name, (value, _) in ENCODED.items())
+    db.execute(f"CREATE TABLE t AS SELECT {values} FROM generate_series(1, 30000) i")
+    db.execute("VACUUM t")
+    db.execute("SET amax.flush_inline = off; SET amax.bulk_threshold = 2000000000")
+    db.execute(f"INSERT INTO t SELECT {values} FROM generate_series(1, {hot}) i")
+    expected = table(copy_bytes(db, "COPY t TO STDOUT (FORMAT arrow)"))
+    assert expected.num_rows == 30000 + hot
+    path = tmp_path / "t.parquet"
+    path.write_bytes(copy_bytes(db, f"COPY t TO STDOUT (FORMAT parquet{options})"))
+    file = pq.ParquetFile(path)
+    assert file.read().equals(expected)
+    assert file.schema_arrow.equals(expected.schema, check_metadata=True)
+    assert pl.read_parquet(path).equals(pl.from_arrow(expected))
+    assert duckdb.sql(f"SELECT * FROM '{path}'").fetchall() == duckdb.sql("SELECT * FROM expected").fetchall()
+    group = file.metadata.row_group(0)
+    first = expected.slice(0, group.num_rows)
+    for at, (name, (_, encoding)) in enumerate(ENCODED.items()):
+        column, found = group.column(at), first.column(name).drop_null().to_pylist()
+        assert column.statistics.null_count == first.column(name).null_count, name
+        if found and name not in ("real", "price", "large", "huge"):
+            assert (column.statistics.min, column.statistics.max) == (min(found), max(found)), name
+        if options == "" and hot == 0 and encoding:
+            assert encoding in column.encodings, (name, column.encodings)
+
+
 def test_row_groups(db, t):
     file = opened(copy_bytes(db, "COPY t TO STDOUT (FORMAT parquet, ROW_GROUP_SIZE 300)"))
     assert [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)] == [300, 300, 300, 100]

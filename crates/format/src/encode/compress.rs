@@ -97,30 +97,14 @@ pub(crate) fn compress(raw: &[u8], compression: Compression) -> Result<(Codec, V
     if raw.len() < 24 {
         return Ok((Codec::Plain, raw.to_vec()));
     }
-    let io = |error: &dyn std::fmt::Display| Error::Io(error.to_string());
-    let mut stored = Vec::new();
-    let (codec, len) = match compression {
-        Compression::None => return Ok((Codec::Plain, amax_memory::copy(raw, WHAT)?)),
-        Compression::Snappy => {
-            amax_memory::zero(&mut stored, snap::raw::max_compress_len(raw.len()), WHAT)?;
-            let compress = |encoder: &mut snap::raw::Encoder| encoder.compress(raw, &mut stored[..]);
-            let len = SNAPPY.with_borrow_mut(compress).map_err(|e| io(&e))?;
-            (Codec::Snappy, len)
-        }
-        Compression::Zstd(level) => {
-            amax_memory::zero(&mut stored, zstd_safe::compress_bound(raw.len()), WHAT)?;
-            let compress = |context: &mut CCtx| context.compress(&mut stored[..], raw, level);
-            (Codec::Zstd, zstd(&COMPRESSOR, CCtx::try_create, compress, Error::Io)?)
-        }
-        Compression::Lz4 => {
-            let most = lz4_flex::block::get_maximum_output_size(raw.len());
-            amax_memory::zero(&mut stored, most, WHAT)?;
-            let len = lz4_flex::block::compress_into(raw, &mut stored);
-            (Codec::Lz4, len.map_err(|e| io(&e))?)
-        }
+    let codec = match compression {
+        Compression::None => Codec::Plain,
+        Compression::Snappy => Codec::Snappy,
+        Compression::Zstd(_) => Codec::Zstd,
+        Compression::Lz4 => Codec::Lz4,
     };
-    stored.truncate(len);
-    if stored.len() + raw.len() / 16 >= raw.len() {
+    let mut stored = compressed(raw, compression)?;
+    if codec != Codec::Plain && stored.len() + raw.len() / 16 >= raw.len() {
         drop(stored);
         return Ok((Codec::Plain, amax_memory::copy(raw, WHAT)?));
     }
@@ -129,6 +113,35 @@ pub(crate) fn compress(raw: &[u8], compression: Compression) -> Result<(Codec, V
         stored.shrink_to_fit();
     }
     Ok((codec, stored))
+}
+
+/// Compresses, whether that saves anything or not.
+///
+/// # Errors
+/// Memory was refused.
+pub fn compressed(raw: &[u8], compression: Compression) -> Result<Vec<u8>> {
+    let io = |error: &dyn std::fmt::Display| Error::Io(error.to_string());
+    let mut stored = Vec::new();
+    let len = match compression {
+        Compression::None => return Ok(amax_memory::copy(raw, WHAT)?),
+        Compression::Snappy => {
+            amax_memory::zero(&mut stored, snap::raw::max_compress_len(raw.len()), WHAT)?;
+            let compress = |encoder: &mut snap::raw::Encoder| encoder.compress(raw, &mut stored[..]);
+            SNAPPY.with_borrow_mut(compress).map_err(|e| io(&e))?
+        }
+        Compression::Zstd(level) => {
+            amax_memory::zero(&mut stored, zstd_safe::compress_bound(raw.len()), WHAT)?;
+            let compress = |context: &mut CCtx| context.compress(&mut stored[..], raw, level);
+            zstd(&COMPRESSOR, CCtx::try_create, compress, Error::Io)?
+        }
+        Compression::Lz4 => {
+            let most = lz4_flex::block::get_maximum_output_size(raw.len());
+            amax_memory::zero(&mut stored, most, WHAT)?;
+            lz4_flex::block::compress_into(raw, &mut stored).map_err(|e| io(&e))?
+        }
+    };
+    stored.truncate(len);
+    Ok(stored)
 }
 
 /// Decompresses into exactly `raw_len` bytes, which the caller has checked against its limits.
