@@ -228,3 +228,14 @@ VACUUM (FREEZE, ANALYZE) later, dense, exceptions;
 SELECT expected($$SELECT * FROM sold JOIN later USING (a, b)$$) < 100 AS little, is_known($$SELECT * FROM dense JOIN exceptions USING (a, b)$$, 1.5);
 -- Rows of a key are not looked up one by one
 SELECT loops($$SELECT count(*) FROM sold JOIN offers USING (a, b)$$);
+-- Rows that have been changed since they were counted are on pages of their own, few on each.
+CREATE TABLE wide (id int PRIMARY KEY, doc jsonb) USING amax;
+INSERT INTO wide SELECT i, jsonb_build_object('n', i, 'text', (SELECT string_agg(md5((i * j)::text), '') FROM generate_series(1, 30) j)) FROM generate_series(1, 20000) i;
+VACUUM ANALYZE wide;
+UPDATE wide SET doc = doc || '{"changed": true}' WHERE id % 20 = 0;
+SELECT is_known($$SELECT * FROM wide$$, 1.5);
+VACUUM wide;
+SELECT is_known($$SELECT * FROM wide$$, 1.5);
+INSERT INTO wide SELECT id + 20000, doc FROM wide;
+SELECT is_known($$SELECT * FROM wide$$, 1.5);
+DROP TABLE wide;

@@ -7,7 +7,7 @@ CREATE TEMP TABLE page AS
 SELECT count(*) > 30 AS has_lines FROM page;
 -- Settings; those that only tests have are none of users'.
 CREATE TEMP VIEW settings AS
-    SELECT name, CASE unit WHEN 'kB' THEN boot_val || 'kB' ELSE boot_val END AS value,
+    SELECT name, CASE WHEN unit IN ('kB', 's') THEN boot_val || unit ELSE boot_val END AS value,
         CASE vartype WHEN 'bool' THEN 'on, off' WHEN 'enum' THEN array_to_string(enumvals, ', ') ELSE format('%s%s to %s%s', min_val, unit, max_val, unit) END AS range,
         CASE context WHEN 'user' THEN 'user' ELSE context END AS who
     FROM pg_settings WHERE name LIKE 'amax.%' AND name NOT IN ('amax.fault_point', 'amax.fault_allocation', 'amax.mutant');

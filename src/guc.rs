@@ -71,6 +71,7 @@ static MERGE_RATIO: GucSetting<f64> = GucSetting::<f64>::new(1.2);
 static MAX_COMPONENTS: GucSetting<i32> = GucSetting::<i32>::new(5);
 static BULK_THRESHOLD: GucSetting<i32> = GucSetting::<i32>::new(1_000);
 static DECODE_CACHE_KB: GucSetting<i32> = GucSetting::<i32>::new(256 * 1024);
+static DECODE_CACHE_TIMEOUT: GucSetting<i32> = GucSetting::<i32>::new(30);
 static SHARED_CACHE_KB: GucSetting<i32> = GucSetting::<i32>::new(256 * 1024);
 static EXCHANGE_THRESHOLD_KB: GucSetting<i32> = GucSetting::<i32>::new(1024);
 
@@ -173,6 +174,11 @@ pub fn standbys_decode() -> bool {
 
 pub fn decode_cache_bytes() -> usize {
     DECODE_CACHE_KB.get() as usize * 1024
+}
+
+/// Milliseconds; 0: for good.
+pub fn decode_cache_timeout() -> i32 {
+    DECODE_CACHE_TIMEOUT.get() * 1000
 }
 
 pub fn shared_cache_bytes() -> usize {
@@ -313,6 +319,14 @@ pub fn init() {
         0,
         i32::MAX,
         GucFlags::UNIT_KB,
+    );
+    int(
+        c"amax.decode_cache_timeout",
+        c"Sets how long a session that does nothing keeps decoded columns.",
+        &DECODE_CACHE_TIMEOUT,
+        0,
+        24 * 60 * 60,
+        GucFlags::UNIT_S,
     );
     int(
         c"amax.exchange_threshold",

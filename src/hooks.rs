@@ -384,11 +384,13 @@ unsafe extern "C-unwind" fn transaction(event: pg_sys::XactEvent::Type, _arg: *m
             Watch::end_all();
             columnar::stub::ahead::forget();
             memory::settle();
+            columnar::idle::after_transaction(false);
         }
         XACT_EVENT_COMMIT | XACT_EVENT_PREPARE => {
             Watch::end_all();
             columnar::stub::ahead::forget();
             memory::settle();
+            columnar::idle::after_transaction(true);
         }
         // What has grown in a transaction that is prepared is looked at by the next one that commits here, COMMIT
         // PREPARED perhaps.

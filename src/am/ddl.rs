@@ -2,10 +2,12 @@
 
 use crate::columnar::forget_file;
 use crate::disguise::size::Physical;
-use crate::pg::Relation;
 use crate::pg::guard::guarded;
+use crate::pg::{Pin, Relation};
 use crate::storage::{manifest, meta};
+use crate::table::block::{Place, locate};
 use crate::table::load;
+use amax_lsm::Manifest;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 /// # Safety
@@ -109,12 +111,51 @@ pub unsafe extern "C-unwind" fn estimate_size(
         let columnar_rows = manifest.rows() as f64;
         let columnar_blocks: u64 = manifest.components.iter().map(|c| c.blocks.len()).sum();
         let row_pages = u64::from(meta::logical_blocks(rel)).saturating_sub(columnar_blocks) as f64;
-        if rel.tuples() < 0.0 {
-            *tuples = columnar_rows + row_pages * per_page;
-        }
+        *tuples = rows(rel, &manifest, per_page, *tuples);
         // An index-only scan reads no page of heap's size for columnar rows, as of pages that are all visible. What
         // looking them up takes is counted with custom scans (query/fetch/charge.rs).
         *allvisfrac = (columnar_rows / (*tuples).max(columnar_rows)).max(*allvisfrac);
         *pages = (row_pages + (columnar_rows / per_page).ceil()) as pg_sys::BlockNumber;
     }
+}
+
+/// Rows of a table with components, of which PostgreSQL expects so many `by_blocks`, as many for each as when they were
+/// counted. Blocks have as many rows as a load could fill them with, or as their row pages have: so those may be far too many
+/// where rows have been changed since. Then it is those that were counted, and those of the blocks that have come.
+fn rows(rel: &Relation, manifest: &Manifest, per_page: f64, by_blocks: f64) -> f64 {
+    let is_counted = rel.tuples() >= 0.0;
+    let (mut rows, from) = match is_counted {
+        true => (f64::from(rel.tuples()), rel.pages()),
+        false => (0.0, 0),
+    };
+    let blocks = meta::logical_blocks(rel);
+    let mut new_pages = u64::from(blocks.saturating_sub(from)).saturating_sub(manifest.void.count(from, blocks));
+    for component in &manifest.components {
+        let since = component.blocks.count(from, blocks);
+        rows += component.rows as f64 * since as f64 / component.blocks.len().max(1) as f64;
+        new_pages = new_pages.saturating_sub(since);
+    }
+    if new_pages > 0 {
+        let of_page = is_counted.then(|| rows_of_page(rel, blocks)).flatten();
+        rows += new_pages as f64 * of_page.unwrap_or(per_page);
+    }
+    match is_counted {
+        true if from > blocks => by_blocks,
+        true => rows.min(by_blocks),
+        false => rows,
+    }
+}
+
+/// Blocks that are looked at for how many rows a row page has.
+const LOOKED_AT: u32 = 4;
+
+/// How many rows there are on a row page: as many as the fullest of the last ones has. None if those are columnar.
+fn rows_of_page(rel: &Relation, blocks: u32) -> Option<f64> {
+    let last = blocks.saturating_sub(LOOKED_AT)..blocks;
+    let rows = last.filter_map(|v| match locate(rel, v) {
+        // A hint, read without a lock.
+        Place::Hot(p) => Some(Pin::read(rel, p).page().max_offset()),
+        _ => None,
+    });
+    rows.max().filter(|&rows| rows > 0).map(f64::from)
 }

@@ -5,6 +5,7 @@ use super::leaf::{OpenLeaf, Place};
 use super::shared;
 use crate::guc;
 use crate::hash::{Quick, QuickMap};
+use crate::pg::shm::sessions;
 use crate::pg::{Relation, relation::FileId};
 use crate::storage::cache;
 use crate::storage::manifest::Replaced;
@@ -27,6 +28,8 @@ struct Cache {
 }
 
 const LAST: usize = 8;
+/// Sessions that may fill their caches with what they could do without.
+const FEW: usize = 4;
 
 thread_local! {
     static CACHE: RefCell<Cache> = RefCell::default();
@@ -140,6 +143,22 @@ pub fn drop_stale() {
     });
 }
 
+/// Whether there are any.
+pub fn has_leaves() -> bool {
+    with(|cache| !cache.leaves.is_empty())
+}
+
+/// Uses of leaves so far.
+pub fn uses() -> u64 {
+    with(|cache| cache.clock)
+}
+
+/// Lets go of all leaves.
+pub fn give_back() {
+    with(|cache| cache.retain(|_| false));
+    forget_blocks();
+}
+
 /// Drops the leaves of some relations.
 fn forget(of: impl Fn(pg_sys::Oid) -> bool) {
     with(|cache| cache.retain(|leaf| !of(leaf.relid)));
@@ -148,6 +167,12 @@ fn forget(of: impl Fn(pg_sys::Oid) -> bool) {
 /// Whether so many bytes more need no leaf to go.
 pub fn has_room(bytes: usize) -> bool {
     with(|cache| cache.held()) + bytes < guc::decode_cache_bytes()
+}
+
+/// The same for what can be done without: all sessions together have no more of that than [`FEW`] would.
+pub fn has_room_to_spare(bytes: usize) -> bool {
+    let share = guc::decode_cache_bytes() / sessions().div_ceil(FEW);
+    with(|cache| cache.held()) + bytes < share
 }
 
 /// See [`cache::invalidate`].

@@ -3,6 +3,7 @@
 mod alive;
 mod error;
 mod form;
+pub mod idle;
 mod leaf;
 mod leaf_cache;
 mod leaf_read;

@@ -2,7 +2,7 @@
 
 use super::error::raise;
 use super::leaf::OpenLeaf;
-use super::leaf_cache::has_room;
+use super::leaf_cache::has_room_to_spare;
 use super::pages::AtHand;
 use super::value::{dense_to_datum, to_datum};
 use crate::pg::copy::printed;
@@ -153,7 +153,7 @@ impl Row {
                 Among::All | Among::Sample { few: false } => self.leaf.column(at),
                 Among::Few if att.atttypid != pg_sys::JSONBOID => self.leaf.column(at),
                 Among::Few | Among::Sample { few: true } => self.leaf.lazy_column(at, |_| false),
-                Among::None => self.leaf.lazy_column(at, has_room),
+                Among::None => self.leaf.lazy_column(at, has_room_to_spare),
             };
             let value = match self.among {
                 Among::None => column.get(self.index as usize, scratch),
@@ -226,12 +226,12 @@ impl Row {
         (at < self.leaf.width()).then(|| {
             let row = self.index as usize;
             with_scratch(|scratch| {
-                match self.leaf.lazy_path(at, steps, has_room).get(row, scratch) {
+                match self.leaf.lazy_path(at, steps, has_room_to_spare).get(row, scratch) {
                     Ok(value) => return f(value),
                     Err(Error::Replaced) => self.leaf.revive(),
                     Err(e) => raise(e),
                 }
-                match self.leaf.lazy_path(at, steps, has_room).get(row, scratch) {
+                match self.leaf.lazy_path(at, steps, has_room_to_spare).get(row, scratch) {
                     Ok(value) => f(value),
                     Err(e) => raise(e),
                 }

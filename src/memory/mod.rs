@@ -99,3 +99,15 @@ pub fn keep<T>(context: &mut PgMemoryContexts, value: T) -> *mut T {
     // SAFETY: the field's address is all that is taken.
     unsafe { (&raw mut (*context.leak_and_drop_on_delete(kept)).0).cast() }
 }
+
+/// Gives the system back what has been freed, where the allocator is glibc's.
+pub fn trim() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    {
+        unsafe extern "C" {
+            fn malloc_trim(pad: usize) -> std::ffi::c_int;
+        }
+        // SAFETY: it looks at free memory alone.
+        unsafe { malloc_trim(0) };
+    }
+}

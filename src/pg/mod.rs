@@ -47,6 +47,7 @@ pub mod statistics;
 pub mod stats;
 pub mod stream;
 pub mod table_function;
+pub mod timeout;
 pub mod tupdesc;
 pub mod tuple;
 pub mod vacuum;

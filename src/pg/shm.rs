@@ -290,3 +290,9 @@ impl<T: InShared> Kept<T> {
         Some(self.segment.get()?.address().cast())
     }
 }
+
+/// Processes that are connected to a database.
+pub fn sessions() -> usize {
+    // SAFETY: without a database, those of all.
+    unsafe { pg_sys::CountDBBackends(pg_sys::InvalidOid) }.max(1) as usize
+}

@@ -17,6 +17,13 @@ impl RangeSet {
         self.0.get(i).is_some_and(|r| r.0 < end)
     }
 
+    /// How many blocks of `start..end` are in it.
+    pub fn count(&self, start: u32, end: u32) -> u64 {
+        let first = self.0.partition_point(|r| r.1 <= start);
+        let met = self.0[first..].iter().take_while(|r| r.0 < end);
+        met.map(|r| u64::from(r.1.min(end) - r.0.max(start))).sum()
+    }
+
     /// The range that `block` is in.
     pub fn range_of(&self, block: u32) -> Option<std::ops::Range<u32>> {
         let i = self.0.partition_point(|r| r.1 <= block);
@@ -113,6 +120,7 @@ mod tests {
             for block in 0..230 {
                 prop_assert_eq!(ranges.contains(block), set.contains(&block));
                 prop_assert_eq!(ranges.meets(block, block + 7), set.range(block..block + 7).next().is_some());
+                prop_assert_eq!(ranges.count(block, block + 30), set.range(block..block + 30).count() as u64);
             }
             let mut other = RangeSet::default();
             others.iter().for_each(|&(start, len)| other.insert(start, start + len));
