@@ -51,7 +51,11 @@ INSERT INTO twins.questions (query) VALUES
   ($$SELECT doc->'devDependencies'->'mocha', doc#>'{exports,.,import}', doc#>>'{exports,./package.json}' FROM npm$$),
   ($$SELECT doc->'peerDependencies', doc->'funding' FROM npm WHERE jsonb_typeof(doc->'funding') = 'object'$$),
   ($$SELECT (doc->'dist'->>'fileCount')::int, (doc->'dist'->>'unpackedSize')::numeric FROM npm$$),
-  ($$SELECT n.doc->>'name', c.doc->>'name' FROM npm n JOIN crates c ON n.doc->>'version' = c.doc->>'vers' WHERE c.doc->>'name' < 'b'$$);
+  ($$SELECT n.doc->>'name', c.doc->>'name' FROM npm n JOIN crates c ON n.doc->>'version' = c.doc->>'vers' WHERE c.doc->>'name' < 'b'$$),
+  ($$SELECT doc - 'dependencies' - '{dist,_id,none}'::text[] - 'name' FROM npm$$),
+  ($$SELECT md5((doc - 'deps')::text), count(*) FROM crates WHERE doc - '{deps,features,cksum}'::text[] ? 'links' GROUP BY 1$$),
+  ($$SELECT key, jsonb_typeof(value), count(*), max(value::text) FROM npm, jsonb_each(doc) GROUP BY 1, 2$$),
+  ($$SELECT key, value, count(*) FROM npm, jsonb_each_text(doc->'scripts') WHERE key <> 'test' GROUP BY 1, 2$$);
 
 CREATE FUNCTION twins.wrong() RETURNS TABLE (number int, query text, rows bigint, missing bigint, extra bigint) LANGUAGE sql AS $$
   SELECT q.number, q.query, c.rows, c.missing, c.extra FROM twins.questions q, twins.compare(q.query) c
@@ -113,3 +117,13 @@ SELECT twice($$UPDATE odd SET doc = jsonb_build_array(doc, doc)$$) \gexec
 SELECT * FROM compare('SELECT * FROM odd');
 SELECT twice($$VACUUM odd$$) \gexec
 SELECT * FROM compare('SELECT * FROM odd');
+EXPLAIN (COSTS OFF) SELECT doc - 'deps' - '{features}'::text[] FROM crates;
+SELECT doc - 'a' FROM (VALUES ('7'::jsonb)) v(doc);
+CREATE TABLE scalars (doc jsonb) USING amax;
+INSERT INTO scalars SELECT '{"a": 1}' FROM generate_series(1, 2000);
+INSERT INTO scalars VALUES ('7');
+VACUUM scalars;
+-- An error where PostgreSQL has it, and not for a row that nobody asks for.
+SELECT doc - 'a' FROM scalars;
+SELECT count(*) FROM scalars WHERE CASE WHEN jsonb_typeof(doc) = 'object' THEN doc - 'a' = '{}' END;
+DROP TABLE scalars;

@@ -64,7 +64,7 @@ SELECT differences($$SELECT id, rank() OVER (PARTITION BY p->>'x' ORDER BY id) F
 SELECT differences($$SELECT id, (SELECT count(*) FROM POSTS i, jsonb_array_elements_text(i.doc->'tags') t WHERE t = o.doc->'tags'->>0) FROM POSTS o WHERE id < 9$$);
 -- Two arrays side by side: one in the scan, the other by the function.
 SELECT differences($$SELECT id, tag, p->>'x' FROM POSTS, jsonb_array_elements_text(doc->'tags') tag, jsonb_array_elements(doc->'parts') p$$);
--- Fields of objects, in jsonb's order of keys. Those that are in no column of their own are left to the function.
+-- Fields of objects, in jsonb's order of keys, also those that are in no column of their own.
 CREATE TABLE things (id int, doc jsonb) USING amax;
 INSERT INTO things SELECT i, jsonb_build_object('n', i) ||
         CASE i % 4 WHEN 0 THEN '{}' WHEN 1 THEN '{"o": {}}' ELSE jsonb_build_object('o', jsonb_build_object('b', i, 'aa', 's' || i % 5, 'c',
@@ -84,12 +84,48 @@ SELECT differences($$SELECT id, key, value FROM THINGS, jsonb_each_text(doc->'o'
 SELECT differences($$SELECT k, count(*) FROM THINGS, jsonb_object_keys(doc) k GROUP BY 1$$);
 SELECT differences($$SELECT id, key, value FROM THINGS LEFT JOIN LATERAL jsonb_each(doc->'o') ON value ? 'x'$$);
 SELECT differences($$SELECT id, key, e FROM THINGS, jsonb_each(doc->'o'), jsonb_array_elements(value->'l') e WHERE key = 'c'$$);
+-- What is asked of fields' values.
+SELECT plan_of($$SELECT key, jsonb_typeof(value), count(*) FILTER (WHERE value ? 'l') FROM things, jsonb_each(doc->'o') WHERE NOT value @> '{"x": 0}' GROUP BY 1, 2$$);
+SELECT differences($$SELECT key, jsonb_typeof(value), count(*) FILTER (WHERE value ? 'l') FROM THINGS, jsonb_each(doc->'o') WHERE NOT value @> '{"x": 0}' GROUP BY 1, 2$$);
+SELECT differences($$SELECT key, jsonb_typeof(value), jsonb_typeof(value->'l'), count(*) FROM THINGS, jsonb_each(doc) GROUP BY 1, 2, 3$$);
+SELECT differences($$SELECT id, key, value @? '$.l[*] ? (@ > 2490)', value ?& '{x,l}', value->'l' @> '1' FROM THINGS, jsonb_each(doc->'o')$$);
+SELECT differences($$SELECT id, k, jsonb_typeof(doc->k), doc->'o'->>k FROM THINGS, jsonb_object_keys(doc->'o') k$$);
+SELECT differences($$SELECT key, jsonb_array_length(value) FROM THINGS, jsonb_each(doc->'o') WHERE key = 'rarer'$$);
+SELECT key, jsonb_array_length(value) FROM things, jsonb_each(doc->'o') WHERE id < 10;
+SELECT differences($$SELECT id, jsonb_typeof(value) t, value ? 'x' FROM THINGS LEFT JOIN LATERAL jsonb_each(doc->'o') ON jsonb_typeof(value) = 'object'$$);
+-- Fields as SQL/JSON paths give them: where nothing is read of them but keys and values.
+SELECT plan_of($$SELECT e->>'key', count(*), max(e->'value'->>'x') FROM things, jsonb_path_query(doc, '$.o ? (@.type() == "object").keyvalue()') e GROUP BY 1$$);
+SELECT differences($$SELECT e->>'key', count(*), max(e->'value'->>'x') FROM THINGS, jsonb_path_query(doc, '$.o ? (@.type() == "object").keyvalue()') e GROUP BY 1$$);
+SELECT differences($$SELECT id, e->>'key', e->'value', e->>'value', jsonb_typeof(e->'value') FROM THINGS, jsonb_path_query(doc, '$.o.keyvalue()') e WHERE e->>'key' <> 'b'$$);
+SELECT differences($$SELECT id, e->'value'->>'x', o FROM THINGS LEFT JOIN LATERAL jsonb_path_query(doc, '$.keyvalue()') WITH ORDINALITY f(e, o) ON e->'value' ? 'x'$$);
+SELECT differences($$SELECT id, e->>'key', l FROM THINGS, jsonb_path_query(doc->'o', '$.keyvalue()') e, jsonb_array_elements(e->'value'->'l') l$$);
+SELECT differences($$SELECT id, e FROM THINGS, jsonb_path_query(doc, '$.o.keyvalue()') e$$);
+SELECT differences($$SELECT id, e->'id', e->>'key' FROM THINGS, jsonb_path_query(doc, '$.o.keyvalue()') e$$);
+SELECT differences($$SELECT id, e->'key', e->>'other' FROM THINGS, jsonb_path_query(doc, '$.o.keyvalue()') e$$);
+SELECT differences($$SELECT id, (SELECT e->>'key' WHERE id > 9) FROM THINGS, jsonb_path_query(doc, '$.o.keyvalue()') e$$);
+SELECT differences($$SELECT id, e->>'key' FROM THINGS, jsonb_path_query(doc, 'strict $.o.keyvalue()') e WHERE doc ? 'o'$$);
+SELECT differences($$SELECT id, jsonb_path_query(doc, '$.o.keyvalue()')->>'key' FROM THINGS$$);
+SELECT differences($$SELECT id, s.v FROM THINGS, jsonb_path_query(doc, '$.o.keyvalue()') e, LATERAL (SELECT e AS v OFFSET 0) s$$);
+SELECT differences($$SELECT id, e->>'key', s.v FROM THINGS, jsonb_path_query(doc, '$.o.keyvalue()') e, LATERAL (SELECT e->'value' UNION ALL SELECT e->'value'->'x') s(v)$$);
+SELECT differences($$SELECT id, e->>'key', s.v FROM THINGS, jsonb_path_query(doc, '$.o.keyvalue()') e, LATERAL (VALUES (e), (e->'id')) s(v)$$);
+SELECT differences($$SELECT id, e->>'key', e->'value' FROM THINGS, jsonb_path_query(doc, '$.o.keyvalue()', '{"a": 1}', true) e$$);
+SELECT count(*) FROM things, jsonb_path_query(doc, '$.keyvalue()', '[]') e WHERE id BETWEEN 100 AND 200;
 SELECT differences($$SELECT id, (jsonb_each(doc->'o')).* FROM THINGS$$);
 SELECT differences($$SELECT (jsonb_each_text(doc->'o')).key, count(*) FROM THINGS GROUP BY 1$$);
 SELECT differences($$SELECT jsonb_object_keys(doc), count(*) FROM THINGS GROUP BY 1$$);
 SELECT differences($$SELECT id, jsonb_array_elements((jsonb_each(doc->'o')).value->'l') FROM THINGS WHERE id = 3$$);
 SELECT differences($$SELECT id, jsonb_each(doc->'o') FROM THINGS$$);
 SELECT id, k, v FROM things, jsonb_each(doc->'o') WITH ORDINALITY e(k, v, o) WHERE id IN (2, 3, 5000, 5001) ORDER BY id, o;
+-- Arrays on the way are looked into.
+INSERT INTO things SELECT 6000 + i, doc FROM generate_series(1, 2) i, (VALUES ('[{"o": {"q": 1}}, {"o": [{"r": 2}]}]'::jsonb), ('{"o": [{"s": {"x": 5}}, {}]}'), ('{"o": 1}'), ('"o"'), ('{"o": []}')) v(doc);
+INSERT INTO heap_things SELECT * FROM things WHERE id > 6000;
+SELECT differences($$SELECT id, e->>'key', e->'value'->'x' FROM THINGS, jsonb_path_query(doc, '$.o ? (@.type() == "object").keyvalue()') e$$);
+SELECT differences($$SELECT id, e->>'key' FROM THINGS, jsonb_path_query(doc, '$.o.keyvalue()') e WHERE id < 6000$$);
+SELECT count(e->>'key') FROM things, jsonb_path_query(doc, '$.o.keyvalue()') e;
+VACUUM things;
+SELECT differences($$SELECT id, e->>'key', e->'value'->'x' FROM THINGS, jsonb_path_query(doc, '$.o ? (@.type() == "object").keyvalue()') e$$);
+SELECT count(e->>'key') FROM things, jsonb_path_query(doc, '$.o.keyvalue()') e;
+DELETE FROM things WHERE id > 6000;
 INSERT INTO things VALUES (5003, '{"o": [1]}');
 SELECT count(*) FROM things, jsonb_each(doc->'o');
 SELECT count(*) FROM things, jsonb_each(doc->'o') WHERE id < 5003;

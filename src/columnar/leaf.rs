@@ -12,8 +12,8 @@ use crate::storage::blob;
 use crate::storage::damage::corrupt;
 use crate::storage::manifest::{self, Replaced};
 use amax_format::{
-    Column, ColumnType, Dense, Elements, Error, Found as Values, Leaf, Part, PathColumn, PathStep, Question, Shaped,
-    Tag, Unnest, Zone,
+    Column, ColumnType, Dense, Elements, Error, Found as Values, Leaf, Part, PathColumn, PathStep, Pruned, Question,
+    Shaped, Tag, Unnest, Zone,
 };
 use amax_jsonb::jsonpath::Shape;
 use amax_lsm::{Component, LeafEntry, Xids, tid};
@@ -80,6 +80,7 @@ pub struct OpenLeaf {
     answers: RefCell<Answers>,
     parts: RefCell<HashMap<(usize, Keys), Rc<Part>>>,
     shaped: Few<(usize, Shape), Shaped>,
+    pruned: Few<(usize, Shape), Pruned>,
     values: Few<(usize, Vec<PathStep>, Question), Values>,
     bytes: Cell<usize>,
     /// Bytes decoded so far, those that are shared now among them.
@@ -203,6 +204,7 @@ impl OpenLeaf {
             answers: RefCell::default(),
             parts: RefCell::default(),
             shaped: RefCell::default(),
+            pruned: RefCell::default(),
             values: RefCell::default(),
         }
     }
@@ -645,6 +647,12 @@ impl OpenLeaf {
     pub fn shaped(&self, at: usize, shape: &Shape) -> Rc<Shaped> {
         let read = || self.read(|leaf| leaf.shaped(at, shape));
         self.one_of(&self.shaped, (at, shape.clone()), read, Shaped::bytes_used)
+    }
+
+    /// The same of a shape that is without some keys.
+    pub fn pruned(&self, at: usize, shape: &Shape) -> Rc<Pruned> {
+        let read = || self.read(|leaf| leaf.pruned(at, shape));
+        self.one_of(&self.pruned, (at, shape.clone()), read, Pruned::bytes_used)
     }
 
     /// What finds the values that a question is about, in those at a path of document column `at`.

@@ -157,50 +157,32 @@ impl<R: ReadAt> Leaf<R> {
             return Err(Error::Misuse("question whose answer is a value"));
         }
         let mut wanted = Vec::new();
-        let sought = match question {
-            Question::Contains(payload) => Some(amax_jsonb::root(payload)?),
-            _ => None,
-        };
-        let existence = |node: &SchemaNode, arrays: usize, out: &mut Vec<Wanted>| self.existence(node, arrays, out);
-        let at_end = |node: &SchemaNode, arrays: usize, out: &mut Vec<Wanted>| match (question, sought) {
-            (_, Some(sought)) => {
-                existence(node, arrays, out);
-                contains::wanted(std::slice::from_ref(node), sought, true, arrays, out);
-            }
-            (Question::Condition(condition, _), _) => {
-                existence(node, arrays, out);
-                condition::wanted(node, condition, arrays, &existence, out);
-            }
-            _ => question.wanted(node, arrays, out),
-        };
+        let at_end = |node: &SchemaNode, arrays: usize, out: &mut Vec<Wanted>| self.asked(question, node, arrays, out);
         wanted_until(&schema.roots, path, 0, &at_end, &mut wanted);
         wanted.sort_unstable_by_key(|w| (w.column, !w.values));
         wanted.dedup_by_key(|w| w.column);
         let tree = self.tree(schema, &wanted, None)?;
-        let mut asked = Asked {
-            fields: vec![None; tree.nodes.len()],
-            tests: tree.nodes.iter().map(|_| None).collect(),
-            conditions: tree.nodes.iter().map(|_| None).collect(),
-            path: PathColumn::new(self.rows() as u32, tree, path),
-            question,
-            buffer: Vec::new(),
-        };
-        let mut names = ByteVec::default();
-        for name in TYPES {
-            names.push(name.as_bytes())?;
+        answers(PathColumn::new(self.rows() as u32, tree, path), question)
+    }
+
+    /// The columns that a question about the values at `node` is answered by.
+    pub(crate) fn asked(&self, question: &Question, node: &SchemaNode, arrays: usize, out: &mut Vec<Wanted>) {
+        match question {
+            Question::Contains(payload) => {
+                self.existence(node, arrays, out);
+                // What is no jsonb is an error when the values are looked at.
+                if let Ok(sought) = amax_jsonb::root(payload) {
+                    contains::wanted(std::slice::from_ref(node), sought, true, arrays, out);
+                }
+            }
+            Question::Condition(condition, _) => {
+                self.existence(node, arrays, out);
+                let existence =
+                    |node: &SchemaNode, arrays: usize, out: &mut Vec<Wanted>| self.existence(node, arrays, out);
+                condition::wanted(node, condition, arrays, &existence, out);
+            }
+            _ => question.wanted(node, arrays, out),
         }
-        let mut dense = Filling::of_codes(self.rows(), names);
-        for row in 0..self.rows() {
-            let (tag, word) = match asked.answer(row)? {
-                None | Some(Answer::Neither) => continue,
-                Some(Answer::Type(which)) => (Tag::String, which as i64),
-                Some(Answer::Length(n)) => (Tag::Int, n as i64),
-                Some(Answer::Has(has)) => (Tag::Bool, i64::from(has)),
-                Some(Answer::Unknown) => (Tag::Other, 0),
-            };
-            dense.set(row, tag, word);
-        }
-        Ok(dense.finish())
     }
 
     /// The columns that tell whether a row has a value at `node`: one that all rows have, else all, without values.
@@ -213,6 +195,35 @@ impl<R: ReadAt> Leaf<R> {
             out.push(one);
         }
     }
+}
+
+/// The answers for each place of a path: [`Tag::Other`] where there is none but an error, or it is not known.
+pub(crate) fn answers(path: PathColumn, question: &Question) -> Result<Dense> {
+    let (places, nodes) = (path.len(), path.tree.nodes.len());
+    let mut asked = Asked {
+        fields: vec![None; nodes],
+        tests: path.tree.nodes.iter().map(|_| None).collect(),
+        conditions: path.tree.nodes.iter().map(|_| None).collect(),
+        path,
+        question,
+        buffer: Vec::new(),
+    };
+    let mut names = ByteVec::default();
+    for name in TYPES {
+        names.push(name.as_bytes())?;
+    }
+    let mut dense = Filling::of_codes(places, names);
+    for place in 0..places {
+        let (tag, word) = match asked.answer(place)? {
+            None | Some(Answer::Neither) => continue,
+            Some(Answer::Type(which)) => (Tag::String, which as i64),
+            Some(Answer::Length(n)) => (Tag::Int, n as i64),
+            Some(Answer::Has(has)) => (Tag::Bool, i64::from(has)),
+            Some(Answer::Unknown) => (Tag::Other, 0),
+        };
+        dense.set(place, tag, word);
+    }
+    Ok(dense.finish())
 }
 
 impl Asked<'_> {

@@ -25,7 +25,12 @@ pub struct PathColumn {
     pub(crate) bytes_used: usize,
     steps: Vec<PathStep>,
     hops: Vec<Hop>,
+    /// Where there are many hops, which of them each row has, from 1; 0: none.
+    hop_of: Vec<u32>,
 }
+
+/// So many hops are asked one by one which of them a row has.
+const FEW_HOPS: usize = 8;
 
 /// A node on the way, and how it goes on from there.
 #[derive(Clone, Debug)]
@@ -67,12 +72,17 @@ pub(crate) fn field(
         below(&keys[i].alternatives, out);
     }
     if let (true, Some(rest)) = (in_rest, rest) {
-        out.push(Wanted {
-            column: rest,
-            kind: Kind::Rest,
-            arrays,
-            values: true,
-        });
+        out.push(overflow(rest, arrays));
+    }
+}
+
+/// An overflow column, below so many arrays.
+pub(crate) fn overflow(column: u32, arrays: usize) -> Wanted {
+    Wanted {
+        column,
+        kind: Kind::Rest,
+        arrays,
+        values: true,
     }
 }
 
@@ -154,14 +164,7 @@ pub(crate) fn everything(node: &SchemaNode, arrays: usize, out: &mut Vec<Wanted>
             keys.iter()
                 .flat_map(|key| &key.alternatives)
                 .for_each(|node| everything(node, arrays, out));
-            if let Some(rest) = rest {
-                out.push(Wanted {
-                    column: *rest,
-                    kind: Kind::Rest,
-                    arrays,
-                    values: true,
-                });
-            }
+            out.extend(rest.map(|rest| overflow(rest, arrays)));
         }
     }
 }
@@ -175,13 +178,28 @@ impl PathColumn {
     /// The path from `nodes`, the alternatives at `rows` places.
     pub(crate) fn over(rows: u32, tree: Arc<Tree>, nodes: &[u32], steps: &[PathStep]) -> Self {
         let hops = hops(&tree, nodes, steps);
-        let bytes_used = tree.heap_bytes() + std::mem::size_of::<Self>();
+        let mut hop_of = Vec::new();
+        // Of few rows they are asked nevertheless, and where there is no memory.
+        let bytes = rows as usize * size_of::<u32>();
+        if hops.len() > FEW_HOPS && !tree.lazy && amax_memory::ask(bytes, "unnesting").is_ok() {
+            hop_of = vec![0; rows as usize];
+            for (hop, number) in hops.iter().zip(1..) {
+                let presence = &tree.nodes[hop.node as usize].presence;
+                for place in presence.iter() {
+                    if let Some(hop) = hop_of.get_mut(place as usize) {
+                        *hop = number;
+                    }
+                }
+            }
+        }
+        let bytes_used = tree.heap_bytes() + std::mem::size_of::<Self>() + hop_of.len() * 4;
         Self {
             rows,
             tree,
             bytes_used,
             steps: steps.to_vec(),
             hops,
+            hop_of,
         }
     }
 
@@ -258,7 +276,14 @@ impl PathColumn {
     /// Where the value at the path is in `row`'s document.
     pub(crate) fn find(&self, row: usize, buf: &mut Vec<u8>) -> Result<Option<Found<'_>>> {
         match u32::try_from(row) {
-            Ok(row) if row < self.rows => self.follow(&self.hops, 0, row, buf),
+            Ok(place) if place < self.rows => {
+                let hops = match self.hop_of.get(row) {
+                    None => &self.hops[..],
+                    Some(0) => &[],
+                    Some(&number) => &self.hops[number as usize - 1..][..1],
+                };
+                self.follow(hops, 0, place, buf)
+            }
             _ => Ok(None),
         }
     }

@@ -2,23 +2,23 @@
 //! being built.
 //!
 //! The levels of all columns below an array together say how long it is (`levels.rs`), and those below an object which
-//! fields it has; values are read only of the columns asked for. An array's elements have places in the column already;
-//! fields get theirs here.
+//! fields it has; values are read only of the columns asked for. An array's elements have places in the column already
+//! (`taken`); fields get theirs then (`fields`).
 
 use std::sync::Arc;
 
-use crate::dense::{Dense, Filling};
+use crate::ask::{Question, answers};
+use crate::dense::Dense;
 use crate::error::{Error, Result, corrupt};
+use crate::fields::fields;
 use crate::kind::Kind;
 use crate::leaf::Leaf;
 use crate::load::Wanted;
 use crate::path::{self, PathColumn};
-use crate::presence::Presence;
 use crate::schema::{Body as SchemaBody, Node as SchemaNode};
-use crate::strings::ByteVec;
-use crate::tag::Tag;
+use crate::taken::elements;
 use crate::tokens::Pairs;
-use crate::tree::{Body, Field, Tree, key_order};
+use crate::tree::{Body, Tree};
 use crate::types::{ColumnType, PathStep, ReadAt};
 use crate::values::Values;
 
@@ -29,6 +29,8 @@ pub enum Parts {
     Elements,
     /// Objects. What is said of elements is true of fields' values, in the order of jsonb's keys.
     Fields,
+    /// The same as a lax SQL/JSON path finds them: arrays on the way are looked into, which is left to others.
+    Pairs,
 }
 
 /// Arrays to unnest: by keys, from the document or from an element of the arrays before.
@@ -39,6 +41,8 @@ pub struct Unnest {
     pub array: Vec<Vec<u8>>,
     /// Paths from an element that are read.
     pub wanted: Vec<Vec<PathStep>>,
+    /// What is asked about the values at paths from an element.
+    pub asked: Vec<(Vec<PathStep>, Question)>,
 }
 
 /// The elements of the arrays at a path, in the order of the places (rows, or elements of the arrays before) they are
@@ -51,6 +55,8 @@ pub struct Elements {
     others: Vec<u32>,
     /// The paths wanted, with one place per element.
     pub paths: Vec<PathColumn>,
+    /// The answers, with one place per element; as those of [`Leaf::ask`].
+    pub answers: Vec<Dense>,
     /// The key of each field.
     pub keys: Dense,
 }
@@ -68,7 +74,8 @@ impl Elements {
 
     /// Bytes of memory held, paths aside.
     pub fn bytes_used(&self) -> usize {
-        (self.starts.len() + self.others.len()) * 4 + self.keys.bytes_used()
+        let answers: usize = self.answers.iter().map(Dense::bytes_used).sum();
+        (self.starts.len() + self.others.len()) * 4 + self.keys.bytes_used() + answers
     }
 }
 
@@ -85,7 +92,7 @@ impl<R: ReadAt> Leaf<R> {
         }
         let mut wanted = Vec::new();
         if let Some((first, rest)) = arrays.split_first() {
-            columns(&schema.roots, &first.array, first, rest, 0, &mut wanted);
+            self.unnested(&schema.roots, &first.array, first, rest, 0, &mut wanted);
         }
         // Once each, with values if anything wants them.
         wanted.sort_unstable_by_key(|w| (w.column, !w.values));
@@ -95,11 +102,14 @@ impl<R: ReadAt> Leaf<R> {
         let mut nodes = tree.roots.clone();
         let mut places = self.rows() as u32;
         let mut found = Vec::with_capacity(arrays.len());
-        for unnest in arrays {
-            let (arrays, others) = Found::at(&tree, &nodes, unnest)?;
+        for (i, unnest) in arrays.iter().enumerate() {
+            let (found_arrays, others) = Found::at(&tree, &nodes, unnest)?;
             let parts = match unnest.parts {
-                Parts::Elements => elements(&mut tree, &arrays, places)?,
-                Parts::Fields => fields(&mut tree, &arrays, places)?,
+                Parts::Elements => elements(&mut tree, &found_arrays, places)?,
+                Parts::Fields | Parts::Pairs => {
+                    let reads = !unnest.wanted.is_empty() || !unnest.asked.is_empty() || i + 1 < arrays.len();
+                    fields(&mut tree, &found_arrays, places, reads)?
+                }
             };
             places = parts.starts.last().copied().unwrap_or(0);
             nodes.clone_from(&parts.alternatives);
@@ -109,67 +119,91 @@ impl<R: ReadAt> Leaf<R> {
         let levels = found.into_iter().zip(arrays).map(|((parts, others), unnest)| {
             let places = parts.keys.len() as u32;
             let path = |steps: &Vec<PathStep>| PathColumn::over(places, tree.clone(), &parts.alternatives, steps);
-            Elements {
+            let answer = |(steps, question): &(_, _)| answers(path(steps), question);
+            Ok(Elements {
                 paths: unnest.wanted.iter().map(path).collect(),
+                answers: unnest.asked.iter().map(answer).collect::<Result<_>>()?,
                 starts: parts.starts,
                 others,
                 keys: parts.keys,
-            }
+            })
         });
-        Ok(levels.collect())
+        levels.collect()
     }
-}
 
-/// The columns needed for arrays `keys` away from a place.
-fn columns(
-    nodes: &[SchemaNode],
-    keys: &[Vec<u8>],
-    unnest: &Unnest,
-    rest: &[Unnest],
-    arrays: usize,
-    out: &mut Vec<Wanted>,
-) {
-    let levels = |node: &SchemaNode, out: &mut Vec<Wanted>| {
-        let from = out.len();
-        path::everything(node, arrays, out);
-        out[from..].iter_mut().for_each(|w| w.values = false);
-    };
-    for node in nodes {
-        match (keys.split_first(), &node.body) {
-            (None, SchemaBody::Object { keys: fields, .. }) if unnest.parts == Parts::Fields => {
-                for field in fields {
-                    for steps in &unnest.wanted {
-                        path::wanted(&field.alternatives, steps, arrays, out);
+    /// The columns needed for arrays `keys` away from a place.
+    fn unnested(
+        &self,
+        nodes: &[SchemaNode],
+        keys: &[Vec<u8>],
+        unnest: &Unnest,
+        rest: &[Unnest],
+        arrays: usize,
+        out: &mut Vec<Wanted>,
+    ) {
+        let levels = |node: &SchemaNode, out: &mut Vec<Wanted>| {
+            let from = out.len();
+            path::everything(node, arrays, out);
+            out[from..].iter_mut().for_each(|w| w.values = false);
+        };
+        for node in nodes {
+            match (keys.split_first(), &node.body) {
+                (
+                    None,
+                    SchemaBody::Object {
+                        keys: fields,
+                        rest: overflow,
+                    },
+                ) if unnest.parts != Parts::Elements => {
+                    for field in fields {
+                        self.of_elements(&field.alternatives, unnest, rest, arrays, out);
                     }
-                    if let Some((next, rest)) = rest.split_first() {
-                        columns(&field.alternatives, &next.array, next, rest, arrays, out);
-                    }
+                    levels(node, out);
+                    // Of what overflowed the keys are among the values.
+                    out.extend(overflow.map(|column| path::overflow(column, arrays)));
                 }
-                levels(node, out);
-            }
-            (None, SchemaBody::Array(elements)) if unnest.parts == Parts::Elements => {
-                for steps in &unnest.wanted {
-                    path::wanted(elements, steps, arrays + 1, out);
+                (None, SchemaBody::Array(elements)) if unnest.parts == Parts::Elements => {
+                    self.of_elements(elements, unnest, rest, arrays + 1, out);
+                    levels(node, out);
                 }
-                if let Some((next, rest)) = rest.split_first() {
-                    columns(elements, &next.array, next, rest, arrays + 1, out);
+                (None, _) => levels(node, out),
+                (Some(_), SchemaBody::Leaf) if node.kind == Kind::Raw => levels(node, out),
+                (Some(_), SchemaBody::Array(_)) if unnest.parts == Parts::Pairs => levels(node, out),
+                (
+                    Some((name, keys)),
+                    SchemaBody::Object {
+                        keys: known,
+                        rest: overflow,
+                    },
+                ) => {
+                    path::field(known, *overflow, name, arrays, out, |alternatives, out| {
+                        self.unnested(alternatives, keys, unnest, rest, arrays, out);
+                    });
                 }
-                levels(node, out);
+                _ => {}
             }
-            (None, _) => levels(node, out),
-            (Some(_), SchemaBody::Leaf) if node.kind == Kind::Raw => levels(node, out),
-            (
-                Some((name, keys)),
-                SchemaBody::Object {
-                    keys: known,
-                    rest: overflow,
-                },
-            ) => {
-                path::field(known, *overflow, name, arrays, out, |alternatives, out| {
-                    columns(alternatives, keys, unnest, rest, arrays, out);
-                });
-            }
-            _ => {}
+        }
+    }
+
+    /// The columns needed of elements, below so many arrays.
+    fn of_elements(
+        &self,
+        elements: &[SchemaNode],
+        unnest: &Unnest,
+        rest: &[Unnest],
+        arrays: usize,
+        out: &mut Vec<Wanted>,
+    ) {
+        for steps in &unnest.wanted {
+            path::wanted(elements, steps, arrays, out);
+        }
+        for (steps, question) in &unnest.asked {
+            let at_end =
+                |node: &SchemaNode, arrays: usize, out: &mut Vec<Wanted>| self.asked(question, node, arrays, out);
+            path::wanted_until(elements, steps, arrays, &at_end, out);
+        }
+        if let Some((next, rest)) = rest.split_first() {
+            self.unnested(elements, &next.array, next, rest, arrays, out);
         }
     }
 }
@@ -204,15 +238,16 @@ impl Found<'_> {
                 (None, Body::Array { .. }) if self.parts == Parts::Elements => {
                     self.arrays.push(at);
                 }
-                (None, Body::Object(object)) if self.parts == Parts::Fields => {
+                (None, Body::Object(_)) if self.parts != Parts::Elements => {
                     self.arrays.push(at);
-                    let rest = object.rest.map(|rest| &self.tree.nodes[rest as usize]);
-                    self.others.extend(rest.iter().flat_map(|rest| rest.presence.iter()));
                 }
                 (None, _) if self.parts == Parts::Elements && node.kind == Kind::EmptyArray => {}
-                (None, _) if self.parts == Parts::Fields && node.kind == Kind::EmptyObject => {}
+                (None, _) if self.parts != Parts::Elements && node.kind == Kind::EmptyObject => {}
                 (None, _) => self.others.extend(node.presence.iter()),
                 (Some(_), Body::Leaf(_)) if node.kind == Kind::Raw => {
+                    self.others.extend(node.presence.iter());
+                }
+                (Some(_), Body::Array { .. }) if self.parts == Parts::Pairs => {
                     self.others.extend(node.presence.iter());
                 }
                 (Some((name, keys)), Body::Object(object)) => {
@@ -262,133 +297,11 @@ impl Found<'_> {
     }
 }
 
-/// Arrays or objects taken apart.
-struct Taken {
-    /// The first element of each place's array, and the number of elements.
-    starts: Vec<u32>,
-    /// The alternatives of an element.
-    alternatives: Vec<u32>,
-    /// One place per element.
-    keys: Dense,
-}
-
-/// Makes starts of numbers of elements, each one place behind its own; how many elements there are.
-fn sum_up(starts: &mut [u32]) -> u32 {
-    let mut n = 0;
-    for start in starts {
-        n += *start;
-        *start = n;
-    }
-    n
-}
-
-/// An array's slots are in the order of its places. Those of several arrays get places anew.
-fn elements(tree: &mut Tree, arrays: &[u32], places: u32) -> Result<Taken> {
-    let mut starts = vec![0u32; places as usize + 1];
-    let mut found = Vec::with_capacity(arrays.len());
-    for &array in arrays {
-        let node = &tree.nodes[array as usize];
-        let Body::Array {
-            starts: slots,
-            alternatives,
-        } = &node.body
-        else {
-            return corrupt("array is none");
-        };
-        for (place, slots) in node.presence.iter().zip(slots.windows(2)) {
-            starts[place as usize + 1] = slots[1] - slots[0];
-        }
-        found.push((node.presence.clone(), alternatives.clone()));
-    }
-    let n = sum_up(&mut starts);
-    let mut elements = Vec::new();
-    if let [(_, alternatives)] = &mut found[..] {
-        elements = std::mem::take(alternatives);
-    } else {
-        for (presence, alternatives) in found {
-            let of = |place| starts[place as usize]..starts[place as usize + 1];
-            let to: Vec<u32> = presence.iter().flat_map(of).collect();
-            let from = Presence::All(to.len() as u32);
-            let to_place = |node| moved(tree, node, &from, &to, n);
-            elements.extend(alternatives.into_iter().map(to_place));
-        }
-    }
-    Ok(Taken {
-        starts,
-        alternatives: elements,
-        keys: Dense::filled(n as usize, Tag::Missing),
-    })
-}
-
-/// The fields of the first place come first, each place's in the order of keys.
-fn fields(tree: &mut Tree, objects: &[u32], places: u32) -> Result<Taken> {
-    let mut fields = Vec::new();
-    for &object in objects {
-        match &tree.nodes[object as usize].body {
-            Body::Object(object) => fields.extend_from_slice(&object.fields),
-            _ => return corrupt("object is none"),
-        }
-    }
-    let name = |field: &Field| tree.keys.get(field.key as usize);
-    fields.sort_by(|a, b| key_order(name(a), name(b)));
-    let mut starts = vec![0u32; places as usize + 1];
-    for field in &fields {
-        let presence = &tree.nodes[field.node as usize].presence;
-        presence.iter().for_each(|place| starts[place as usize + 1] += 1);
-    }
-    let n = sum_up(&mut starts);
-    let mut next = starts.clone();
-    let mut names = ByteVec::default();
-    let mut codes = vec![0i64; n as usize];
-    let mut alternatives = Vec::with_capacity(fields.len());
-    for field in &fields {
-        // One of a key's kinds and objects after the other.
-        let name = tree.keys.get(field.key as usize);
-        if names.len() == 0 || names.get(names.len() - 1) != name {
-            names.push(name)?;
-        }
-        let presence = tree.nodes[field.node as usize].presence.clone();
-        let mut to = Vec::with_capacity(presence.len() as usize);
-        for place in presence.iter() {
-            let element = &mut next[place as usize];
-            codes[*element as usize] = names.len() as i64 - 1;
-            to.push(*element);
-            *element += 1;
-        }
-        alternatives.push(moved(tree, field.node, &presence, &to, n));
-    }
-    let mut keys = Filling::of_codes(n as usize, names);
-    for (element, code) in codes.into_iter().enumerate() {
-        keys.set(element, Tag::String, code);
-    }
-    Ok(Taken {
-        starts,
-        alternatives,
-        keys: keys.finish(),
-    })
-}
-
-/// A copy of a node, and of those below down to arrays, at other places: those of `from` move, in their order, to those
-/// in `to`.
-fn moved(tree: &mut Tree, node: u32, from: &Presence, to: &[u32], universe: u32) -> u32 {
-    let mut copy = tree.nodes[node as usize].clone();
-    let places = copy.presence.iter().filter_map(|place| from.get(place));
-    let places = places.map(|rank| to[rank as usize]).collect();
-    if let Body::Object(object) = &mut copy.body {
-        for field in &mut object.fields {
-            field.node = moved(tree, field.node, from, to, universe);
-        }
-        object.rest = object.rest.map(|rest| moved(tree, rest, from, to, universe));
-    }
-    let presence = Arc::new(Presence::new(places, universe));
-    tree.push(copy.kind, presence, copy.body)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::leaf;
-    use crate::{LeafOptions, Scalar};
+    use crate::testing::{leaf, leaf_of};
+    use crate::{LeafOptions, Scalar, Tag};
 
     fn key(name: &str) -> Vec<PathStep> {
         vec![PathStep::Key(name.as_bytes().to_vec())]
@@ -426,11 +339,13 @@ mod tests {
                     parts: Parts::Elements,
                     array: vec![b"a".to_vec()],
                     wanted: vec![key("x")],
+                    asked: Vec::new(),
                 },
                 Unnest {
                     parts: Parts::Elements,
                     array: vec![b"b".to_vec()],
                     wanted: vec![key("z"), Vec::new()],
+                    asked: Vec::new(),
                 },
             ];
             let found = leaf.unnest(0, &arrays).expect("sound");
@@ -470,8 +385,8 @@ mod tests {
             }
         }
     }
-    /// Fields in jsonb's order of keys, whatever kinds their values have; objects that are not columns alone are left
-    /// to others.
+
+    /// Fields in jsonb's order of keys, whatever kinds their values have, with columns or without.
     #[test]
     fn fields_of_objects() {
         let documents = [
@@ -493,6 +408,7 @@ mod tests {
             parts,
             array: vec![array.as_bytes().to_vec()],
             wanted,
+            asked: Vec::new(),
         };
         let first = unnest(Parts::Fields, "o", vec![Vec::new(), key("z")]);
         let below = unnest(Parts::Elements, "y", vec![key("q")]);
@@ -521,7 +437,8 @@ mod tests {
                 2 => "c=Other/s/[Some(3)] aa=2/Missing/[] ",
                 5 => "b=w/Missing/[] aa=v/Missing/[] ",
                 1 | 3 => "",
-                // An array, and a field that is no column.
+                6 => "b=1/Missing/[] rare=2/Missing/[] ",
+                // An array.
                 _ => {
                     assert!(fields.is_other(row as u32), "{row}");
                     continue;
@@ -533,6 +450,81 @@ mod tests {
             for element in fields.of(row) {
                 let value = fields.paths[0].get(element as usize, &mut buffer);
                 assert!(value.expect("sound").is_some());
+            }
+        }
+    }
+
+    /// Whatever values are, and wherever: keys, values and answers are those of the documents.
+    #[test]
+    fn fields_and_elements_answer_as_documents_do() {
+        let objects = [
+            r#"{"a":1,"b":"x","c":null,"d":[1,"x"],"e":{"x":1},"f":true,"g":1.50,"h":1e400,"i":{},"j":[]}"#,
+            r#"{"j":"x","i":2,"h":[[]],"g":{"x":{"y":[]}},"f":"","e":-1,"d":{},"c":0.10,"b":false,"a":null}"#,
+            r#"{"x":"x","other":["x",{"x":1}],"a":{"x":"x"}}"#,
+            r#"{}"#,
+        ];
+        let questions = [
+            Question::Type,
+            Question::HasAny(vec![b"x".to_vec()]),
+            Question::HasAll(vec![b"x".to_vec(), b"y".to_vec()]),
+            Question::contains(&amax_jsonb::json::parse(r#"{"x":1}"#).expect("JSON")).expect("usable"),
+            Question::contains(&amax_jsonb::json::parse(r#"["x"]"#).expect("JSON")).expect("usable"),
+            Question::path_exists("$.\"x\"").expect("taken apart"),
+        ];
+        let asked: Vec<_> = questions
+            .iter()
+            .map(|question| (Vec::new(), question.clone()))
+            .collect();
+        let below = questions.iter().map(|question| (key("x"), question.clone()));
+        let unnest = Unnest {
+            parts: Parts::Fields,
+            array: Vec::new(),
+            wanted: vec![Vec::new(), key("x")],
+            asked: asked.into_iter().chain(below).collect(),
+        };
+        // In overflow columns, in columns, and in both: half of the rows have keys that no others have.
+        for (copies, odd) in [(1, false), (40, false), (40, true)] {
+            let rows = objects.iter().flat_map(|object| std::iter::repeat_n(*object, copies));
+            let documents: Vec<String> = rows
+                .enumerate()
+                .map(|(row, object)| match odd && row % 2 == 1 && object.len() > 2 {
+                    true => format!(r#"{{"k{row}":[{row}],"t{row}":"{row}",{}"#, &object[1..]),
+                    false => object.to_owned(),
+                })
+                .collect();
+            let leaf = leaf(documents.iter().map(String::as_str), LeafOptions::default());
+            let found = leaf.unnest(0, std::slice::from_ref(&unnest)).expect("sound");
+            let fields = &found[0];
+            for (row, document) in documents.iter().enumerate() {
+                assert!(!fields.is_other(row as u32), "{document}");
+                let payload = amax_jsonb::json::parse(document).expect("JSON");
+                let Ok(amax_jsonb::Value::Object(object)) = amax_jsonb::root(&payload) else {
+                    panic!("an object");
+                };
+                let pairs: Vec<_> = object.pairs().map(|pair| pair.expect("sound")).collect();
+                assert_eq!(fields.of(row).len(), pairs.len(), "{document}");
+                for (element, (name, value)) in fields.of(row).zip(pairs) {
+                    let at = element as usize;
+                    let code = fields.keys.word(at) as usize;
+                    assert_eq!(fields.keys.strings().get(code), Some(name));
+                    let mut builder = amax_jsonb::Builder::new();
+                    builder.value(value);
+                    let alone = leaf_of([builder.finish().expect("sound")], LeafOptions::default());
+                    for (path, steps) in fields.paths.iter().zip(&unnest.wanted) {
+                        let (mut a, mut b) = (Vec::new(), Vec::new());
+                        let found = path.get(at, &mut a).expect("sound");
+                        let column = alone.path(0, steps).expect("sound");
+                        assert_eq!(found, column.get(0, &mut b).expect("sound"), "{document}");
+                    }
+                    for (answers, (steps, question)) in fields.answers.iter().zip(&unnest.asked) {
+                        let expected = alone.ask(0, steps, question).expect("sound");
+                        let shown = |dense: &Dense, at: usize| match dense.tag(at) {
+                            tag if tag.has_word() => (tag, dense.word(at)),
+                            tag => (tag, 0),
+                        };
+                        assert_eq!(shown(answers, at), shown(&expected, 0), "{question:?} of {document}");
+                    }
+                }
             }
         }
     }

@@ -120,6 +120,7 @@ fn refused_memory_is_an_error() {
                 array: vec![b"tags".to_vec()],
                 parts: Parts::Elements,
                 wanted: vec![vec![], vec![key("deep")]],
+                asked: Vec::new(),
             };
             let elements = open(&image)?.unnest(1, &[unnest])?;
             let deep = elements[0].paths[1].dense()?;

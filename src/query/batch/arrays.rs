@@ -3,7 +3,7 @@
 use super::function::Function;
 use crate::query::expr::entry::Entry;
 use crate::query::expr::path::JsonPath;
-use amax_format::{Parts, PathStep, Unnest};
+use amax_format::{Parts, PathStep, Question, Unnest};
 
 /// The arrays that a scan unnests, each one in the elements of the one before; or objects, of whose fields the same is
 /// said.
@@ -32,8 +32,13 @@ impl Arrays {
             }
             Unnest {
                 parts: function.parts,
-                array: steps.into_iter().map(key).collect(),
+                array: steps
+                    .into_iter()
+                    .map(key)
+                    .chain(function.keys.iter().cloned())
+                    .collect(),
                 wanted: wanted(entries, i + 1, functions.get(i + 1).map(|next| next.array)),
+                asked: asked(entries, i + 1),
             }
         });
         let levels: Vec<Unnest> = levels.collect();
@@ -51,6 +56,7 @@ impl Arrays {
             parts: Parts::Elements,
             array: array.steps.iter().cloned().map(key).collect(),
             wanted: wanted(entries, 1, None),
+            asked: asked(entries, 1),
         };
         Arrays {
             attribute: array.attribute as usize - 1,
@@ -64,6 +70,22 @@ fn key(step: PathStep) -> Vec<u8> {
         PathStep::Key(key) => key,
         _ => unreachable!("the planner chose an array by keys"),
     }
+}
+
+/// Distinct questions about the elements of a level.
+fn asked(entries: &[Entry], level: usize) -> Vec<(Vec<PathStep>, Question)> {
+    let mut found: Vec<(Vec<PathStep>, Question)> = Vec::new();
+    for entry in entries {
+        if let Entry::Answer(path, question) = entry
+            && path.level == level
+            && !found
+                .iter()
+                .any(|(steps, known)| (steps, known) == (&path.steps, question))
+        {
+            found.push((path.steps.clone(), question.clone()));
+        }
+    }
+    found
 }
 
 /// Distinct paths from the elements of a level, but for the next arrays: those are read as such, or not from columns.

@@ -12,7 +12,7 @@ use crate::query::expr::entry::Entry;
 use crate::query::expr::path::JsonPath;
 use crate::query::expr::value::path_value;
 use amax_exec::{Columns, Expr, held_ints};
-use amax_format::{Dense, Found, PathStep, Shaped, Tag, Unnest, Words};
+use amax_format::{Dense, Found, PathStep, Pruned, Question, Shaped, Tag, Unnest, Words};
 use amax_lsm::Origin;
 use pgrx::pg_sys;
 use std::cell::OnceCell;
@@ -47,6 +47,8 @@ pub struct BatchColumns {
 pub enum Source {
     /// Parts of them, over which an expression is evaluated.
     Parts(Rc<Shaped>),
+    /// The same: documents without some keys.
+    Pruned(Rc<Pruned>),
     /// Values found in them.
     Values(Rc<Found>),
 }
@@ -210,6 +212,9 @@ impl BatchColumns {
                 let dense = levels[path.level - 1].dense(at).take(&elements.elements);
                 Input::Element(levels, at, dense)
             }
+            Entry::Answer(path, question) if path.level == elements.level => {
+                Input::Made(elements.answers(&path.steps, question))
+            }
             Entry::Ordinality(level) if *level == elements.level => Input::Made(elements.ordinality()),
             Entry::Key(level) if *level == elements.level => Input::Made(elements.keys()),
             _ => unreachable!("elements of later arrays are in no column here"),
@@ -268,6 +273,7 @@ impl BatchColumns {
         } as usize
             - 1;
         let read = || match &self.entries[at] {
+            Entry::Part(_, shape) if shape.whole => Source::Pruned(leaf.pruned(attribute, shape)),
             Entry::Part(_, shape) => Source::Parts(leaf.shaped(attribute, shape)),
             Entry::Found(path, question) => Source::Values(leaf.values(attribute, &path.steps, question)),
             _ => unreachable!("others have been seen to"),
@@ -430,6 +436,14 @@ impl Elements {
         alone.iter_mut().for_each(|level| level.wanted.clear());
         alone[self.level - 1].wanted.push(steps.to_vec());
         (leaf.unnest(arrays.attribute, &alone), 0)
+    }
+
+    /// What is asked about the values at a path from the elements.
+    fn answers(&self, steps: &[PathStep], question: &Question) -> Dense {
+        let mut asked = self.arrays.levels[self.level - 1].asked.iter();
+        let at = asked.position(|asked| (&asked.0[..], &asked.1) == (steps, question));
+        let at = at.expect("what is an entry is asked");
+        self.levels[self.level - 1].elements.answers[at].take(&self.elements)
     }
 
     /// Each field's key.

@@ -134,8 +134,19 @@ fn named(rows: &Rows, entry: &Entry, arrays: &[String]) -> Option<String> {
         Entry::Path(path) => Some(name(path.attribute) + &path_name(&path.steps)),
         Entry::Attribute(attribute) => Some(name(*attribute)),
         Entry::Answer(path, question) | Entry::Found(path, question) => {
-            let path = name(path.attribute) + &path_name(&path.steps);
-            Some(asked(&path, question))
+            let from = match path.level {
+                0 => name(path.attribute),
+                level => arrays[level - 1].clone(),
+            };
+            Some(asked(&(from + &path_name(&path.steps)), question))
+        }
+        Entry::Part(attribute, shape) if shape.whole => {
+            let keys = shape.without.iter().map(|key| shown(key).into_owned());
+            Some(format!(
+                "{} without {}",
+                name(*attribute),
+                keys.collect::<Vec<_>>().join(", ")
+            ))
         }
         // Its scalars and structure; a name alone means a whole document.
         Entry::Part(attribute, shape) if shape.keys.is_empty() => Some(format!("{} without keys", name(*attribute))),
@@ -178,9 +189,10 @@ pub fn columns(
         let array = named(rows, &rows.entries[function.array], &arrays);
         let parts = match function.parts {
             Parts::Elements => "[*]",
-            Parts::Fields => ".*",
+            Parts::Fields | Parts::Pairs => ".*",
         };
-        arrays.push(array.unwrap_or_default() + parts);
+        let keys: Vec<PathStep> = function.keys.iter().cloned().map(PathStep::Key).collect();
+        arrays.push(array.unwrap_or_default() + &path_name(&keys) + parts);
     }
     if !arrays.is_empty() {
         // A join's node does not say what it scans.

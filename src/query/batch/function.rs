@@ -4,12 +4,15 @@
 use crate::pg::node::Node;
 use crate::pg::state::{CustomScanState, ExprContext};
 use crate::pg::table_function::TableFunction;
+use crate::query::expr::unnesting::keys_to_pairs;
 use amax_format::Parts;
 
 /// PostgreSQL's function, called for one row at a time, and the element it is at.
 pub struct Function {
     /// The entry that is its argument.
     pub array: usize,
+    /// Keys from there.
+    pub keys: Vec<Vec<u8>>,
     pub parts: Parts,
     function: TableFunction,
     /// For expressions over an element.
@@ -25,6 +28,7 @@ impl Function {
         element_econtext.set_row(function.slot());
         Function {
             array,
+            keys: keys_to_pairs(call).unwrap_or_default(),
             parts,
             function,
             element_econtext,

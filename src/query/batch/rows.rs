@@ -14,7 +14,7 @@ use crate::query::expr::datum;
 use crate::query::expr::entry::Entry;
 use crate::query::expr::evaluated::PgExpr;
 use crate::query::expr::path::JsonPath;
-use crate::query::expr::value::{answer, datum_of, found, over_document, over_json, part};
+use crate::query::expr::value::{answer, datum_of, found, left, over_document, over_json, part};
 use crate::storage::rowpage::set_tid;
 use crate::table::block::Block;
 use crate::table::slot;
@@ -31,6 +31,15 @@ enum At {
     Leaf(Rc<BatchColumns>, u32),
     /// In a slot: the row slot, or that of a node below.
     Slot(&'static Slot),
+}
+
+/// Values of the leaf's row whose elements are looked at, one after the other: each may ask for the same document.
+#[derive(Default)]
+struct Kept {
+    row: Option<(Rc<BatchColumns>, u32)>,
+    values: Vec<(usize, (pg_sys::Datum, bool))>,
+    /// Whose memory they are in.
+    econtext: OnceCell<&'static ExprContext>,
 }
 
 /// A row as PostgreSQL's expressions see it, the one it is at.
@@ -61,6 +70,7 @@ pub struct Rows {
     interrupted: Option<At>,
     /// Holds a row by itself that is read again.
     again: OnceCell<&'static Slot>,
+    kept: Kept,
     estate: &'static EState,
     filled: Vec<bool>,
 }
@@ -123,6 +133,7 @@ impl Rows {
             at: At::None,
             interrupted: None,
             again: OnceCell::new(),
+            kept: Kept::default(),
             estate,
         }
     }
@@ -262,6 +273,7 @@ impl Rows {
     /// Lets go of the row.
     pub fn clear(&mut self) {
         (self.at, self.interrupted) = (At::None, None);
+        (self.kept.row, self.kept.values) = (None, Vec::new());
         self.scan_slot.clear();
         self.row_slot.clear();
         self.again.get().inspect(|slot| slot.clear());
@@ -310,7 +322,7 @@ impl Rows {
         }
         if let At::Leaf(columns, row) = &self.at {
             if level == in_columns
-                && let Some(found) = self.column_value(columns, *row, entry)
+                && let Some(found) = self.column_value(columns, *row, entry, self.econtext)
             {
                 return found;
             }
@@ -334,12 +346,19 @@ impl Rows {
                     let document = self.econtext.within(|| part(parts, row as usize));
                     return self.over(entry, document);
                 }
+                Some(Source::Pruned(pruned)) => {
+                    let document = self.econtext.within(|| left(pruned, row as usize));
+                    return self.over(entry, document);
+                }
                 Some(Source::Values(values)) => return self.econtext.within(|| found(values, row as usize)),
                 None => {}
             }
-            if columns.level() < in_columns
-                && let Some(found) = self.column_value(&columns, row, entry)
-            {
+            let found = match columns.level() {
+                level if level == in_columns => None,
+                0 => self.kept_value(&columns, row, entry),
+                _ => self.column_value(&columns, row, entry, self.econtext),
+            };
+            if let Some(found) = found {
                 return found;
             }
             if self.row_slot.is_empty() {
@@ -418,29 +437,52 @@ impl Rows {
         }
     }
 
-    /// An entry of the rows of `columns`, if it is in a column.
-    fn column_value(&self, columns: &BatchColumns, row: u32, entry: usize) -> Option<(pg_sys::Datum, bool)> {
+    /// An entry of the rows of `columns`, if it is in a column, in the context's memory.
+    fn column_value(
+        &self,
+        columns: &BatchColumns,
+        row: u32,
+        entry: usize,
+        econtext: &ExprContext,
+    ) -> Option<(pg_sys::Datum, bool)> {
         let at = row as usize;
-        self.econtext
-            .within(|| match (&self.entries[entry], columns.input(entry)) {
-                (Entry::Path(json), _) => columns.path_value(entry, row, json),
-                (Entry::Ordinality(_), Input::Made(dense)) => {
-                    Some((pg_sys::Datum::from(dense.word(at)), dense.tag(at) == Tag::Missing))
-                }
-                (Entry::Key(_), Input::Made(dense)) => answer(dense, at),
-                (Entry::Answer(..), Input::Column(answers)) => answer(answers, at),
-                (Entry::Joined(side, column), _) => columns.joined_value((*side, *column), row),
-                (Entry::Attribute(attribute), input @ (Input::Column(_) | Input::Documents(_))) => {
-                    let number = *attribute as usize - 1;
-                    let desc = self.rel.desc();
-                    let plain = match input {
-                        Input::Column(dense) => columnar::dense_to_datum(dense, at, desc.attribute(number)),
-                        _ => None,
-                    };
-                    Some(plain.unwrap_or_else(|| whole(columns, at).attribute(desc, number)))
-                }
-                _ => None,
-            })
+        econtext.within(|| match (&self.entries[entry], columns.input(entry)) {
+            (Entry::Path(json), _) => columns.path_value(entry, row, json),
+            (Entry::Ordinality(_), Input::Made(dense)) => {
+                Some((pg_sys::Datum::from(dense.word(at)), dense.tag(at) == Tag::Missing))
+            }
+            // Of elements nothing is asked that may be an error.
+            (Entry::Key(_) | Entry::Answer(..), Input::Made(dense)) => answer(dense, at),
+            (Entry::Answer(..), Input::Column(answers)) => answer(answers, at),
+            (Entry::Joined(side, column), _) => columns.joined_value((*side, *column), row),
+            (Entry::Attribute(attribute), input @ (Input::Column(_) | Input::Documents(_))) => {
+                let number = *attribute as usize - 1;
+                let desc = self.rel.desc();
+                let plain = match input {
+                    Input::Column(dense) => columnar::dense_to_datum(dense, at, desc.attribute(number)),
+                    _ => None,
+                };
+                Some(plain.unwrap_or_else(|| whole(columns, at).attribute(desc, number)))
+            }
+            _ => None,
+        })
+    }
+
+    /// The same of the leaf's row that elements are of.
+    fn kept_value(&mut self, columns: &Rc<BatchColumns>, row: u32, entry: usize) -> Option<(pg_sys::Datum, bool)> {
+        let econtext = *self.kept.econtext.get_or_init(|| self.estate.new_context());
+        let known = self.kept.row.as_ref();
+        if !known.is_some_and(|(known, at)| Rc::ptr_eq(known, columns) && *at == row) {
+            econtext.reset();
+            self.kept.values.clear();
+            self.kept.row = Some((columns.clone(), row));
+        }
+        if let Some((_, value)) = self.kept.values.iter().find(|(known, _)| *known == entry) {
+            return Some(*value);
+        }
+        let value = self.column_value(columns, row, entry, econtext)?;
+        self.kept.values.push((entry, value));
+        Some(value)
     }
 
     /// Whether a condition over the entries in `reads` holds.

@@ -1,7 +1,7 @@
 //! What a scan hands out: the entries of its custom_scan_tlist, each a column of the leaf where it can be.
 
 use super::guard::{guards, may_raise};
-use super::jsonpath::jsonpath_of;
+use super::part::part_of;
 use super::path::{JsonPath, path_of, question_of};
 use super::tree::{has, rewrite, walk};
 use super::unnesting::{Column, Unnesting};
@@ -39,10 +39,10 @@ impl Entry {
     /// 0: of the row. n: of an element of the n-th arrays that the scan unnests. A join is not above those: 1 is of its other sides.
     pub fn level(&self) -> usize {
         match self {
-            Entry::Path(path) => path.level,
+            Entry::Path(path) | Entry::Answer(path, _) => path.level,
             Entry::Ordinality(level) | Entry::Key(level) => *level,
             Entry::Joined(..) => 1,
-            Entry::Answer(..) | Entry::Found(..) | Entry::Part(..) | Entry::Attribute(_) | Entry::Expression => 0,
+            Entry::Found(..) | Entry::Part(..) | Entry::Attribute(_) | Entry::Expression => 0,
         }
     }
 }
@@ -58,16 +58,28 @@ pub fn entry_of(expression: &Node, functions: &[Unnesting]) -> Entry {
         level.set(level_of(var));
         true
     };
-    if let Some(path) = path_of(expression, &note) {
+    let below = |path: JsonPath| {
         let level = level.get();
-        return Entry::Path(JsonPath { level, ..path });
+        let path = JsonPath { level, ..path };
+        match level.checked_sub(1) {
+            None => Some(path),
+            Some(at) => functions[at].path(path),
+        }
+    };
+    if let Some(path) = path_of(expression, &note) {
+        if level.get() > 0 && functions[level.get() - 1].is_key(&path) {
+            return Entry::Key(level.get());
+        }
+        return below(path).map_or(Entry::Expression, Entry::Path);
     }
-    match question_of(expression, &|_| true) {
+    match question_of(expression, &note) {
         Some((path, question @ Question::Found(..))) => return Entry::Found(path, question),
-        Some((path, question)) => return Entry::Answer(path, question),
+        Some((path, question)) => {
+            return below(path).map_or(Entry::Expression, |path| Entry::Answer(path, question));
+        }
         None => {}
     }
-    if let Some((attribute, shape)) = jsonpath_of(expression, &|_| true) {
+    if let Some((attribute, shape)) = part_of(expression, &|_| true) {
         return Entry::Part(attribute, shape);
     }
     let Some(var) = expression.as_a::<Var>().filter(|var| var.varattno() > 0) else {
@@ -85,6 +97,7 @@ pub fn entry_of(expression: &Node, functions: &[Unnesting]) -> Entry {
             level,
         }),
         Some(Column::Key) => Entry::Key(level),
+        Some(Column::Pair) => Entry::Expression,
         None => Entry::Ordinality(level),
     }
 }
@@ -95,15 +108,20 @@ pub fn collect<'a>(root: &PlannerInfo, node: &'a Node, relid: pg_sys::Index, fou
     let is_ours = is_of(relid);
     let guards = LazyCell::new(|| guards(root));
     let asks = |node: &Node| {
-        let asks = question_of(node, &is_ours).is_some() || jsonpath_of(node, &is_ours).is_some();
+        let asks = question_of(node, &is_ours).is_some() || part_of(node, &is_ours).is_some();
         asks && !(may_raise(node) && *guards)
     };
     collect_of(node, relid, &asks, found);
 }
 
-/// The same of elements' relations, about whose paths nothing can be asked.
+/// The same of elements' relations, about which nothing is asked that may be an error, nor what is found in them.
 pub fn collect_elements<'a>(node: &'a Node, relid: pg_sys::Index, found: &mut Vec<&'a Node>) {
-    collect_of(node, relid, &|_| false, found);
+    let is_ours = is_of(relid);
+    let asks = |node: &Node| {
+        let question = question_of(node, &is_ours).map(|(_, question)| question);
+        question.is_some_and(|question| !matches!(question, Question::Found(..)) && !may_raise(node))
+    };
+    collect_of(node, relid, &asks, found);
 }
 
 /// The longest paths, what `asks` about paths, and the variables of an expression over one table's row are added to `found`,

@@ -15,7 +15,7 @@ use pgrx::pg_sys::*;
 /// A call of a function that could be an entry, and may raise an error.
 pub fn may_raise(node: &Node) -> bool {
     call_of(node).is_some_and(|(function, args)| match function {
-        F_JSONB_ARRAY_LENGTH => true,
+        F_JSONB_ARRAY_LENGTH | F_JSONB_DELETE_JSONB_TEXT | F_JSONB_DELETE_JSONB__TEXT => true,
         // These suppress errors, but for times that would need a time zone (checkTimezoneIsUsedForCast() of jsonpath_exec.c)
         // and, from 17 on, variables (getJsonPathVariable()).
         F_JSONB_PATH_EXISTS_OPR | F_JSONB_PATH_MATCH_OPR => {

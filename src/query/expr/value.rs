@@ -7,7 +7,7 @@ use super::tree::rewrite;
 use crate::pg::expr::case_value;
 use crate::pg::node::Node;
 use crate::pg::state::Prepared;
-use amax_format::{Dense, Found, PathColumn, Scalar, Shaped, Tag};
+use amax_format::{Dense, Found, PathColumn, Pruned, Scalar, Shaped, Tag};
 use pgrx::pg_sys;
 use std::cell::RefCell;
 
@@ -37,6 +37,11 @@ pub fn part(shaped: &Shaped, row: usize) -> (pg_sys::Datum, bool) {
     document(|out| shaped.get(row, out))
 }
 
+/// What is left of a row's document, in the current memory context.
+pub fn left(pruned: &Pruned, row: usize) -> (pg_sys::Datum, bool) {
+    scratched(|scratch| pruned.get(row, scratch).map(|found| datum_of(found, false)))
+}
+
 /// What a path finds in a row, in the current memory context.
 pub fn found(values: &Found, row: usize) -> (pg_sys::Datum, bool) {
     document(|out| values.get(row, out))
@@ -44,10 +49,17 @@ pub fn found(values: &Found, row: usize) -> (pg_sys::Datum, bool) {
 
 /// Jsonb that is made; false: there is none.
 fn document(make: impl FnOnce(&mut Vec<u8>) -> amax_format::Result<bool>) -> (pg_sys::Datum, bool) {
+    scratched(|scratch| {
+        let there = make(scratch)?;
+        Ok(datum_of(there.then_some(Scalar::Payload(scratch)), false))
+    })
+}
+
+/// A value that is made with a buffer.
+fn scratched(make: impl FnOnce(&mut Vec<u8>) -> amax_format::Result<(pg_sys::Datum, bool)>) -> (pg_sys::Datum, bool) {
     SCRATCH.with(|kept| {
         let mut scratch = kept.take();
-        let there = make(&mut scratch).unwrap_or_else(|e| crate::columnar::raise(e));
-        let value = datum_of(there.then_some(Scalar::Payload(&scratch)), false);
+        let value = make(&mut scratch).unwrap_or_else(|e| crate::columnar::raise(e));
         keep(kept, scratch);
         value
     })
@@ -99,15 +111,7 @@ pub fn path_value<'a>(
 
 /// The value at a path, from its column.
 fn assembled(column: &PathColumn, place: usize, text: bool) -> (pg_sys::Datum, bool) {
-    SCRATCH.with(|kept| {
-        let mut scratch = kept.take();
-        let found = column
-            .get(place, &mut scratch)
-            .unwrap_or_else(|e| crate::columnar::raise(e));
-        let value = datum_of(found, text);
-        keep(kept, scratch);
-        value
-    })
+    scratched(|scratch| column.get(place, scratch).map(|found| datum_of(found, text)))
 }
 
 /// What was found at a path, as jsonb or as text, in the current memory context.

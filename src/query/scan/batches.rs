@@ -23,11 +23,10 @@ pub fn view(node: &CustomScanState) -> &'static RefCell<dyn Batches> {
 impl Scan {
     /// For rows by themselves.
     fn alone(&self) -> AloneBuilder {
+        // What is asked of elements does not.
         let raises = |at: &usize| {
-            matches!(
-                self.rows.entries[*at],
-                Entry::Answer(..) | Entry::Found(..) | Entry::Part(..)
-            )
+            let entry = &self.rows.entries[*at];
+            entry.level() == 0 && matches!(entry, Entry::Answer(..) | Entry::Found(..) | Entry::Part(..))
         };
         let read: Vec<usize> = self.output.iter().copied().filter(|at| !raises(at)).collect();
         AloneBuilder::new(&self.rows, &read)

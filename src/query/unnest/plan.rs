@@ -25,6 +25,7 @@ use crate::query::scan::batches::view;
 use crate::query::scan::node::METHODS;
 use crate::query::scan::private::{Level, Place, ReadToEnd, ScanPlan, read_to_end};
 use crate::query::scan::state::Scan;
+use amax_format::Parts;
 use pgrx::pg_sys::{Index, JoinType, NodeTag, ParamKind, RTEKind, RelOptKind};
 
 static PATH: PathMethods = PathMethods::of::<Unnests>(c"AmaxUnnest");
@@ -85,6 +86,7 @@ pub fn add_paths(
     };
     if relations(scan).last() != Some(&base)
         || !inner.whole_row_needed().is_empty()
+        || !reads_columns(root, by)
         || kind == JoinType::JOIN_LEFT && computes_before_join(joinrel, by, extra)
     {
         return;
@@ -107,6 +109,24 @@ pub fn add_paths(
     ) {
         join.add(scan, true);
     }
+}
+
+/// Whether the query reads nothing of a function's result that no column has. Subqueries and the like that may refer to it are
+/// not looked into.
+fn reads_columns(root: &PlannerInfo, by: Unnesting) -> bool {
+    let parse = root.parse();
+    let from = parse.jointree().map(|from| &**from);
+    let relations = || parse.rtable().all::<RangeTblEntry>();
+    let is_other = |rte: &RangeTblEntry| rte.lateral() && rte.rtekind() != RTEKind::RTE_FUNCTION;
+    by.parts() != Parts::Pairs
+        || !relations().any(is_other)
+            && relations()
+                .map(RangeTblEntry::functions)
+                .chain([root.processed_tlist()])
+                .filter_map(Nodes::as_node)
+                .chain(from)
+                .chain(parse.havingQual())
+                .all(|node| by.knows_all(node))
 }
 
 /// Whether something is computed of elements below the outer join that our node, which computes it above, would not
@@ -290,8 +310,13 @@ fn entries<'a>(
         }
     }
     // See the scan's: another target list may come.
+    let is_pairs = |relation| {
+        let by = unnests(relation, root.entry(relation)).map(|(_, by)| by.parts());
+        by == Some(Parts::Pairs)
+    };
     for node in handed_up.iter() {
-        for &relation in relations {
+        // No pair is made.
+        for &relation in relations.iter().filter(|&&relation| !is_pairs(relation)) {
             variables(node, relation, &mut wanted);
         }
     }

@@ -16,6 +16,7 @@ use crate::query::expr::path::{call_of, path_of};
 use crate::query::expr::tree::{any, rewrite_all, walk, walk_all};
 use crate::query::expr::unnesting::{Column, Unnesting, unnested_by};
 use crate::query::scan::plan::Columnar;
+use amax_format::Parts;
 use pgrx::pg_sys::{CmdType, Index, NodeTag, RTEKind};
 use std::ffi::CStr;
 
@@ -174,7 +175,8 @@ impl<'a> Moved<'a> {
         let mut base = relid;
         while let Some(call) = innermost(moved.target_list) {
             let function = (before + moved.calls.len() + 1) as Index;
-            let (_, by) = unnested_by(call, function).filter(|found| found.0 == base)?;
+            let (_, by) =
+                unnested_by(call, function).filter(|found| found.0 == base && found.1.parts() != Parts::Pairs)?;
             let is_row = by.columns().len() > 1;
             let mut selects = false;
             moved.target_list = rewrite_all(moved.target_list, &mut |node| {
@@ -215,7 +217,7 @@ impl<'a> Moved<'a> {
 fn add<'a>(query: &'a Query, call: &'a Node, by: Unnesting) -> &'a RangeTblEntry {
     let name = |column: &Column| match column {
         Column::Key => c"key",
-        Column::Value => c"value",
+        Column::Value | Column::Pair => c"value",
     };
     let names: Vec<&CStr> = by.columns().iter().map(name).collect();
     let function = call.as_a::<FuncExpr>().expect("it unnests by a function").funcid();

@@ -15,6 +15,8 @@ pub struct Shape {
     pub whole: bool,
     /// Otherwise these keys, in the order in which they were met.
     pub keys: Vec<(Vec<u8>, Shape)>,
+    /// Of an object that is a whole document, nobody looks at these keys.
+    pub without: Vec<Vec<u8>>,
 }
 
 impl Shape {
@@ -37,8 +39,18 @@ impl Shape {
     #[must_use]
     pub fn below(self, key: Vec<u8>) -> Self {
         Self {
-            whole: false,
             keys: vec![(key, self)],
+            ..Self::default()
+        }
+    }
+
+    /// All of a document but some keys.
+    #[must_use]
+    pub fn without(keys: Vec<Vec<u8>>) -> Self {
+        Self {
+            whole: true,
+            without: keys,
+            ..Self::default()
         }
     }
 
