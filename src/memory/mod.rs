@@ -100,14 +100,31 @@ pub fn keep<T>(context: &mut PgMemoryContexts, value: T) -> *mut T {
     unsafe { (&raw mut (*context.leak_and_drop_on_delete(kept)).0).cast() }
 }
 
-/// Gives the system back what has been freed, where the allocator is glibc's.
+/// Gives the system back what has been freed, where the allocator is glibc's. What is left free in between is no more to
+/// become huge pages, as the kernel makes them of mostly empty ones as well.
 pub fn trim() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {
+        use rustix::mm::{Advice, madvise};
         unsafe extern "C" {
             fn malloc_trim(pad: usize) -> std::ffi::c_int;
         }
         // SAFETY: it looks at free memory alone.
         unsafe { malloc_trim(0) };
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
+        for heap in maps.lines().filter(|line| line.ends_with("[heap]")) {
+            let bounds = heap.split_once(' ').and_then(|(range, _)| range.split_once('-'));
+            let parsed = bounds.map(|(start, end)| (usize::from_str_radix(start, 16), usize::from_str_radix(end, 16)));
+            if let Some((Ok(start), Ok(end))) = parsed {
+                // SAFETY: of this process; the advice leaves what is there alone.
+                let _ = unsafe {
+                    madvise(
+                        std::ptr::with_exposed_provenance_mut(start),
+                        end - start,
+                        Advice::LinuxNoHugepage,
+                    )
+                };
+            }
+        }
     }
 }
