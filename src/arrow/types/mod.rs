@@ -96,32 +96,31 @@ pub fn column(
 
 /// The column for text, or labels, as a dictionary; None for any other type.
 pub fn dictionary(oid: pg_sys::Oid, typmod: i32, scope: Scope<'_>) -> Option<TypedColumn<'_>> {
-    let (data_type, column) = match base(oid, typmod).0 {
+    let made = match base(oid, typmod).0 {
         pg_sys::TEXTOID | pg_sys::VARCHAROID | pg_sys::BPCHAROID => dictionary::varlena(),
         pg_sys::NAMEOID => dictionary::name(),
         oid if is_enum(oid) => dictionary::labels(scope),
         _ => return None,
     };
-    Some(TypedColumn {
-        data_type,
-        extension: None,
-        sql_type: shown_type(oid, typmod),
-        column,
-    })
+    Some(of_text(oid, typmod, made))
 }
 
 /// The column for text that is a dictionary in some batches, and text in others; None for any other type.
 pub fn either(oid: pg_sys::Oid, typmod: i32) -> Option<TypedColumn<'static>> {
-    let (data_type, column) = match base(oid, typmod).0 {
+    let made = match base(oid, typmod).0 {
         pg_sys::TEXTOID | pg_sys::VARCHAROID | pg_sys::BPCHAROID => either::varlena(),
         _ => return None,
     };
-    Some(TypedColumn {
+    Some(of_text(oid, typmod, made))
+}
+
+fn of_text(oid: pg_sys::Oid, typmod: i32, (data_type, column): Made<'_>) -> TypedColumn<'_> {
+    TypedColumn {
         data_type,
         extension: None,
         sql_type: shown_type(oid, typmod),
         column,
-    })
+    }
 }
 
 /// The column for jsonb whose documents are to become columns; None for any other type.

@@ -40,11 +40,7 @@ impl Whole for i32 {
     }
 
     fn put_plain(numbers: &[Self], to: &mut Vec<u8>) {
-        let from = to.len();
-        to.resize(from + size_of_val(numbers), 0);
-        for (bytes, number) in to[from..].chunks_exact_mut(size_of::<Self>()).zip(numbers) {
-            bytes.copy_from_slice(&number.to_le_bytes());
-        }
+        put_bytes(numbers, to, Self::to_le_bytes);
     }
 
     fn put_values(array: &ArrayRef, from: usize, rows: usize, to: &mut Vec<Self>) {
@@ -72,11 +68,7 @@ impl Whole for i64 {
     }
 
     fn put_plain(numbers: &[Self], to: &mut Vec<u8>) {
-        let from = to.len();
-        to.resize(from + size_of_val(numbers), 0);
-        for (bytes, number) in to[from..].chunks_exact_mut(size_of::<Self>()).zip(numbers) {
-            bytes.copy_from_slice(&number.to_le_bytes());
-        }
+        put_bytes(numbers, to, Self::to_le_bytes);
     }
 
     fn put_values(array: &ArrayRef, from: usize, rows: usize, to: &mut Vec<Self>) {
@@ -97,6 +89,14 @@ pub(super) fn is_whole(data_type: &DataType) -> bool {
         DataType::Time64(unit) | DataType::Timestamp(unit, _) => *unit == TimeUnit::Microsecond,
         DataType::Decimal128(precision, _) => *precision <= 18,
         _ => false,
+    }
+}
+
+fn put_bytes<T: Copy, const N: usize>(numbers: &[T], to: &mut Vec<u8>, bytes_of: impl Fn(T) -> [u8; N]) {
+    let from = to.len();
+    to.resize(from + numbers.len() * N, 0);
+    for (bytes, &number) in to[from..].as_chunks_mut().0.iter_mut().zip(numbers) {
+        *bytes = bytes_of(number);
     }
 }
 
