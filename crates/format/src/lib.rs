@@ -37,6 +37,7 @@ mod load;
 mod outline;
 mod overflow;
 mod page0;
+pub mod parquet;
 mod part;
 mod path;
 mod paths;

@@ -101,7 +101,9 @@ pub(crate) fn write(parts: &Parts<'_>, options: &LeafOptions) -> Result<(Vec<u8>
     let keys: Vec<i64> = parts.keys.iter().map(|&k| k as i64).collect();
     ints::encode(&mut body, &keys, false);
     // The key's definition level: 0 is anti-matter (AMAX paper §3.3).
-    let levels = hybrid::encode(parts.antimatter.iter().map(|&a| u32::from(!a)), 1);
+    let present: Vec<u32> = parts.antimatter.iter().map(|&a| (!a).into()).collect();
+    let mut levels = Vec::new();
+    hybrid::encode(&mut levels, &present, 1);
     put_varint(&mut body, levels.len() as u64);
     body.extend_from_slice(&levels);
     put_varint(&mut body, parts.columns.len() as u64);

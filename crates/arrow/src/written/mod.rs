@@ -3,11 +3,8 @@
 //! Columns of whole numbers, and of texts that come as dictionaries, are kept until their row group is whole, and encoded here: what parquet's
 //! writers do of these takes longer than all else. All other columns are theirs.
 
-mod bits;
-mod deltas;
 mod numbers;
 mod pages;
-mod runs;
 mod texts;
 mod whole;
 

@@ -3,15 +3,14 @@
 use std::ops::Range;
 
 use amax_format::Compression;
+use amax_format::parquet::{put_deltas, put_hybrid, width_of};
 use arrow_array::ArrayRef;
 use parquet::basic::Encoding;
 use parquet::errors::ParquetError;
 use parquet::schema::types::ColumnDescPtr;
 
-use super::bits::width;
 use super::pages::{Dictionary, Pages, Rows, SAMPLE, bounds, saves, squeezed};
 use super::whole::Whole;
-use super::{deltas, runs};
 
 /// Numbers that lie within so many have a dictionary by a table of where each is: none is looked up by its hash.
 const SPAN: u64 = 1 << 18;
@@ -64,7 +63,7 @@ pub(super) fn pages<T: Whole>(
         let values = &all[rows.values.clone()];
         pages.add(rows, bounds, |to| match encoding {
             Encoding::PLAIN => T::put_plain(values, to),
-            _ => deltas::put(values, to),
+            _ => put_deltas(to, values),
         });
     }
     Ok(pages)
@@ -73,7 +72,7 @@ pub(super) fn pages<T: Whole>(
 /// What takes the fewest bytes, by some of so many numbers. What has to be compressed takes longer to write and to read: it has to save an eighth.
 fn best<T: Whole>(some: &[T], all: usize, compression: Compression) -> Result<Encoding, ParquetError> {
     let mut packed = Vec::new();
-    deltas::put(some, &mut packed);
+    put_deltas(&mut packed, some);
     let mut best = (packed.len(), Encoding::DELTA_BINARY_PACKED);
     if let Some(coded) = Coded::of(some, some.len() / 2) {
         let mut codes = Vec::new();
@@ -143,7 +142,7 @@ impl Coded {
 
 /// Appends a page of numbers of a dictionary's values, of which there are so many: how wide they are, and they.
 pub(super) fn put_codes(codes: &[u32], values: usize, to: &mut Vec<u8>) {
-    let bits = width(values.saturating_sub(1) as u64).max(1);
+    let bits = width_of(values.saturating_sub(1) as u64).max(1);
     to.push(bits as u8);
-    runs::put(codes, bits, to);
+    put_hybrid(to, codes, bits);
 }

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use amax_format::parquet::{put_hybrid, put_run};
 use amax_format::{Compression, compressed};
 use arrow_array::{Array, ArrayRef};
 use bytes::Bytes;
@@ -14,8 +15,6 @@ use parquet::file::metadata::{ColumnChunkMetaData, ColumnIndexBuilder, OffsetInd
 use parquet::file::statistics::{Statistics, ValueStatistics};
 use parquet::file::writer::{SerializedPageWriter, TrackedWrite};
 use parquet::schema::types::ColumnDescPtr;
-
-use super::runs;
 
 /// Rows of a page.
 pub(super) const ROWS: usize = 16 * 1024;
@@ -128,13 +127,16 @@ impl<'a> Rows<'a> {
         let size = to.len();
         to.extend_from_slice(&[0; 4]);
         if self.values.len() == self.count {
-            runs::put_run(1, self.count, 1, to);
+            put_run(to, 1, self.count, 1);
         } else {
-            let levels = self
-                .pieces
-                .iter()
-                .flat_map(|(array, rows)| rows.clone().map(|row| array.is_valid(row).into()));
-            runs::put(&levels.collect::<Vec<u32>>(), 1, to);
+            let mut levels: Vec<u32> = Vec::with_capacity(self.count);
+            for (array, rows) in self.pieces() {
+                match array.nulls() {
+                    Some(nulls) => levels.extend(nulls.slice(rows.start, rows.len()).iter().map(u32::from)),
+                    None => levels.resize(levels.len() + rows.len(), 1),
+                }
+            }
+            put_hybrid(to, &levels, 1);
         }
         let bytes = (to.len() - size - 4) as u32;
         to[size..size + 4].copy_from_slice(&bytes.to_le_bytes());

@@ -1,6 +1,7 @@
 //! Whole numbers, as Parquet stores them: of 32 bits or 64.
 
 use super::pages::Bound;
+use amax_format::parquet::Integer;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
     ArrowPrimitiveType, Date32Type, Decimal128Type, Int16Type, Int32Type, Int64Type, Time64MicrosecondType,
@@ -10,15 +11,7 @@ use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType, TimeUnit};
 
 /// A number of Parquet's.
-pub(super) trait Whole: Bound + Copy + Default {
-    /// The difference, around the ends of the type.
-    fn less(self, other: Self) -> Self;
-
-    /// The same bits.
-    fn unsigned(self) -> u64;
-
-    fn signed(self) -> i64;
-
+pub(super) trait Whole: Bound + Integer {
     /// Appends numbers as they are.
     fn put_plain(numbers: &[Self], to: &mut Vec<u8>);
 
@@ -27,18 +20,6 @@ pub(super) trait Whole: Bound + Copy + Default {
 }
 
 impl Whole for i32 {
-    fn less(self, other: Self) -> Self {
-        self.wrapping_sub(other)
-    }
-
-    fn unsigned(self) -> u64 {
-        self.cast_unsigned().into()
-    }
-
-    fn signed(self) -> i64 {
-        self.into()
-    }
-
     fn put_plain(numbers: &[Self], to: &mut Vec<u8>) {
         put_bytes(numbers, to, Self::to_le_bytes);
     }
@@ -55,18 +36,6 @@ impl Whole for i32 {
 }
 
 impl Whole for i64 {
-    fn less(self, other: Self) -> Self {
-        self.wrapping_sub(other)
-    }
-
-    fn unsigned(self) -> u64 {
-        self.cast_unsigned()
-    }
-
-    fn signed(self) -> i64 {
-        self
-    }
-
     fn put_plain(numbers: &[Self], to: &mut Vec<u8>) {
         put_bytes(numbers, to, Self::to_le_bytes);
     }

@@ -4,7 +4,7 @@ use crate::error::{Result, corrupt};
 
 /// Bits needed for `v`; 0 for 0.
 #[inline]
-pub(crate) fn width_of(v: u64) -> u32 {
+pub fn width_of(v: u64) -> u32 {
     64 - v.leading_zeros()
 }
 
@@ -14,37 +14,64 @@ pub(crate) fn packed_len(n: usize, width: u32) -> usize {
     (n * width as usize).div_ceil(8)
 }
 
-/// Appends `values`, each in the low `width` bits, padded to whole bytes.
-pub(crate) fn pack(out: &mut Vec<u8>, values: impl Iterator<Item = u64>, width: u32) {
-    if width == 0 {
-        return;
-    }
-    let (mut word, mut bits) = (0u64, 0u32);
-    for v in values {
-        word |= v << bits;
-        bits += width;
-        if bits >= 64 {
-            out.extend_from_slice(&word.to_le_bytes());
-            bits -= 64;
-            // What did not fit of the value.
-            word = v.checked_shr(width - bits).unwrap_or(0);
+/// Values that [`pack_32`] takes.
+pub(crate) const PACKED: usize = 32;
+
+/// Appends what `of` makes of the values, each in the low `width` bits, padded to whole bytes.
+pub(crate) fn pack<T: Copy>(out: &mut Vec<u8>, values: &[T], width: u32, of: impl Fn(T) -> u64) {
+    let (from, end) = (out.len(), out.len() + packed_len(values.len(), width));
+    let size = packed_len(PACKED, width);
+    out.resize(from + values.len().div_ceil(PACKED) * size, 0);
+    let mut words = [0; PACKED];
+    for (part, to) in values.chunks(PACKED).zip(out[from..].chunks_exact_mut(size.max(1))) {
+        // What is missing of the last is zeros.
+        words[part.len()..].fill(0);
+        for (word, &value) in words.iter_mut().zip(part) {
+            *word = of(value);
         }
+        pack_32(to, &mut words, width);
     }
-    out.extend_from_slice(&word.to_le_bytes()[..bits.div_ceil(8) as usize]);
+    out.truncate(end);
 }
 
-/// The same of groups of eight, which begin and end with a byte.
-pub(crate) fn pack_groups(out: &mut Vec<u8>, values: &[u32], width: u32) {
-    if width == 0 || width > 8 {
-        return pack(out, values.iter().map(|&v| u64::from(v)), width);
+/// Writes values that have no more bits than `width`, which is 64 at most, to as many bytes as they take.
+pub(crate) fn pack_32(to: &mut [u8], values: &mut [u64; PACKED], width: u32) {
+    /// Where each bit goes is known when this is compiled.
+    fn of<const WIDTH: usize>(to: &mut [u8], values: &mut [u64; PACKED]) {
+        let (mut count, mut width) = (PACKED, WIDTH);
+        // Neighbours become one while that fits, of all at once: the loop below has to do one after the other.
+        while width <= 32 && count > 8 {
+            count /= 2;
+            for i in 0..count {
+                values[i] = values[2 * i] | values[2 * i + 1] << width;
+            }
+            width *= 2;
+        }
+        let (mut word, (words, half)) = (0, to[..PACKED / 8 * WIDTH].as_chunks_mut());
+        let mut words = words.iter_mut();
+        for (i, &value) in values[..count].iter().enumerate() {
+            let shift = i * width % 64;
+            word |= value << shift;
+            if shift + width >= 64 {
+                if let Some(bytes) = words.next() {
+                    *bytes = word.to_le_bytes();
+                }
+                word = if shift + width > 64 { value >> (64 - shift) } else { 0 };
+            }
+        }
+        // Of an odd width half a word is left.
+        half.copy_from_slice(&word.to_le_bytes()[..half.len()]);
     }
-    out.reserve(values.len() * width as usize / 8 + 8);
-    for group in values.as_chunks::<8>().0 {
-        let at = |i: usize| u64::from(group[i]) << (i as u32 * width);
-        let word = (at(0) | at(1)) | (at(2) | at(3)) | ((at(4) | at(5)) | (at(6) | at(7)));
-        out.extend_from_slice(&word.to_le_bytes());
-        out.truncate(out.len() - 8 + width as usize);
+    macro_rules! by_width {
+        ($($width:literal)*) => {
+            match width {
+                $($width => of::<$width>(to, values),)*
+                _ => unreachable!("values of {width} bits"),
+            }
+        };
     }
+    by_width!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37
+        38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63 64);
 }
 
 /// Value `i` of those of `width` bits, at most 64, in `bytes`; `None` past their end.
@@ -145,17 +172,16 @@ mod tests {
     proptest! {
         #[test]
         fn roundtrip(values in prop::collection::vec(any::<u64>(), 0..200), width in 0u32..=64) {
-            let mask = if width == 0 { 0 } else { u64::MAX >> (64 - width) };
+            let mask = u64::MAX.checked_shr(64 - width).unwrap_or(0);
             let values: Vec<u64> = values.iter().map(|v| v & mask).collect();
             let mut out = Vec::new();
-            pack(&mut out, values.iter().copied(), width);
+            pack(&mut out, &values, width, |v| v);
             prop_assert_eq!(out.len(), packed_len(values.len(), width));
-            let groups: Vec<u32> = values.chunks_exact(8).flatten().map(|&v| v as u32).collect();
-            if width <= 32 {
-                let (mut one_by_one, mut by_group) = (Vec::new(), Vec::new());
-                pack(&mut one_by_one, groups.iter().map(|&v| u64::from(v)), width);
-                pack_groups(&mut by_group, &groups, width);
-                prop_assert_eq!(by_group, one_by_one);
+            let bit = |at: usize| u64::from(out[at / 8] >> (at % 8) & 1);
+            for (i, &value) in values.iter().enumerate() {
+                let from = i * width as usize;
+                let found = (0..width as usize).fold(0, |found, at| found | bit(from + at) << at);
+                prop_assert_eq!(found, value);
             }
             let mut back = Vec::new();
             unpack(&out, values.len(), width, |v| back.push(v)).unwrap();

@@ -1,45 +1,74 @@
-//! Parquet's DELTA_BINARY_PACKED for 64-bit integers: blocks of 128 deltas in four miniblocks, each
-//! bit-packed above the block's smallest delta.
+//! Parquet's DELTA_BINARY_PACKED: blocks of 128 deltas in four miniblocks, each bit-packed above the block's smallest
+//! delta. Leaves have 64-bit integers.
 
-use super::bitpack::{pack, packed_len, unpack, unpack_some, width_of};
+use super::bitpack::{PACKED as MINI, pack_32, packed_len, unpack, unpack_some, width_of};
 use crate::bytes::{Reader, put_varint, put_zigzag};
 use crate::error::{Result, corrupt};
 
 /// Deltas of a block.
 pub(crate) const BLOCK: usize = 128;
-const MINI: usize = 32;
+
+/// An integer that Parquet has: deltas of 32 bits go around at the ends of these, so they cannot be made of 64.
+pub trait Integer: Copy + Default + Ord + Into<i64> {
+    /// The difference, around the ends of the type.
+    fn less(self, other: Self) -> Self;
+
+    /// The same bits.
+    fn unsigned(self) -> u64;
+}
+
+impl Integer for i32 {
+    fn less(self, other: Self) -> Self {
+        self.wrapping_sub(other)
+    }
+
+    fn unsigned(self) -> u64 {
+        self.cast_unsigned().into()
+    }
+}
+
+impl Integer for i64 {
+    fn less(self, other: Self) -> Self {
+        self.wrapping_sub(other)
+    }
+
+    fn unsigned(self) -> u64 {
+        self.cast_unsigned()
+    }
+}
 
 /// Appends the stream of `values`.
-pub(crate) fn encode(out: &mut Vec<u8>, values: &[i64]) {
-    put_varint(out, BLOCK as u64);
-    put_varint(out, (BLOCK / MINI) as u64);
-    put_varint(out, values.len() as u64);
-    put_zigzag(out, values.first().copied().unwrap_or(0));
-    let mut deltas = [0i64; BLOCK];
-    for (block, chunk) in values.get(1..).unwrap_or(&[]).chunks(BLOCK).enumerate() {
-        let mut previous = values[block * BLOCK];
-        for (delta, &v) in deltas.iter_mut().zip(chunk) {
-            *delta = v.wrapping_sub(previous);
-            previous = v;
+pub fn encode<T: Integer>(out: &mut Vec<u8>, values: &[T]) {
+    for number in [BLOCK, BLOCK / MINI, values.len()] {
+        put_varint(out, number as u64);
+    }
+    put_zigzag(out, values.first().copied().unwrap_or_default().into());
+    let mut deltas = [T::default(); BLOCK];
+    for (block, before) in values.get(1..).unwrap_or(&[]).chunks(BLOCK).zip(values.chunks(BLOCK)) {
+        for ((delta, &value), &before) in deltas.iter_mut().zip(block).zip(before) {
+            *delta = value.less(before);
         }
-        let deltas = &mut deltas[..chunk.len()];
-        let min = deltas.iter().copied().min().unwrap_or(0);
-        put_zigzag(out, min);
-        let mut widths = [0u8; BLOCK / MINI];
-        for (width, mini) in widths.iter_mut().zip(deltas.chunks(MINI)) {
-            let all = mini.iter().fold(0, |all, d| all | d.wrapping_sub(min) as u64);
-            *width = width_of(all) as u8;
+        encode_block(out, &deltas[..block.len()]);
+    }
+}
+
+/// Miniblocks of the last block that have no deltas have no bits.
+fn encode_block<T: Integer>(out: &mut Vec<u8>, deltas: &[T]) {
+    let min = deltas.iter().copied().fold(deltas[0], T::min);
+    put_zigzag(out, min.into());
+    let widths = out.len();
+    out.extend_from_slice(&[0; BLOCK / MINI]);
+    for (i, mini) in deltas.chunks(MINI).enumerate() {
+        // The last miniblock is padded to its full length, as Parquet wants.
+        let mut above = [0; MINI];
+        for (above, delta) in above.iter_mut().zip(mini) {
+            *above = delta.less(min).unsigned();
         }
-        out.extend_from_slice(&widths);
-        for (&width, mini) in widths.iter().zip(deltas.chunks(MINI)) {
-            // The last miniblock is padded to its full length, as Parquet wants.
-            let padded = mini.iter().map(|d| d.wrapping_sub(min) as u64);
-            pack(
-                out,
-                padded.chain(std::iter::repeat_n(0, MINI - mini.len())),
-                u32::from(width),
-            );
-        }
+        let width = width_of(above.iter().fold(0, |all, above| all | above));
+        out[widths + i] = width as u8;
+        let from = out.len();
+        out.resize(from + packed_len(MINI, width), 0);
+        pack_32(&mut out[from..], &mut above, width);
     }
 }
 

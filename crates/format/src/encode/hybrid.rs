@@ -4,12 +4,50 @@ use super::bitpack;
 use crate::bytes::{Reader, put_varint};
 use crate::error::{Result, corrupt};
 
-/// Values in a run that make a run-length run worth while: one bit-packed group.
+/// Bit-packed values that begin and end with a byte; so many of one value are a run, where whole groups may begin.
 const GROUP: usize = 8;
 /// Bit-packed values held before they are written.
 const MAX_LITERALS: usize = 1 << 14;
 
-/// Writes a hybrid stream of values below `1 << width`.
+/// Appends the stream of values below `1 << width`.
+pub fn encode(out: &mut Vec<u8>, mut values: &[u32], width: u32) {
+    let mut at = 0;
+    while let Some(group) = values[at..].first_chunk() {
+        let value = group[0];
+        // All are looked at: where they differ cannot be foreseen.
+        let is_run = |group: &[u32; GROUP]| group.iter().fold(0, |all, other| all | (other ^ value)) == 0;
+        if !is_run(group) {
+            at += GROUP;
+            continue;
+        }
+        let groups = values[at..].as_chunks().0.iter();
+        let mut end = at + GROUP * groups.take_while(|group| is_run(group)).count();
+        end += values[end..].iter().take_while(|&&other| other == value).count();
+        put_literals(out, &values[..at], width);
+        put_run(out, value, end - at, width);
+        (values, at) = (&values[end..], 0);
+    }
+    put_literals(out, values, width);
+}
+
+/// Appends `n` times `value`.
+pub fn put_run(out: &mut Vec<u8>, value: u32, n: usize, width: u32) {
+    put_varint(out, (n as u64) << 1);
+    out.extend_from_slice(&value.to_le_bytes()[..width.div_ceil(8) as usize]);
+}
+
+/// What is missing of the last group is zeros, which nobody reads.
+fn put_literals(out: &mut Vec<u8>, values: &[u32], width: u32) {
+    if !values.is_empty() {
+        let groups = values.len().div_ceil(GROUP);
+        put_varint(out, (groups as u64) << 1 | 1);
+        let end = out.len() + groups * width as usize;
+        bitpack::pack(out, values, width, u64::from);
+        out.resize(end, 0);
+    }
+}
+
+/// Makes the same stream, cut where too many literals are held, of values that come one after the other.
 pub(crate) struct Encoder {
     out: Vec<u8>,
     width: u32,
@@ -56,9 +94,7 @@ impl Encoder {
         if self.run >= fill + GROUP {
             self.literals.extend(std::iter::repeat_n(self.value, fill));
             self.end_literals();
-            put_varint(&mut self.out, ((self.run - fill) as u64) << 1);
-            let bytes = self.width.div_ceil(8) as usize;
-            self.out.extend_from_slice(&self.value.to_le_bytes()[..bytes]);
+            put_run(&mut self.out, self.value, self.run - fill, self.width);
         } else {
             self.literals.extend(std::iter::repeat_n(self.value, self.run));
             if self.literals.len() >= MAX_LITERALS && self.literals.len().is_multiple_of(GROUP) {
@@ -69,12 +105,7 @@ impl Encoder {
     }
 
     fn end_literals(&mut self) {
-        if self.literals.is_empty() {
-            return;
-        }
-        self.literals.resize(self.literals.len().next_multiple_of(GROUP), 0);
-        put_varint(&mut self.out, (((self.literals.len() / GROUP) as u64) << 1) | 1);
-        bitpack::pack_groups(&mut self.out, &self.literals, self.width);
+        put_literals(&mut self.out, &self.literals, self.width);
         self.literals.clear();
     }
 
@@ -164,13 +195,6 @@ pub(crate) fn decode(bytes: &[u8], n: usize, width: u32) -> Result<Vec<u32>> {
     Ok(out)
 }
 
-/// Encodes values below `1 << width`.
-pub(crate) fn encode(values: impl Iterator<Item = u32>, width: u32) -> Vec<u8> {
-    let mut encoder = Encoder::new(width);
-    values.for_each(|v| encoder.push(v, 1));
-    encoder.finish()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -179,17 +203,25 @@ mod tests {
     /// The worked example of Parquet's specification: 0 to 7 in three bits.
     #[test]
     fn as_specified() {
-        assert_eq!(encode(0..8, 3), [0b11, 0b1000_1000, 0b1100_0110, 0b1111_1010]);
-        assert_eq!(encode(std::iter::repeat_n(4, 100), 3), [200, 1, 4]);
+        let mut out = Vec::new();
+        encode(&mut out, &[0, 1, 2, 3, 4, 5, 6, 7], 3);
+        assert_eq!(out, [0b11, 0b1000_1000, 0b1100_0110, 0b1111_1010]);
+        out.clear();
+        encode(&mut out, &[4; 100], 3);
+        assert_eq!(out, [200, 1, 4]);
     }
 
     proptest! {
         #[test]
         fn roundtrip(runs in prop::collection::vec((any::<u32>(), 1usize..40), 0..60), width in 0u32..=32) {
-            let mask = if width == 0 { 0 } else { u32::MAX >> (32 - width) };
+            let mask = u32::MAX.checked_shr(32 - width).unwrap_or(0);
             let values: Vec<u32> = runs.iter().flat_map(|&(v, n)| std::iter::repeat_n(v & mask, n)).collect();
-            let bytes = encode(values.iter().copied(), width);
+            let mut bytes = Vec::new();
+            encode(&mut bytes, &values, width);
             prop_assert_eq!(decode(&bytes, values.len(), width).unwrap(), values);
+            let mut encoder = Encoder::new(width);
+            runs.iter().for_each(|&(v, n)| encoder.push(v & mask, n));
+            prop_assert_eq!(encoder.finish(), bytes);
         }
 
         #[test]

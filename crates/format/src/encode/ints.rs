@@ -77,7 +77,7 @@ impl<'a> Choices<'a> {
         out.push(FRAME);
         put_zigzag(out, self.min);
         out.push(width as u8);
-        pack(out, values.iter().map(|v| v.wrapping_sub(self.min) as u64), width);
+        pack(out, values, width, |v| v.wrapping_sub(self.min) as u64);
     }
 
     /// Whether an aligned stream might take less than `len` bytes when compressed by snappy, which makes 64 bytes of at
@@ -144,7 +144,8 @@ impl Distinct {
             return None;
         }
         let width = round(width_of(self.entries.len() as u64 - 1), aligned);
-        let stream = hybrid::encode(self.codes.iter().copied(), width);
+        let mut stream = Vec::new();
+        hybrid::encode(&mut stream, &self.codes, width);
         out.push(width as u8);
         put_varint(&mut out, stream.len() as u64);
         out.extend_from_slice(&stream);

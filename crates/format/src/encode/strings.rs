@@ -215,7 +215,11 @@ impl Dictionary {
         put_varint(&mut out, self.entries.len() as u64);
         encode_small(&mut out, &self.entries, compression)?;
         let width = width_of(self.entries.len() as u64 - 1);
-        let codes = |width| hybrid::encode(self.codes.iter().copied(), width);
+        let codes = |width| {
+            let mut codes = Vec::new();
+            hybrid::encode(&mut codes, &self.codes, width);
+            codes
+        };
         let (mut width, mut best) = (width, codes(width));
         let bytes = width.next_multiple_of(8);
         if compression != Compression::None && bytes != width {

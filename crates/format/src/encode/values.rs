@@ -15,7 +15,10 @@ pub(crate) fn encode(values: &Values, compression: Compression) -> Result<Vec<u8
     let aligned = compression != Compression::None;
     match values {
         Values::None => {}
-        Values::Bool(v) => out = hybrid::encode(v.iter().map(|&b| u32::from(b)), 1),
+        Values::Bool(v) => {
+            let bits: Vec<u32> = v.iter().map(|&b| b.into()).collect();
+            hybrid::encode(&mut out, &bits, 1);
+        }
         Values::Int(v) => encode_ints(&mut out, v, aligned),
         Values::Decimal { mantissa, scale } => {
             let scale: Vec<i64> = scale.iter().map(|&s| i64::from(s)).collect();
