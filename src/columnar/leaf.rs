@@ -21,6 +21,7 @@ use pgrx::pg_sys;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -295,9 +296,14 @@ impl OpenLeaf {
         &self.opened().leaf
     }
 
+    /// From the block of its first row to that of its last; those of other components may be among them.
+    pub fn blocks(&self) -> Range<u32> {
+        tid::block(self.entry.first)..tid::block(self.entry.last) + 1
+    }
+
     /// Whether the leaf has the rows of a block, if its component has any.
     pub fn has_block(&self, v: u32) -> bool {
-        (tid::block(self.entry.first)..=tid::block(self.entry.last)).contains(&v)
+        self.blocks().contains(&v)
     }
 
     /// Rows, anti-matter included.

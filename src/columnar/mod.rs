@@ -37,6 +37,7 @@ pub use page_leaf::{PageLeaf, find as page_leaf};
 pub use row::{Instead, Row};
 pub use rows::{
     LeafRows, Pick, count_of_blocks, fetch, next_version, row_version, rows_for_analyze, rows_of_block, rows_of_blocks,
+    within,
 };
 pub use system::{System, row_for_rewrite};
 pub use value::{dense_to_datum, storage};

@@ -210,6 +210,27 @@ pub fn rows_of_blocks(
     Ok(rows)
 }
 
+/// The rows of these blocks, among rows of the leaf.
+pub fn within(leaf: &OpenLeaf, rows: &RowNumbers, blocks: &Range<u32>) -> RowNumbers {
+    let before = |v: u32| {
+        let first = first_of(leaf, v);
+        rows.partition_point(|&row| row < first)
+    };
+    let (start, end) = (before(blocks.start), before(blocks.end));
+    rows.slice(start, end - start)
+}
+
+/// The first row of a block, or of those behind it; of the whole leaf's it is known without its keys.
+fn first_of(leaf: &OpenLeaf, v: u32) -> u32 {
+    let Range { start, end } = leaf.blocks();
+    let row = match v {
+        _ if v <= start => 0,
+        _ if v >= end => leaf.rows(),
+        _ => leaf.keys().first(key(v, 0)),
+    };
+    row as u32
+}
+
 /// How many they are.
 pub fn count_of_blocks(
     rel: &Relation,
@@ -238,12 +259,7 @@ fn runs_of_blocks(
             .filter(|&row| judge(row as usize))
             .for_each(|row| take(row..row + 1)),
     };
-    // Those of the whole leaf are known without its keys.
-    let first_of = |v: u32| match v {
-        _ if v <= tid::block(leaf.entry.first) => 0,
-        _ if v > tid::block(leaf.entry.last) => leaf.rows(),
-        _ => leaf.keys().first(key(v, 0)),
-    } as u32;
+    let first_of = |v: u32| first_of(leaf, v);
     // Few blocks have stubs; the rows of the others are counted, not looked at.
     let mut plain = blocks.start;
     for unseen in stub::unseen(rel, blocks.clone(), snapshot) {

@@ -17,3 +17,4 @@ mod shared;
 pub mod source;
 pub mod stage;
 pub mod state;
+mod whole;

@@ -1,10 +1,11 @@
 //! Walking a table in units: the rows of a leaf that a snapshot sees, or those of a row page.
 
+use super::whole::Whole;
 use crate::columnar::{self, OpenLeaf, Pick};
 use crate::counters::{self, Count};
 use crate::pg::stats::{count_rows, count_scan};
 use crate::pg::{Relation, Snapshot};
-use crate::storage::manifest;
+use crate::storage::manifest::{self, Replaced};
 use crate::storage::meta::logical_blocks;
 use crate::table::block::{Block, Place, locate};
 use crate::table::row_pages;
@@ -103,6 +104,7 @@ pub struct Source {
     /// Units at the start, once the scan has been started again.
     known: Vec<Known>,
     again_and_again: bool,
+    whole: Whole,
     /// Whether the statistics have this scan.
     counted: bool,
     /// Rows of skipped leaves that the snapshot sees, until somebody notes that they are not wanted.
@@ -149,6 +151,7 @@ impl Source {
             step: FIRST.0,
             known: Vec::new(),
             again_and_again: false,
+            whole: Whole::default(),
             counted: false,
             passed_over: 0,
             row_by_row: 0,
@@ -297,6 +300,21 @@ impl Source {
         self.step = self.step.saturating_mul(FIRST.1);
     }
 
+    /// Whether these blocks are some of a leaf's that the scan comes to, which has others as well.
+    fn is_in_parts(&self, leaf: &OpenLeaf, blocks: &Range<u32>) -> bool {
+        let all = leaf.blocks();
+        *blocks != all && self.start <= all.start && all.end <= self.end && self.snapshot.is_mvcc()
+    }
+
+    /// How many rows the snapshot sees of these blocks of a leaf.
+    fn count_rows(&mut self, leaf: &OpenLeaf, blocks: &Range<u32>) -> Result<usize, Replaced> {
+        let (rel, snapshot) = (self.rel, self.snapshot);
+        match self.is_in_parts(leaf, blocks) {
+            true => self.whole.rows(rel, leaf, blocks, snapshot).map(|rows| rows.len()),
+            false => columnar::count_of_blocks(rel, leaf, blocks.clone(), snapshot),
+        }
+    }
+
     /// The next unit with rows the snapshot sees, but for leaves that `skip` says cannot have rows that are wanted.
     /// `to_end` says that all rows will be asked for.
     pub fn next(&mut self, forward: bool, to_end: bool, skip: &mut dyn FnMut(&OpenLeaf) -> bool) -> Option<Unit> {
@@ -344,8 +362,7 @@ impl Source {
                     if skip(&leaf) {
                         self.counters.skipped += u64::from(new);
                         // For the statistics, which have them as heap's do, they are read.
-                        let read = columnar::count_of_blocks(rel, &leaf, blocks.clone(), self.snapshot);
-                        let Ok(rows) = read else {
+                        let Ok(rows) = self.count_rows(&leaf, &blocks) else {
                             self.take_again(blocks, forward);
                             continue;
                         };
@@ -356,7 +373,10 @@ impl Source {
                         self.take_less(&mut blocks, forward);
                     }
                     self.open = Some((leaf.clone(), leaf.decoded()));
-                    let read = columnar::rows_of_blocks(rel, &leaf, blocks.clone(), self.snapshot);
+                    let read = match to_end && self.is_in_parts(&leaf, &blocks) {
+                        true => self.whole.rows(rel, &leaf, &blocks, self.snapshot),
+                        false => columnar::rows_of_blocks(rel, &leaf, blocks.clone(), self.snapshot),
+                    };
                     let Ok(rows) = read else {
                         self.take_again(blocks, forward);
                         continue;
