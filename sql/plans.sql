@@ -61,6 +61,7 @@ SELECT cost('SELECT * FROM orders WHERE dear(id)') / cost('SELECT * FROM heap_or
     cost('SELECT * FROM orders WHERE dear(id) AND customer + 0 = 7') / cost('SELECT * FROM orders WHERE dear(id)') < 0.01 AS "for fewer rows",
     cost('SELECT id FROM orders WHERE customer + 0 < 7') / cost('SELECT id FROM heap_orders WHERE customer + 0 < 7') < 0.5 AS vectors;
 -- Rows that an index finds are looked up one by one, each value in a column of its own, documents more so; it costs more than in heap. A bitmap has them in order.
+-- Their pages are taken to be in memory, as columns are.
 CREATE INDEX ON heap_orders (id);
 CREATE INDEX ON heap_orders (customer);
 VACUUM ANALYZE heap_orders;
@@ -74,7 +75,7 @@ SELECT cost('SELECT id FROM orders WHERE id < 1000') / cost('SELECT id FROM heap
     cost($$SELECT doc->>'kind' FROM orders WHERE id < 1000$$) / cost('SELECT doc FROM orders WHERE id < 1000') < 0.6 AS paths;
 SET enable_bitmapscan = on;
 SET enable_indexscan = off;
-SELECT cost('SELECT id FROM orders WHERE customer = 7') / cost('SELECT id FROM heap_orders WHERE customer = 7') BETWEEN 1 AND 2 AS bitmap;
+SELECT cost('SELECT id FROM orders WHERE customer = 7') / cost('SELECT id FROM heap_orders WHERE customer = 7') BETWEEN 0.25 AND 0.5 AS bitmap;
 RESET enable_seqscan;
 RESET enable_indexscan;
 -- Columnar rows that only an index reads cost no pages, VACUUM or not. One row is looked up at least, however few are expected.
@@ -82,7 +83,7 @@ SET enable_seqscan = off;
 SET enable_bitmapscan = off;
 SELECT :loaded / cost('SELECT customer FROM orders WHERE customer < 100') < 1.5 AS "index only, no pages";
 CREATE INDEX ON orders (customer, id);
-SELECT cost('SELECT doc FROM orders WHERE customer = 7 AND id = 77') > 9.5 AS "one row";
+SELECT cost('SELECT doc FROM orders WHERE customer = 7 AND id = 77') > 1.1 + cost('SELECT id FROM orders WHERE customer = 7 AND id = 77') AS "one row";
 DROP INDEX orders_customer_id_idx;
 RESET enable_seqscan;
 RESET enable_bitmapscan;
@@ -127,8 +128,16 @@ EXPLAIN (COSTS OFF) SELECT sum(b) FROM probes JOIN probed USING (k) WHERE k <= 7
 EXPLAIN (COSTS OFF) SELECT sum(b) FROM probes JOIN probed USING (k) WHERE k <= 7 * 26;
 EXPLAIN (COSTS OFF) SELECT sum(b) FROM probes JOIN probed USING (k) WHERE k <= 7 * 200;
 DROP TABLE probes, probed;
--- A path that is indexed is not handed up; the document is.
+-- A path that is indexed is handed up as others are, and its index is found by it as well.
 EXPLAIN (COSTS OFF) SELECT c.name, sum((o.doc->>'price')::int) FROM orders o JOIN customers c ON c.id = o.customer GROUP BY 1;
+EXPLAIN (COSTS OFF) SELECT c.name, o.doc->>'kind' FROM customers c LEFT JOIN orders o ON (o.doc->>'price')::int = c.id;
+EXPLAIN (COSTS OFF) SELECT c.name, o.doc->>'kind' FROM customers c LEFT JOIN orders o ON (o.doc->>'price')::int = c.id AND o.id < 77 WHERE c.id = 7;
+EXPLAIN (COSTS OFF) SELECT c.name, o.doc->>'kind' FROM customers c JOIN orders o ON (o.doc->>'price')::int = c.id WHERE c.id < 3;
+EXPLAIN (COSTS OFF) SELECT c.name, (o.doc->>'price')::int FROM orders o JOIN customers c ON c.id = o.customer ORDER BY (o.doc->>'price')::int LIMIT 3;
+EXPLAIN (COSTS OFF) SELECT min((doc->>'price')::int), max((doc->>'price')::int) FROM orders;
+-- So are those that only a subquery below reads.
+EXPLAIN (COSTS OFF) SELECT o.id, l.kinds FROM orders o, LATERAL (SELECT array_agg(DISTINCT c.name || (o.doc->>'kind')) AS kinds FROM customers c WHERE c.id < (o.doc->'tags'->>0)::int) l;
+EXPLAIN (COSTS OFF) SELECT l.few, count(*) FROM orders o, LATERAL (SELECT array_agg(DISTINCT tag) AS few FROM jsonb_array_elements_text(CASE jsonb_typeof(o.doc->'tags') WHEN 'array' THEN o.doc->'tags' END) tag) l GROUP BY 1;
 -- Elements: of one row by the function, of many in the scan.
 EXPLAIN (COSTS OFF) SELECT tag FROM orders, jsonb_array_elements_text(doc->'tags') tag WHERE id = 77;
 EXPLAIN (COSTS OFF) SELECT tag, count(*) FROM orders, jsonb_array_elements_text(doc->'tags') tag GROUP BY 1;

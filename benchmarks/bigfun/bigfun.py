@@ -79,6 +79,11 @@ class Run:
                 self.failures.append(f"{schema}, {indexes}: {table} has other rows")
         self.failures += [f"{schema}, {indexes}: {problem}" for problem in self.engines["amax"].problems(schema)]
 
+    def drop(self):
+        self.engines["heap"].run("DROP SCHEMA bigfun_source CASCADE")
+        for engine in self.engines.values():
+            engine.close()
+
     def between_schemas(self):
         """Both schemas have the same rows for a query."""
         counts = {}
@@ -101,6 +106,7 @@ def main():
     parser.add_argument("--workers", type=at_least(0), default=0, help="processes beside a query's own; DuckDB has one thread more")
     parser.add_argument("--processor", action="store_true", help="the time of the processor, not of the clock: where others use the machine, too")
     parser.add_argument("--processes", type=at_least(1), default=os.cpu_count(), help="that write documents")
+    parser.add_argument("--keep", action="store_true", help="the tables stay")
     parser.add_argument("--out", type=Path, required=True, help="directory for the figures as JSON")
     options = parser.parse_args()
     options.users = max(100, round(USERS * options.scale))
@@ -124,9 +130,8 @@ def main():
             plain({"machine": machine(), "settings": settings, "text": text, "tables": run.tables, "figures": run.figures, "failures": run.failures}), indent=1
         )
     )
-    run.engines["heap"].run("DROP SCHEMA bigfun_source CASCADE")
-    for engine in run.engines.values():
-        engine.close()
+    if not options.keep:
+        run.drop()
     return 1 if run.failures else 0
 
 

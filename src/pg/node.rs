@@ -80,6 +80,14 @@ impl Node {
         unsafe { Node::of(pg_sys::copyObjectImpl(self.raw().cast()).cast()) }
     }
 
+    /// A copy for a query that is so many levels above this one, or below it: variables of the queries from there up stay theirs (IncrementVarSublevelsUp()).
+    pub fn of_level<'a>(&self, below: i32) -> &'a Node {
+        let copy = self.copy();
+        // SAFETY: a node, which is ours.
+        unsafe { pg_sys::IncrementVarSublevelsUp(copy.raw(), below, (-below).max(0)) };
+        copy
+    }
+
     /// expression_planner(): ready to be prepared, as expressions that come from no plan are not. They lack the arguments that
     /// functions have by default.
     pub fn planned<'a>(&self) -> &'a Node {

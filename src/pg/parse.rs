@@ -175,6 +175,11 @@ impl RangeTblEntry {
         names.iter().any(|column| column.string() == Some(name))
     }
 
+    pub fn set_subquery(&self, query: &Query) {
+        // SAFETY: a field of the struct.
+        unsafe { (*self.raw()).subquery = query.raw() }
+    }
+
     pub fn set_functions(&self, functions: Nodes<'_>) {
         // SAFETY: a field of the struct.
         unsafe { (*self.raw()).functions = functions.raw() }

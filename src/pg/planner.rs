@@ -42,12 +42,12 @@ nodes! {
     StatisticExtInfo: T_StatisticExtInfo { exprs: list }
     IndexOptInfo: T_IndexOptInfo {
         relam: value(pg_sys::Oid), indexoid: value(pg_sys::Oid), hypothetical: value(bool),
-        indexprs: list, indpred: list,
+        indexprs: list, indpred: list, indextlist: list,
     }
     IndexClause: T_IndexClause { rinfo: of(RestrictInfo), lossy: value(bool) }
     ParamPathInfo: T_ParamPathInfo { ppi_req_outer: rels, ppi_clauses: list }
     IndexPath: T_IndexPath {
-        indexinfo: of(IndexOptInfo), indexclauses: list, indexorderbys: list, indexselectivity: value(f64),
+        indexinfo: of(IndexOptInfo), indexclauses: list, indexorderbys: list, indextotalcost: value(f64), indexselectivity: value(f64),
     }
     BitmapHeapPath: T_BitmapHeapPath { bitmapqual: of(Path) }
     BitmapAndPath: T_BitmapAndPath { bitmapquals: list }
@@ -236,6 +236,19 @@ impl StatisticExtInfo {
     }
 }
 
+impl IndexOptInfo {
+    /// The same, of other expressions: those alone, and its columns with them in their places.
+    pub fn with<'a>(&self, expressions: Nodes<'a>, columns: Nodes<'a>) -> &'a IndexOptInfo {
+        let copy = super::node::duplicate(self);
+        // SAFETY: fields of the struct, which is ours.
+        unsafe {
+            (*copy.raw()).indexprs = expressions.raw();
+            (*copy.raw()).indextlist = columns.raw();
+        }
+        copy
+    }
+}
+
 impl RestrictInfo {
     /// What PostgreSQL keeps as the part of the rows of which it is true: of one relation's or an inner join's, and of another join's.
     pub fn set_selectivity(&self, inner: f64, outer: f64) {
@@ -384,6 +397,11 @@ impl RelOptInfo {
         }
     }
 
+    pub fn add_index(&self, index: &IndexOptInfo) {
+        // SAFETY: a field of the struct.
+        unsafe { (*self.raw()).indexlist = self.indexlist().with(index).raw() }
+    }
+
     pub fn add_statistics(&self, statistics: &StatisticExtInfo) {
         // SAFETY: a field of the struct.
         unsafe { (*self.raw()).statlist = self.statlist().with(statistics).raw() }
@@ -401,6 +419,14 @@ impl PlannerInfo {
     pub fn has(&self, number: pg_sys::Index, rel: &RelOptInfo) -> bool {
         // SAFETY: as above.
         unsafe { *(*self.raw()).simple_rel_array.add(number as usize) == rel.raw() }
+    }
+
+    /// Whether its groups have a path before its relations do: one to what is least or greatest, by indexes (planagg.c).
+    pub fn may_have_ends_by_index(&self) -> bool {
+        // SAFETY: the planner has a list of relations for each step, or null.
+        let groups =
+            unsafe { Nodes::of((*self.raw()).upper_rels[pg_sys::UpperRelationKind::UPPERREL_GROUP_AGG as usize]) };
+        groups.all::<RelOptInfo>().any(|rel| !rel.paths().is_empty())
     }
 
     /// The planned query that an entry of FROM stands for, if it is a subquery or a CTE, and not a security barrier.

@@ -341,8 +341,7 @@ impl RelOptInfo {
                 *key = pg_sys::palloc0(size_of::<pg_sys::Oid>()).cast();
             }
             made.indpred = pg_sys::lappend(null_mut(), pg_sys::makeBoolConst(false, false).cast());
-            let index = duplicate(IndexOptInfo::of(&mut made));
-            (*self.raw()).indexlist = self.indexlist().with(index).raw();
+            self.add_index(duplicate(IndexOptInfo::of(&mut made)));
         }
     }
 

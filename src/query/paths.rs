@@ -62,7 +62,7 @@ pub fn add_paths(root: &PlannerInfo, rel: &RelOptInfo, rte: &RangeTblEntry) {
         return;
     }
     // All before one is added: that may free those below.
-    for fetch in fetch::paths(root, rel, columnar.share) {
+    for fetch in fetch::paths(root, rel, (columnar.share, columnar.leaves)) {
         rel.add_path(fetch);
     }
     if rte.tablesample().is_some() {

@@ -3,8 +3,8 @@
 //! only its value goes up, through joins, sorts, windows, set-returning functions and aggregates. Paths are strict, so
 //! it does not matter on which side of an outer join they are computed.
 
-use super::expr::path::{JsonPath, path_of, question_of};
-use super::expr::tree::{has, rewrite, rewrite_all, walk_all};
+use super::expr::path::{JsonPath, call_of, path_of, question_of};
+use super::expr::tree::{any, has, rewrite, rewrite_all, rewrite_query, walk_all};
 use super::late;
 use super::plan::workers;
 use super::scan::plan::Columnar;
@@ -12,7 +12,7 @@ use super::statistics;
 use super::unnest::plan::unnesting;
 use super::unnest::select::move_to_from;
 use crate::guc;
-use crate::pg::expr::{Aggref, Const, FuncExpr, PlaceHolderVar, Var, WindowFunc};
+use crate::pg::expr::{Aggref, Const, FuncExpr, PlaceHolderVar, SubscriptingRef, Var, WindowFunc};
 use crate::pg::lookup::held;
 use crate::pg::node::{Node, Nodes};
 use crate::pg::parse::{FromExpr, JoinExpr, RangeTblEntry, SortGroupClause};
@@ -44,9 +44,16 @@ fn push_down(root: &PlannerInfo, rel: &RelOptInfo) {
     move_to_from(root, rel.relid());
     // The elements of its documents' arrays are read by the scan as well.
     let elements = unnesting(root, rel.relid());
-    let mut wrapper = Wrapper::new(root, rel.relid(), indexed_paths(rel));
+    // Where an index finds what is least or greatest, that is known by its argument.
+    let kept = if root.may_have_ends_by_index() {
+        indexed_paths(rel)
+    } else {
+        Vec::new()
+    };
+    let mut wrapper = Wrapper::new(root, rel.relid(), kept);
     wrapper.wrap_query();
     wrapper.keep_statistics(rel);
+    wrapper.keep_indexes(rel);
     for function in elements {
         let mut wrapper = Wrapper::new(root, function, Vec::new());
         wrapper.of_table = false;
@@ -59,8 +66,8 @@ struct Wrapper<'a> {
     relid: pg_sys::Index,
     /// Of elements only paths are wrapped.
     of_table: bool,
-    /// Paths in expressions that are indexed: PostgreSQL has to recognize them.
-    indexed: Vec<JsonPath>,
+    /// Paths that stay as they are.
+    kept: Vec<JsonPath>,
     /// Paths met, and what takes their place.
     known: Vec<(&'a Node, &'a Node)>,
     /// Above grouping sets: the groups' keys. A path is computed of those there, which are NULL in some of the sets.
@@ -68,12 +75,12 @@ struct Wrapper<'a> {
 }
 
 impl<'a> Wrapper<'a> {
-    fn new(root: &'a PlannerInfo, relid: pg_sys::Index, indexed: Vec<JsonPath>) -> Wrapper<'a> {
+    fn new(root: &'a PlannerInfo, relid: pg_sys::Index, kept: Vec<JsonPath>) -> Wrapper<'a> {
         Wrapper {
             root,
             relid,
             of_table: true,
-            indexed,
+            kept,
             known: Vec::new(),
             keys: None,
         }
@@ -88,11 +95,29 @@ impl<'a> Wrapper<'a> {
         if let Some(from) = parse.jointree() {
             self.wrap_joins(from);
         }
-        for rte in parse.rtable().all::<RangeTblEntry>() {
-            if rte.lateral() && rte.rtekind() == pg_sys::RTEKind::RTE_FUNCTION {
+        for rte in parse.rtable().all::<RangeTblEntry>().filter(|rte| rte.lateral()) {
+            if rte.rtekind() == pg_sys::RTEKind::RTE_FUNCTION {
                 rte.set_functions(self.wrap_all(rte.functions()));
+            } else if let Some(query) = rte.subquery() {
+                rte.set_subquery(rewrite_query(query, &mut |node| self.replacement_below(node)));
             }
         }
+    }
+
+    /// What takes the place of a node of a lateral subquery, which has not been planned yet, and of which this query is the one above.
+    fn replacement_below(&mut self, node: &'a Node) -> Option<&'a Node> {
+        if node.is_a::<PlaceHolderVar>() {
+            return Some(node);
+        }
+        let relid = self.relid;
+        let is_ours = |node: &Node| {
+            let var = node.as_a::<Var>();
+            var.is_some_and(|var| var.varlevelsup() == 1 && var.relation() == relid)
+        };
+        if !may_be_path(node) || !any(node, is_ours) {
+            return None;
+        }
+        Some(self.wrapped_path(node.of_level(-1))?.of_level(1))
     }
 
     /// What takes the place of an expression that is wrapped.
@@ -106,16 +131,35 @@ impl<'a> Wrapper<'a> {
     /// Extended statistics on expressions are found by the expressions: those of wrapped paths, too.
     fn keep_statistics(&self, rel: &RelOptInfo) {
         for known in rel.statlist().all::<StatisticExtInfo>() {
-            let mut changed = false;
-            let expressions = rewrite_all(known.exprs(), &mut |node| {
-                let wrapped = self.wrapped(node)?;
-                changed = true;
-                Some(wrapped)
-            });
-            if changed {
+            if let Some(expressions) = self.all_wrapped(known.exprs()) {
                 rel.add_statistics(known.with(expressions));
             }
         }
+    }
+
+    /// So are indexes; as they were they are found by the conditions of the relation alone, which are not wrapped.
+    fn keep_indexes(&self, rel: &RelOptInfo) {
+        for known in rel.indexlist().all::<IndexOptInfo>() {
+            if let (Some(expressions), Some(columns)) =
+                (self.all_wrapped(known.indexprs()), self.all_wrapped(known.indextlist()))
+            {
+                rel.add_index(known.with(expressions, columns));
+            }
+        }
+    }
+
+    /// The same with what takes the place of what is wrapped, if anything is.
+    fn all_wrapped<'b>(&self, nodes: Nodes<'b>) -> Option<Nodes<'b>>
+    where
+        'a: 'b,
+    {
+        let mut changed = false;
+        let wrapped = rewrite_all(nodes, &mut |node| {
+            let wrapped = self.wrapped(node)?;
+            changed = true;
+            Some(wrapped)
+        });
+        changed.then_some(wrapped)
     }
 
     fn wrap(&mut self, node: &'a Node) -> &'a Node {
@@ -152,6 +196,11 @@ impl<'a> Wrapper<'a> {
             call.set(direct, args, call.aggfilter().map(|filter| self.wrap(filter)));
             return Some(node);
         }
+        self.wrapped_path(node)
+    }
+
+    /// The same of a path of the relation or a question about one, or of rows of jsonb_path_query().
+    fn wrapped_path(&mut self, node: &'a Node) -> Option<&'a Node> {
         let relid = self.relid;
         let is_ours = |var: &Var| var.relation() == relid;
         if let Some(call) = values_of(node).filter(|call| self.of_table && question_of(call.array, &is_ours).is_some())
@@ -169,7 +218,7 @@ impl<'a> Wrapper<'a> {
             Some((path, _)) => path,
             None => path_of(node, &is_ours)?,
         };
-        if self.indexed.contains(&path) {
+        if self.kept.contains(&path) {
             return Some(node);
         }
         if let Some(wrapped) = self.wrapped(node) {
@@ -226,6 +275,11 @@ impl<'a> Wrapper<'a> {
             .collect();
         conditions.as_node()
     }
+}
+
+/// Whether a node is of a kind that paths are, and questions about them.
+fn may_be_path(node: &Node) -> bool {
+    node.is_a::<SubscriptingRef>() || call_of(node).is_some()
 }
 
 /// A call of jsonb_path_query().

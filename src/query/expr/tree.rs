@@ -4,6 +4,7 @@
 //! of ours runs below them, an error raised there has no frame of ours to cross, and a deep tree takes no stack.
 
 use crate::pg::node::{Node, Nodes};
+use crate::pg::parse::Query;
 use pgrx::prelude::*;
 use std::ffi::c_void;
 
@@ -102,6 +103,17 @@ pub fn rewrite_all<'a>(nodes: Nodes<'a>, change: &mut dyn FnMut(&'a Node) -> Opt
     Nodes::of_node(nodes.as_node().map(|list| rewrite(list, change)))
 }
 
+/// The same for the expressions of a query, but for those of its subqueries.
+pub fn rewrite_query<'a>(query: &'a Query, change: &mut dyn FnMut(&'a Node) -> Option<&'a Node>) -> &'a Query {
+    let mut parts = Vec::new();
+    mutate_query(query, list_part, &mut parts);
+    for part in parts.iter_mut().filter(|part| !part.is_a::<Query>()) {
+        *part = rewrite(part, change);
+    }
+    parts.reverse();
+    mutate_query(query, next_part, &mut parts)
+}
+
 /// Frees a list or another node by itself, which nobody else knows.
 fn free_alone(node: &Node) {
     // SAFETY: as said.
@@ -154,6 +166,21 @@ fn mutate<'a>(node: &Node, part: Part, parts: &mut Vec<&'a Node>) -> &'a Node {
         }
         #[cfg(not(feature = "pg15"))]
         Node::of(pg_sys::expression_tree_mutator_impl(node.raw(), Some(part), context))
+    }
+}
+
+/// The same of a query.
+fn mutate_query<'a>(query: &Query, part: Part, parts: &mut Vec<&'a Node>) -> &'a Query {
+    let context = (parts as *mut Vec<_>).cast();
+    // SAFETY: as above.
+    unsafe {
+        #[cfg(feature = "pg15")]
+        {
+            let part: unsafe extern "C-unwind" fn() -> *mut pg_sys::Node = std::mem::transmute(part);
+            Query::of(pg_sys::query_tree_mutator(query.raw(), Some(part), context, 0))
+        }
+        #[cfg(not(feature = "pg15"))]
+        Query::of(pg_sys::query_tree_mutator_impl(query.raw(), Some(part), context, 0))
     }
 }
 

@@ -57,6 +57,13 @@ pub fn work(table: pg_sys::Oid, read: &[&Node]) -> (FetchWork, FetchWork) {
     (of_fetch, own)
 }
 
+/// What PostgreSQL counts for such rows, where an index finds them: their pages, but for a few operators.
+fn pages(path: &Path) -> f64 {
+    let by_index = path.as_a::<IndexPath>().map(IndexPath::indextotalcost);
+    let of_index = by_index.or_else(|| Some(path.as_a::<BitmapHeapPath>()?.found().0));
+    of_index.map_or(0.0, |of_index| (path.total_cost() - of_index).max(0.0))
+}
+
 /// The rows that a scan by an index, or of a sample, fetches from the table, each time it runs, as far as the constants of a fetch
 /// count for them; None if it is no such scan. One at least, as PostgreSQL expects it: an estimate of less is mostly wrong.
 pub fn rows(rel: &RelOptInfo, path: &Path) -> Option<f64> {
@@ -75,11 +82,12 @@ pub fn rows(rel: &RelOptInfo, path: &Path) -> Option<f64> {
 }
 
 /// Makes the scans by indexes that PostgreSQL has for a relation cost what columnar rows do: `columnar` is the part of
-/// the rows that are, `own` what each reads of a row.
-pub fn add(rel: &RelOptInfo, own: impl Fn(&Path) -> FetchWork, columnar: f64) {
+/// the rows that are, in so many leaves, `own` what each reads of a row.
+pub fn add(rel: &RelOptInfo, own: impl Fn(&Path) -> FetchWork, (columnar, leaves): (f64, f64)) {
     rel.charge(|path| {
         if let Some(rows) = rows(rel, path) {
-            path.add_cost(costs::fetched(columnar * rows, own(path)));
+            let in_memory = (1.0 - costs::fetched_pages(leaves)) * columnar * pages(path);
+            path.add_cost(costs::fetched(columnar * rows, own(path)) - in_memory);
         }
     });
 }

@@ -21,8 +21,8 @@ static PATH: PathMethods = PathMethods::of::<Fetches>(c"AmaxFetch");
 
 pub static SCAN: ScanMethods = ScanMethods::new(c"AmaxFetch", create::<Fetch>);
 
-/// A fetch for each scan by an index of which it saves something; `columnar` is the part of the rows that are.
-pub fn paths<'a>(root: &'a PlannerInfo, rel: &'a RelOptInfo, columnar: f64) -> Vec<&'a CustomPath> {
+/// A fetch for each scan by an index of which it saves something; `columnar` is the part of the rows that are, in so many leaves.
+pub fn paths<'a>(root: &'a PlannerInfo, rel: &'a RelOptInfo, (columnar, leaves): (f64, f64)) -> Vec<&'a CustomPath> {
     let output = output(root, rel);
     let table = root.entry(rel.relid()).relid();
     let scans = rel.paths().into_iter().chain(rel.partial_paths());
@@ -34,7 +34,7 @@ pub fn paths<'a>(root: &'a PlannerInfo, rel: &'a RelOptInfo, columnar: f64) -> V
         let known = works.iter().find(|(known, _)| *known == scan.raw());
         known.map(|(_, work)| *work)
     };
-    charge::add(rel, |scan| work(scan).unwrap_or_default().1, columnar);
+    charge::add(rel, |scan| work(scan).unwrap_or_default().1, (columnar, leaves));
     rel.paths()
         .into_iter()
         .filter_map(|scan| {

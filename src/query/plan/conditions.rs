@@ -13,6 +13,7 @@ use crate::query::expr::tree::{any, rewrite};
 use crate::query::expr::unnesting::bare;
 use amax_exec::Expr;
 use pgrx::pg_sys::NodeTag::{T_AlternativeSubPlan, T_SubPlan};
+use pgrx::pg_sys::Oid;
 
 /// Of all rows of a relation.
 #[derive(Default)]
@@ -77,28 +78,30 @@ pub fn of(root: &PlannerInfo, rel: &RelOptInfo, tuples: f64, leaves: f64) -> Con
             .for_each(|part| collect(root, part, rel.relid(), &mut read));
         let documents = read.iter().any(|node| is_document(node));
         let call = costs::by_row(read.len(), documents) + cost.per_tuple;
-        found.run += costs::looks(rows) + share_called(root, rel, (tuples, leaves), &parts, &read) * call * rows;
+        let share = |read: &[&Node]| share(root, rel, (tuples, leaves), read);
+        found.run += costs::looks(rows) + share_called(root, &parts, &read, share) * call * rows;
+        if parts.iter().any(|part| compares_texts(part)) {
+            found.run += costs::compares_texts(share(&read).min(1.0) * rows);
+        }
         rows *= root.selectivity(condition);
     }
     found
 }
 
+/// Of which part of so many rows, in so many leaves, something is evaluated that is evaluated once for what many rows of a leaf have, of these expressions.
+fn share(root: &PlannerInfo, rel: &RelOptInfo, (tuples, leaves): (f64, f64), read: &[&Node]) -> f64 {
+    match read {
+        [] => 1.0,
+        read => read.iter().map(|node| root.values(node, rel)).product::<f64>() * leaves / tuples.max(1.0),
+    }
+}
+
 /// For which part of the rows PostgreSQL evaluates a condition, or some of it: of values that many rows of a leaf have it does that once for each leaf.
 /// What it evaluates once for each number is taken for nothing.
-fn share_called(
-    root: &PlannerInfo,
-    rel: &RelOptInfo,
-    (tuples, leaves): (f64, f64),
-    parts: &[&Node],
-    read: &[&Node],
-) -> f64 {
+fn share_called(root: &PlannerInfo, parts: &[&Node], read: &[&Node], share: impl Fn(&[&Node]) -> f64) -> f64 {
     let entries: Vec<Entry> = read.iter().map(|node| entry_of(node, &[])).collect();
     let mut compiler = Compiler::while_planning(&entries);
-    let rows = tuples.max(1.0);
-    let share_of = |inputs: &[usize]| match inputs {
-        [] => 1.0,
-        inputs => inputs.iter().map(|&at| root.values(read[at], rel)).product::<f64>() * leaves / rows,
-    };
+    let share_of = |inputs: &[usize]| share(&inputs.iter().map(|&at| read[at]).collect::<Vec<_>>());
     let mut share = |part: &Node| {
         let vector = (!calls(part, root)).then(|| compiler.compile(over_entries(part, read)));
         let vector = vector.flatten();
@@ -106,6 +109,15 @@ fn share_called(
         outside.map_or(1.0, |outside| outside.into_iter().map(share_of).fold(0.0, f64::max))
     };
     parts.iter().map(|part| share(part)).fold(0.0, f64::max).min(1.0)
+}
+
+/// Whether a condition has an operator of texts.
+fn compares_texts(condition: &Node) -> bool {
+    any(condition, |node| {
+        let of_one = OpExpr::like(node).map(OpExpr::inputcollid);
+        let collation = of_one.or_else(|| node.as_a::<ScalarArrayOpExpr>().map(ScalarArrayOpExpr::inputcollid));
+        collation.is_some_and(|collation| collation != Oid::INVALID)
+    })
 }
 
 /// Whether evaluating an expression calls something that costs more than an operator: no vector does that.

@@ -9,8 +9,10 @@ use pgrx::pg_sys::{cpu_operator_cost, cpu_tuple_cost, random_page_cost, seq_page
 /// Pages of one path or variable, as a part of those of the table's components, in seq_page_cost each. Measured: 0.13 for a
 /// path of documents with 34 values, with those that a leaf and a column begin on, which count by themselves.
 pub const COLUMN_PAGES: f64 = 0.05;
-/// Looking at one row by a vectorized condition, in cpu_operator_cost; walking the rows counts as one more. Measured: 0.02 to 0.28; of texts 0.7 to 2.4.
+/// Looking at one row by a vectorized condition, in cpu_operator_cost; walking the rows counts as one more. Measured: 0.02 to 0.28.
 pub const CONDITION: f64 = 0.3;
+/// Comparing a text, in cpu_operator_cost, beside that: for each of those that a leaf has. Measured: 0.7 to 2.3.
+pub const OF_TEXT: f64 = 0.7;
 /// Having PostgreSQL evaluate a condition for a row, in cpu_operator_cost, beside what it says of the condition and beside the values read. Measured: 16.
 pub const BY_ROW: f64 = 16.0;
 /// Looking a row up in the keys of a hash join above, in cpu_operator_cost. Measured: 0.3 to 1.2.
@@ -51,6 +53,11 @@ pub const FETCH_NUMERIC: f64 = 6.0;
 pub const FETCH_DOCUMENT: f64 = 120.0;
 /// What is left of these where a bitmap has the rows in their order, as the next one is often near. Measured: 0.78.
 pub const FETCH_IN_ORDER: f64 = 0.8;
+/// What is left of PostgreSQL's cost of a scan by an index, but for the index's own, where the rows are in one leaf: it takes most pages that rows are on to be
+/// read from a disk, and our scans count columns as decoded. Measured on heap: 0.04 to 0.22; for rows that are many more than expected there is to be some room.
+pub const FETCH_PAGES: f64 = 0.25;
+/// Where they are in so many leaves all of it is left, as each row is in another one. An estimate: TPC-H's Q19 took three times as long by an index into 400 leaves.
+pub const FETCH_LEAVES: f64 = 512.0;
 /// What a fetch saves of the scan below it where paths of documents are read, as a part of its cost. Measured: 0.6 for one
 /// path; but PostgreSQL's cost of an index scan has nothing of documents in it, and the rest of it is not saved.
 pub const FETCH_SAVES: f64 = 0.2;
@@ -118,6 +125,11 @@ pub fn operator() -> f64 {
 /// Looking at so many rows by a vectorized condition, or walking them.
 pub fn looks(rows: f64) -> f64 {
     CONDITION * operator() * rows
+}
+
+/// Comparing so many texts by a condition.
+pub fn compares_texts(texts: f64) -> f64 {
+    OF_TEXT * operator() * texts
 }
 
 /// Having PostgreSQL look at a row, of which so many values are read, perhaps whole documents among them.
@@ -226,6 +238,11 @@ pub fn fetched(rows: f64, work: FetchWork) -> f64 {
     let row = FETCH_ROW + values + numerics + FETCH_DOCUMENT * work.documents as f64;
     // SAFETY: a setting.
     row * unsafe { cpu_tuple_cost } * rows
+}
+
+/// What is left of PostgreSQL's cost of pages where rows are in so many leaves.
+pub fn fetched_pages(leaves: f64) -> f64 {
+    FETCH_PAGES + (1.0 - FETCH_PAGES) * (leaves / FETCH_LEAVES).min(1.0)
 }
 
 /// A fetch above a scan of this cost; `columnar` is the part of the rows that are.
