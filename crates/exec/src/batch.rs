@@ -11,12 +11,13 @@ use std::borrow::Cow;
 use crate::arith;
 use crate::builder::VectorBuilder;
 use crate::combinations::Distinct;
-use crate::compare::{self, incomparable, with_constant};
+use crate::compare::{self, comparable, incomparable, with_constant};
 use crate::digits;
 use crate::evaluated::{Evaluated, both_valid, gather, sure, union};
 use crate::expr::Expr;
 use crate::external::{External, push_row};
 use crate::functions;
+use crate::list::List;
 use crate::operators::{Arithmetic, Comparison, From, To};
 use crate::strings;
 use crate::times;
@@ -249,7 +250,7 @@ impl<'a> Batch<'a, '_> {
         }
     }
 
-    fn any(&mut self, arg: &Expr, list: &[Expr], rows: &[u32]) -> Evaluated<'a> {
+    fn any(&mut self, arg: &Expr, list: &List, rows: &[u32]) -> Evaluated<'a> {
         let arg = self.eval(arg, rows);
         match rows.first() {
             Some(&row) => self.any_of(arg, list, row),
@@ -258,31 +259,29 @@ impl<'a> Batch<'a, '_> {
     }
 
     /// `arg = ANY (list)`; `row` is any.
-    pub(crate) fn any_of(&mut self, mut arg: Evaluated<'a>, list: &[Expr], row: u32) -> Evaluated<'a> {
+    pub(crate) fn any_of(&mut self, mut arg: Evaluated<'a>, list: &List, row: u32) -> Evaluated<'a> {
         let rows = arg.vector.len();
-        let mut result = vec![FALSE; rows];
-        let mut null_in_list = false;
-        for element in list {
-            let element = self.eval(element, &[row]).vector;
-            if !element.is_valid(0) {
-                null_in_list = true;
-                continue;
+        let known = list.known(self.external);
+        let mut result: Vec<i64> = Vec::new();
+        if let Some(found) = known.find(&arg.vector) {
+            result.extend(found.into_iter().map(i64::from));
+            arg.unsure = union(arg.unsure, incomparable(&arg.vector, &arg.vector));
+        } else {
+            result.resize(rows, FALSE);
+            for element in list.elements() {
+                let element = self.eval(element, &[row]).vector;
+                if !element.is_valid(0) {
+                    continue;
+                }
+                let equal = with_constant(Comparison::Equal, &arg.vector, &element);
+                result.iter_mut().zip(equal).for_each(|(r, e)| *r |= i64::from(e));
+                arg.unsure = union(arg.unsure, incomparable(&arg.vector, &element));
             }
-            let equal = with_constant(Comparison::Equal, &arg.vector, &element);
-            result.iter_mut().zip(equal).for_each(|(r, e)| *r |= i64::from(e));
-            arg.unsure = union(arg.unsure, incomparable(&arg.vector, &element));
         }
-        let valid = (arg.vector.valid.is_some() || null_in_list).then(|| {
-            (0..rows)
-                .map(|i| {
-                    if list.is_empty() {
-                        true
-                    } else {
-                        arg.vector.is_valid(i) && (result[i] == TRUE || !null_in_list)
-                    }
-                })
-                .collect::<Vec<bool>>()
-                .into()
+        let is_empty = list.elements().is_empty();
+        let valid = (arg.vector.valid.is_some() || known.has_null()).then(|| {
+            let is_valid = |i: usize| arg.vector.is_valid(i) && (result[i] == TRUE || !known.has_null());
+            (0..rows).map(|i| is_empty || is_valid(i)).collect::<Vec<bool>>().into()
         });
         let mut vector = Vector::of_words(Type::Bool, result);
         vector.valid = valid;
@@ -328,6 +327,7 @@ impl<'a> Batch<'a, '_> {
                 unsure: a.unsure,
             };
         }
+        let constant = comparable(constant);
         let words: Vec<i64> = with_constant(comparison, &a.vector, &constant)
             .into_iter()
             .map(i64::from)

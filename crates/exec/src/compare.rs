@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 
 use amax_format::{Dense, Tag};
+use amax_jsonb::numeric::{self, Reduced};
 
 use crate::evaluated::Evaluated;
 use crate::operators::{Comparison, JsonScalar};
@@ -34,6 +35,30 @@ fn decimal((a, s): (i64, u16), (b, t): (i64, u16)) -> Ordering {
 
 fn number(vector: &Vector<'_>, i: usize) -> (i64, u16) {
     (vector.words[i], vector.scale(i))
+}
+
+/// Numeric `i`, whatever decimals it displays, if it has a mantissa then.
+pub(crate) fn reduced(vector: &Vector<'_>, i: usize) -> Option<Reduced> {
+    match vector.scale(i) {
+        LARGE => numeric::reduced(vector.string(i)),
+        scale => Some(Reduced::new(vector.words[i], scale)),
+    }
+}
+
+/// A constant that has a mantissa only without the zeros at the end of its decimals, without them.
+pub(crate) fn comparable(constant: Vector<'_>) -> Vector<'_> {
+    if constant.ty != Type::Numeric || constant.scale(0) != LARGE {
+        return constant;
+    }
+    let reduced = reduced(&constant, 0);
+    let mantissa = reduced.and_then(|number| i64::try_from(number.scaled(number.scale())?).ok());
+    match (mantissa, reduced) {
+        (Some(mantissa), Some(number)) => Vector {
+            scales: Some(vec![number.scale()].into()),
+            ..Vector::of_words(Type::Numeric, vec![mantissa])
+        },
+        _ => constant,
+    }
 }
 
 /// Rows in which a numeric of either side has no mantissa, and so cannot be compared here; `b` may be a constant.

@@ -3,6 +3,7 @@
 use crate::bucket::Buckets;
 use crate::functions::Function1;
 use crate::like::Pattern;
+use crate::list::List;
 use crate::operators::{Arithmetic, Comparison, From, JsonScalar, To};
 use crate::strings::TextFunction;
 use crate::times::{TimeType, Unit};
@@ -43,7 +44,7 @@ pub enum Expr {
     /// Two values of one type compared; text only for equality, or bytewise.
     Compare(Comparison, Box<Expr>, Box<Expr>),
     /// `arg = ANY (list)`, the list given as [`Expr::Once`] of the elements' type.
-    Any(Box<Expr>, Vec<Expr>),
+    Any(Box<Expr>, List),
     /// Text that matches a pattern.
     Like(Box<Expr>, Pattern),
     /// The first; where it is unsure, the second, which raises no errors of its own.
@@ -210,7 +211,7 @@ impl Expr {
             | Self::NullIf(left, right)
             | Self::Concatenation(left, right)
             | Self::Else(left, right) => vec![left, right],
-            Self::Any(arg, list) => std::iter::once(&**arg).chain(list).collect(),
+            Self::Any(arg, list) => std::iter::once(&**arg).chain(list.elements()).collect(),
             Self::And(args) | Self::Or(args) | Self::Coalesce(args, _) | Self::Extreme { args, .. } => {
                 args.iter().collect()
             }

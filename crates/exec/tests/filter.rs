@@ -1,6 +1,6 @@
 //! Conditions decided once per string are those decided row by row.
 
-use amax_exec::{Batch, Columns, Comparison, Expr, External, JsonScalar, Pattern, Type, VectorBuilder};
+use amax_exec::{Batch, Columns, Comparison, Expr, External, JsonScalar, List, Pattern, Type, VectorBuilder};
 use amax_format::{ColumnType, Dense, Leaf, LeafBuilder, LeafOptions, PathStep, Value};
 
 struct One(Dense);
@@ -54,7 +54,7 @@ fn by_code_as_by_row() {
         compare(Comparison::Equal, 7),
         compare(Comparison::NotEqual, 7),
         compare(Comparison::Less, 12),
-        Expr::Any(Box::new(Expr::Text(0)), vec![constant(3), constant(299)]),
+        Expr::Any(Box::new(Expr::Text(0)), List::new(vec![constant(3), constant(299)])),
         Expr::Like(Box::new(Expr::Text(0)), Pattern::like(b"%1").expect("sound")),
         Expr::Else(
             Box::new(Expr::Like(

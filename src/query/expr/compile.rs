@@ -23,7 +23,7 @@ use crate::pg::expr::{
 use crate::pg::lookup::{element_type, function_is_strict, held};
 use crate::pg::node::{Node, Nodes, is_pure};
 use crate::pg::state::{PlanState, Planned, Prepared};
-use amax_exec::{Arithmetic, Comparison, Expr, From, To, Type};
+use amax_exec::{Arithmetic, Comparison, Expr, From, List, To, Type};
 use pgrx::pg_sys::*;
 
 /// The only argument of a strict function that is not constant, if it is integer-like.
@@ -303,7 +303,7 @@ impl<'a> Compiler<'a> {
         let values = unsafe { elements(value, element) };
         let constant = |value| Const::make(element, op.inputcollid(), (held.len, held.by_value), value);
         let elements: Option<Vec<Expr>> = values.into_iter().map(|value| self.compile(constant(value))).collect();
-        let any = Expr::Any(Box::new(self.typed(arg, ty)?), elements?);
+        let any = Expr::Any(Box::new(self.typed(arg, ty)?), List::new(elements?));
         Some(if op.useOr() { any } else { Expr::Not(Box::new(any)) })
     }
 
