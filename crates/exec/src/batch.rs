@@ -252,14 +252,11 @@ impl<'a> Batch<'a, '_> {
 
     fn any(&mut self, arg: &Expr, list: &List, rows: &[u32]) -> Evaluated<'a> {
         let arg = self.eval(arg, rows);
-        match rows.first() {
-            Some(&row) => self.any_of(arg, list, row),
-            None => sure(Vector::of_words(Type::Bool, Vec::new())),
-        }
+        self.any_of(arg, list)
     }
 
-    /// `arg = ANY (list)`; `row` is any.
-    pub(crate) fn any_of(&mut self, mut arg: Evaluated<'a>, list: &List, row: u32) -> Evaluated<'a> {
+    /// `arg = ANY (list)`.
+    pub(crate) fn any_of(&mut self, mut arg: Evaluated<'a>, list: &List) -> Evaluated<'a> {
         let rows = arg.vector.len();
         let known = list.known(self.external);
         let mut result: Vec<i64> = Vec::new();
@@ -268,17 +265,14 @@ impl<'a> Batch<'a, '_> {
             arg.unsure = union(arg.unsure, incomparable(&arg.vector, &arg.vector));
         } else {
             result.resize(rows, FALSE);
-            for element in list.elements() {
-                let element = self.eval(element, &[row]).vector;
-                if !element.is_valid(0) {
-                    continue;
-                }
-                let equal = with_constant(Comparison::Equal, &arg.vector, &element);
+            for constant in known.constants().filter(|constant| constant.is_valid(0)) {
+                let constant = comparable(constant);
+                let equal = with_constant(Comparison::Equal, &arg.vector, &constant);
                 result.iter_mut().zip(equal).for_each(|(r, e)| *r |= i64::from(e));
-                arg.unsure = union(arg.unsure, incomparable(&arg.vector, &element));
+                arg.unsure = union(arg.unsure, incomparable(&arg.vector, &constant));
             }
         }
-        let is_empty = list.elements().is_empty();
+        let is_empty = list.is_empty();
         let valid = (arg.vector.valid.is_some() || known.has_null()).then(|| {
             let is_valid = |i: usize| arg.vector.is_valid(i) && (result[i] == TRUE || !known.has_null());
             (0..rows).map(|i| is_empty || is_valid(i)).collect::<Vec<bool>>().into()

@@ -43,7 +43,7 @@ pub enum Expr {
     },
     /// Two values of one type compared; text only for equality, or bytewise.
     Compare(Comparison, Box<Expr>, Box<Expr>),
-    /// `arg = ANY (list)`, the list given as [`Expr::Once`] of the elements' type.
+    /// `arg = ANY (list)`.
     Any(Box<Expr>, List),
     /// Text that matches a pattern.
     Like(Box<Expr>, Pattern),
@@ -194,6 +194,7 @@ impl Expr {
             | Self::Like(arg, _)
             | Self::IsNull(arg)
             | Self::Not(arg)
+            | Self::Any(arg, _)
             | Self::Function1 { arg, .. }
             | Self::Length { arg, .. }
             | Self::TextFunction { arg, .. }
@@ -211,7 +212,6 @@ impl Expr {
             | Self::NullIf(left, right)
             | Self::Concatenation(left, right)
             | Self::Else(left, right) => vec![left, right],
-            Self::Any(arg, list) => std::iter::once(&**arg).chain(list.elements()).collect(),
             Self::And(args) | Self::Or(args) | Self::Coalesce(args, _) | Self::Extreme { args, .. } => {
                 args.iter().collect()
             }

@@ -68,7 +68,7 @@ impl<'a> Batch<'a, '_> {
             Expr::Compare(comparison, _, to) if constant(to) => {
                 self.compare_with_constant(*comparison, codes, to, rows[0])
             }
-            Expr::Any(_, list) => self.any_of(codes, list, rows[0]),
+            Expr::Any(_, list) => self.any_of(codes, list),
             Expr::Like(_, pattern) => pattern.filter(codes),
             _ => return None,
         };

@@ -10,7 +10,6 @@ use foldhash::fast::FixedState;
 
 use crate::builder::VectorBuilder;
 use crate::compare::reduced;
-use crate::expr::Expr;
 use crate::external::External;
 use crate::vector::{Scalar, Type, Vector};
 
@@ -19,10 +18,12 @@ const FEW: usize = 2;
 /// Integers are looked up in bits where there are so many places for each.
 const PLACES: u64 = 64;
 
-/// A list of [`Expr::Once`] of one type.
+/// Constants of one type.
 #[derive(Clone, Debug)]
 pub struct List {
-    elements: Vec<Expr>,
+    ty: Type,
+    /// For [`External::once`].
+    ids: Vec<usize>,
     known: Rc<OnceCell<Known>>,
 }
 
@@ -49,32 +50,21 @@ enum Set {
 type Hashed<T> = HashSet<T, FixedState>;
 
 impl List {
-    /// Of these.
-    pub fn new(elements: Vec<Expr>) -> Self {
-        Self {
-            elements,
-            known: Rc::default(),
-        }
+    /// Of those that [`External::once`] has by these ids.
+    pub fn new(ty: Type, ids: Vec<usize>) -> Self {
+        let known = Rc::default();
+        Self { ty, ids, known }
     }
 
-    /// Its elements.
-    pub fn elements(&self) -> &[Expr] {
-        &self.elements
+    pub(crate) fn is_empty(&self) -> bool {
+        self.ids.is_empty()
     }
 
     pub(crate) fn known(&self, external: &mut dyn External) -> &Known {
         self.known.get_or_init(|| {
-            let ty = self.ids().next().map_or(Type::Bool, |(_, ty)| ty);
-            let mut constants = VectorBuilder::new(ty);
-            self.ids().for_each(|(id, _)| external.once(id, &mut constants));
+            let mut constants = VectorBuilder::new(self.ty);
+            self.ids.iter().for_each(|&id| external.once(id, &mut constants));
             Known::of(constants.finish())
-        })
-    }
-
-    fn ids(&self) -> impl Iterator<Item = (usize, Type)> {
-        self.elements.iter().map(|element| match element {
-            Expr::Once { id, ty, .. } => (*id, *ty),
-            _ => unreachable!("a list of constants"),
         })
     }
 }
@@ -100,6 +90,15 @@ impl Known {
             Type::Bool => Set::Each,
         };
         Self { constants, order, set }
+    }
+
+    /// Each by itself.
+    pub fn constants(&self) -> impl Iterator<Item = Vector<'static>> {
+        (0..self.constants.len()).map(|i| {
+            let mut one = VectorBuilder::new(self.constants.ty);
+            one.push_from(&self.constants, i);
+            one.finish()
+        })
     }
 
     pub fn has_null(&self) -> bool {
@@ -205,8 +204,7 @@ mod tests {
 
     /// What is found of values is what comparing them with each constant finds; NULLs apart.
     fn check<T: Clone>(ty: Type, values: &[T], list: Vec<Option<T>>, push: fn(&T, &mut VectorBuilder)) {
-        let once = |id| Expr::Once { id, ty, simple: true };
-        let elements = List::new((0..list.len()).map(once).collect());
+        let elements = List::new(ty, (0..list.len()).collect());
         let known = elements.known(&mut Constants(list.clone(), push));
         assert_eq!(known.has_null(), list.iter().any(Option::is_none));
         let vector = |of: &[T]| {
@@ -264,8 +262,7 @@ mod tests {
         /// A zone is left out only if no constant is within its bounds.
         #[test]
         fn bounds(list in prop::collection::vec(prop::option::weighted(0.9, -20..20i64), 0..12), min in -20..20i64, span in 0..10i64) {
-            let once = |id| Expr::Once { id, ty: Type::Int, simple: true };
-            let elements = List::new((0..list.len()).map(once).collect());
+            let elements = List::new(Type::Int, (0..list.len()).collect());
             let known = elements.known(&mut Constants(list.clone(), |&value, to| to.push_word(value)));
             let zone = Zone { tag: Tag::Int, has_null: false, min: Bound::Int(min), max: Bound::Int(min + span), times: None };
             let outside = |constant: Scalar<'_>| !matches!(constant, Scalar::Int(value) if min <= value && value <= min + span);
@@ -279,12 +276,7 @@ mod tests {
         let payload = |text: &str| amax_jsonb::numeric::from_text(text).expect("a number");
         let list = ["0.030000000000000000000000", "1e30", "NaN"].map(|text| Some(payload(text)));
         let values = ["0.03", "0.04", "3"].map(payload);
-        let once = |id| Expr::Once {
-            id,
-            ty: Type::Numeric,
-            simple: true,
-        };
-        let elements = List::new((0..list.len()).map(once).collect());
+        let elements = List::new(Type::Numeric, (0..list.len()).collect());
         let known = elements.known(&mut Constants(list.to_vec(), |value: &Vec<u8>, to| {
             to.push_numeric(value)
         }));
@@ -296,12 +288,7 @@ mod tests {
     #[test]
     fn texts_beyond_bounds() {
         let list: Vec<Option<&str>> = vec![Some("m"), Some("c"), None, Some("x")];
-        let once = |id| Expr::Once {
-            id,
-            ty: Type::Text,
-            simple: true,
-        };
-        let elements = List::new((0..list.len()).map(once).collect());
+        let elements = List::new(Type::Text, (0..list.len()).collect());
         let known = elements.known(&mut Constants(list, |value, to| to.push_text(value.as_bytes())));
         let may_have = |min: &str, max: &str| {
             let bound = |text: &str| Bound::Prefix(Prefix::of(text.as_bytes(), text.len()));

@@ -54,7 +54,7 @@ fn by_code_as_by_row() {
         compare(Comparison::Equal, 7),
         compare(Comparison::NotEqual, 7),
         compare(Comparison::Less, 12),
-        Expr::Any(Box::new(Expr::Text(0)), List::new(vec![constant(3), constant(299)])),
+        Expr::Any(Box::new(Expr::Text(0)), List::new(Type::Text, vec![3, 299])),
         Expr::Like(Box::new(Expr::Text(0)), Pattern::like(b"%1").expect("sound")),
         Expr::Else(
             Box::new(Expr::Like(

@@ -302,8 +302,12 @@ impl<'a> Compiler<'a> {
         // SAFETY: an array of such elements.
         let values = unsafe { elements(value, element) };
         let constant = |value| Const::make(element, op.inputcollid(), (held.len, held.by_value), value);
-        let elements: Option<Vec<Expr>> = values.into_iter().map(|value| self.compile(constant(value))).collect();
-        let any = Expr::Any(Box::new(self.typed(arg, ty)?), List::new(elements?));
+        let id = |value| match self.compile(constant(value))? {
+            Expr::Once { id, .. } => Some(id),
+            _ => None,
+        };
+        let ids: Option<Vec<usize>> = values.into_iter().map(id).collect();
+        let any = Expr::Any(Box::new(self.typed(arg, ty)?), List::new(ty, ids?));
         Some(if op.useOr() { any } else { Expr::Not(Box::new(any)) })
     }
 
