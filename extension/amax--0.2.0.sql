@@ -17,6 +17,10 @@ CREATE FUNCTION amax.late_document("table" regclass, attribute int, tid) RETURNS
   LANGUAGE C STABLE STRICT PARALLEL SAFE COST 100 AS 'MODULE_PATHNAME', 'late_document_wrapper';
 COMMENT ON FUNCTION amax.late_document(regclass, int, tid) IS 'a document that a plan reads late; raises an error if called by a query';
 
+CREATE FUNCTION amax.part_of(jsonb, keys text[]) RETURNS jsonb
+  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'part_of_wrapper';
+COMMENT ON FUNCTION amax.part_of(jsonb, text[]) IS 'a document that a plan hands to a subquery, which looks at some keys; raises an error if called by a query';
+
 -- Options of a table
 
 CREATE FUNCTION amax.set_options("table" regclass, options jsonb) RETURNS void

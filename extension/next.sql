@@ -46,3 +46,7 @@ GRANT SELECT ON amax.stat_tables TO PUBLIC;
 CREATE VIEW amax.stat_cache AS SELECT * FROM amax.cache_counters();
 COMMENT ON VIEW amax.stat_cache IS 'decoded columns that sessions share: how much there is, how often it was found, how much had to go';
 GRANT SELECT ON amax.stat_cache TO PUBLIC;
+
+CREATE FUNCTION amax.part_of(jsonb, keys text[]) RETURNS jsonb
+  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'part_of_wrapper';
+COMMENT ON FUNCTION amax.part_of(jsonb, text[]) IS 'a document that a plan hands to a subquery, which looks at some keys; raises an error if called by a query';

@@ -43,7 +43,7 @@ nodes! {
         aggfilter: node, args: list,
     }
     GroupingFunc: T_GroupingFunc { refs: node, agglevelsup: value(u32) }
-    SubPlan: T_SubPlan { testexpr: node, plan_id: value(i32), useHashTable: value(bool), args: list }
+    SubPlan: T_SubPlan { testexpr: node, plan_id: value(i32), useHashTable: value(bool), parParam: list, args: list }
     WindowFunc: T_WindowFunc { winfnoid: value(pg_sys::Oid), args: list, aggfilter: node }
 }
 
@@ -150,6 +150,11 @@ impl FuncExpr {
         FuncExpr::make(function, to, [pg_sys::InvalidOid, function], form, args)
     }
 
+    /// Whether it is such a call.
+    pub fn is_marked(&self) -> bool {
+        self.inputcollid() == self.funcid()
+    }
+
     /// A call of a function whose result and arguments have no collation.
     pub fn of_plain<'a>(function: pg_sys::Oid, to: pg_sys::Oid, args: Nodes<'a>) -> &'a Node {
         let form = pg_sys::CoercionForm::COERCE_EXPLICIT_CALL;
@@ -219,6 +224,27 @@ impl CoerceViaIO {
             (*made.raw()).location = -1;
             Node::of(made.raw().cast())
         }
+    }
+}
+
+/// Raises an error if the call is none of those that no query can contain ([`FuncExpr::marked`]).
+///
+/// # Safety
+/// PostgreSQL's description of the call.
+pub unsafe fn check_marked(call: pg_sys::FunctionCallInfo, name: &str) {
+    // SAFETY: as the caller promises.
+    let (function, mark) = unsafe { ((*(*call).flinfo).fn_oid, (*call).fncollation) };
+    if function != mark {
+        let message = format!("{name} is called by plans of amax only");
+        pgrx::ereport!(ERROR, pgrx::PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE, message);
+    }
+}
+
+impl SubPlan {
+    /// Other values for its parameters.
+    pub fn set_args(&self, args: Nodes<'_>) {
+        // SAFETY: a field of the struct.
+        unsafe { (*self.raw()).args = args.raw() }
     }
 }
 

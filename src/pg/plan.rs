@@ -16,6 +16,7 @@ fields!(Plan {
     qual: list,
     lefttree: some(Plan),
     righttree: some(Plan),
+    initPlan: list,
     total_cost: value(f64),
     parallel_aware: value(bool),
 });
@@ -42,6 +43,63 @@ impl Plan {
             (*self.raw()).qual = std::ptr::null_mut();
             (*self.raw()).targetlist = std::ptr::null_mut();
         }
+    }
+
+    /// All expressions of this node, those of the plans that run before it among them; None if it is of a kind that is not known here.
+    pub fn expressions(&self) -> Option<Vec<&Node>> {
+        use pg_sys::NodeTag::*;
+        let (mut lists, mut nodes) = (vec![self.targetlist(), self.qual(), self.initPlan()], Vec::new());
+        if let Some(scan) = self.as_a::<FunctionScan>() {
+            lists.push(scan.functions());
+        } else if let Some(scan) = self.as_a::<CustomScan>() {
+            lists.extend([scan.custom_exprs(), scan.custom_scan_tlist()]);
+        } else if let Some(scan) = self.as_a::<IndexScan>() {
+            lists.extend([
+                scan.indexqual(),
+                scan.indexqualorig(),
+                scan.indexorderby(),
+                scan.indexorderbyorig(),
+            ]);
+        } else if let Some(scan) = self.as_a::<IndexOnlyScan>() {
+            lists.extend([scan.indexqual(), scan.recheckqual(), scan.indexorderby()]);
+        } else if let Some(scan) = self.as_a::<BitmapIndexScan>() {
+            lists.extend([scan.indexqual(), scan.indexqualorig()]);
+        } else if let Some(scan) = self.as_a::<BitmapHeapScan>() {
+            lists.push(scan.bitmapqualorig());
+        } else if let Some(result) = self.as_a::<Result>() {
+            nodes.extend(result.resconstantqual());
+        } else if let Some(limit) = self.as_a::<Limit>() {
+            nodes.extend(limit.limitOffset().into_iter().chain(limit.limitCount()));
+        } else if let Some(join) = self.as_a::<NestLoop>() {
+            lists.push(join.joinqual());
+            nodes.extend(
+                join.nestParams()
+                    .all::<NestLoopParam>()
+                    .filter_map(NestLoopParam::paramval),
+            );
+        } else if let Some(join) = self.as_a::<HashJoin>() {
+            lists.extend([join.joinqual(), join.hashclauses(), join.hashkeys()]);
+        } else if let Some(hash) = self.as_a::<Hash>() {
+            lists.push(hash.hashkeys());
+        } else if !matches!(
+            self.tag(),
+            T_SeqScan | T_ProjectSet | T_Agg | T_Sort | T_IncrementalSort | T_Unique | T_Material
+        ) {
+            return None;
+        }
+        nodes.extend(lists.into_iter().flat_map(|list| list.to_vec()));
+        Some(nodes)
+    }
+
+    /// The plans that it runs, if it is of such a kind.
+    pub fn below(&self) -> Vec<&Plan> {
+        let of_custom = self.as_a::<CustomScan>().map(|scan| scan.custom_plans().to_vec());
+        let custom = of_custom.into_iter().flatten().map(Plan::of_node);
+        self.lefttree()
+            .into_iter()
+            .chain(self.righttree())
+            .chain(custom)
+            .collect()
     }
 
     /// As a join, of the kinds that we look into.
@@ -91,8 +149,13 @@ plans! {
     SubqueryScan: T_SubqueryScan { subplan: of(Plan) }
     NestLoop: T_NestLoop { nestParams: list }
     FunctionScan: T_FunctionScan { functions: list }
+    IndexScan: T_IndexScan { indexqual: list, indexqualorig: list, indexorderby: list, indexorderbyorig: list }
+    IndexOnlyScan: T_IndexOnlyScan { indexqual: list, recheckqual: list, indexorderby: list }
+    BitmapIndexScan: T_BitmapIndexScan { indexqual: list, indexqualorig: list }
     BitmapHeapScan: T_BitmapHeapScan { bitmapqualorig: list }
-    HashJoin: T_HashJoin { hashkeys: list }
+    Result: T_Result { resconstantqual: node }
+    Limit: T_Limit { limitOffset: node, limitCount: node }
+    HashJoin: T_HashJoin { hashclauses: list, hashkeys: list }
     Agg: T_Agg { numCols: value(i32) }
     Hash: T_Hash { hashkeys: list }
 }

@@ -23,7 +23,7 @@ nodes! {
         join_info_list: list, parent_root: some(PlannerInfo), glob: of(PlannerGlobal), cte_plan_ids: node,
     }
     /// What all queries of a statement have in common.
-    PlannerGlobal: T_PlannerGlobal { subroots: list }
+    PlannerGlobal: T_PlannerGlobal { subplans: list, subroots: list }
     /// What it knows of a relation, or of a step of the query.
     RelOptInfo: T_RelOptInfo {
         reloptkind: value(pg_sys::RelOptKind::Type), relids: rels, relid: value(pg_sys::Index),
@@ -37,7 +37,7 @@ nodes! {
         clause: of(Node), orclause: node, norm_selec: value(f64), outer_selec: value(f64), pseudoconstant: value(bool), leakproof: value(bool), security_level: value(u32), clause_relids: rels,
         can_join: value(bool), hashjoinoperator: value(pg_sys::Oid), left_relids: rels, right_relids: rels,
     }
-    AppendRelInfo: T_AppendRelInfo { parent_relid: value(pg_sys::Index), translated_vars: list }
+    AppendRelInfo: T_AppendRelInfo { parent_relid: value(pg_sys::Index), child_relid: value(pg_sys::Index), translated_vars: list }
     SpecialJoinInfo: T_SpecialJoinInfo { jointype: value(pg_sys::JoinType::Type), syn_lefthand: rels, syn_righthand: rels }
     StatisticExtInfo: T_StatisticExtInfo { exprs: list }
     IndexOptInfo: T_IndexOptInfo {

@@ -2,6 +2,7 @@
 
 mod aggregate;
 mod batch;
+mod correlated;
 mod expr;
 mod fetch;
 mod indexed;

@@ -3,6 +3,8 @@
 //! only its value goes up, through joins, sorts, windows, set-returning functions and aggregates. Paths are strict, so
 //! it does not matter on which side of an outer join they are computed.
 
+use super::correlated;
+use super::expr::part::known_part;
 use super::expr::path::{JsonPath, call_of, path_of, question_of};
 use super::expr::tree::{any, has, rewrite, rewrite_all, rewrite_query, walk_all};
 use super::late;
@@ -16,7 +18,7 @@ use crate::pg::expr::{Aggref, Const, FuncExpr, PlaceHolderVar, SubscriptingRef, 
 use crate::pg::lookup::held;
 use crate::pg::node::{Node, Nodes};
 use crate::pg::parse::{FromExpr, JoinExpr, RangeTblEntry, SortGroupClause};
-use crate::pg::planner::{IndexOptInfo, PlannerInfo, RelOptInfo, StatisticExtInfo};
+use crate::pg::planner::{AppendRelInfo, IndexOptInfo, PlannerInfo, RelOptInfo, StatisticExtInfo};
 use amax_format::Question;
 use pgrx::pg_sys;
 
@@ -33,6 +35,9 @@ pub fn relation_info(root: &PlannerInfo, table: pg_sys::Oid, inhparent: bool, re
         return;
     }
     workers::charge();
+    if rel.reloptkind() == pg_sys::RelOptKind::RELOPT_BASEREL {
+        correlated::narrow(root, rel);
+    }
     if rel.reloptkind() == pg_sys::RelOptKind::RELOPT_BASEREL && computes_above {
         push_down(root, rel);
         late::postpone(root, rel, table);
@@ -95,7 +100,11 @@ impl<'a> Wrapper<'a> {
         if let Some(from) = parse.jointree() {
             self.wrap_joins(from);
         }
-        for rte in parse.rtable().all::<RangeTblEntry>().filter(|rte| rte.lateral()) {
+        // Of an arm of UNION ALL the planner asks the whole union what it refers to, which has its own copy.
+        let arms = root.append_rel_list().all::<AppendRelInfo>();
+        let arms: Vec<pg_sys::Index> = arms.map(AppendRelInfo::child_relid).collect();
+        let relations = (1..).zip(parse.rtable().all::<RangeTblEntry>());
+        for (_, rte) in relations.filter(|(at, rte)| rte.lateral() && !arms.contains(at)) {
             if rte.rtekind() == pg_sys::RTEKind::RTE_FUNCTION {
                 rte.set_functions(self.wrap_all(rte.functions()));
             } else if let Some(query) = rte.subquery() {
@@ -215,11 +224,13 @@ impl<'a> Wrapper<'a> {
         let path = match question_of(node, &is_ours).filter(|_| self.of_table) {
             // It may raise an error, so it stays where the query has it; what it asks about may go.
             Some((_, Question::Length)) => return None,
-            Some((path, _)) => path,
-            None => path_of(node, &is_ours)?,
+            Some((path, _)) => Some(path),
+            None => path_of(node, &is_ours),
         };
-        if self.kept.contains(&path) {
-            return Some(node);
+        match path {
+            Some(path) if self.kept.contains(&path) => return Some(node),
+            Some(_) => {}
+            None => drop(known_part(node, &is_ours).filter(|_| self.of_table)?),
         }
         if let Some(wrapped) = self.wrapped(node) {
             return Some(wrapped);

@@ -14,7 +14,7 @@ pub mod jsonpath;
 pub mod lasting;
 pub mod needs;
 pub mod operators;
-mod part;
+pub mod part;
 pub mod path;
 pub mod quiet;
 pub mod raises;

@@ -47,6 +47,17 @@ pub fn path_of(node: &Node, is_base: &dyn Fn(&Var) -> bool) -> Option<JsonPath> 
     path.from(base, is_base).filter(|path| !path.steps.is_empty())
 }
 
+/// What a path that gives all of what it finds starts from, and the keys with which it begins: they may be none.
+pub fn keys_of(node: &Node) -> Option<(&Node, Vec<Vec<u8>>)> {
+    let mut path = JsonPath::EMPTY;
+    let base = follow(node, &mut path, true)?;
+    let keys = path.steps.into_iter().map_while(|step| match step {
+        PathStep::Key(key) => Some(key),
+        _ => None,
+    });
+    Some((base, keys.collect()))
+}
+
 /// The question about a path, or about a whole document, that an expression is, if it is one: jsonb_typeof,
 /// jsonb_array_length, `?`, `?|` and `?&` with constant keys, `@>` and `<@` with a constant that is contained, `@?` and `@@`
 /// with a constant path.

@@ -1,6 +1,7 @@
 //! `amax.late_document()`: one row's document.
 
 use crate::pg::datum::copied;
+use crate::pg::expr::check_marked;
 use crate::pg::relation::Opened;
 use crate::pg::slot::Single;
 use crate::pg::snapshot::active;
@@ -22,14 +23,7 @@ fn late_document(
     call: pg_sys::FunctionCallInfo,
 ) -> Option<AnyElement> {
     // SAFETY: PostgreSQL's description of the call.
-    let (function, mark) = unsafe { ((*(*call).flinfo).fn_oid, (*call).fncollation) };
-    if function != mark {
-        ereport!(
-            ERROR,
-            PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
-            "amax.late_document() is called by plans of amax only"
-        );
-    }
+    unsafe { check_marked(call, "amax.late_document()") };
     let rel = Opened::with_lock(table, pg_sys::AccessShareLock);
     let slot = Single::new(rel.desc(), ops());
     let found = fetch_row(&rel, tid, active(), &slot);

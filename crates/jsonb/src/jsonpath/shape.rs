@@ -44,6 +44,30 @@ impl Shape {
         }
     }
 
+    /// All that is at these keys, one below the other, is looked at as well.
+    pub fn add(&mut self, keys: impl IntoIterator<Item = Vec<u8>>) {
+        let mut at = self;
+        for key in keys {
+            if at.whole {
+                return;
+            }
+            at = at.below_key(&key);
+        }
+        *at = Self {
+            whole: true,
+            ..Self::default()
+        };
+    }
+
+    fn below_key(&mut self, key: &[u8]) -> &mut Self {
+        let known = self.keys.iter().position(|(known, _)| known == key);
+        let at = known.unwrap_or_else(|| {
+            self.keys.push((key.to_vec(), Self::default()));
+            self.keys.len() - 1
+        });
+        &mut self.keys[at].1
+    }
+
     /// All of a document but some keys.
     #[must_use]
     pub fn without(keys: Vec<Vec<u8>>) -> Self {
@@ -57,12 +81,7 @@ impl Shape {
     fn at(&mut self, place: &[Vec<u8>]) -> &mut Self {
         let mut at = self;
         for key in place {
-            let known = at.keys.iter().position(|(known, _)| known == key);
-            let i = known.unwrap_or_else(|| {
-                at.keys.push((key.clone(), Self::default()));
-                at.keys.len() - 1
-            });
-            at = &mut at.keys[i].1;
+            at = at.below_key(key);
         }
         at
     }
