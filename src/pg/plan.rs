@@ -91,15 +91,17 @@ impl Plan {
         Some(nodes)
     }
 
-    /// The plans that it runs, if it is of such a kind.
-    pub fn below(&self) -> Vec<&Plan> {
-        let of_custom = self.as_a::<CustomScan>().map(|scan| scan.custom_plans().to_vec());
-        let custom = of_custom.into_iter().flatten().map(Plan::of_node);
-        self.lefttree()
-            .into_iter()
-            .chain(self.righttree())
-            .chain(custom)
-            .collect()
+    /// The plans that it runs, but for subqueries in its expressions.
+    pub fn below(&self) -> impl Iterator<Item = &Plan> {
+        let others = self
+            .as_a::<CustomScan>()
+            .map(CustomScan::custom_plans)
+            .or_else(|| self.as_a::<Append>().map(Append::appendplans))
+            .or_else(|| self.as_a::<MergeAppend>().map(MergeAppend::mergeplans))
+            .unwrap_or(Nodes::NONE);
+        let below = self.as_a::<SubqueryScan>().map(SubqueryScan::subplan);
+        let below = below.into_iter().chain(self.lefttree()).chain(self.righttree());
+        below.chain(others.iter().map(Plan::of_node))
     }
 
     /// As a join, of the kinds that we look into.

@@ -9,8 +9,7 @@ use super::aggregate::plan::SCAN as AGGREGATE;
 use super::fetch::plan::SCAN as FETCH;
 use super::top::plan::SCAN as TOP;
 use super::unnest::plan::is_ours;
-use crate::pg::node::Nodes;
-use crate::pg::plan::{Append, CustomScan, MergeAppend, Plan, PlannedStmt, SubqueryScan};
+use crate::pg::plan::{CustomScan, Plan, PlannedStmt};
 use pgrx::pg_sys;
 
 /// Leaves it out where PostgreSQL's own nodes alone would not have been worth it.
@@ -34,12 +33,5 @@ fn cost_of_ours(plan: &Plan) -> f64 {
     if scan.is_some_and(|scan| are_ours(&scan)) {
         return plan.total_cost();
     }
-    let others = scan
-        .map(CustomScan::custom_plans)
-        .or_else(|| plan.as_a::<Append>().map(Append::appendplans))
-        .or_else(|| plan.as_a::<MergeAppend>().map(MergeAppend::mergeplans))
-        .unwrap_or(Nodes::NONE);
-    let below = plan.as_a::<SubqueryScan>().map(SubqueryScan::subplan);
-    let below = below.into_iter().chain(plan.lefttree()).chain(plan.righttree());
-    below.chain(others.iter().map(Plan::of_node)).map(cost_of_ours).sum()
+    plan.below().map(cost_of_ours).sum()
 }

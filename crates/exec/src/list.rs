@@ -183,7 +183,7 @@ mod tests {
     use super::*;
     use crate::compare::with_constant;
     use crate::operators::Comparison;
-    use amax_format::{Prefix, Tag};
+    use crate::zones::testing;
     use proptest::prelude::*;
 
     /// Constants, each NULL or made by `push`.
@@ -264,7 +264,7 @@ mod tests {
         fn bounds(list in prop::collection::vec(prop::option::weighted(0.9, -20..20i64), 0..12), min in -20..20i64, span in 0..10i64) {
             let elements = List::new(Type::Int, (0..list.len()).collect());
             let known = elements.known(&mut Constants(list.clone(), |&value, to| to.push_word(value)));
-            let zone = Zone { tag: Tag::Int, has_null: false, min: Bound::Int(min), max: Bound::Int(min + span), times: None };
+            let zone = testing::ints(min, min + span);
             let outside = |constant: Scalar<'_>| !matches!(constant, Scalar::Int(value) if min <= value && value <= min + span);
             let expected = list.iter().flatten().any(|&value| !outside(Scalar::Int(value)));
             prop_assert_eq!(known.may_have(&zone, outside), expected);
@@ -291,14 +291,7 @@ mod tests {
         let elements = List::new(Type::Text, (0..list.len()).collect());
         let known = elements.known(&mut Constants(list, |value, to| to.push_text(value.as_bytes())));
         let may_have = |min: &str, max: &str| {
-            let bound = |text: &str| Bound::Prefix(Prefix::of(text.as_bytes(), text.len()));
-            let zone = Zone {
-                tag: Tag::String,
-                has_null: false,
-                min: bound(min),
-                max: bound(max),
-                times: None,
-            };
+            let zone = testing::texts(min, max);
             known.may_have(
                 &zone,
                 |constant| !matches!(constant, Scalar::Text(text) if min.as_bytes() <= text && text <= max.as_bytes()),

@@ -102,6 +102,7 @@ mod tests {
     use crate::times::TimeType;
     use crate::top::tests::{key, vector};
     use crate::vector::Scalar;
+    use crate::zones::testing;
     use amax_format::{Prefix, Tag, Times, iso};
 
     /// Bounds of one input.
@@ -131,16 +132,7 @@ mod tests {
 
     #[test]
     fn bounds_that_cannot_reach() {
-        let leaf = |min, max, everywhere| {
-            let zone = Zone {
-                tag: Tag::Int,
-                has_null: false,
-                min: Bound::Int(min),
-                max: Bound::Int(max),
-                times: None,
-            };
-            Leaf(zone, everywhere)
-        };
+        let leaf = |min, max, everywhere| Leaf(testing::ints(min, max), everywhere);
         let ints: Vec<Scalar<'_>> = (10..20).map(Scalar::Int).collect();
         let floats: Vec<Scalar<'_>> = (10..20).map(|n| Scalar::Float(f64::from(n))).collect();
         let numerics: Vec<Scalar<'_>> = (10..20)
@@ -192,17 +184,7 @@ mod tests {
     fn bounds_of_text_are_prefixes() {
         let texts: Vec<String> = (0..9).map(|i| format!("2024-01-0{i}")).collect();
         let texts: Vec<Scalar<'_>> = texts.iter().map(|text| Scalar::Text(text.as_bytes())).collect();
-        let leaf = |min: &str, max: &str| {
-            let bound = |text: &str| Bound::Prefix(Prefix::of(text.as_bytes(), text.len()));
-            let zone = Zone {
-                tag: Tag::String,
-                has_null: false,
-                min: bound(min),
-                max: bound(max),
-                times: None,
-            };
-            Leaf(zone, true)
-        };
+        let leaf = |min: &str, max: &str| Leaf(testing::texts(min, max), true);
         let expr = Expr::Text(0);
         let (up, down) = (key(Type::Text, false, false), key(Type::Text, true, true));
         assert_eq!(reach(up, &texts, &expr, &leaf("2024-01-", "2025-01-")), (true, true));

@@ -171,25 +171,11 @@ fn excludes(comparison: Comparison, zone: &Zone, constant: Scalar<'_>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use amax_format::Prefix;
-
-    fn prefix(text: &str) -> Bound {
-        Bound::Prefix(Prefix::of(text.as_bytes(), text.len()))
-    }
-
-    fn zone(tag: Tag, min: Bound, max: Bound) -> Zone {
-        Zone {
-            tag,
-            has_null: false,
-            min,
-            max,
-            times: None,
-        }
-    }
+    use crate::zones::testing;
 
     #[test]
     fn comparisons_beyond_the_bounds() {
-        let ints = zone(Tag::Int, Bound::Int(10), Bound::Int(20));
+        let ints = testing::ints(10, 20);
         let int = Scalar::Int;
         use Comparison::*;
         for (comparison, c, excluded) in [
@@ -208,16 +194,12 @@ mod tests {
         ] {
             assert_eq!(excludes(comparison, &ints, int(c)), excluded, "{comparison:?} {c}");
         }
-        assert!(excludes(
-            NotEqual,
-            &zone(Tag::Int, Bound::Int(1), Bound::Int(1)),
-            int(1)
-        ));
+        assert!(excludes(NotEqual, &testing::ints(1, 1), int(1)));
     }
 
     #[test]
     fn prefixes_are_not_whole_strings() {
-        let texts = zone(Tag::String, prefix("bbbbbbbb"), prefix("dddddddd"));
+        let texts = testing::texts("bbbbbbbb", "dddddddd");
         let text = |c: &'static str| Scalar::Text(c.as_bytes());
         use Comparison::*;
         assert!(excludes(Equal, &texts, text("a")));

@@ -131,3 +131,28 @@ fn cut(zone: Zone, unit: Unit) -> Option<Zone> {
         ..zone
     })
 }
+
+/// Bounds for tests.
+#[cfg(test)]
+pub(crate) mod testing {
+    use amax_format::{Bound, Prefix, Tag, Zone};
+
+    pub(crate) fn ints(min: i64, max: i64) -> Zone {
+        zone(Tag::Int, Bound::Int(min), Bound::Int(max))
+    }
+
+    pub(crate) fn texts(min: &str, max: &str) -> Zone {
+        let bound = |text: &str| Bound::Prefix(Prefix::of(text.as_bytes(), text.len()));
+        zone(Tag::String, bound(min), bound(max))
+    }
+
+    fn zone(tag: Tag, min: Bound, max: Bound) -> Zone {
+        Zone {
+            tag,
+            has_null: false,
+            min,
+            max,
+            times: None,
+        }
+    }
+}
