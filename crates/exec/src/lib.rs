@@ -6,6 +6,7 @@
 //! * [`rows`]: rows that processes send one another, so that each has groups or values of its own.
 //! * [`Ordered`]: values in their order, for percentiles and the like.
 //! * [`KeySet`]: which rows can have a match in a join; [`Lookup`]: which match they have.
+//! * [`positions`]: the match that a join index says they have.
 //! * [`Top`]: the first rows of an order; [`TopOfEach`]: the first row of each group.
 //! * [`decimal`]: numerics as values.
 
@@ -45,6 +46,7 @@ mod operators;
 mod order;
 mod ordered;
 mod pairs;
+pub mod positions;
 mod probes;
 mod range;
 mod reach;

@@ -101,6 +101,11 @@ impl Lookup {
         self.same.is_none()
     }
 
+    /// Whether keys are integers that are close together, which are found at once.
+    pub fn is_span(&self) -> bool {
+        matches!(self.by, By::Span { .. })
+    }
+
     /// Bytes of memory held.
     pub fn bytes_used(&self) -> usize {
         let by = match &self.by {

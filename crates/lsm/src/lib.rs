@@ -10,6 +10,7 @@ pub mod meta;
 pub mod page;
 pub mod ranges;
 mod seal;
+pub mod sidecar;
 pub mod tid;
 pub mod xids;
 
@@ -19,6 +20,7 @@ pub use manifest::{
     Component, Directory, LeafEntry, Manifest, Origin, Retired, RetiredPages, Suspects, UNKNOWN_XID, Unswept,
 };
 pub use ranges::RangeSet;
+pub use sidecar::{Sidecar, Sidecars};
 pub use tid::Key;
 pub use xids::{LeafXids, Xids};
 

@@ -7,6 +7,7 @@
 //!   16  u32  manifest bytes (0: none yet, an empty manifest)
 //!   20  u32  manifest extents in use
 //!   24  u32  map epoch, +1 whenever a mapping is taken back
+//!   32  u128 incarnation (0: none yet)
 //!   64  [u32 start, u32 len; 100]  manifest extents
 //!  864  [u32; 256] x 3             radix tables of the page maps (see `Map`)
 //! 3936  [u32; 512]                 V -> P for V < 512, in place
@@ -25,6 +26,7 @@ pub const BYTES: usize = 8032;
 
 /// The first byte of the manifest's sequence number.
 pub const SEQUENCE: usize = 8;
+const INCARNATION: usize = 32;
 pub const MAX_EXTENTS: usize = 100;
 /// Entries of one map page.
 pub const MAP_FANOUT: u32 = 2040;
@@ -160,6 +162,16 @@ pub fn bump_epoch(meta: &mut [u8]) {
     put_u32(meta, 24, epoch(meta).wrapping_add(1));
 }
 
+/// A random number of this content of the file, which says that a TID has had no other row, since somebody has asked for it.
+pub fn incarnation(meta: &[u8]) -> Option<u128> {
+    let number = u128::from_le_bytes(meta[INCARNATION..INCARNATION + 16].try_into().unwrap());
+    (number > 0).then_some(number)
+}
+
+pub fn set_incarnation(meta: &mut [u8], number: u128) {
+    meta[INCARNATION..INCARNATION + 16].copy_from_slice(&number.to_le_bytes());
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -198,6 +210,10 @@ mod tests {
         };
         assert!(set_manifest(&mut meta, &blob));
         assert_eq!((manifest(&meta).unwrap(), sequence(&meta)), (blob, 1));
+        assert_eq!(incarnation(&meta), None);
+        set_incarnation(&mut meta, 7 << 100);
+        assert!(set_manifest(&mut meta, &Blob::default()));
+        assert_eq!(incarnation(&meta), Some(7 << 100));
     }
 
     #[test]

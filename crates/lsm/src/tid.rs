@@ -17,3 +17,19 @@ pub fn block(key: Key) -> u32 {
 pub fn offset(key: Key) -> u16 {
     key as u16
 }
+
+/// A row's number among all that there may be, block after block.
+pub fn ordinal(key: Key) -> u64 {
+    u64::from(block(key)) * u64::from(MAX_OFFSET) + u64::from(offset(key)) - 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_have_numbers_in_their_order() {
+        let keys = [key(0, 1), key(0, 2), key(0, MAX_OFFSET), key(1, 1), key(7, 3)];
+        assert_eq!(keys.map(ordinal), [0, 1, 290, 291, 7 * 291 + 2]);
+    }
+}
