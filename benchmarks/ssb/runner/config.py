@@ -15,7 +15,10 @@ QUERIES = [f"q{flight}.{n}" for flight, count in ((1, 3), (2, 3), (3, 4), (4, 3)
 ENGINES = ["heap", "amax", "duckdb"]
 # amax once more, with tuples made elsewhere than it thinks best.
 MODES = {f"amax_{mode}": mode for mode in ("early", "late", "ultra_late")}
-FORMS = ["relational", "documents"]
+# amax once more, with join indexes.
+INDEXED = "amax_join_index"
+# The first two unless others are asked for.
+FORMS = ["relational", "documents", "text_keys"]
 
 
 @dataclass(frozen=True)
@@ -52,8 +55,9 @@ def parse(arguments: list[str] | None = None) -> Options:
     )
     add = parser.add_argument
     add("--sf", type=float, default=1.0, help="scale factor (default 1: six million lineorder rows)")
-    add("--engines", type=choices(ENGINES + list(MODES)), default=ENGINES, help="default heap,amax,duckdb; also amax_early, amax_late, amax_ultra_late")
-    add("--forms", type=choices(FORMS), default=FORMS, help="default relational,documents")
+    add("--engines", type=choices(ENGINES + list(MODES) + [INDEXED]), default=ENGINES,
+        help="default heap,amax,duckdb; also amax_early, amax_late, amax_ultra_late, and amax_join_index (of text_keys)")
+    add("--forms", type=choices(FORMS), default=FORMS[:2], help="default relational,documents; also text_keys, relational with text for the keys of joins, and primary keys")
     add("--repeat", type=at_least(1), default=5, help="hot runs per query, of which the median counts (default 5)")
     add("--workers", type=at_least(0), default=0,
         help="max_parallel_workers_per_gather; DuckDB gets one thread more, as the leader works too (default 0)")
@@ -65,7 +69,7 @@ def parse(arguments: list[str] | None = None) -> Options:
     add("--before-cold", metavar="COMMAND",
         help="shell command run before every cold run, to restart the server or drop the system's cache for instance")
     add("--changed", action="store_true",
-        help="run the queries hot once more after a tenth of all tables but date has been updated or deleted, before VACUUM; not with --keep")
+        help="run the queries hot once more after a tenth of all tables but date has been updated or deleted, before VACUUM, and once more after it; not with --keep")
     add("--keep", action="store_true", help="leave the loaded tables in place")
     add("--reuse", action="store_true", help="query tables left by an earlier run with --keep, and leave them")
     add("--out", type=Path, default=BUILD / "ssb" / "results", help="directory for results (default build/ssb/results)")
@@ -74,4 +78,6 @@ def parse(arguments: list[str] | None = None) -> Options:
     parsed["keep"] |= parsed["reuse"]
     if parsed["keep"] and parsed["changed"]:
         parser.error("tables that are kept are not changed")
+    if INDEXED in parsed["engines"] and parsed["forms"] != ["text_keys"]:
+        parser.error(f"{INDEXED} is of text_keys alone")
     return Options(**parsed)

@@ -10,7 +10,9 @@ from pathlib import Path
 
 from .config import BUILD, Options
 
-EXTENSIONS = {"relational": "csv", "documents": "jsonl"}
+# What the generator is asked for, and how its files end.
+FORMATS = {"relational": "csv", "documents": "jsonl", "text_keys": "text-keys"}
+EXTENSIONS = {"relational": "csv", "documents": "jsonl", "text_keys": "csv"}
 
 
 @dataclass(frozen=True)
@@ -34,18 +36,18 @@ def generate(options: Options, generator: Path, form: str) -> DataSet:
     The directory's name holds the generator's digest: a changed generator
     never meets the files of an older one, which are removed.
     """
-    extension = EXTENSIONS[form]
+    extension, wanted = EXTENSIONS[form], FORMATS[form]
     digest = hashlib.sha256(generator.read_bytes()).hexdigest()[:12]
     base = BUILD / "ssb" / "data"
-    directory = base / f"sf{options.sf:g}-seed{options.seed}-{digest}-{extension}"
+    directory = base / f"sf{options.sf:g}-seed{options.seed}-{digest}-{wanted}"
     manifest = directory / "manifest.json"
     if not manifest.exists():
         partial = base / f"{directory.name}.{os.getpid()}"
         subprocess.run(
-            [generator, "all", "--sf", repr(options.sf), "--seed", str(options.seed), "--format", extension,
+            [generator, "all", "--sf", repr(options.sf), "--seed", str(options.seed), "--format", wanted,
              "--out", partial],
             check=True, stderr=subprocess.DEVNULL)
-        for old in base.glob(f"sf{options.sf:g}-seed{options.seed}-*-{extension}"):
+        for old in base.glob(f"sf{options.sf:g}-seed{options.seed}-*-{wanted}"):
             shutil.rmtree(old)
         partial.rename(directory)
     return DataSet(directory, extension, json.loads(manifest.read_text()))

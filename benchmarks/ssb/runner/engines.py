@@ -9,7 +9,7 @@ import duckdb
 import psycopg
 from psycopg import sql
 
-from .config import BUILD, MODES, SSB, TABLES, Options
+from .config import BUILD, INDEXED, MODES, SSB, TABLES, Options
 from .data import DataSet
 
 BLOCK = 1 << 20
@@ -22,11 +22,15 @@ BLOCK = 1 << 20
 # loops that run for minutes. All of the benchmark's joins are equijoins.
 HEAP_SETTINGS = {"documents": {"enable_nestloop": "off"}}
 
+# What join indexes are of: a key of lineorder, and that of a dimension.
+JOINS = [("lo_custkey", "customer", "c_custkey"), ("lo_suppkey", "supplier", "s_suppkey"), ("lo_partkey", "part", "p_partkey"), ("lo_orderdate", "date", "d_datekey")]
+
 
 def sql_text(dialect: str, form: str, name: str) -> str:
-    """A statement's text: the dialect's own if it has one, else the common one."""
-    own = SSB / "sql" / dialect / form / f"{name}.sql"
-    return (own if own.exists() else SSB / "sql" / form / f"{name}.sql").read_text()
+    """A statement's text: the dialect's own if it has one, else the common one; that of the relational form if its form has none."""
+    places = [f"{dialect}/{form}", form, "relational"]
+    files = [SSB / "sql" / place / f"{name}.sql" for place in places]
+    return next(file for file in files if file.exists()).read_text()
 
 
 class Engine(ABC):
@@ -52,6 +56,9 @@ class Engine(ABC):
     @abstractmethod
     def connect(self):
         """A new session."""
+
+    def settle(self) -> None:
+        """What follows changes until tables are as a user would leave them."""
 
     def change(self, session) -> None:
         """Updates a twentieth of the rows and deletes another one, of all tables but date."""
@@ -83,17 +90,18 @@ class Postgres(Engine):
     """PostgreSQL with one of its table access methods: heap or amax."""
 
     dialect = "postgres"
+    index_seconds = 0.0
     REPORTED = ["shared_buffers", "work_mem", "jit", "max_parallel_workers_per_gather", "max_wal_size", "fsync",
                 "maintenance_work_mem", "effective_cache_size", "enable_nestloop"]
 
     @property
     def method(self) -> str:
         """The access method, which is the extension's name, too."""
-        return "amax" if self.name in MODES else self.name
+        return "amax" if self.name in MODES or self.name == INDEXED else self.name
 
     @property
     def schema(self) -> str:
-        return f"ssb_{self.name}" + ("_documents" if self.form == "documents" else "")
+        return f"ssb_{self.name}" + ("" if self.form == "relational" else f"_{self.form}")
 
     def connect(self):
         session = psycopg.connect(self.options.dsn, autocommit=True, prepare_threshold=None)
@@ -130,7 +138,19 @@ class Postgres(Engine):
             for table in TABLES:
                 session.execute(sql.SQL("VACUUM (ANALYZE) {}").format(sql.Identifier(table)))
             settled = time.perf_counter()
+            if self.name == INDEXED:
+                self._index(session)
+            self.index_seconds = time.perf_counter() - settled
         return {"copy_seconds": copied - started, "settle_seconds": settled - copied, "rows": rows}
+
+    def _index(self, session) -> None:
+        for key, dimension, other in JOINS:
+            session.execute("SELECT amax.create_join_index('lineorder', %s, %s::regclass, %s)", (key, dimension, other))
+
+    def settle(self) -> None:
+        with self.connect() as session:
+            for table in TABLES:
+                session.execute(sql.SQL("VACUUM {}").format(sql.Identifier(table)))
 
     def _check_access_method(self, session) -> None:
         """Guards against comparing an access method with itself."""
@@ -142,7 +162,7 @@ class Postgres(Engine):
 
     def _copy(self, session, table: str, path: Path, advance) -> int:
         # A document is one CSV field whose delimiter and quote cannot occur in it.
-        form = "FORMAT csv" if self.form == "relational" else r"FORMAT csv, DELIMITER E'\x02', QUOTE E'\x01'"
+        form = "FORMAT csv" if self.form != "documents" else r"FORMAT csv, DELIMITER E'\x02', QUOTE E'\x01'"
         command = sql.SQL("COPY {} FROM STDIN WITH (" + form + ")").format(sql.Identifier(table))
         with session.cursor() as cursor:
             with path.open("rb") as file, cursor.copy(command) as copy:
@@ -172,7 +192,10 @@ class Postgres(Engine):
                                         (self.method,)).fetchone()
             settings = {name: session.execute("SELECT current_setting(%s)", (name,)).fetchone()[0]
                         for name in self.REPORTED + list(self.options.settings)}
-        return {"version": f"PostgreSQL {version}", "extension": extension and extension[0], "settings": settings}
+            indexes = session.execute("SELECT coalesce(sum(pg_relation_size(c.oid)), 0)::bigint FROM pg_class c JOIN pg_am a ON a.oid = c.relam "
+                                      "WHERE a.amname = 'amax_join' AND c.relnamespace = %s::regnamespace", (self.schema,)).fetchone()[0]
+        return {"version": f"PostgreSQL {version}", "extension": extension and extension[0], "settings": settings,
+                "join_indexes": {"seconds": self.index_seconds, "bytes": indexes}}
 
 
 class DuckDB(Engine):
@@ -211,7 +234,7 @@ class DuckDB(Engine):
     @staticmethod
     def fill(session, form: str, table: str, path: Path) -> int:
         """Reads a generated file into its table; the number of rows."""
-        if form == "relational":
+        if form != "documents":
             text = f"COPY {table} FROM ? (FORMAT csv, HEADER false)"
         else:
             text = f"INSERT INTO {table} SELECT json FROM read_json_objects(?, format = 'newline_delimited')"

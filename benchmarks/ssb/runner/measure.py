@@ -27,15 +27,17 @@ class Result:
     # The same once rows have been changed.
     changed: dict[str, list[float]] = field(default_factory=dict)
     changed_answers: dict[str, list[tuple]] = field(default_factory=dict)
+    # And once they have been vacuumed.
+    vacuumed: dict[str, list[float]] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
 
     @property
     def name(self) -> str:
         return f"{self.engine} {self.form}"
 
-    def median(self, query: str, changed: bool = False) -> float:
-        """Median of the hot runs; NaN if there are none."""
-        times = (self.changed if changed else self.hot).get(query)
+    def median(self, query: str, kind: str = "hot") -> float:
+        """Median of the hot runs, of those after changes (changed) or after VACUUM of these (vacuumed); NaN if there are none."""
+        times = getattr(self, kind).get(query)
         return statistics.median(times) if times else math.nan
 
 
@@ -53,6 +55,8 @@ def measure(engine: Engine, data: DataSet, options: Options, advance_bytes, adva
             with engine.connect() as session:
                 engine.change(session)
             _hot(engine, options, lambda: None, result, result.changed, result.changed_answers)
+            engine.settle()
+            _hot(engine, options, lambda: None, result, result.vacuumed, result.changed_answers)
     except Exception as error:  # any driver's error: the other engines go on
         result.errors.append(f"{type(error).__name__}: {error}".strip())
     return result

@@ -27,7 +27,7 @@ def _baseline(results: list[Result], form: str) -> Result | None:
 def _times(result: Result, kind: str) -> list[float]:
     if kind == "cold":
         return [result.cold.get(query, math.nan) for query in QUERIES]
-    return [result.median(query, kind == "changed") for query in QUERIES]
+    return [result.median(query, kind) for query in QUERIES]
 
 
 def print_tables(console: Console, results: list[Result]) -> None:
@@ -55,13 +55,17 @@ def print_tables(console: Console, results: list[Result]) -> None:
         add("COPY, s", [r.copy_seconds for r in contestants], 2)
         add("VACUUM ANALYZE or CHECKPOINT, s", [r.settle_seconds for r in contestants], 2)
         add("load, s", [r.copy_seconds + r.settle_seconds for r in contestants], 2)
+        indexes = [r.about.get("join_indexes", {}) for r in contestants]
+        if any(index.get("bytes") for index in indexes):
+            add("join indexes, s", [index.get("seconds", math.nan) for index in indexes], 2)
+            add("join indexes, MB", [index.get("bytes", math.nan) / 1e6 for index in indexes])
         add("size, MB", [r.bytes / 1e6 if r.bytes else math.nan for r in contestants])
         table.add_section()
         for query in QUERIES:
             rows = next((str(len(r.answers[query])) for r in contestants if query in r.answers), "")
             add(f"{query.upper()} hot, ms", [1e3 * r.median(query) for r in contestants], rows=rows)
         table.add_section()
-        kinds = ["hot", "cold"] + ["changed"] * any(r.changed for r in contestants)
+        kinds = ["hot", "cold"] + [kind for kind in ("changed", "vacuumed") if any(getattr(r, kind) for r in contestants)]
         for kind in kinds:
             times = [_times(r, kind) for r in contestants]
             add(f"{kind}, sum, ms", [1e3 * sum(t) for t in times])
@@ -89,6 +93,7 @@ def write_json(path: Path, options: Options, results: list[Result], manifests: d
                 "cold_seconds": r.cold,
                 "hot_seconds": r.hot,
                 "changed_seconds": r.changed,
+                "vacuumed_seconds": r.vacuumed,
                 "hot_median_seconds": {query: r.median(query) for query in QUERIES},
                 "hot_geometric_mean_seconds": geometric_mean(_times(r, "hot")),
                 "cold_geometric_mean_seconds": geometric_mean(_times(r, "cold")),
@@ -106,7 +111,7 @@ def draw(path: Path, options: Options, results: list[Result]) -> None:
     forms = list(dict.fromkeys(result.form for result in results))
     figure, axes = plt.subplots(len(forms), 3, figsize=(14, 3.8 * len(forms)), squeeze=False,
                                 width_ratios=[6, 1, 1], layout="constrained")
-    colours = {"heap": "#4c72b0", "amax": "#dd8452", "duckdb": "#8c8c8c", "amax_early": "#c44e52", "amax_late": "#937860", "amax_ultra_late": "#55a868"}
+    colours = {"heap": "#4c72b0", "amax": "#dd8452", "duckdb": "#8c8c8c", "amax_early": "#c44e52", "amax_late": "#937860", "amax_ultra_late": "#55a868", "amax_join_index": "#8172b3"}
     for row, form in zip(axes, forms):
         contestants = [result for result in results if result.form == form]
         for result in contestants:

@@ -87,14 +87,14 @@ class Predicates(unittest.TestCase):
     Engines that run one wrong statement would all agree; this would not.
     """
 
-    def test_every_query_in_both_forms(self):
+    def test_every_query_in_all_forms(self):
         generator = build("amax-ssb")
         with tempfile.TemporaryDirectory() as directory:
             common = ["--sf", "0.1", "--seed", "1"]  # small, and no query selects nothing
             output = subprocess.run([generator, "check", "--json", *common], check=True, stdout=subprocess.PIPE)
             expected = json.loads(output.stdout)
             for form, extension in data.EXTENSIONS.items():
-                subprocess.run([generator, "all", *common, "--format", extension, "--out", directory],
+                subprocess.run([generator, "all", *common, "--format", data.FORMATS[form], "--out", directory],
                                check=True, stderr=subprocess.DEVNULL)
                 self.assertEqual(self._selected(form, data.DataSet(Path(directory), extension, {})), expected)
         self.assertEqual([query for query, rows in expected.items() if rows == 0], [])

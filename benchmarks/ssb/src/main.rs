@@ -112,7 +112,7 @@ struct Manifest {
 fn write_all(common: &Common, format: Format, out: &PathBuf) -> Result<()> {
     fs::create_dir_all(out).with_context(|| out.display().to_string())?;
     let extension = match format {
-        Format::Csv => "csv",
+        Format::Csv | Format::TextKeys => "csv",
         Format::Jsonl => "jsonl",
     };
     let mut tables = BTreeMap::new();

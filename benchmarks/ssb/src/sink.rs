@@ -8,6 +8,19 @@ pub enum Format {
     Csv,
     /// One JSON object per line, the column names as keys.
     Jsonl,
+    /// The same as CSV, with the keys of joins as text: C-000012345.
+    TextKeys,
+}
+
+/// The letter that a key begins with as text, if the column is one.
+fn letter(column: &str) -> Option<char> {
+    match column {
+        "lo_custkey" | "c_custkey" => Some('C'),
+        "lo_suppkey" | "s_suppkey" => Some('S'),
+        "lo_partkey" | "p_partkey" => Some('P'),
+        "lo_orderdate" | "d_datekey" => Some('D'),
+        _ => None,
+    }
 }
 
 /// Takes the fields of one row after another, in column order.
@@ -49,8 +62,8 @@ impl Encoder {
 
     fn field(&mut self, name: &'static str) {
         match self.format {
-            Format::Csv if self.first => {}
-            Format::Csv => self.buffer.push(b','),
+            Format::Csv | Format::TextKeys if self.first => {}
+            Format::Csv | Format::TextKeys => self.buffer.push(b','),
             Format::Jsonl => {
                 self.buffer.extend_from_slice(if self.first { b"{\"" } else { b",\"" });
                 self.buffer.extend_from_slice(name.as_bytes());
@@ -63,6 +76,10 @@ impl Encoder {
 
 impl RowSink for Encoder {
     fn int(&mut self, name: &'static str, value: u64) {
+        let letter = (self.format == Format::TextKeys).then(|| letter(name)).flatten();
+        if let Some(letter) = letter {
+            return self.text(name, &format!("{letter}-{value:09}"));
+        }
         self.field(name);
         self.buffer
             .extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
@@ -71,12 +88,12 @@ impl RowSink for Encoder {
     fn text(&mut self, name: &'static str, value: &str) {
         self.field(name);
         match self.format {
-            Format::Csv if value.bytes().any(|b| matches!(b, b',' | b'"' | b'\n' | b'\r')) => {
+            Format::Csv | Format::TextKeys if value.bytes().any(|b| matches!(b, b',' | b'"' | b'\n' | b'\r')) => {
                 self.buffer.push(b'"');
                 self.buffer.extend_from_slice(value.replace('"', "\"\"").as_bytes());
                 self.buffer.push(b'"');
             }
-            Format::Csv => self.buffer.extend_from_slice(value.as_bytes()),
+            Format::Csv | Format::TextKeys => self.buffer.extend_from_slice(value.as_bytes()),
             Format::Jsonl if value.bytes().all(|b| b >= 0x20 && b != b'"' && b != b'\\') => {
                 self.buffer.push(b'"');
                 self.buffer.extend_from_slice(value.as_bytes());
@@ -115,6 +132,16 @@ mod tests {
     #[test]
     fn csv_quotes_only_where_it_must() {
         assert_eq!(encode(Format::Csv), "1,plain\n22,\"a \"\"b\"\", c\\\"\n");
+    }
+
+    #[test]
+    fn keys_are_text_if_wanted() {
+        let mut out = Encoder::new(Format::TextKeys);
+        for (name, value) in [("c_custkey", 12345), ("p_size", 7), ("d_datekey", 19_940_101)] {
+            out.int(name, value);
+        }
+        out.end_row();
+        assert_eq!(out.bytes(), b"C-000012345,7,D-019940101\n");
     }
 
     #[test]
