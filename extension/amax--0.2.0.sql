@@ -9,6 +9,14 @@ CREATE FUNCTION amax.handler(internal) RETURNS table_am_handler
 CREATE ACCESS METHOD amax TYPE TABLE HANDLER amax.handler;
 COMMENT ON ACCESS METHOD amax IS 'columnar documents in an LSM tree';
 
+CREATE FUNCTION amax.join_index_handler(internal) RETURNS index_am_handler
+  LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'amax_join_index_handler';
+
+CREATE ACCESS METHOD amax_join TYPE INDEX HANDLER amax.join_index_handler;
+COMMENT ON ACCESS METHOD amax_join IS 'which row of another table each row of an amax table finds';
+
+CREATE OPERATOR CLASS amax.join_rows DEFAULT FOR TYPE bigint USING amax_join AS STORAGE bigint;
+
 GRANT USAGE ON SCHEMA amax TO PUBLIC;
 
 -- In plans only
@@ -142,6 +150,32 @@ GRANT SELECT ON amax.stat_tables TO PUBLIC;
 CREATE VIEW amax.stat_cache AS SELECT * FROM amax.cache_counters();
 COMMENT ON VIEW amax.stat_cache IS 'decoded columns that sessions share: how much there is, how often it was found, how much had to go';
 GRANT SELECT ON amax.stat_cache TO PUBLIC;
+
+-- Join indexes
+
+CREATE FUNCTION amax.join_row(dimension regclass, key name, VARIADIC "any") RETURNS bigint
+  LANGUAGE C IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'amax_join_row';
+COMMENT ON FUNCTION amax.join_row(regclass, name, "any") IS 'what a join index is of: the row of another table that has these values in a unique index of it, or in its primary key (NULL); NULL wherever it is called';
+
+CREATE FUNCTION amax.create_join_index("table" regclass, keys text, dimension regclass, dimension_keys text) RETURNS regclass
+  LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'create_join_index_wrapper';
+COMMENT ON FUNCTION amax.create_join_index(regclass, text, regclass, text) IS 'makes an index of which row of a dimension each row of a table finds by keys; the dimension''s are those of a unique index';
+
+CREATE FUNCTION amax.drop_join_index(index regclass) RETURNS void
+  LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'drop_join_index_wrapper';
+COMMENT ON FUNCTION amax.drop_join_index(regclass) IS 'drops a join index, as DROP INDEX does';
+
+CREATE FUNCTION amax.join_index_state(index regclass) RETURNS TABLE (dimension regclass, rows bigint, covered bigint, found bigint, reason text)
+  LANGUAGE C STABLE STRICT PARALLEL RESTRICTED ROWS 1 COST 10000 AS 'MODULE_PATHNAME', 'join_index_state_wrapper';
+COMMENT ON FUNCTION amax.join_index_state(regclass) IS 'what amax.join_indexes shows of one';
+
+CREATE VIEW amax.join_indexes AS
+  SELECT x.indexrelid::regclass AS index, x.indrelid::regclass AS "table", s.dimension, s.rows, s.covered, s.covered - s.found AS unknown,
+    pg_relation_size(x.indexrelid) AS bytes, s.reason
+  FROM pg_index x JOIN pg_class c ON c.oid = x.indexrelid AND c.relkind = 'i' JOIN pg_am a ON a.oid = c.relam AND a.amname = 'amax_join',
+    LATERAL amax.join_index_state(c.oid::regclass) s;
+COMMENT ON VIEW amax.join_indexes IS 'join indexes: how many columnar rows of their tables they cover, and of how many of those they do not know which row of the dimension these find, as there is none, or as it is not columnar or has been replaced';
+GRANT SELECT ON amax.join_indexes TO PUBLIC;
 
 -- Arrow
 

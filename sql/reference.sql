@@ -15,7 +15,7 @@ CREATE TEMP VIEW settings AS
 CREATE FUNCTION pg_temp.shown(value text) RETURNS text LANGUAGE sql AS $$
     SELECT CASE WHEN value ~ '^[1-9][0-9]*kB$' AND pg_size_bytes(value) % (1024 ^ 3)::bigint = 0 THEN pg_size_bytes(value) / (1024 ^ 3)::bigint || 'GB'
         WHEN value ~ '^[1-9][0-9]*kB$' AND pg_size_bytes(value) % (1024 ^ 2)::bigint = 0 THEN pg_size_bytes(value) / (1024 ^ 2)::bigint || 'MB' ELSE value END $$;
-SELECT btrim(cells[1], '`') AS name, cells[2] AS value, cells[3] AS range, cells[4] AS who FROM page WHERE cells[1] !~ '\(' AND cells[1] !~ 'stats|stat_|tables'
+SELECT btrim(cells[1], '`') AS name, cells[2] AS value, cells[3] AS range, cells[4] AS who FROM page WHERE cells[1] !~ '\(' AND cells[1] !~ 'stats|stat_|tables|join_indexes'
 EXCEPT SELECT name, pg_temp.shown(value), array_to_string(ARRAY(SELECT pg_temp.shown(part) FROM unnest(string_to_array(range, ' to ')) AS part), ' to '), who FROM settings;
 SELECT name, pg_temp.shown(value) AS value, array_to_string(ARRAY(SELECT pg_temp.shown(part) FROM unnest(string_to_array(range, ' to ')) AS part), ' to ') AS range, who FROM settings
 EXCEPT SELECT btrim(cells[1], '`'), cells[2], cells[3], cells[4] FROM page;

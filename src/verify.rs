@@ -9,6 +9,7 @@ use crate::pg::relation::Opened;
 use crate::pg::slot::Single;
 use crate::pg::snapshot::Active;
 use crate::pg::{Pin, Relation};
+use crate::query::check_join_indexes;
 use crate::storage::manifest::{self, Replaced, cancel_replaced};
 use crate::storage::{blob, census, checked, map, meta, rowpage};
 use crate::subtransaction;
@@ -61,10 +62,12 @@ fn verify(table: pg_sys::Oid) -> SetOfIterator<'static, String> {
     }
     problems.extend(check_blocks(rel, blocks, &owned));
     problems.dedup();
-    if problems.is_empty() {
-        match guarded(|| check_indexes(rel)) {
-            Ok(found) => problems = found,
-            Err(problem) => problems.push(problem),
+    for check in [check_indexes, check_join_indexes] {
+        if problems.is_empty() {
+            match guarded(|| check(rel)) {
+                Ok(found) => problems = found,
+                Err(problem) => problems.push(problem),
+            }
         }
     }
     SetOfIterator::new(problems)

@@ -420,22 +420,35 @@ impl OpenLeaf {
 
     /// What other sessions know a column by, if they know the leaf.
     fn key(&self, what: &What) -> Option<shared::Key> {
-        if self.place.0.is_temporary() || !shared::is_on() || self.revived.get().is_some() {
+        if self.place.0.is_temporary() || !shared::is_on() {
             return None;
         }
-        let digest = match self.digest.get() {
-            Some(digest) => digest,
-            None => match Leaf::digest(&self.source, self.entry.image.len) {
-                Ok(digest) => self.digest.get_or_init(|| digest),
-                Err(Error::Replaced) => return None,
-                Err(e) => super::error::raise(e),
-            },
-        };
+        let digest = self.digest()?;
         Some([0u64, 1].map(|half| {
             let mut hasher = DefaultHasher::new();
             (half, self.place, digest, what).hash(&mut hasher);
             hasher.finish()
         }))
+    }
+
+    /// A hash of all that it holds; None if, on a standby, its place has been given to others.
+    pub fn digest(&self) -> Option<u64> {
+        if self.revived.get().is_some() {
+            return None;
+        }
+        if let Some(&known) = self.digest.get() {
+            return Some(known);
+        }
+        match Leaf::digest(&self.source, self.entry.image.len) {
+            Ok(digest) => Some(*self.digest.get_or_init(|| digest)),
+            Err(Error::Replaced) => None,
+            Err(e) => super::error::raise(e),
+        }
+    }
+
+    /// Whether its rows are in no component.
+    pub fn is_in_memory(&self) -> bool {
+        matches!(self.source, Image::Memory(_))
     }
 
     fn hold(&self, found: Found) -> Dense {

@@ -16,6 +16,7 @@ pub mod vacuum;
 mod worker;
 
 pub use crate::fault::fault;
+pub use now::flush_for_owner;
 
 use crate::pg::lock::PageNumber;
 use crate::pg::{Pin, Relation};

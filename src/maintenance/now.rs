@@ -1,13 +1,26 @@
 //! `amax.flush(table)`: what VACUUM would make columnar, and what it would leave for it is too little, now.
 
 use super::vacuum::flush_all;
-use crate::pg::lock::is_locked_by_us;
+use crate::pg::lock::{is_locked_by_us, try_lock};
 use crate::pg::relation::Opened;
 use crate::pg::snapshot::Active;
 use crate::pg::xid;
 use pgrx::pg_sys;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
+
+/// The same before something is made of columnar rows, for a user whose table it is, if nothing is in the way.
+pub fn flush_for_owner(table: pg_sys::Oid) {
+    let rel = Opened::with_lock(table, pg_sys::AccessShareLock);
+    if !(rel.is_ours() && rel.is_users()) || is_locked_by_us(&rel, pg_sys::AccessExclusiveLock) {
+        return;
+    }
+    if try_lock(&rel, pg_sys::ShareUpdateExclusiveLock) {
+        rel.require_unused(c"flush");
+        let _snapshot = Active::of_transaction();
+        flush_all(&rel);
+    }
+}
 
 /// Makes all rows columnar that may be: those that everybody sees and nobody is changing. Returns how many.
 #[pg_extern]

@@ -1,9 +1,104 @@
-//! A table's indexes in VACUUM (vacuum.c, indexam.c).
+//! A table's indexes: what they are of, and VACUUM of them (vacuum.c, indexam.c).
 
+use super::expr::Var;
+use super::node::{Node, Nodes};
 use super::relation::Relation;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
-use std::ffi::c_void;
+use std::ffi::{CStr, CString, c_void};
+
+/// The access method of this name; InvalidOid if there is none.
+pub fn method(name: &CStr) -> pg_sys::Oid {
+    // SAFETY: it is looked up.
+    unsafe { pg_sys::get_index_am_oid(name.as_ptr(), true) }
+}
+
+/// An open index's access method.
+pub fn method_of(index: &Relation) -> pg_sys::Oid {
+    // SAFETY: fields of an open relation.
+    unsafe { (*(*index.raw()).rd_rel).relam }
+}
+
+/// The table of an open index.
+pub fn table_of(index: &Relation) -> pg_sys::Oid {
+    // SAFETY: every open index has its row of pg_index.
+    unsafe { (*(*index.raw()).rd_index).indrelid }
+}
+
+/// The expressions of an open index over its table's row, which has number 1 in them (RelationGetIndexExpressions()).
+pub fn expressions(index: &Relation) -> Nodes<'static> {
+    // SAFETY: an open index; a list of expressions, in the current memory context.
+    unsafe { Nodes::of(pg_sys::RelationGetIndexExpressions(index.raw())) }
+}
+
+/// What an open index sees to that no two rows have, of rows that a snapshot sees: columns and expressions over its table's row,
+/// which has number 1 in them. None if it does not, or not at once, or not of all rows.
+pub fn unique_key(index: &Relation, table: &Relation) -> Option<Vec<&'static Node>> {
+    // SAFETY: every open index has its row of pg_index.
+    let form = unsafe { &*(*index.raw()).rd_index };
+    // SAFETY: an open index.
+    let is_partial = unsafe { !pg_sys::RelationGetIndexPredicate(index.raw()).is_null() };
+    if !(form.indisunique && form.indimmediate && form.indisvalid && form.indisready) || is_partial {
+        return None;
+    }
+    // SAFETY: it has so many columns, of the table's or 0.
+    let columns = unsafe { form.indkey.values.as_slice(form.indnkeyatts as usize) };
+    let mut expressions = expressions(index).iter();
+    let key = |&column: &i16| match column {
+        0 => expressions.next(),
+        1.. => {
+            let att = table.desc().attribute(column as usize - 1);
+            Some(Var::make(1, column, att.atttypid, att.atttypmod, att.attcollation))
+        }
+        _ => None,
+    };
+    columns.iter().map(key).collect()
+}
+
+/// A table's primary key.
+pub fn primary_key(table: &Relation) -> Option<pg_sys::Oid> {
+    // SAFETY: an open table.
+    #[cfg(not(feature = "pg18"))]
+    let found = unsafe { pg_sys::RelationGetPrimaryKeyIndex(table.raw()) };
+    // SAFETY: as above.
+    #[cfg(feature = "pg18")]
+    let found = unsafe { pg_sys::RelationGetPrimaryKeyIndex(table.raw(), false) };
+    (found != pg_sys::InvalidOid).then_some(found)
+}
+
+/// A name that no relation has in the table's schema (ChooseRelationName()).
+pub fn new_name(table: &Relation, label: &str) -> String {
+    let label = CString::new(label).expect("names have no zeroes");
+    let table_name = CString::new(table.name_bytes()).expect("names have no zeroes");
+    // SAFETY: strings that end with a zero; so does what is returned.
+    unsafe {
+        let name = pg_sys::ChooseRelationName(
+            table_name.as_ptr(),
+            std::ptr::null(),
+            label.as_ptr(),
+            table.schema(),
+            false,
+        );
+        CStr::from_ptr(name).to_string_lossy().into_owned()
+    }
+}
+
+/// The relation of this name in a schema.
+pub fn id_of(name: &str, schema: pg_sys::Oid) -> Option<pg_sys::Oid> {
+    let name = CString::new(name).expect("names have no zeroes");
+    // SAFETY: it is looked up.
+    let found = unsafe { pg_sys::get_relname_relid(name.as_ptr(), schema) };
+    (found != pg_sys::InvalidOid).then_some(found)
+}
+
+/// An index of a table by its name, which is in the table's schema.
+pub fn named(table: &Relation, name: &CStr) -> Option<pg_sys::Oid> {
+    // SAFETY: it is looked up.
+    let found = unsafe { pg_sys::get_relname_relid(name.as_ptr(), table.schema()) };
+    // SAFETY: as above.
+    let is_of_table = || unsafe { pg_sys::IndexGetRelation(found, true) } == table.id();
+    (found != pg_sys::InvalidOid && is_of_table()).then_some(found)
+}
 
 /// All of a table's indexes, opened; closed on drop, their locks kept to the end of the transaction.
 pub struct Indexes<'a> {

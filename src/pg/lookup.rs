@@ -45,6 +45,13 @@ fn may_call(function: pg_sys::Oid) -> bool {
     allowed == pg_sys::AclResult::ACLCHECK_OK
 }
 
+/// A schema's name.
+pub fn schema_name(schema: pg_sys::Oid) -> String {
+    // SAFETY: it is looked up; a string that ends with a zero, as the schema is there.
+    let name = unsafe { CStr::from_ptr(pg_sys::get_namespace_name(schema)) };
+    name.to_string_lossy().into_owned()
+}
+
 /// A type as SQL writes it, in the server's encoding.
 pub fn type_name(ty: pg_sys::Oid) -> Vec<u8> {
     // SAFETY: as above; a string.
@@ -192,6 +199,15 @@ pub fn order(ty: pg_sys::Oid) -> [pg_sys::Oid; 3] {
 pub fn may_select(table: pg_sys::Oid) -> bool {
     // SAFETY: who it is.
     may_be_selected_by(table, unsafe { pg_sys::GetUserId() })
+}
+
+/// Raises an error unless he may.
+pub fn require_select(table: pg_sys::Oid) {
+    if !may_select(table) {
+        let (denied, kind) = (pg_sys::AclResult::ACLCHECK_NO_PRIV, pg_sys::ObjectType::OBJECT_TABLE);
+        // SAFETY: a table that there is, whose name ends with a zero.
+        unsafe { pg_sys::aclcheck_error(denied, kind, pg_sys::get_rel_name(table)) }
+    }
 }
 
 /// The same of any user.

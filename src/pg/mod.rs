@@ -31,6 +31,7 @@ pub mod planner;
 pub mod presorted;
 pub mod progress;
 pub mod quote;
+pub mod random;
 pub mod relation;
 pub mod relids;
 pub mod replication;

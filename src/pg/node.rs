@@ -68,6 +68,12 @@ impl Node {
         }
     }
 
+    /// nodeToString(): the same for nodes that are equal, but where they were written.
+    pub fn written(&self) -> &CStr {
+        // SAFETY: a node; a string in the current memory context.
+        unsafe { CStr::from_ptr(pg_sys::nodeToString(self.raw().cast())) }
+    }
+
     /// equal().
     pub fn equals(&self, other: &Node) -> bool {
         // SAFETY: two nodes.

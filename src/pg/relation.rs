@@ -92,15 +92,21 @@ impl Relation {
         }
     }
 
+    /// Whether it is the user's.
+    pub fn is_users(&self) -> bool {
+        // SAFETY: the table and the user are looked up.
+        #[cfg(feature = "pg15")]
+        return unsafe { pg_sys::pg_class_ownercheck(self.id(), pg_sys::GetUserId()) };
+        // SAFETY: as above.
+        #[cfg(not(feature = "pg15"))]
+        return unsafe { pg_sys::object_ownercheck(pg_sys::RelationRelationId, self.id(), pg_sys::GetUserId()) };
+    }
+
     /// Raises an error unless it is the user's.
     pub fn require_owner(&self) {
-        // SAFETY: the table and the user are looked up; a name ends with a zero.
-        unsafe {
-            #[cfg(feature = "pg15")]
-            let owner = pg_sys::pg_class_ownercheck(self.id(), pg_sys::GetUserId());
-            #[cfg(not(feature = "pg15"))]
-            let owner = pg_sys::object_ownercheck(pg_sys::RelationRelationId, self.id(), pg_sys::GetUserId());
-            if !owner {
+        if !self.is_users() {
+            // SAFETY: a name ends with a zero.
+            unsafe {
                 let name = (*self.form()).relname.data.as_ptr();
                 let (denied, table) = (pg_sys::AclResult::ACLCHECK_NOT_OWNER, pg_sys::ObjectType::OBJECT_TABLE);
                 pg_sys::aclcheck_error(denied, table, name);

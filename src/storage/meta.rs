@@ -6,7 +6,7 @@ use super::damage::corrupt;
 use super::rowpage::was_written;
 use crate::fault::fault;
 use crate::pg::lock::Extension;
-use crate::pg::{Pin, Relation};
+use crate::pg::{Pin, Relation, random};
 use amax_lsm::meta;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -36,6 +36,30 @@ pub fn read_pinned<R>(rel: &Relation, pin: &Pin, f: impl FnOnce(&[u8]) -> R) -> 
 /// Logical blocks handed out so far.
 pub fn logical_blocks(rel: &Relation) -> u32 {
     read(rel, meta::blocks).unwrap_or(0)
+}
+
+/// What tells the rows that the file holds from those of another table, or of the same one before it was emptied, if somebody has asked
+/// for it: within it a TID of a columnar row is one row's.
+pub fn incarnation(rel: &Relation) -> Option<u128> {
+    read(rel, meta::incarnation).flatten()
+}
+
+/// The same, from now on.
+pub fn give_incarnation(rel: &Relation) -> u128 {
+    if let Some(known) = incarnation(rel) {
+        return known;
+    }
+    ensure(rel);
+    let new = random::number();
+    let mut change = Change::begin(rel);
+    let page = change.page(BLOCK, Kind::Meta);
+    let page = change.payload_mut(page);
+    let given = meta::incarnation(page).unwrap_or_else(|| {
+        meta::set_incarnation(page, new);
+        new
+    });
+    change.commit();
+    given
 }
 
 /// Whether there is a metapage. Once there, it stays as long as the file. A crash may leave its block, but not what was

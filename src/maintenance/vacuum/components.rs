@@ -41,8 +41,10 @@ impl Vacuum<'_> {
         self.settle_origins();
         let rel = self.rel;
         // What is to be frozen has stayed as it is for long. Rows on pages at the end of a file that is mostly free would
-        // keep it from shrinking.
-        let all = self.wanted.all || self.limits.aggressive || compact::has_spare(rel, self.report.row_pages);
+        // keep it from shrinking. Join indexes know columnar rows alone.
+        let has_join_index = meta::incarnation(rel).is_some();
+        let spare = compact::has_spare(rel, self.report.row_pages);
+        let all = self.wanted.all || self.limits.aggressive || has_join_index || spare;
         let least = match all {
             true => 1,
             false => flush::least_for_vacuum(rel),

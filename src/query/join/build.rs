@@ -14,6 +14,7 @@ use crate::query::batch::{Batch, Batches};
 use crate::query::expr::datum::push;
 use crate::query::expr::entry::expressions;
 use crate::query::expr::raises::raises;
+use crate::query::join_index::seen::numbers_of;
 use crate::query::scan::node::METHODS;
 use amax_exec::{Evaluated, KeySet, Lookup, VectorBuilder};
 use amax_format::RowNumbers;
@@ -42,7 +43,8 @@ pub type Wanted = Vec<KeySet>;
 
 /// A side that has been read.
 pub enum Built {
-    Side(Side),
+    /// With its rows' numbers in their table, if they are wanted.
+    Side(Box<Side>, Option<Vec<u64>>),
     /// It has no rows, and so has the join.
     Empty,
     /// It takes more memory than it may.
@@ -57,26 +59,33 @@ struct Read {
     keys: Vec<VectorBuilder>,
     columns: Vec<Option<ValuesBuilder>>,
     rows: usize,
+    /// Their numbers in their table.
+    numbers: Option<Vec<u64>>,
 }
 
 impl Read {
     fn bytes(&self) -> usize {
         let of_keys: usize = self.keys.iter().map(VectorBuilder::bytes_used).sum();
         let of_columns: usize = self.columns.iter().flatten().map(ValuesBuilder::bytes_used).sum();
-        of_keys + of_columns
+        let of_numbers = self
+            .numbers
+            .as_ref()
+            .map_or(0, |numbers| numbers.len() * size_of::<u64>());
+        of_keys + of_columns + of_numbers
     }
 
-    fn finish(self) -> Side {
+    fn finish(self) -> Built {
         let keys = self.keys.into_iter().map(VectorBuilder::finish).collect();
         let column = |column: Option<ValuesBuilder>| {
             let values = column?.finish();
             let dense = values.dense().unwrap_or_else(|e| crate::columnar::raise(e));
             Some(SideColumn { values, dense })
         };
-        Side {
+        let side = Side {
             columns: self.columns.into_iter().map(column).collect(),
             lookup: Lookup::new(keys, self.rows).unwrap_or_else(|e| raise(e)),
-        }
+        };
+        Built::Side(Box::new(side), self.numbers)
     }
 }
 
@@ -95,9 +104,8 @@ impl Building {
     /// Whether its rows, of which columns are wanted, come in batches of a scan's, and nothing that is computed of them may raise an error, or be another
     /// thing when it is computed again.
     pub fn is_quiet(&self, level: &Level, wanted: &[bool]) -> bool {
-        let in_batches = self.batches.as_ref().is_some_and(|batches| batches.have(wanted));
         let scan = self.rows.as_a::<CustomScanState>().filter(|node| METHODS.are_of(node));
-        let Some(plan) = scan.filter(|_| in_batches).map(CustomScanState::scan) else {
+        let Some(plan) = scan.filter(|_| self.has_batches(wanted)).map(CustomScanState::scan) else {
             return false;
         };
         let computed = [plan.custom_scan_tlist(), plan.targetlist()];
@@ -110,13 +118,20 @@ impl Building {
             .all(|node| !raises(node) && !node.is_volatile())
     }
 
-    /// Reads the side's rows, of which columns are wanted; `keys`: those alone that have them, from its start again.
-    pub fn read(&self, level: &Level, wanted: &[bool], limit: usize, keys: Option<&Wanted>) -> Built {
+    /// Whether its rows, of which columns are wanted, come in batches.
+    pub fn has_batches(&self, wanted: &[bool]) -> bool {
+        self.batches.as_ref().is_some_and(|batches| batches.have(wanted))
+    }
+
+    /// Reads the side's rows, of which columns are wanted; `keys`: those alone that have them, from its start again. `numbered`: with their numbers in their
+    /// table, where they come in batches.
+    pub fn read(&self, level: &Level, wanted: &[bool], limit: usize, keys: Option<&Wanted>, numbered: bool) -> Built {
         let builder = |(node, &wanted): (&&Node, &bool)| wanted.then(|| ValuesBuilder::new(Kind::of(node)));
         let mut read = Read {
             keys: level.types.iter().map(|&ty| VectorBuilder::new(ty)).collect(),
             columns: level.columns.iter().zip(wanted).map(builder).collect(),
             rows: 0,
+            numbers: numbered.then(Vec::new),
         };
         let fits = match self.batches.as_ref().filter(|batches| batches.have(wanted)) {
             Some(batches) => {
@@ -138,7 +153,7 @@ impl Building {
             _ if !fits => Built::TooLarge,
             // Where rows are left out, others of the join may still raise errors.
             0 if keys.is_none() && !level.kind.keeps_unmatched() => Built::Empty,
-            _ => Built::Side(read.finish()),
+            _ => read.finish(),
         }
     }
 
@@ -248,6 +263,9 @@ impl InBatches {
                 if let (Some(column), Some(out)) = (column, out) {
                     out.push_all(&column.values(input.rows(), &columns, &rows));
                 }
+            }
+            if let Some(numbers) = &mut read.numbers {
+                numbers_of(&columns, &rows, |number| numbers.push(number));
             }
             read.rows += rows.len();
             if read.bytes() > limit {

@@ -15,6 +15,18 @@ impl Join {
         if es.verbose() {
             reasons::show(reasons::of_rows(&self.rows, &shown_as), es);
         }
+        let indexes =
+            self.indexes
+                .iter()
+                .flatten()
+                .map(|index| match es.analyze() && !self.spine.scan.plan().parallel_aware() {
+                    true => format!("{} ({} of {})", shown(index.name.as_bytes()), index.told, index.asked),
+                    false => shown(index.name.as_bytes()).into_owned(),
+                });
+        let indexes: Vec<String> = indexes.collect();
+        if !indexes.is_empty() {
+            text(c"Join Indexes", &indexes.join(", "), es);
+        }
         // Not where others have rows of the scan, too.
         if es.analyze() && !self.spine.scan.plan().parallel_aware() {
             let keys = |side: usize| {

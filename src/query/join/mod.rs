@@ -3,6 +3,7 @@
 mod build;
 mod by_keys;
 mod explain;
+mod indexed;
 pub mod node;
 pub mod plan;
 mod probe;

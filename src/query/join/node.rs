@@ -1,6 +1,7 @@
 //! The join as a node that hands up batches: the scan's, with the rows that they find in the other sides.
 
 use super::build::{Building, Built};
+use super::indexed::{self, Index};
 use super::probe::{Probe, joined_columns};
 use super::spine::{Kind, Level, Spine};
 use crate::pg::Slot;
@@ -21,7 +22,7 @@ use crate::query::expr::compile::reads;
 use crate::query::expr::entry::{Entry, entry_of, expressions, over_known_entries, reference_of};
 use crate::query::plan::costs::hash_memory;
 use crate::query::plan::node::{CustomNode, ExecMethods};
-use amax_exec::{Expr, Probes, Vector};
+use amax_exec::{Expr, Matches, Probes, Vector};
 use amax_format::{RowNumbers, row_numbers};
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -41,6 +42,8 @@ pub struct Join {
     pub(super) rows: Rows,
     /// Whose keys' values a side's rows are found by, from the bottom.
     pub(super) probes: Vec<Probe>,
+    /// By which a side's rows are found, if there is one.
+    pub(super) indexes: Vec<Option<Index>>,
     /// Columns that are read of what is handed up.
     output: Vec<usize>,
     /// Whether nothing but columns of the scan's is read before all have been asked: what is found in a side is of no use before.
@@ -113,11 +116,20 @@ impl Join {
                 .collect()
         };
         let mut sides: Vec<Option<Side>> = self.probes.iter().map(|_| None).collect();
+        let estate = self.node.state();
         for (at, (level, probe)) in self.spine.levels.iter().zip(&self.probes).enumerate().rev() {
             let wanted = wanted(level);
             let first = self.first_limit(at, &wanted, limit);
-            match probe.building.read(level, &wanted, first, None) {
-                Built::Side(side) => sides[at] = Some(side),
+            let index = &mut self.indexes[at];
+            let numbered =
+                index.as_mut().is_some_and(|index| index.open(self.rows.rel)) && probe.building.has_batches(&wanted);
+            match probe.building.read(level, &wanted, first, None, numbered) {
+                Built::Side(side, numbers) => {
+                    if let (Some(index), Some(numbers)) = (index, numbers) {
+                        index.begin(estate, &side.lookup, numbers);
+                    }
+                    sides[at] = Some(*side);
+                }
                 Built::Empty => return State::Empty,
                 Built::TooLarge if self.may_wait(at, &wanted) => {}
                 Built::TooLarge => return self.leave_to_spine(at),
@@ -132,8 +144,8 @@ impl Join {
             for (at, keys) in keys.iter().enumerate() {
                 let (level, probe) = (&self.spine.levels[at], &self.probes[at]);
                 if let Some(keys) = keys {
-                    match probe.building.read(level, &wanted(level), limit, Some(keys)) {
-                        Built::Side(side) => sides[at] = Some(side),
+                    match probe.building.read(level, &wanted(level), limit, Some(keys), false) {
+                        Built::Side(side, _) => sides[at] = Some(*side),
                         _ => return self.leave_to_spine(0),
                     }
                 }
@@ -220,11 +232,31 @@ impl Join {
                 true => side.lookup.find_one(&keys, n),
                 false => side.lookup.find(&keys, n),
             };
-            let by_words = match multiplies {
+            let told = self.indexes[at]
+                .as_mut()
+                .and_then(|index| index.find(&columns, &joined.parents));
+            let by_words = match multiplies || told.is_some() {
                 false => probe.find_words(&side.lookup, &columns, &joined.parents, self.late),
                 true => None,
             };
-            let found = if let Some(found) = by_words {
+            let found = if let Some(told) = told {
+                let unknown: Vec<u32> = told
+                    .unknown
+                    .iter()
+                    .map(|&place| joined.parents[place as usize])
+                    .collect();
+                let others = match unknown.is_empty() {
+                    true => Matches::default(),
+                    false => {
+                        let mut scan = self.scan.borrow_mut();
+                        let rows = Distinct::new(&unknown, multiplies);
+                        let values = |key: &Computed| rows.each(key.values(scan.rows(), &columns, rows.distinct()));
+                        let keys: Vec<Vector> = probe.keys.iter().map(values).collect();
+                        side.lookup.find_one(&keys, unknown.len())
+                    }
+                };
+                told.with(others)
+            } else if let Some(found) = by_words {
                 found
             } else if probe.joined {
                 let each = row_numbers(0..n as u32);
@@ -412,6 +444,11 @@ impl CustomNode for Join {
             });
         }
         let late = probes.iter().all(Probe::reads_scan_only);
+        let index = |(level, probe): (&Level, &Probe)| match probe.joined {
+            false => indexed::find(rel, &columns[..of_scan], level),
+            true => None,
+        };
+        let indexes = spine.levels.iter().zip(&probes).map(index).collect();
         Join {
             node,
             below,
@@ -421,6 +458,7 @@ impl CustomNode for Join {
             rows,
             order: Probes::new(&vec![false; probes.len()]),
             by_keys: Vec::new(),
+            indexes,
             probes,
             output: Vec::new(),
             state: State::New,

@@ -20,6 +20,7 @@ CREATE INDEX docs_expression ON docs ((doc->>'name')) WHERE k > 100;
 CREATE TABLE loads (id bigint, batch int, doc jsonb, place point);
 CREATE INDEX loads_batch ON loads (batch, id);
 CREATE INDEX loads_place ON loads USING gist (place);
+CREATE INDEX loads_joined ON loads USING amax_join (amax.join_row('docs', NULL, id));
 CREATE TABLE parted (id int NOT NULL, k int, doc jsonb, FOREIGN KEY (id) REFERENCES docs DEFERRABLE INITIALLY DEFERRED) PARTITION BY RANGE (id);
 CREATE TABLE parted_1 PARTITION OF parted FOR VALUES FROM (0) TO (100);
 CREATE TABLE parted_2 PARTITION OF parted FOR VALUES FROM (100) TO (1000);

@@ -1,0 +1,224 @@
+-- Join indexes: rows find those of another table by where these are.
+\getenv abs_srcdir PG_ABS_SRCDIR
+\set include :abs_srcdir '/sql/include/twins.sql'
+\i :include
+SET amax.eager = off;
+SET amax.rows_per_leaf = 2000;
+SET amax.bulk_threshold = 100;
+SET max_parallel_workers_per_gather = 0;
+SET enable_mergejoin = off;
+SET enable_nestloop = off;
+SELECT twice($$CREATE TABLE customers (code text PRIMARY KEY, nr int, region text, doc jsonb)$$) \gexec
+SELECT twice($$CREATE UNIQUE INDEX customers_id ON customers ((doc->>'id'))$$) \gexec
+SELECT twice($$CREATE UNIQUE INDEX customers_nr ON customers (nr, region)$$) \gexec
+SELECT twice($$INSERT INTO customers SELECT 'C-' || i, i * 100003, 'region ' || i % 7, jsonb_build_object('id', 'doc ' || i) FROM generate_series(1, 3000) i$$) \gexec
+SELECT twice($$CREATE TABLE orders (id int, customer text, region text, nr int, doc jsonb)$$) \gexec
+SELECT twice($$INSERT INTO orders SELECT i, CASE WHEN i % 50 > 0 THEN 'C-' || i % 3100 END, 'region ' || i % 3100 % 7, nullif(i % 3100, 5) * 100003, jsonb_build_object('of', 'doc ' || i % 3100)
+    FROM generate_series(1, 20000) i$$) \gexec
+SELECT twice($$VACUUM (FREEZE, ANALYZE) customers, orders$$) \gexec
+SET search_path = amax_side, public, twins;
+
+-- Each is an index like any other
+SELECT amax.create_join_index('orders', 'customer', 'customers', 'code');
+SELECT amax.create_join_index('orders', 'doc->>''of''', 'customers', 'doc->>''id''');
+SELECT amax.create_join_index('orders', 'nr, region', 'customers', 'nr, region');
+SELECT indexrelid::regclass, pg_get_indexdef(indexrelid) FROM pg_index WHERE indrelid = 'orders'::regclass ORDER BY 1::text;
+SELECT index, "table", dimension, rows, covered, unknown, bytes > 0 AS has_bytes, reason FROM amax.join_indexes ORDER BY index::text;
+SELECT * FROM amax.verify('orders');
+
+-- The answers compared, and what was found by indexes
+CREATE FUNCTION joined(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    line text;
+    found text := 'no index';
+    answers text;
+BEGIN
+    FOR line IN EXECUTE 'EXPLAIN (ANALYZE, TIMING OFF, SUMMARY OFF, COSTS OFF) ' || query LOOP
+        IF line ~ 'Join Indexes:' THEN found := trim(line); END IF;
+    END LOOP;
+    SELECT format('%s rows, %s missing, %s extra. ', rows, missing, extra) INTO answers FROM twins.compare(query);
+    RETURN answers || found;
+END $$;
+\set all 'SELECT query, joined(query) FROM queries ORDER BY nr'
+CREATE TABLE queries (nr int GENERATED ALWAYS AS IDENTITY, query text) USING heap;
+INSERT INTO queries (query) VALUES
+  ('SELECT c.region, count(*), sum(id) FROM orders JOIN customers c ON customer = code GROUP BY 1'),
+  ('SELECT c.region, count(*), sum(id) FROM orders JOIN customers c ON code = customer WHERE c.region < ''region 3'' AND id % 3 = 0 GROUP BY 1'),
+  ('SELECT c.region, count(*), sum(id) FROM orders LEFT JOIN customers c ON customer = code AND c.region = ''region 2'' GROUP BY 1'),
+  ('SELECT o.region, count(*) FROM orders o WHERE EXISTS (SELECT FROM customers c WHERE customer = code AND c.region <> o.region) GROUP BY 1'),
+  ('SELECT o.region, count(*) FROM orders o WHERE NOT EXISTS (SELECT FROM customers c WHERE customer = code AND c.nr % 3 = 0) GROUP BY 1'),
+  ('SELECT c.region, count(*) FROM orders o JOIN customers c ON o.doc->>''of'' = c.doc->>''id'' GROUP BY 1'),
+  ('SELECT c.region, count(*), min(code) FROM orders o JOIN customers c ON o.region = c.region AND c.nr = o.nr GROUP BY 1'),
+  ('SELECT a.region, b.region, count(*) FROM orders o JOIN customers a ON customer = a.code JOIN customers b ON o.doc->>''of'' = b.doc->>''id'' WHERE a.region = ''region 1'' GROUP BY 1, 2'),
+  -- By other keys, or with less
+  ('SELECT c.region, count(*) FROM orders JOIN customers c ON customer = c.doc->>''id'' GROUP BY 1'),
+  ('SELECT c.region, count(*) FROM orders o JOIN customers c ON c.nr = o.nr GROUP BY 1'),
+  ('SELECT c.region, count(*) FROM orders o JOIN customers c ON customer = code AND o.nr = c.nr GROUP BY 1');
+:all;
+SET amax.fault_point = 'join_spine';
+SELECT joined(query) FROM queries WHERE nr = 1;
+SET amax.fault_point = 'join_keys';
+SELECT joined(query) FROM queries WHERE nr IN (1, 4);
+RESET amax.fault_point;
+
+-- Rows of both tables that come, change and go
+SELECT twice($$UPDATE customers SET region = 'region 9' WHERE nr % 11 = 0$$) \gexec
+SELECT twice($$UPDATE customers SET code = code || '-b' WHERE nr % 13 = 0$$) \gexec
+SELECT twice($$DELETE FROM customers WHERE nr % 17 = 0$$) \gexec
+SELECT twice($$INSERT INTO customers SELECT 'C-' || i, i * 100003, 'region 8', jsonb_build_object('id', 'doc ' || i) FROM generate_series(3001, 3050) i$$) \gexec
+SELECT twice($$INSERT INTO orders SELECT 30000 + i, 'C-' || i * 13 || '-b', 'region 8', i * 100003, jsonb_build_object('of', 'doc ' || i) FROM generate_series(1, 250) i$$) \gexec
+SELECT twice($$DELETE FROM orders WHERE id % 19 = 0$$) \gexec
+SELECT twice($$UPDATE orders SET customer = 'C-' || id % 100 WHERE id % 23 = 0$$) \gexec
+SET search_path = amax_side, public, twins;
+:all;
+SELECT index, rows, covered, unknown, reason FROM amax.join_indexes ORDER BY index::text;
+-- A key that is taken over
+SELECT twice($$DELETE FROM customers WHERE code = 'C-1'$$) \gexec
+SELECT twice($$UPDATE customers SET code = 'C-1' WHERE code = 'C-2'$$) \gexec
+SET search_path = amax_side, public, twins;
+SELECT joined(query) FROM queries WHERE nr = 1;
+-- VACUUM looks rows up that find something else by now
+SELECT twice($$VACUUM customers, orders$$) \gexec
+SET search_path = amax_side, public, twins;
+SELECT index, rows, covered, unknown, reason FROM amax.join_indexes ORDER BY index::text;
+:all;
+SELECT * FROM amax.verify('orders');
+
+-- What becomes of them with their tables
+ALTER TABLE customers RENAME COLUMN code TO key;
+ALTER TABLE customers RENAME TO clients;
+ALTER INDEX orders_customers_join RENAME TO by_client;
+SELECT pg_get_indexdef('by_client'::regclass);
+EXPLAIN (COSTS OFF) SELECT c.region, count(*) FROM orders JOIN clients c ON customer = key GROUP BY 1;
+ALTER TABLE clients RENAME TO customers;
+ALTER TABLE customers RENAME COLUMN key TO code;
+DROP TABLE customers;
+CREATE FUNCTION used() RETURNS SETOF text LANGUAGE sql AS $$ SELECT joined(query) FROM queries WHERE nr IN (1, 6, 7) ORDER BY nr $$;
+SELECT used();
+VACUUM FULL orders;
+SELECT used();
+VACUUM FULL customers;
+-- It is about rows that are no more
+SELECT used();
+SELECT index, rows, covered, unknown, reason FROM amax.join_indexes ORDER BY index::text;
+VACUUM orders;
+SELECT used();
+CLUSTER customers USING customers_pkey;
+VACUUM orders;
+SELECT used();
+ALTER TABLE customers ALTER COLUMN code TYPE varchar(20);
+SELECT used();
+ALTER TABLE orders ALTER COLUMN customer TYPE varchar(30);
+SELECT used();
+VACUUM orders;
+SELECT used();
+-- Where one of them is heap's for a while
+SET client_min_messages = warning;
+ALTER TABLE orders SET ACCESS METHOD heap;
+SELECT index, reason FROM amax.join_indexes WHERE "table" = 'orders'::regclass ORDER BY 1;
+ALTER TABLE customers SET ACCESS METHOD heap;
+ALTER TABLE orders SET ACCESS METHOD amax;
+SELECT index, rows, covered, reason FROM amax.join_indexes WHERE "table" = 'orders'::regclass ORDER BY 1;
+SELECT used();
+ALTER TABLE customers SET ACCESS METHOD amax;
+VACUUM orders;
+RESET client_min_messages;
+SELECT used();
+REINDEX TABLE CONCURRENTLY customers;
+REINDEX INDEX CONCURRENTLY by_client;
+SELECT used();
+-- Another key by the same name is another key
+ALTER TABLE customers DROP CONSTRAINT customers_pkey;
+SELECT used();
+SELECT index, covered, reason FROM amax.join_indexes WHERE index = 'by_client'::regclass;
+ALTER TABLE customers ADD COLUMN other text;
+UPDATE customers SET other = 'C-' || nr / 100003 % 2999 || CASE WHEN nr = 2999 * 100003 THEN 'x' ELSE '' END;
+DELETE FROM customers a USING customers b WHERE a.other = b.other AND a.nr > b.nr;
+ALTER TABLE customers ADD PRIMARY KEY (other);
+SELECT count(*) > 0 AS has_rows, count(*) = (SELECT count(*) FROM (SELECT * FROM orders OFFSET 0) o JOIN (SELECT * FROM customers OFFSET 0) c ON customer = other) AS same FROM orders JOIN customers ON customer = other;
+VACUUM customers, orders;
+VACUUM customers, orders;
+SELECT index, covered = rows AS covered, unknown, reason FROM amax.join_indexes WHERE index = 'by_client'::regclass;
+SELECT count(*) > 0 AS has_rows, count(*) = (SELECT count(*) FROM (SELECT * FROM orders OFFSET 0) o JOIN (SELECT * FROM customers OFFSET 0) c ON customer = other) AS same FROM orders JOIN customers ON customer = other;
+SELECT * FROM amax.verify('orders');
+TRUNCATE customers;
+SELECT count(*) FROM orders JOIN customers ON customer = other;
+INSERT INTO customers (code, other, nr, region) SELECT 'new', 'C-' || 3000 - i, i, 'region 1' FROM generate_series(1, 2990) i;
+VACUUM customers;
+SELECT count(*) = (SELECT count(*) FROM (SELECT * FROM orders OFFSET 0) o JOIN (SELECT * FROM customers OFFSET 0) c ON customer = other) AS same FROM orders JOIN customers ON customer = other;
+-- All in one transaction, where files are truncated as they are
+BEGIN;
+CREATE TABLE small (k text PRIMARY KEY, v int);
+INSERT INTO small SELECT 'C-' || i, i FROM generate_series(1, 3000) i;
+CREATE TABLE large (k text, v int);
+INSERT INTO large SELECT 'C-' || i % 3000, i FROM generate_series(1, 10000) i;
+SELECT amax.create_join_index('large', 'k', 'small', 'k');
+SELECT count(*), sum(small.v) FROM large JOIN small USING (k);
+TRUNCATE small;
+INSERT INTO small SELECT 'C-' || 3001 - i, i FROM generate_series(1, 3000) i;
+SELECT count(*), sum(small.v) FROM large JOIN small USING (k);
+TRUNCATE large;
+INSERT INTO large SELECT 'C-' || i % 3000, i FROM generate_series(1, 10000) i;
+SELECT count(*), sum(small.v) FROM large JOIN small USING (k);
+COMMIT;
+VACUUM large, small;
+SELECT index, rows, covered, unknown, reason FROM amax.join_indexes WHERE "table" = 'large'::regclass;
+SELECT count(*), sum(small.v) FROM large JOIN small USING (k);
+-- A table that VACUUM has emptied begins again
+DELETE FROM small;
+VACUUM small;
+SELECT pg_relation_size('small');
+INSERT INTO small SELECT 'C-' || i * 2, i FROM generate_series(1, 1400) i;
+VACUUM small;
+SELECT count(*), sum(small.v) FROM large JOIN small USING (k);
+VACUUM large;
+SELECT count(*), sum(small.v) FROM large JOIN small USING (k);
+SELECT amax.drop_join_index('large_small_join');
+-- Of a temporary table, of an unlogged one, of a table with itself
+CREATE TEMP TABLE passing AS SELECT * FROM large;
+SELECT amax.create_join_index('passing', 'k', 'small', 'k');
+SELECT count(*), sum(small.v) FROM passing JOIN small USING (k);
+CREATE UNLOGGED TABLE fleeting AS SELECT * FROM large;
+SELECT amax.create_join_index('fleeting', 'k', 'small', 'k');
+SELECT count(*), sum(small.v) FROM fleeting JOIN small USING (k);
+CREATE TABLE tree AS SELECT 'N-' || i AS id, CASE WHEN i > 10 THEN 'N-' || i / 10 END AS parent, i FROM generate_series(1, 5000) i;
+ALTER TABLE tree ADD PRIMARY KEY (id);
+SELECT amax.create_join_index('tree', 'parent', 'tree', 'id');
+VACUUM ANALYZE tree;
+SELECT count(*), sum(p.i), sum(c.i) FROM tree c JOIN tree p ON c.parent = p.id;
+SELECT index, rows, covered, unknown, reason FROM amax.join_indexes WHERE "table" = 'tree'::regclass;
+
+-- Errors
+\set VERBOSITY default
+SELECT amax.create_join_index('large', 'k', 'small', 'v');
+SELECT amax.create_join_index('large', 'k, v', 'small', 'k');
+SELECT amax.create_join_index('large', 'v', 'small', 'k');
+SELECT amax.create_join_index('large', 'k FROM small; SELECT k', 'small', 'k');
+SELECT amax.create_join_index('large', 'count(*)', 'small', 'k');
+SELECT amax.create_join_index('large', 'nothing', 'small', 'k');
+SELECT amax.create_join_index('queries', 'query', 'small', 'k');
+SELECT amax.create_join_index('large', 'k', 'queries', 'query');
+SELECT amax.create_join_index('large', 'upper(k)', 'small', 'k');
+CREATE INDEX ON large USING amax_join ((v::bigint));
+CREATE INDEX ON large USING amax_join (k);
+CREATE INDEX ON large USING amax_join (amax.join_row('small', NULL, k)) WHERE v > 3;
+CREATE INDEX ON large USING amax_join (amax.join_row('small', NULL, k)) WITH (fillfactor = 50);
+CREATE UNIQUE INDEX ON large USING amax_join (amax.join_row('small', NULL, k));
+SELECT amax.drop_join_index('small_pkey');
+SELECT amax.join_row('small', NULL, 'C-2');
+CREATE ROLE amax_join_owner;
+CREATE TABLE theirs (LIKE large) USING amax;
+ALTER TABLE theirs OWNER TO amax_join_owner;
+GRANT USAGE, CREATE ON SCHEMA amax_side TO amax_join_owner;
+SET ROLE amax_join_owner;
+SELECT amax.create_join_index('amax_side.theirs', 'k', 'amax_side.small', 'k');
+RESET ROLE;
+GRANT SELECT ON small TO amax_join_owner;
+SET ROLE amax_join_owner;
+SELECT amax.create_join_index('amax_side.theirs', 'k', 'amax_side.small', 'k');
+SELECT amax.create_join_index('amax_side.large', 'k', 'amax_side.small', 'k');
+SELECT "table", dimension, rows, reason FROM amax.join_indexes WHERE "table" IN ('amax_side.theirs'::regclass, 'amax_side.tree'::regclass) ORDER BY 1;
+RESET ROLE;
+DROP TABLE theirs;
+DROP OWNED BY amax_join_owner;
+DROP ROLE amax_join_owner;

@@ -1,0 +1,411 @@
+//! Making a join index, and keeping it: what each row of the table's leaves finds in the other table's.
+
+use super::definition::{Definition, Keys, Unusable};
+use super::keys::KeyReader;
+use super::seen::{number, rows_seen};
+use super::stored::{Stored, sidecars};
+use crate::columnar::{OpenLeaf, open_leaf, origin, raise};
+use crate::maintenance::MaintenanceLock;
+use crate::maintenance::reclaim;
+use crate::pg::relation::Opened;
+use crate::pg::settings::own_maintenance_work_mem;
+use crate::pg::state::EState;
+use crate::pg::vacuum::delay_point;
+use crate::pg::{Relation, lock, snapshot, xid};
+use crate::query::batch::raise::raise as raise_exec;
+use crate::storage::buffer::PAYLOAD;
+use crate::storage::manifest::{self, Replaced, cancel_replaced};
+use crate::storage::{blob, meta};
+use amax_exec::positions::{FIRST, NO_KEY, Positions, UNKNOWN, values_of};
+use amax_exec::{Lookup, VectorBuilder};
+use amax_format::{ColumnType, Dense, LeafBuilder, LeafOptions, Value};
+use amax_lsm::{Component, Extent, FreeSpace, RangeSet, RetiredPages, Sidecar, Sidecars, tid};
+use pgrx::pg_sys;
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::rc::Rc;
+
+/// A leaf is looked up anew when this share of its rows no longer finds what it did.
+const STALE: usize = 100;
+
+/// Why an index has not been brought up to date.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Left {
+    /// It is not of use.
+    Unusable(Unusable),
+    /// Somebody has a lock on the other table.
+    Locked,
+    /// The other table's keys take more than may be used of memory.
+    TooLarge,
+}
+
+/// The other table's rows that are looked up.
+struct Dimension {
+    lookup: Lookup,
+    /// Their numbers.
+    numbers: Vec<u64>,
+}
+
+impl Dimension {
+    /// The columnar rows of a table that are not gone, whoever sees them, but for those of loads that were rolled back.
+    fn read(dimension: &'static Relation, estate: &'static EState, keys: &Keys) -> Result<Dimension, Left> {
+        let mut reader = KeyReader::of(dimension, estate, &keys.others).ok_or(Left::Unusable(Unusable::NoVectors))?;
+        let mut builders: Vec<VectorBuilder> = keys.types.iter().map(|&ty| VectorBuilder::new(ty)).collect();
+        let mut numbers = Vec::new();
+        let limit = own_maintenance_work_mem();
+        let mut fits = true;
+        let oldest = xid::oldest_xmin(dimension);
+        let was_rolled_back = |component: &Component| {
+            origin::vacuum_state(dimension, &component.origin, oldest) == pg_sys::HTSV_Result::HEAPTUPLE_DEAD
+        };
+        rows_seen(dimension, snapshot::any(), |leaf, component, rows| {
+            delay_point();
+            if !fits || was_rolled_back(component) {
+                return;
+            }
+            reader.read((leaf, component.origin), &rows, |read| {
+                for (place, &row) in rows.iter().enumerate() {
+                    if !read.is_unsure(place) && !read.is_null(place) {
+                        numbers.push(number(leaf, row));
+                        let out = builders.iter_mut().zip(&read.keys);
+                        out.for_each(|(out, key)| out.push_from(key, place));
+                    }
+                }
+            });
+            let bytes: usize = builders.iter().map(VectorBuilder::bytes_used).sum();
+            fits = bytes + numbers.len() * size_of::<u64>() <= limit;
+        });
+        if !fits {
+            return Err(Left::TooLarge);
+        }
+        let keys = builders.into_iter().map(VectorBuilder::finish).collect();
+        let lookup = Lookup::new(keys, numbers.len()).unwrap_or_else(|e| raise_exec(e));
+        Ok(Dimension { lookup, numbers })
+    }
+
+    /// Which values say something of its rows.
+    fn known(&self) -> Positions {
+        let bound = self.numbers.iter().max().map_or(0, |last| last + 1);
+        let all = |see: &mut dyn FnMut(u64)| self.numbers.iter().for_each(|&number| see(number));
+        Positions::new(bound, all, std::iter::empty()).unwrap_or_else(|e| raise_exec(e))
+    }
+
+    fn hash(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.numbers.hash(&mut hasher);
+        hasher.finish()
+    }
+}
+
+/// What rows of a leaf find, all of them.
+fn values(reader: &mut KeyReader, dimension: &Dimension, leaf: &Rc<OpenLeaf>) -> Vec<i64> {
+    let rows: Vec<u32> = (0..leaf.rows() as u32).collect();
+    reader.read((leaf, None), &rows, |read| {
+        let found = dimension.lookup.find(&read.keys, rows.len());
+        let mut values = values_of(&found, &dimension.numbers, rows.len());
+        for (place, value) in values.iter_mut().enumerate() {
+            if read.is_unsure(place) {
+                *value = UNKNOWN;
+            } else if read.is_null(place) {
+                *value = NO_KEY;
+            }
+        }
+        values
+    })
+}
+
+/// As bytes: a leaf of its own, of one column, whose keys are the leaf's.
+fn image(leaf: &OpenLeaf, values: &[i64]) -> Vec<u8> {
+    let options = LeafOptions {
+        page_size: PAYLOAD,
+        ..LeafOptions::default()
+    };
+    let mut builder = LeafBuilder::new(&[ColumnType::Int], options);
+    let pushed = builder.push_rows(leaf.keys().range(0..leaf.rows()), |_, rows| {
+        values.iter().try_for_each(|&value| rows.push(Value::Int(value)))
+    });
+    let image = pushed.and_then(|()| builder.finish());
+    image.unwrap_or_else(|e| raise(e))
+}
+
+/// Opens the other table; if it `waits` not, only if that is possible at once.
+fn open_dimension(id: pg_sys::Oid, waits: bool) -> Option<Opened> {
+    if waits {
+        return Some(Opened::with_lock(id, pg_sys::AccessShareLock));
+    }
+    lock::try_lock_by_id(id, pg_sys::AccessShareLock).then(|| Opened::with_lock(id, pg_sys::NoLock))
+}
+
+/// A table and its index, and the other table, as they are looked at to find out what rows find.
+struct Sides<'a> {
+    table: &'static Relation,
+    index: &'a Relation,
+    other: &'a Relation,
+    keys: Keys,
+    reader: KeyReader,
+    dimension: Dimension,
+}
+
+/// Runs `f` on both sides of an index; None if either table has no columnar rows. The other table keeps its components meanwhile: VACUUM
+/// has no snapshot for which they would be kept.
+fn with_sides<R>(
+    table: &Relation,
+    index: &Relation,
+    waits: bool,
+    f: impl FnOnce(Sides) -> R,
+) -> Result<Option<R>, Left> {
+    let definition = Definition::of(index).ok_or(Left::Unusable(Unusable::NoKey))?;
+    let dimension = open_dimension(definition.dimension, waits).ok_or(Left::Locked)?;
+    let keys = definition.keys(&dimension).map_err(Left::Unusable)?;
+    let is_empty = |rel: &Relation| manifest::current(rel).components.is_empty();
+    if is_empty(table) || is_empty(&dimension) {
+        return Ok(None);
+    }
+    let _kept = match waits {
+        true => MaintenanceLock::take(&dimension),
+        false => MaintenanceLock::try_take(&dimension).ok_or(Left::Locked)?,
+    };
+    // One after the other: what is made for one lives as long as its executor state.
+    let found = EState::with_new(dimension.id(), |estate, rel| Dimension::read(rel, estate, &keys))?;
+    EState::with_new(table.id(), |estate, table| {
+        let reader = KeyReader::of(table, estate, &keys.own).ok_or(Left::Unusable(Unusable::NoVectors))?;
+        Ok(Some(f(Sides {
+            table,
+            index,
+            other: &dimension,
+            reader,
+            dimension: found,
+            keys,
+        })))
+    })
+}
+
+/// Brings an index up to date: leaves that it has nothing of, and those of which too much finds something else by now. The caller has
+/// VACUUM's lock of the table, or a stronger one.
+pub fn refresh(table: &Relation, index: &Relation, waits: bool) -> Result<(), Left> {
+    let done = with_sides(table, index, waits, |sides| sides.refresh())?;
+    if done.is_none() && !manifest::current(index).components.is_empty() {
+        // There are no leaves any more.
+        publish(
+            index,
+            &Sidecars::default(),
+            FreeSpace::default(),
+            RangeSet::default(),
+            &[],
+        );
+    }
+    Ok(())
+}
+
+impl Sides<'_> {
+    fn about(&self) -> Option<u128> {
+        self.keys.about(self.table, self.other)
+    }
+
+    fn refresh(mut self) {
+        let (table, index) = (self.table, self.index);
+        meta::give_incarnation(table);
+        meta::give_incarnation(self.other);
+        let about = self.about().expect("both have been given one");
+        meta::ensure(index);
+        find_lost(index);
+        manifest::stamp(index);
+        reclaim::reclaim(index);
+        let found_in = self.dimension.hash();
+        let before = sidecars(index).filter(|(_, sidecars)| sidecars.about == about);
+        let stored = before.and_then(|_| Stored::open(Opened::with_lock(index.id(), pg_sys::NoLock)));
+        let is_same = stored
+            .as_ref()
+            .is_some_and(|stored| stored.sidecars.found_in == found_in);
+        let known = self.dimension.known();
+        let is_up_to_date = |stored: &Stored, sidecar: &Sidecar| {
+            let few_are_stale = |values: Dense| {
+                let values = values.words().slice(0..values.len());
+                known.count_unknown(values.iter().copied()) * STALE <= values.len()
+            };
+            is_same || stored.read(sidecar).is_some_and(few_are_stale)
+        };
+        let manifest = manifest::current(table);
+        let mut all = Sidecars {
+            about,
+            found_in,
+            leaves: Vec::new(),
+        };
+        let mut covered = RangeSet::default();
+        let mut free = None;
+        let mut written = 0;
+        for component in &manifest.components {
+            covered.union(&component.blocks);
+            for at in 0..component.leaves as usize {
+                delay_point();
+                let leaf = open_leaf(table, component, at).unwrap_or_else(|Replaced| cancel_replaced());
+                let kept = stored.as_ref().and_then(|stored| {
+                    let sidecar = stored.of_leaf(&leaf)?;
+                    is_up_to_date(stored, sidecar).then(|| sidecar.clone())
+                });
+                let sidecar = kept.unwrap_or_else(|| {
+                    written += 1;
+                    let free = free.get_or_insert_with(|| manifest::take_free(index, |_| 0));
+                    self.write(&leaf, free)
+                });
+                all.leaves.push(sidecar);
+            }
+        }
+        all.leaves.sort_by_key(|leaf| leaf.first);
+        let had = stored.as_ref().map_or(0, |stored| stored.sidecars.leaves.len());
+        if written == 0 && is_same && had == all.leaves.len() {
+            return;
+        }
+        let kept: HashSet<u32> = all.leaves.iter().filter_map(|leaf| leaf.image.page(0)).collect();
+        let before = sidecars(index).map(|(_, before)| before);
+        let given_up: Vec<Extent> = before
+            .iter()
+            .flat_map(|before| &before.leaves)
+            .filter(|leaf| leaf.image.page(0).is_some_and(|page| !kept.contains(&page)))
+            .flat_map(|leaf| leaf.image.extents.iter().copied())
+            .collect();
+        publish(index, &all, free.unwrap_or_default(), covered, &given_up);
+    }
+
+    /// Looks up what the rows of a leaf find.
+    fn write(&mut self, leaf: &Rc<OpenLeaf>, free: &mut FreeSpace) -> Sidecar {
+        let values = values(&mut self.reader, &self.dimension, leaf);
+        let known = values.iter().filter(|&&value| value != UNKNOWN).count() as u32;
+        Sidecar {
+            first: leaf.entry.first,
+            last: leaf.entry.last,
+            rows: leaf.entry.rows,
+            digest: leaf.digest().expect("nobody has replaced it"),
+            known,
+            image: blob::write(self.index, free, &image(leaf, &values)),
+        }
+    }
+}
+
+/// Has readers find this from now on; what has been given up is free once nobody reads it.
+fn publish(index: &Relation, all: &Sidecars, mut free: FreeSpace, blocks: RangeSet, given_up: &[Extent]) {
+    let directory = blob::write(index, &mut free, &all.encode());
+    let pages: u64 = all.leaves.iter().map(|leaf| leaf.image.pages()).sum();
+    let component = Component {
+        id: 0,
+        blocks,
+        rows: all.leaves.iter().map(|leaf| u64::from(leaf.rows)).sum(),
+        leaves: all.leaves.len() as u32,
+        pages: pages + directory.pages(),
+        directory,
+        origin: None,
+        oldest_xid: None,
+        unswept: None,
+    };
+    crate::fault::fault("join_index_written");
+    manifest::publish(index, |manifest| {
+        manifest.free.give_all(&free);
+        let mut pages = given_up.to_vec();
+        for old in std::mem::take(&mut manifest.components) {
+            pages.extend(old.directory.extents);
+        }
+        manifest.add(component);
+        manifest.retire(RetiredPages::Columnar(pages));
+    });
+}
+
+/// Frees what nothing refers to: pages that were written by somebody who failed. Nobody else writes to the index.
+fn find_lost(index: &Relation) {
+    let Some((_, sidecars)) = sidecars(index) else {
+        return;
+    };
+    let manifest = manifest::current(index);
+    let mut known = manifest.retired_columnar();
+    let mut note = |extent: &Extent| known.insert(extent.start, extent.start + extent.len);
+    sidecars.extents().for_each(&mut note);
+    manifest
+        .components
+        .iter()
+        .flat_map(|c| &c.directory.extents)
+        .for_each(&mut note);
+    manifest::stored(index).extents.iter().for_each(&mut note);
+    known.insert(meta::BLOCK, meta::BLOCK + 1);
+    known.union(manifest.free.ranges());
+    let mut all = RangeSet::default();
+    all.insert(0, index.physical_blocks());
+    let lost = all.difference(&known);
+    if !lost.is_empty() {
+        manifest::publish(index, |manifest| {
+            for &(start, end) in lost.ranges() {
+                manifest.free.give(Extent {
+                    start,
+                    len: end - start,
+                });
+            }
+        });
+    }
+}
+
+/// What an index says that is not so: of rows that do not have the keys of those that they are said to find.
+pub fn check(table: &Relation, index: &Relation) -> Result<Vec<String>, Left> {
+    let problems = with_sides(table, index, true, |mut sides| {
+        let stored = Stored::open(Opened::with_lock(index.id(), pg_sys::AccessShareLock));
+        let stored = stored.filter(|stored| Some(stored.sidecars.about) == sides.about());
+        let mut problems = Vec::new();
+        let Some(stored) = stored else { return problems };
+        let numbers: HashSet<u64> = sides.dimension.numbers.iter().copied().collect();
+        let manifest = manifest::current(sides.table);
+        for component in &manifest.components {
+            for at in 0..component.leaves as usize {
+                crate::memory::check_for_interrupts();
+                let Ok(leaf) = open_leaf(sides.table, component, at) else {
+                    continue;
+                };
+                if let Some(values) = stored.values(&leaf) {
+                    let rows: Vec<u32> = (0..leaf.rows() as u32).collect();
+                    problems.extend(sides.wrong(&leaf, component, &rows, &values, &numbers));
+                }
+            }
+        }
+        problems
+    })?;
+    Ok(problems.unwrap_or_default())
+}
+
+impl Sides<'_> {
+    /// Of the rows of a leaf those of which it says what is not so.
+    fn wrong(
+        &mut self,
+        leaf: &Rc<OpenLeaf>,
+        component: &Component,
+        rows: &[u32],
+        values: &Dense,
+        numbers: &HashSet<u64>,
+    ) -> Vec<String> {
+        let dimension = &self.dimension;
+        self.reader.read((leaf, component.origin), rows, |read| {
+            let found = dimension.lookup.find(&read.keys, rows.len());
+            let right: HashSet<(u32, i64)> = (found.asked.iter().zip(&found.found))
+                .map(|(&asked, &found)| {
+                    let number = dimension.numbers[found as usize] as i64;
+                    (asked, number + FIRST)
+                })
+                .collect();
+            let is_wrong = |&row: &u32| match values.word(row as usize) {
+                UNKNOWN => false,
+                NO_KEY => !read.is_null(row as usize) && !read.is_unsure(row as usize),
+                // Of rows that are gone nothing is known any more.
+                value => {
+                    let number = (value - FIRST) as u64;
+                    numbers.contains(&number) && !right.contains(&(row, value))
+                }
+            };
+            let wrong = rows.iter().filter(|row| is_wrong(row));
+            wrong
+                .map(|&row| {
+                    let key = leaf.keys().get(row as usize);
+                    format!(
+                        "row ({},{}) does not have the key of the row that it is said to find",
+                        tid::block(key),
+                        tid::offset(key)
+                    )
+                })
+                .collect()
+        })
+    }
+}
