@@ -161,6 +161,18 @@ CREATE FUNCTION amax.create_join_index("table" regclass, keys text, dimension re
   LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'create_join_index_wrapper';
 COMMENT ON FUNCTION amax.create_join_index(regclass, text, regclass, text) IS 'makes an index of which row of a dimension each row of a table finds by keys; the dimension''s are those of a unique index';
 
+CREATE FUNCTION amax.create_join_indexes("table" regclass) RETURNS SETOF regclass LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE
+  SET search_path = pg_catalog, pg_temp AS $$
+  SELECT amax.create_join_index(k.conrelid, k.keys, k.confrelid, k.others)
+  FROM (SELECT c.oid, c.conrelid, c.confrelid, string_agg(quote_ident(a.attname), ', ' ORDER BY p.at) AS keys, string_agg(quote_ident(b.attname), ', ' ORDER BY p.at) AS others
+    FROM pg_constraint c CROSS JOIN unnest(c.conkey, c.confkey) WITH ORDINALITY AS p(own, other, at)
+      JOIN pg_attribute a ON a.attrelid = c.conrelid AND a.attnum = p.own JOIN pg_attribute b ON b.attrelid = c.confrelid AND b.attnum = p.other
+      JOIN pg_class d ON d.oid = c.confrelid JOIN pg_am m ON m.oid = d.relam AND m.amname = 'amax'
+    WHERE c.contype = 'f' AND c.conrelid = "table" AND c.conparentid = 0
+    GROUP BY 1, 2, 3 ORDER BY 1 OFFSET 0) k
+$$;
+COMMENT ON FUNCTION amax.create_join_indexes(regclass) IS 'makes a join index for each foreign key of a table that refers to an amax table';
+
 CREATE FUNCTION amax.drop_join_index(index regclass) RETURNS void
   LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'drop_join_index_wrapper';
 COMMENT ON FUNCTION amax.drop_join_index(regclass) IS 'drops a join index, as DROP INDEX does';

@@ -174,6 +174,24 @@ SELECT count(*), sum(small.v) FROM large JOIN small USING (k);
 VACUUM large;
 SELECT count(*), sum(small.v) FROM large JOIN small USING (k);
 SELECT amax.drop_join_index('large_small_join');
+-- One for each foreign key
+CREATE TABLE "Two Keys" ("a b" int, c text, "d" int, PRIMARY KEY ("a b", c), UNIQUE (d));
+CREATE TABLE refers (id int, x int, "y y" text, z int, FOREIGN KEY (x, "y y") REFERENCES "Two Keys", FOREIGN KEY (z) REFERENCES "Two Keys" (d), FOREIGN KEY ("y y") REFERENCES small);
+INSERT INTO small SELECT 'K-' || i, i FROM generate_series(1, 500) i;
+INSERT INTO "Two Keys" SELECT i * 1000, 'K-' || i % 500 + 1, i * 77777 FROM generate_series(1, 2000) i;
+INSERT INTO refers SELECT i, i % 2000 * 1000 + 1000, 'K-' || (i % 2000 + 1) % 500 + 1, (i % 2000 + 1) * 77777 FROM generate_series(1, 6000) i;
+SELECT * FROM amax.create_join_indexes('refers');
+SELECT pg_get_indexdef(indexrelid) FROM pg_index WHERE indrelid = 'refers'::regclass ORDER BY 1;
+ANALYZE refers, "Two Keys", small;
+SELECT count(*), sum(d) FROM refers JOIN "Two Keys" ON x = "a b" AND "y y" = c;
+SELECT count(*), sum("a b") FROM refers JOIN "Two Keys" ON z = d;
+DELETE FROM refers WHERE id % 2 = 0;
+SELECT amax.flush('refers') > 0 AS flushed;
+INSERT INTO refers SELECT id + 10000, x, "y y", z FROM refers;
+SELECT index, covered < rows AS lacks_rows FROM amax.join_indexes WHERE "table" = 'refers'::regclass ORDER BY 1;
+SELECT amax.flush('refers') > 0 AS flushed;
+SELECT index, covered = rows AS has_all, unknown FROM amax.join_indexes WHERE "table" = 'refers'::regclass ORDER BY 1;
+SELECT count(*), sum(d) FROM refers JOIN "Two Keys" ON x = "a b" AND "y y" = c;
 -- Of a temporary table, of an unlogged one, of a table with itself
 CREATE TEMP TABLE passing AS SELECT * FROM large;
 SELECT amax.create_join_index('passing', 'k', 'small', 'k');

@@ -9,7 +9,7 @@
 //! the rows stay where they are. Temporary tables are left to VACUUM: their horizon does not know of our own cursors.
 
 use super::attempt::{REFUSED, attempt, fill_reserve};
-use super::{MaintenanceLock, flush, merge, reclaim, requests};
+use super::{MaintenanceLock, flush, keep_up, merge, reclaim, requests};
 use crate::columnar::{most_bytes, stub};
 use crate::guc;
 use crate::options::Options;
@@ -94,6 +94,7 @@ fn merge_all(rel: &Relation, flushed: u64) {
     forget_catalog();
     // What is left is VACUUM's to do.
     let _ = attempt(rel, || reclaim::reclaim(rel));
+    let _ = attempt(rel, || keep_up(rel));
 }
 
 /// Not after changes to the table's columns that may yet be rolled back: others' rows would be written as if they were

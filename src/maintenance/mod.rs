@@ -22,6 +22,19 @@ use crate::pg::lock::PageNumber;
 use crate::pg::{Pin, Relation};
 use crate::storage::buffer::Change;
 use crate::storage::rowpage;
+use std::sync::OnceLock;
+
+/// Brings up to date what is kept of a table's leaves beside it; the caller has VACUUM's lock.
+pub type KeepUp = fn(&Relation);
+
+/// Called when leaves have changed but by VACUUM, which has indexes see to it. Set by who knows join indexes.
+pub static KEEP_UP: OnceLock<KeepUp> = OnceLock::new();
+
+fn keep_up(rel: &Relation) {
+    if let Some(keep_up) = KEEP_UP.get() {
+        keep_up(rel);
+    }
+}
 
 /// One maintenance operation per table: a page lock on block 0, which nothing else takes (as GIN does for its pending
 /// list). Released at the end of the transaction if an error intervenes.

@@ -1,5 +1,6 @@
 //! `amax.flush(table)`: what VACUUM would make columnar, and what it would leave for it is too little, now.
 
+use super::keep_up;
 use super::vacuum::flush_all;
 use crate::pg::lock::{is_locked_by_us, try_lock};
 use crate::pg::relation::Opened;
@@ -44,5 +45,7 @@ fn flush(table: pg_sys::Oid) -> i64 {
         .report(PgLogLevel::ERROR);
     }
     let _snapshot = Active::of_transaction();
-    flush_all(&rel) as i64
+    let rows = flush_all(&rel);
+    keep_up(&rel);
+    rows as i64
 }

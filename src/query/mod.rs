@@ -51,6 +51,7 @@ pub fn init() {
     join::plan::SCAN.register();
     crate::am::index_feed::FIND_NEEDS.get_or_init(|| expr::needs::of_index);
     crate::am::index_feed::COMPUTE.get_or_init(|| indexed::of_index);
+    crate::maintenance::KEEP_UP.get_or_init(|| join_index::build::keep_up);
     batch::register(&scan::plan::OPERATOR);
     batch::register(&unnest::plan::OPERATOR);
     batch::register(&join::plan::OPERATOR);

@@ -1,6 +1,7 @@
 //! Paths of a relation that has columns: a scan beside the sequential one, and a fetch above each scan by an index, or of a sample.
 
 use super::fetch::plan as fetch;
+use super::join::plan as join;
 use super::join_filter::plan as join_filter;
 use super::plan::conditions;
 use super::plan::kept::keep;
@@ -30,6 +31,7 @@ pub fn add_join_paths(
         conditions::charge_wrapped_paths(root, extra.restrictlist());
         unnest::add_paths(root, joinrel, outer, inner, kind, extra);
         join_filter::add_paths(root, joinrel, outer, inner, kind, extra);
+        join::keep(root, joinrel, outer, inner, kind, extra);
         workers::charge_sides(joinrel, outer, inner, kind);
     }
 }

@@ -96,6 +96,32 @@ impl Lookup {
         Ok(Self { keys, by, same })
     }
 
+    /// Of integers of a span, so many from the first one on, none of which leads to a row.
+    ///
+    /// # Errors
+    /// If memory is short.
+    pub fn of_span(first: i64, places: usize) -> Result<Self> {
+        amax_memory::ask(places * size_of::<u32>(), "rows by integers")?;
+        let (integers, numbers) = (Integers::new(first, places), vec![NONE; places]);
+        Ok(Self {
+            keys: vec![Vector::of_words(Type::Int, Vec::new())],
+            by: By::Span { integers, numbers },
+            same: None,
+        })
+    }
+
+    /// Has one of them lead to a row. Several may lead to the same.
+    ///
+    /// # Panics
+    /// If it is none of a span's.
+    pub fn lead(&mut self, word: i64, row: u32) {
+        let By::Span { integers, numbers } = &mut self.by else {
+            panic!("it is of a span");
+        };
+        integers.add(word);
+        numbers[integers.place(word)] = row;
+    }
+
     /// Whether no key is there twice.
     pub fn is_unique(&self) -> bool {
         self.same.is_none()

@@ -1,57 +1,31 @@
 //! Rows of one side of an equi-join, found by where they are in their table: a join index says which row has a key.
 //!
-//! What it says of a row is that it has the same keys as that one, and both stay as they are. So if a snapshot sees that one, and
-//! no two that it sees have the same keys, it is the only match. It is none if it was left out by the side's conditions. All
-//! else has to be found by keys.
+//! What it says of a row is that it has the same keys as that one, and both stay as they are. So what that one's keys find, its do: the row itself,
+//! if a snapshot sees it and no two that it sees have the same keys; none, if the side's conditions left it out; and what has taken its place, which
+//! is looked up once for all rows that lead there. All else has to be found by keys.
 
 use crate::error::Result;
 use crate::lookup::Lookup;
 use crate::matches::Matches;
-use amax_format::Words;
+use crate::vector::{Type, Vector};
+use amax_format::{Integers, Words, places_that};
 
 /// What a join index says of a row: nothing.
 pub const UNKNOWN: i64 = 0;
 /// Of one that has a NULL among its keys.
 pub const NO_KEY: i64 = 1;
+/// Of one whose keys no row had that was there.
+pub const NOT_FOUND: i64 = 2;
 /// Of one whose keys are those of the other table's first row; the next ones follow.
-pub const FIRST: i64 = 2;
-
-const BITS: usize = u64::BITS as usize;
-
-/// Numbers up to some bound.
-#[derive(Debug, Default)]
-struct Bits(Vec<u64>);
-
-impl Bits {
-    fn new(bound: usize) -> Self {
-        Self(vec![0; bound.div_ceil(BITS)])
-    }
-
-    fn add(&mut self, number: usize) {
-        if let Some(word) = self.0.get_mut(number / BITS) {
-            *word |= 1 << (number % BITS);
-        }
-    }
-
-    #[inline]
-    fn has(&self, number: usize) -> bool {
-        self.0
-            .get(number / BITS)
-            .is_some_and(|word| word >> (number % BITS) & 1 == 1)
-    }
-}
+const FIRST: i64 = 3;
 
 /// Rows of a side by the values that a join index has for them.
 #[derive(Debug)]
 pub struct Positions {
+    numbers: u64,
     /// Values of which it is known what they find.
-    known: Bits,
-    /// Of those, the ones of rows of the side.
-    found: Bits,
-    /// How many there are of the latter before each word of bits.
-    before: Vec<u32>,
-    /// The side's rows, in the order of their values.
-    rows: Vec<u32>,
+    known: Integers,
+    found: Lookup,
 }
 
 /// What rows find.
@@ -62,76 +36,74 @@ pub struct Told {
     pub unknown: Vec<u32>,
 }
 
+/// The value of a row's number.
+pub fn value_of(number: u64) -> i64 {
+    number as i64 + FIRST
+}
+
 impl Positions {
-    /// Of a table whose rows have so many numbers: `seen` is called with what takes those of rows that the snapshot sees; `rows` are
-    /// those of a side's rows, by the side's order, as far as they have numbers that an index may know.
+    /// Of a table whose rows have so many numbers, none of which is known. `covers`: the side has no row but of those that were there when the index was made.
     ///
     /// # Errors
     /// If memory is short.
-    pub fn new(
-        numbers: u64,
-        seen: impl FnOnce(&mut dyn FnMut(u64)),
-        rows: impl Iterator<Item = Option<u64>>,
-    ) -> Result<Self> {
-        let bound = numbers as usize + FIRST as usize;
+    pub fn new(numbers: u64, covers: bool) -> Result<Self> {
         amax_memory::ask(Self::bytes(numbers), "positions of rows")?;
-        let value = |number: u64| number as usize + FIRST as usize;
-        let (mut known, mut found) = (Bits::new(bound), Bits::new(bound));
-        known.add(NO_KEY as usize);
-        seen(&mut |number| known.add(value(number)));
-        let mut places: Vec<(usize, u32)> = rows
-            .zip(0..)
-            .filter_map(|(number, row)| Some((value(number?), row)))
-            .filter(|place| place.0 < bound)
-            .collect();
-        places.sort_unstable();
-        places.iter().for_each(|place| found.add(place.0));
-        let mut so_far = 0;
-        let count = |word: &u64| {
-            let before = so_far;
-            so_far += word.count_ones();
-            before
-        };
-        Ok(Self {
-            before: found.0.iter().map(count).collect(),
-            rows: places.into_iter().map(|place| place.1).collect(),
-            known,
-            found,
-        })
+        let places = numbers as usize + FIRST as usize;
+        let mut known = Integers::new(UNKNOWN, places);
+        known.add(NO_KEY);
+        if covers {
+            known.add(NOT_FOUND);
+        }
+        let found = Lookup::of_span(UNKNOWN, places)?;
+        Ok(Self { numbers, known, found })
     }
 
-    /// Bytes of memory that those of a table with so many numbers take, but for the rows themselves.
+    /// Rows that have the keys of the row with this number find nothing, unless it leads to a row.
+    pub fn add(&mut self, number: u64) {
+        if number < self.numbers {
+            self.known.add(value_of(number));
+        }
+    }
+
+    /// They find this row of the side.
+    pub fn lead(&mut self, number: u64, row: u32) {
+        if number < self.numbers {
+            self.known.add(value_of(number));
+            self.found.lead(value_of(number), row);
+        }
+    }
+
+    /// Bytes of memory that those of a table with so many numbers take, about.
     pub fn bytes(numbers: u64) -> usize {
-        (numbers as usize + FIRST as usize).div_ceil(BITS) * (2 * size_of::<u64>() + size_of::<u32>())
+        numbers as usize * (size_of::<u32>() + 1)
     }
 
-    /// What rows find that have these values.
+    /// By the value of a row, where all are known.
+    pub fn lookup(&self) -> &Lookup {
+        &self.found
+    }
+
+    /// Whether all of so many values are known.
+    pub fn has_all(&self, values: &Words, rows: usize) -> bool {
+        self.count_unknown(values, rows) == 0
+    }
+
+    /// How many of so many values are not known.
+    pub fn count_unknown(&self, values: &Words, rows: usize) -> usize {
+        let rows: Vec<u32> = (0..rows as u32).collect();
+        rows.len() - values.places_in_among(&rows, &self.known).len()
+    }
+
+    /// What rows find that have these values; a row may be there several times.
     ///
     /// # Panics
     /// If there are no such rows.
     pub fn find(&self, values: &Words, rows: &[u32]) -> Told {
-        let mut told = Told::default();
-        for (place, value) in (0..).zip(values.gather(rows)) {
-            let value = value as usize;
-            if self.found.has(value) {
-                told.matches.asked.push(place);
-                told.matches.found.push(self.row(value));
-            } else if !self.known.has(value) {
-                told.unknown.push(place);
-            }
-        }
-        told
-    }
-
-    /// Which of these values are not known: how many.
-    pub fn count_unknown(&self, values: impl Iterator<Item = i64>) -> usize {
-        values.filter(|&value| !self.known.has(value as usize)).count()
-    }
-
-    #[inline]
-    fn row(&self, value: usize) -> u32 {
-        let below = self.found.0[value / BITS] & ((1 << (value % BITS)) - 1);
-        self.rows[(self.before[value / BITS] + below.count_ones()) as usize]
+        let values = values.gather(rows);
+        let has = self.known.has();
+        let unknown = places_that(values.len(), |place| !has(values[place]));
+        let matches = self.found.find(&[Vector::of_words(Type::Int, values)], rows.len());
+        Told { matches, unknown }
     }
 }
 
@@ -160,27 +132,21 @@ impl Told {
     }
 }
 
-/// The values that a join index has for rows, given those with the same keys of another table: `matches` by `places` of rows, of which the latest
+/// The values that a join index has for rows, given those with the same keys of another table: `matches` by places of rows, of which the latest
 /// found counts, as what it replaced is seen by fewer; `numbers` are those of the other table's rows.
 pub fn values_of(matches: &Matches, numbers: &[u64], rows: usize) -> Vec<i64> {
-    let mut values = vec![UNKNOWN; rows];
+    let mut values = vec![NOT_FOUND; rows];
     for (&asked, &found) in matches.asked.iter().zip(&matches.found) {
         let value = &mut values[asked as usize];
-        *value = (*value).max(numbers[found as usize] as i64 + FIRST);
+        *value = (*value).max(value_of(numbers[found as usize]));
     }
     values
-}
-
-/// Whether looking rows up by where they are takes less than by their keys: those of a span of integers are found as quickly.
-pub fn is_worth_it(lookup: &Lookup) -> bool {
-    lookup.is_unique() && !lookup.is_span()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::builder::VectorBuilder;
-    use crate::vector::{Type, Vector};
     use amax_format::Dense;
     use proptest::prelude::*;
     use proptest::strategy::ValueTree;
@@ -231,10 +197,11 @@ mod tests {
         builder.finish()
     }
 
-    /// The history of the other table, and the values that the index had at last.
+    /// The history of the other table, the values that the index had at last, and the versions that were there when it was made.
     struct World {
         versions: Vec<Version>,
         values: Vec<i64>,
+        covered: Vec<bool>,
         now: u32,
     }
 
@@ -261,6 +228,7 @@ mod tests {
             let mut world = World {
                 versions: Vec::new(),
                 values: vec![UNKNOWN; keys.len()],
+                covered: Vec::new(),
                 now: 0,
             };
             for event in events {
@@ -310,6 +278,8 @@ mod tests {
                     *value = NO_KEY;
                 }
             }
+            values[asked.len()..].fill(UNKNOWN);
+            self.covered = self.versions.iter().map(|version| version.numbered).collect();
             self.values = values;
         }
 
@@ -329,34 +299,53 @@ mod tests {
         /// Keys that a condition of the side lets pass, and the rows that are asked about, as bits.
         passes: u8,
         some: u16,
+        /// Versions that nobody sees and that are still there.
+        there: u32,
     }
 
     fn case() -> impl Strategy<Value = Case> {
         let keys = proptest::collection::vec(proptest::option::weighted(0.9, 0..6u8), 1..12);
         let events = proptest::collection::vec(event(), 0..24);
-        let all = (keys, events, any::<prop::sample::Index>(), any::<u8>(), any::<u16>());
-        all.prop_map(|(keys, events, then, passes, some)| Case {
+        let all = (
+            keys,
+            events,
+            any::<prop::sample::Index>(),
+            any::<u8>(),
+            any::<u16>(),
+            any::<u32>(),
+        );
+        all.prop_map(|(keys, events, then, passes, some, there)| Case {
             keys,
             events,
             then,
             passes,
             some,
+            there,
         })
     }
 
     /// Ways to get it wrong.
     #[derive(Clone, Copy, Debug)]
     enum Mutant {
-        /// Rows that are not seen any more are taken for rows without a match.
-        TrustsTheGone,
-        /// So are those that the index has nothing of.
+        /// What has taken a row's place is not looked for.
+        ForgetsWhatReplaced,
+        /// Nor is what the index has nothing of.
         TrustsNothing,
-        /// Rows that a snapshot does not see are matches.
+        /// Rows of which a snapshot sees nothing are matches.
         SeesAll,
-        /// What conditions left out is looked up by keys as a match.
-        ForgetsConditions,
+        /// Rows that have come since are not looked for.
+        ForgetsTheNew,
         /// A TID is given to another row.
         UsesTidsAgain,
+    }
+
+    fn positions(numbers: u64, entries: impl Iterator<Item = (u64, Option<u32>)>, covers: bool) -> Positions {
+        let mut positions = Positions::new(numbers, covers).expect("memory");
+        entries.for_each(|(number, row)| match row {
+            Some(row) => positions.lead(number, row),
+            None => positions.add(number),
+        });
+        positions
     }
 
     /// What rows find by the index, and what they find by keys.
@@ -374,26 +363,27 @@ mod tests {
         let seen = world.seen(then);
         let passes = |at: &usize| case.passes >> world.versions[*at].key & 1 == 1;
         let side: Vec<usize> = seen.iter().copied().filter(passes).collect();
-        let number = |&at: &usize| world.versions[at].numbered.then_some(at as u64);
-        let all: Vec<usize> = (0..world.versions.len()).collect();
-        let known = match mutant {
-            Some(Mutant::TrustsTheGone) => &all,
-            _ => &seen,
-        };
         let of_side = |rows: &[usize]| texts(rows.iter().map(|&at| Some(world.versions[at].key)));
         let lookup = Lookup::new(vec![of_side(&side)], side.len()).expect("memory");
-        assert!(side.is_empty() || is_worth_it(&lookup));
-        let rows_of = match mutant {
-            Some(Mutant::SeesAll) => all.iter().copied().filter(passes).collect(),
-            Some(Mutant::ForgetsConditions) => seen.clone(),
-            _ => side.clone(),
+        let row_of = |at: usize| side.iter().position(|&row| row == at).map(|row| row as u32);
+        let by_key = |at: usize| lookup.find(&[of_side(&[at])], 1).found.first().copied();
+        let is_there = |at: &usize| world.versions[*at].numbered && case.there >> *at & 1 == 1;
+        let entry = |at: usize| {
+            let is_seen = seen.contains(&at);
+            let row = match mutant {
+                Some(Mutant::ForgetsWhatReplaced) if !is_seen => None,
+                Some(Mutant::SeesAll) if !side.is_empty() => Some(at as u32 % side.len() as u32),
+                _ if is_seen => row_of(at),
+                _ => by_key(at),
+            };
+            (at as u64, row)
         };
-        let positions = Positions::new(
-            world.versions.len() as u64,
-            |see| known.iter().filter_map(number).for_each(see),
-            rows_of.iter().map(number),
-        )
-        .expect("memory");
+        // Of those that are seen all are there, of the others some.
+        let all =
+            (0..world.versions.len()).filter(|at| world.versions[*at].numbered && seen.contains(at) || is_there(at));
+        let is_covered = |&at: &usize| world.covered.get(at) == Some(&true);
+        let covers = matches!(mutant, Some(Mutant::ForgetsTheNew)) || side.iter().all(is_covered);
+        let positions = positions(world.versions.len() as u64, all.map(entry), covers);
         let rows: Vec<u32> = (0..keys.len() as u32).filter(|row| case.some >> row & 1 == 1).collect();
         let key_of = |row: &u32| keys[*row as usize];
         let column = Dense::ints(world.values.iter().map(|&value| Some(value)));
@@ -431,7 +421,13 @@ mod tests {
         let cases: Vec<Case> = (0..2000)
             .map(|_| case().new_tree(&mut runner).expect("a case").current())
             .collect();
-        for mutant in [TrustsTheGone, TrustsNothing, SeesAll, ForgetsConditions, UsesTidsAgain] {
+        for mutant in [
+            ForgetsWhatReplaced,
+            TrustsNothing,
+            SeesAll,
+            ForgetsTheNew,
+            UsesTidsAgain,
+        ] {
             let differs = |case: &&Case| {
                 let (by_index, by_keys) = found(case, Some(mutant));
                 by_index != by_keys
@@ -446,16 +442,23 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_seen_is_not_known() {
-        let positions = Positions::new(
-            200,
-            |see| [0, 3, 199].into_iter().for_each(see),
-            [Some(3), None, Some(0)].into_iter(),
-        )
-        .expect("memory");
-        let values = Dense::ints([2, 5, 201, 3, UNKNOWN, NO_KEY, 100_000].into_iter().map(Some));
-        let told = positions.find(values.words(), &[0, 1, 2, 3, 4, 5, 6]);
-        assert_eq!((told.matches.asked, told.matches.found), (vec![0, 1], vec![2, 0]));
-        assert_eq!(told.unknown, [3, 4, 6]);
+    fn what_is_not_there_is_not_known() {
+        let entries = [(0, Some(2)), (3, Some(0)), (199, None), (7, Some(2)), (500, Some(1))];
+        let numbers = [0, 3, 199, 1, 7].map(value_of);
+        let values = [
+            numbers[0], numbers[1], numbers[2], numbers[3], UNKNOWN, NO_KEY, numbers[4], NOT_FOUND, 100_000,
+        ];
+        let values = Dense::ints(values.into_iter().map(Some));
+        for (covers, unknown) in [(false, vec![4, 5, 8, 9]), (true, vec![4, 5, 9])] {
+            let positions = positions(200, entries.into_iter(), covers);
+            let told = positions.find(values.words(), &[0, 0, 1, 2, 3, 4, 5, 6, 7, 8]);
+            assert_eq!(
+                (told.matches.asked, told.matches.found),
+                (vec![0, 1, 2, 7], vec![2, 2, 0, 2])
+            );
+            assert_eq!(positions.count_unknown(values.words(), 9), unknown.len());
+            assert_eq!(told.unknown, unknown);
+            assert!(positions.has_all(values.words(), 3));
+        }
     }
 }

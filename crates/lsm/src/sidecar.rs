@@ -2,7 +2,7 @@
 //! another table has its key.
 
 use crate::seal::{seal, unseal};
-use crate::{Blob, Damaged, Extent, Key};
+use crate::{Blob, Damaged, Extent, Key, RangeSet};
 use serde::{Deserialize, Serialize};
 
 /// What is held of one leaf.
@@ -13,8 +13,11 @@ pub struct Sidecar {
     pub last: Key,
     pub rows: u32,
     pub digest: u64,
-    /// Of how many rows it is known what they find.
-    pub known: u32,
+    /// Rows of which nothing is known, and those that have found nothing in [`Sidecars::covered`].
+    pub unknown: u32,
+    pub not_found: u32,
+    /// Whether all rows that it names were still there when the list was written.
+    pub whole: bool,
     pub image: Blob,
 }
 
@@ -23,8 +26,11 @@ pub struct Sidecar {
 pub struct Sidecars {
     /// A hash of what it is about: both tables' incarnations, and what is compared.
     pub about: u128,
-    /// A hash of the other table's rows that were looked up.
+    /// A hash of the other table's rows that were looked up, and the blocks that they are in.
     pub found_in: u64,
+    pub covered: RangeSet,
+    /// Rows that there were in these blocks, those that were gone for everybody as well.
+    pub there: u64,
     /// Ascending by their first keys.
     pub leaves: Vec<Sidecar>,
 }
@@ -66,16 +72,22 @@ mod tests {
             last,
             rows,
             digest,
-            known: rows,
+            unknown: 0,
+            not_found: 1,
+            whole: true,
             image,
         }
     }
 
     #[test]
     fn finds_a_leaf_and_no_other() {
+        let mut covered = RangeSet::default();
+        covered.insert(3, 9);
         let all = Sidecars {
             about: u128::MAX,
             found_in: 7,
+            covered,
+            there: 1000,
             leaves: vec![of(1, 9, 5, 3), of(10, 30, 4, 1), of(10, 30, 4, 2), of(40, 50, 2, 1)],
         };
         let mut bytes = all.encode();

@@ -1,16 +1,23 @@
 //! Rows of a join: those of a scan's batch, each with a row of every other side.
 
+use super::raise::raise;
 use super::values::Values;
-use amax_exec::{Lookup, Matches, NONE};
+use amax_exec::{Lookup, Matches, NONE, Vector};
 use amax_format::{Dense, RowNumbers};
 use pgrx::pg_sys;
+use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
 
 /// The rows of another side, whole: what is read of them, and how they are found.
 pub struct Side {
     /// By their places in its target list; None: nobody reads it.
     pub columns: Vec<Option<SideColumn>>,
-    pub lookup: Lookup,
+    /// Whether it is known, without a look at its keys, that no two of its rows have the same.
+    pub is_unique: bool,
+    /// Its keys, until they are looked up.
+    keys: Cell<Vec<Vector<'static>>>,
+    rows: usize,
+    lookup: OnceCell<Lookup>,
 }
 
 pub struct SideColumn {
@@ -20,6 +27,28 @@ pub struct SideColumn {
 }
 
 impl Side {
+    /// Of so many rows.
+    pub fn new(columns: Vec<Option<SideColumn>>, keys: Vec<Vector<'static>>, rows: usize) -> Side {
+        Side {
+            columns,
+            is_unique: false,
+            keys: Cell::new(keys),
+            rows,
+            lookup: OnceCell::new(),
+        }
+    }
+
+    /// By their keys.
+    pub fn lookup(&self) -> &Lookup {
+        self.lookup
+            .get_or_init(|| Lookup::new(self.keys.take(), self.rows).unwrap_or_else(|e| raise(e)))
+    }
+
+    /// Whether no two of its rows have the same keys.
+    pub fn is_unique(&self) -> bool {
+        self.is_unique || self.lookup().is_unique()
+    }
+
     /// Whether anybody reads a column of it.
     pub fn is_read(&self) -> bool {
         self.columns.iter().any(Option::is_some)

@@ -1,13 +1,14 @@
 //! Reading another side of a join, whole: by batches where it is a scan of ours, else by rows.
 
 use super::spine::Level;
+use crate::columnar::OpenLeaf;
 use crate::pg::node::Node;
 use crate::pg::state::{CustomScanState, EState, ExprContext, PlanState, Prepared};
 use crate::query::batch::columns::BatchColumns;
 use crate::query::batch::computed::Computed;
 use crate::query::batch::contract::of;
+use crate::query::batch::external::over;
 use crate::query::batch::joined::{Side, SideColumn};
-use crate::query::batch::raise::raise;
 use crate::query::batch::rows::Rows;
 use crate::query::batch::values::{Kind, ValuesBuilder};
 use crate::query::batch::{Batch, Batches};
@@ -18,6 +19,7 @@ use crate::query::join_index::seen::numbers_of;
 use crate::query::scan::node::METHODS;
 use amax_exec::{Evaluated, KeySet, Lookup, VectorBuilder};
 use amax_format::RowNumbers;
+use amax_lsm::Origin;
 use pgrx::pg_sys;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -81,10 +83,8 @@ impl Read {
             let dense = values.dense().unwrap_or_else(|e| crate::columnar::raise(e));
             Some(SideColumn { values, dense })
         };
-        let side = Side {
-            columns: self.columns.into_iter().map(column).collect(),
-            lookup: Lookup::new(keys, self.rows).unwrap_or_else(|e| raise(e)),
-        };
+        let columns = self.columns.into_iter().map(column).collect();
+        let side = Side::new(columns, keys, self.rows);
         Built::Side(Box::new(side), self.numbers)
     }
 }
@@ -116,6 +116,17 @@ impl Building {
             .chain(conditions)
             .chain(keys)
             .all(|node| !raises(node) && !node.is_volatile())
+    }
+
+    /// What rows of a leaf find in the side that the scan has not handed up, by vectors alone: with each of which that is known, the row that has its keys, if there is one.
+    pub fn find_others(
+        &self,
+        leaf: (&Rc<OpenLeaf>, Option<Origin>),
+        rows: &[u32],
+        lookup: &Lookup,
+    ) -> Vec<(u32, Option<u32>)> {
+        let batches = self.batches.as_ref().filter(|_| !rows.is_empty());
+        batches.map_or(Vec::new(), |batches| batches.find_others(leaf, rows, lookup))
     }
 
     /// Whether its rows, of which columns are wanted, come in batches.
@@ -207,6 +218,33 @@ impl InBatches {
         let columns = vectors(&columns);
         drop(batches);
         Some(InBatches { input, keys, columns })
+    }
+
+    fn find_others(
+        &self,
+        (leaf, origin): (&Rc<OpenLeaf>, Option<Origin>),
+        rows: &[u32],
+        lookup: &Lookup,
+    ) -> Vec<(u32, Option<u32>)> {
+        let mut input = self.input.borrow_mut();
+        let of_input = input.rows();
+        let columns = Rc::new(BatchColumns::new(leaf.clone(), origin, &of_input.entries));
+        let mut is_known = vec![true; rows.len()];
+        let mut keys = Vec::new();
+        for key in &self.keys {
+            let Evaluated { vector, unsure } = over(of_input, &columns, |batch| batch.eval(key.vector(), rows));
+            unsure.iter().for_each(|&place| is_known[place as usize] = false);
+            keys.push(vector);
+        }
+        let mut row_of = vec![None; rows.len()];
+        let matches = lookup.find_one(&keys, rows.len());
+        for (&asked, &found) in matches.asked.iter().zip(&matches.found) {
+            row_of[asked as usize] = Some(found);
+        }
+        let known = rows.iter().copied().zip(row_of).zip(is_known);
+        known
+            .filter_map(|(entry, is_known)| is_known.then_some(entry))
+            .collect()
     }
 
     /// Whether all that is wanted has vectors.

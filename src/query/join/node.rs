@@ -124,9 +124,9 @@ impl Join {
             let numbered =
                 index.as_mut().is_some_and(|index| index.open(self.rows.rel)) && probe.building.has_batches(&wanted);
             match probe.building.read(level, &wanted, first, None, numbered) {
-                Built::Side(side, numbers) => {
+                Built::Side(mut side, numbers) => {
                     if let (Some(index), Some(numbers)) = (index, numbers) {
-                        index.begin(estate, &side.lookup, numbers);
+                        index.begin(estate, &probe.building, &mut side, &numbers);
                     }
                     sides[at] = Some(*side);
                 }
@@ -220,7 +220,7 @@ impl Join {
     /// The rows of a batch with what they find in all sides; None if nothing is left.
     fn look_up(&mut self, columns: Rc<BatchColumns>, all: RowNumbers, sides: &Rc<[Side]>) -> Option<Joined> {
         let finds_several =
-            |(probe, side): (&Probe, &Side)| matches!(probe.kind, Kind::Inner | Kind::Left) && !side.lookup.is_unique();
+            |(probe, side): (&Probe, &Side)| matches!(probe.kind, Kind::Inner | Kind::Left) && !side.is_unique();
         let multiplies = self.probes.iter().zip(&**sides).any(finds_several);
         let mut joined = Joined::new(all.clone(), sides);
         let mut passed = Vec::new();
@@ -228,46 +228,22 @@ impl Join {
             let at = self.order.at(place);
             let (probe, side) = (&self.probes[at], &sides[at]);
             let n = joined.len();
-            let find = |keys: Vec<Vector>| match probe.finds_one() {
-                true => side.lookup.find_one(&keys, n),
-                false => side.lookup.find(&keys, n),
-            };
-            let told = self.indexes[at]
-                .as_mut()
-                .and_then(|index| index.find(&columns, &joined.parents));
-            let by_words = match multiplies || told.is_some() {
-                false => probe.find_words(&side.lookup, &columns, &joined.parents, self.late),
-                true => None,
-            };
-            let found = if let Some(told) = told {
-                let unknown: Vec<u32> = told
-                    .unknown
-                    .iter()
-                    .map(|&place| joined.parents[place as usize])
-                    .collect();
-                let others = match unknown.is_empty() {
-                    true => Matches::default(),
-                    false => {
-                        let mut scan = self.scan.borrow_mut();
-                        let rows = Distinct::new(&unknown, multiplies);
-                        let values = |key: &Computed| rows.each(key.values(scan.rows(), &columns, rows.distinct()));
-                        let keys: Vec<Vector> = probe.keys.iter().map(values).collect();
-                        side.lookup.find_one(&keys, unknown.len())
-                    }
-                };
-                told.with(others)
-            } else if let Some(found) = by_words {
-                found
-            } else if probe.joined {
-                let each = row_numbers(0..n as u32);
-                let so_far = joined_columns(&columns, &joined, &self.rows);
-                let values = |key: &Computed| key.values(&mut self.rows, &so_far, &each);
-                find(probe.keys.iter().map(values).collect())
-            } else {
-                let mut scan = self.scan.borrow_mut();
-                let rows = Distinct::new(&joined.parents, multiplies);
-                let values = |key: &Computed| rows.each(key.values(scan.rows(), &columns, rows.distinct()));
-                find(probe.keys.iter().map(values).collect())
+            let by_keys = |rows: &[u32]| by_keys(self.scan, probe, side, &columns, rows, multiplies);
+            let index = self.indexes[at].as_mut();
+            let by_index =
+                index.and_then(|index| index.find(probe, &columns, &joined.parents, (multiplies, self.late), by_keys));
+            let words = || probe.words(&columns).filter(|_| !multiplies);
+            let by_words = || probe.find_words(side.lookup(), words()?, &joined.parents, self.late);
+            let found = match by_index.or_else(by_words) {
+                Some(found) => found,
+                None if probe.joined => {
+                    let each = row_numbers(0..n as u32);
+                    let so_far = joined_columns(&columns, &joined, &self.rows);
+                    let values = |key: &Computed| key.values(&mut self.rows, &so_far, &each);
+                    let keys: Vec<Vector> = probe.keys.iter().map(values).collect();
+                    probe.find(side, &keys, n)
+                }
+                None => by_keys(&joined.parents),
             };
             if multiplies && found.asked.len() > MOST_ROWS && all.len() > 1 {
                 let half = all.len() / 2;
@@ -301,12 +277,16 @@ impl Join {
     }
 
     /// Of each side that is read, and whose rows have only been looked for, those that rows have found.
-    fn find_late(&self, columns: &BatchColumns, joined: &mut Joined) {
+    fn find_late(&mut self, columns: &BatchColumns, joined: &mut Joined) {
         for (at, probe) in self.probes.iter().enumerate() {
             let side = &joined.sides[at];
             if joined.len() > 0 && joined.rows[at].is_empty() && side.is_read() {
-                let words = probe.words(columns).expect("they have been found by words");
-                joined.rows[at] = side.lookup.found_by_words(words, &joined.parents);
+                let index = self.indexes[at].as_mut();
+                let by_index = index.and_then(|index| index.find_late(columns, &joined.parents));
+                joined.rows[at] = by_index.unwrap_or_else(|| {
+                    let words = probe.words(columns).expect("they have been found by words");
+                    side.lookup().found_by_words(words, &joined.parents)
+                });
             }
         }
     }
@@ -332,6 +312,22 @@ impl Join {
         }
         batch.finish(rows)
     }
+}
+
+/// What rows of the scan's, ascending, find in a side by their keys. `repeat`: some may be there twice.
+fn by_keys(
+    scan: &RefCell<dyn Batches>,
+    probe: &Probe,
+    side: &Side,
+    columns: &Rc<BatchColumns>,
+    rows: &[u32],
+    repeat: bool,
+) -> Matches {
+    let mut scan = scan.borrow_mut();
+    let distinct = Distinct::new(rows, repeat);
+    let values = |key: &Computed| distinct.each(key.values(scan.rows(), columns, distinct.distinct()));
+    let keys: Vec<Vector> = probe.keys.iter().map(values).collect();
+    probe.find(side, &keys, rows.len())
 }
 
 /// Rows of the scan's, ascending: each once, as vectors are computed of them.

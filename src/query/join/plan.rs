@@ -7,15 +7,18 @@ use crate::pg::custom::{Asked, CustomPath, NewPath, NewPlan, PathMethods, Planni
 use crate::pg::expr::{OpExpr, PlaceHolderVar, Var};
 use crate::pg::node::{Node, Nodes, is_pure};
 use crate::pg::plan::{CustomScan, Hash, HashJoin, Plan};
-use crate::pg::planner::{HashPath, JoinPaths, Path, PlannerInfo, ProjectionPath, RelOptInfo, RestrictInfo};
+use crate::pg::planner::{
+    HashPath, JoinPathExtraData, JoinPaths, Path, PlannerInfo, ProjectionPath, RelOptInfo, RestrictInfo,
+};
 use crate::query::batch::contract::hands_up;
 use crate::query::batch::{Operator, read_to_end};
 use crate::query::expr::datum::type_of_node;
 use crate::query::expr::entry::expressions;
 use crate::query::expr::raises::raises;
 use crate::query::join_filter::offer::key_type;
+use crate::query::join_filter::plan::keys;
 use crate::query::plan::costs;
-use crate::query::plan::kept::{self, path_with};
+use crate::query::plan::kept::{self, keep_join, kept_join, path_with};
 use crate::query::plan::node::{create, state_of};
 use crate::query::plan::wanted::conditions_of;
 use crate::query::scan;
@@ -75,6 +78,34 @@ pub fn path_over<'a>(root: &PlannerInfo, rel: &'a RelOptInfo, partial: bool) -> 
     Some(path.make())
 }
 
+/// Keeps a hash join of two relations for [`path_over`]: of those of PostgreSQL's list only the cheapest are left, and others may be of another kind.
+pub fn keep(
+    root: &PlannerInfo,
+    joinrel: &RelOptInfo,
+    outer: &RelOptInfo,
+    inner: &RelOptInfo,
+    kind: JoinType::Type,
+    extra: &JoinPathExtraData,
+) {
+    let query = root.parse();
+    let is_aggregated = query.is_grouped() || query.distinctClause().is_some();
+    if !is_aggregated || Kind::of(kind).is_none() || joinrel.is_dummy() {
+        return;
+    }
+    let cheapest = |rel: &RelOptInfo| -> Option<&Path> {
+        // SAFETY: a path of the relation, which lives as long as the planning.
+        let path: &Path = unsafe { Path::of(rel.cheapest_total_path()?.raw()) };
+        (path.param_info().is_none() && !is_unique(path)).then_some(path)
+    };
+    let keys = keys(outer, inner, extra);
+    if let (Some(outer), Some(inner), false) = (cheapest(outer), cheapest(inner), keys.is_empty()) {
+        let join = root.hash_join(joinrel, kind, extra, (outer, inner), keys, false);
+        if let Some(join) = join.and_then(|join| join.as_a::<HashPath>()).filter(|join| fits(join)) {
+            keep_join(root, join);
+        }
+    }
+}
+
 fn is_scan(path: &CustomPath) -> bool {
     path.has(&scan::plan::PATH)
 }
@@ -92,7 +123,7 @@ fn spine_over<'a>(root: &PlannerInfo, rel: &'a RelOptInfo, partial: bool) -> Opt
     }
 }
 
-/// PostgreSQL's hash joins for a relation, those shared by workers first if that is wanted, else last; of each the cheapest first.
+/// PostgreSQL's hash joins for a relation, those shared by workers first if that is wanted, else last; of each the cheapest first. Then the one that has been kept.
 fn joins_over(rel: &RelOptInfo, partial: bool) -> Vec<&HashPath> {
     let listed = |partial| if partial { rel.partial_paths() } else { rel.paths() };
     let sorted = |partial| {
@@ -101,7 +132,8 @@ fn joins_over(rel: &RelOptInfo, partial: bool) -> Vec<&HashPath> {
         joins.sort_by(|a, b| by_cost(a.as_path(), b.as_path()));
         joins
     };
-    [sorted(partial), sorted(!partial)].concat()
+    let kept = kept_join(rel).into_iter().collect();
+    [sorted(partial), sorted(!partial), kept].concat()
 }
 
 fn below_projection(path: &Path) -> Option<&HashPath> {

@@ -8,7 +8,7 @@ use crate::query::batch::condition::{Condition, select};
 use crate::query::batch::joined::{Joined, Side};
 use crate::query::batch::rows::Rows;
 use crate::query::expr::raises::raises;
-use amax_exec::{Lookup, Matches, Rounds};
+use amax_exec::{Lookup, Matches, Rounds, Vector};
 use amax_format::{RowNumbers, Words};
 use std::rc::Rc;
 
@@ -41,25 +41,26 @@ impl Probe {
 
     /// Whether it may be asked for rows that others before would have left out, and the other way round.
     pub(super) fn may_move(&self, level: &Level, side: &Side) -> bool {
-        self.reads_scan_only() && self.only_filters(&side.lookup) && !level.outer_keys.iter().any(|key| raises(key))
+        self.reads_scan_only() && self.only_filters(side.is_unique()) && !level.outer_keys.iter().any(|key| raises(key))
     }
 
     /// What rows of the scan's, ascending, none of them twice, find by words; None if that has to be found another way. `late`: what they find is found
     /// when all sides have been asked, if it is not more than one.
-    pub(super) fn find_words(
-        &self,
-        lookup: &Lookup,
-        columns: &BatchColumns,
-        rows: &[u32],
-        late: bool,
-    ) -> Option<Matches> {
-        let words = self.words(columns)?;
-        if late && self.only_filters(lookup) {
+    pub(super) fn find_words(&self, lookup: &Lookup, words: &Words, rows: &[u32], late: bool) -> Option<Matches> {
+        if late && self.only_filters(lookup.is_unique()) {
             let asked = lookup.places_of_words(words, rows)?;
             let found = Vec::new();
             return Some(Matches { asked, found });
         }
         lookup.find_words(words, rows, self.finds_one())
+    }
+
+    /// What so many rows find that have these keys.
+    pub(super) fn find(&self, side: &Side, keys: &[Vector], n: usize) -> Matches {
+        match self.finds_one() {
+            true => side.lookup().find_one(keys, n),
+            false => side.lookup().find(keys, n),
+        }
     }
 
     /// Of rows of the scan's, ascending, those that find something by their keys.
@@ -75,10 +76,10 @@ impl Probe {
         }
         let by_words = self
             .words(columns)
-            .and_then(|words| side.lookup.places_of_words(words, &rows));
+            .and_then(|words| side.lookup().places_of_words(words, &rows));
         let mut found = by_words.unwrap_or_else(|| {
             let keys: Vec<_> = self.keys.iter().map(|key| key.values(scan, columns, &rows)).collect();
-            side.lookup.find_one(&keys, rows.len()).asked
+            side.lookup().find_one(&keys, rows.len()).asked
         });
         found.iter_mut().for_each(|place| *place = rows[*place as usize]);
         found.into()
@@ -98,9 +99,9 @@ impl Probe {
     }
 
     /// Whether each row finds at most one, which nothing but columns above asks for.
-    pub(super) fn only_filters(&self, lookup: &Lookup) -> bool {
+    pub(super) fn only_filters(&self, is_unique: bool) -> bool {
         let is_inner = self.kind == Kind::Inner && self.residual.is_empty();
-        self.finds_one() || is_inner && lookup.is_unique()
+        self.finds_one() || is_inner && is_unique
     }
 
     /// Of what rows joined so far have found by their keys, what fulfils the other conditions: all of it, or one match for each row where more do

@@ -79,7 +79,7 @@ pub fn add_paths(
 }
 
 /// The conditions that a hash join of two relations may have as its keys (hash_inner_and_outer() of joinpath.c).
-fn keys<'a>(outer: &RelOptInfo, inner: &RelOptInfo, extra: &'a JoinPathExtraData) -> Nodes<'a> {
+pub fn keys<'a>(outer: &RelOptInfo, inner: &RelOptInfo, extra: &'a JoinPathExtraData) -> Nodes<'a> {
     let between = |key: &RestrictInfo| {
         let (left, right) = (key.left_relids(), key.right_relids());
         let (outer, inner) = (outer.relids(), inner.relids());

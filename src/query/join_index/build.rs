@@ -1,8 +1,8 @@
 //! Making a join index, and keeping it: what each row of the table's leaves finds in the other table's.
 
-use super::definition::{Definition, Keys, Unusable};
+use super::definition::{Definition, Keys, Unusable, of_table};
 use super::keys::KeyReader;
-use super::seen::{number, rows_seen};
+use super::seen::{each_number, is_within, rows_there};
 use super::stored::{Stored, sidecars};
 use crate::columnar::{OpenLeaf, open_leaf, origin, raise};
 use crate::maintenance::MaintenanceLock;
@@ -16,7 +16,7 @@ use crate::query::batch::raise::raise as raise_exec;
 use crate::storage::buffer::PAYLOAD;
 use crate::storage::manifest::{self, Replaced, cancel_replaced};
 use crate::storage::{blob, meta};
-use amax_exec::positions::{FIRST, NO_KEY, Positions, UNKNOWN, values_of};
+use amax_exec::positions::{NO_KEY, NOT_FOUND, Positions, UNKNOWN, value_of, values_of};
 use amax_exec::{Lookup, VectorBuilder};
 use amax_format::{ColumnType, Dense, LeafBuilder, LeafOptions, Value};
 use amax_lsm::{Component, Extent, FreeSpace, RangeSet, RetiredPages, Sidecar, Sidecars, tid};
@@ -44,6 +44,11 @@ struct Dimension {
     lookup: Lookup,
     /// Their numbers.
     numbers: Vec<u64>,
+    /// Whether vectors have the keys of all of them: what is not found is not there.
+    all: bool,
+    /// The blocks that they are in, and the numbers of all rows that are there, those that are gone for everybody as well.
+    covered: RangeSet,
+    there: Vec<u64>,
 }
 
 impl Dimension {
@@ -58,36 +63,51 @@ impl Dimension {
         let was_rolled_back = |component: &Component| {
             origin::vacuum_state(dimension, &component.origin, oldest) == pg_sys::HTSV_Result::HEAPTUPLE_DEAD
         };
-        rows_seen(dimension, snapshot::any(), |leaf, component, rows| {
+        let (mut all, mut covered, mut there) = (true, RangeSet::default(), Vec::new());
+        rows_there(dimension, snapshot::any(), |leaf, component, rows, others| {
             delay_point();
-            if !fits || was_rolled_back(component) {
+            if !fits {
+                return;
+            }
+            covered.union(&component.blocks);
+            each_number(leaf, &rows, |number| there.push(number));
+            each_number(leaf, &others, |number| there.push(number));
+            if was_rolled_back(component) {
                 return;
             }
             reader.read((leaf, component.origin), &rows, |read| {
                 for (place, &row) in rows.iter().enumerate() {
+                    all &= !read.is_unsure(place);
                     if !read.is_unsure(place) && !read.is_null(place) {
-                        numbers.push(number(leaf, row));
+                        numbers.push(tid::ordinal(leaf.keys().get(row as usize)));
                         let out = builders.iter_mut().zip(&read.keys);
                         out.for_each(|(out, key)| out.push_from(key, place));
                     }
                 }
             });
             let bytes: usize = builders.iter().map(VectorBuilder::bytes_used).sum();
-            fits = bytes + numbers.len() * size_of::<u64>() <= limit;
+            fits = bytes + (numbers.len() + there.len()) * size_of::<u64>() <= limit;
         });
         if !fits {
             return Err(Left::TooLarge);
         }
         let keys = builders.into_iter().map(VectorBuilder::finish).collect();
         let lookup = Lookup::new(keys, numbers.len()).unwrap_or_else(|e| raise_exec(e));
-        Ok(Dimension { lookup, numbers })
+        Ok(Dimension {
+            lookup,
+            numbers,
+            all,
+            covered,
+            there,
+        })
     }
 
-    /// Which values say something of its rows.
-    fn known(&self) -> Positions {
-        let bound = self.numbers.iter().max().map_or(0, |last| last + 1);
-        let all = |see: &mut dyn FnMut(u64)| self.numbers.iter().for_each(|&number| see(number));
-        Positions::new(bound, all, std::iter::empty()).unwrap_or_else(|e| raise_exec(e))
+    /// Which values say something of rows with these numbers.
+    fn known(numbers: &[u64]) -> Positions {
+        let bound = numbers.iter().max().map_or(0, |last| last + 1);
+        let mut known = Positions::new(bound, true).unwrap_or_else(|e| raise_exec(e));
+        numbers.iter().for_each(|&number| known.add(number));
+        known
     }
 
     fn hash(&self) -> u64 {
@@ -104,7 +124,7 @@ fn values(reader: &mut KeyReader, dimension: &Dimension, leaf: &Rc<OpenLeaf>) ->
         let found = dimension.lookup.find(&read.keys, rows.len());
         let mut values = values_of(&found, &dimension.numbers, rows.len());
         for (place, value) in values.iter_mut().enumerate() {
-            if read.is_unsure(place) {
+            if read.is_unsure(place) || *value == NOT_FOUND && !dimension.all {
                 *value = UNKNOWN;
             } else if read.is_null(place) {
                 *value = NO_KEY;
@@ -197,6 +217,17 @@ pub fn refresh(table: &Relation, index: &Relation, waits: bool) -> Result<(), Le
     Ok(())
 }
 
+/// Brings the join indexes of a table up to date, as far as nobody is in the way. The caller has VACUUM's lock of it.
+pub fn keep_up(table: &Relation) {
+    for id in of_table(table) {
+        if lock::try_lock_by_id(id, pg_sys::RowExclusiveLock) {
+            let index = Opened::with_lock(id, pg_sys::NoLock);
+            // What is left is VACUUM's to do.
+            let _ = refresh(table, &index, false);
+        }
+    }
+}
+
 impl Sides<'_> {
     fn about(&self) -> Option<u128> {
         self.keys.about(self.table, self.other)
@@ -217,18 +248,31 @@ impl Sides<'_> {
         let is_same = stored
             .as_ref()
             .is_some_and(|stored| stored.sidecars.found_in == found_in);
-        let known = self.dimension.known();
-        let is_up_to_date = |stored: &Stored, sidecar: &Sidecar| {
-            let few_are_stale = |values: Dense| {
-                let values = values.words().slice(0..values.len());
-                known.count_unknown(values.iter().copied()) * STALE <= values.len()
-            };
-            is_same || stored.read(sidecar).is_some_and(few_are_stale)
+        let (known, there) = (
+            Dimension::known(&self.dimension.numbers),
+            Dimension::known(&self.dimension.there),
+        );
+        // What has not been found may be among rows that have come since.
+        let dimension = &self.dimension;
+        let covers =
+            |stored: &Stored, sidecar: &Sidecar| sidecar.not_found == 0 || stored.sidecars.covered == dimension.covered;
+        let kept = |stored: &Stored, sidecar: &Sidecar| {
+            if is_same {
+                return Some(sidecar.clone());
+            }
+            let values = stored.read(sidecar).filter(|_| covers(stored, sidecar))?;
+            let count_unknown = |known: &Positions| known.count_unknown(values.words(), values.len());
+            (count_unknown(&known) * STALE <= values.len()).then(|| Sidecar {
+                whole: count_unknown(&there) == sidecar.unknown as usize,
+                ..sidecar.clone()
+            })
         };
         let manifest = manifest::current(table);
         let mut all = Sidecars {
             about,
             found_in,
+            covered: dimension.covered.clone(),
+            there: dimension.there.len() as u64,
             leaves: Vec::new(),
         };
         let mut covered = RangeSet::default();
@@ -239,14 +283,11 @@ impl Sides<'_> {
             for at in 0..component.leaves as usize {
                 delay_point();
                 let leaf = open_leaf(table, component, at).unwrap_or_else(|Replaced| cancel_replaced());
-                let kept = stored.as_ref().and_then(|stored| {
-                    let sidecar = stored.of_leaf(&leaf)?;
-                    is_up_to_date(stored, sidecar).then(|| sidecar.clone())
-                });
+                let kept = stored.as_ref().and_then(|stored| kept(stored, stored.of_leaf(&leaf)?));
                 let sidecar = kept.unwrap_or_else(|| {
                     written += 1;
                     let free = free.get_or_insert_with(|| manifest::take_free(index, |_| 0));
-                    self.write(&leaf, free)
+                    write(index, &leaf, &values(&mut self.reader, dimension, &leaf), free)
                 });
                 all.leaves.push(sidecar);
             }
@@ -266,19 +307,20 @@ impl Sides<'_> {
             .collect();
         publish(index, &all, free.unwrap_or_default(), covered, &given_up);
     }
+}
 
-    /// Looks up what the rows of a leaf find.
-    fn write(&mut self, leaf: &Rc<OpenLeaf>, free: &mut FreeSpace) -> Sidecar {
-        let values = values(&mut self.reader, &self.dimension, leaf);
-        let known = values.iter().filter(|&&value| value != UNKNOWN).count() as u32;
-        Sidecar {
-            first: leaf.entry.first,
-            last: leaf.entry.last,
-            rows: leaf.entry.rows,
-            digest: leaf.digest().expect("nobody has replaced it"),
-            known,
-            image: blob::write(self.index, free, &image(leaf, &values)),
-        }
+/// Writes what the rows of a leaf find.
+fn write(index: &Relation, leaf: &OpenLeaf, values: &[i64], free: &mut FreeSpace) -> Sidecar {
+    let count = |of: i64| values.iter().filter(|&&value| value == of).count() as u32;
+    Sidecar {
+        first: leaf.entry.first,
+        last: leaf.entry.last,
+        rows: leaf.entry.rows,
+        digest: leaf.digest().expect("nobody has replaced it"),
+        unknown: count(UNKNOWN),
+        not_found: count(NOT_FOUND),
+        whole: true,
+        image: blob::write(index, free, &image(leaf, values)),
     }
 }
 
@@ -341,24 +383,22 @@ fn find_lost(index: &Relation) {
     }
 }
 
-/// What an index says that is not so: of rows that do not have the keys of those that they are said to find.
+/// What an index says that is not so: of rows that do not have the keys of those that they are said to find, or find some though they are said to find none.
 pub fn check(table: &Relation, index: &Relation) -> Result<Vec<String>, Left> {
     let problems = with_sides(table, index, true, |mut sides| {
         let stored = Stored::open(Opened::with_lock(index.id(), pg_sys::AccessShareLock));
         let stored = stored.filter(|stored| Some(stored.sidecars.about) == sides.about());
         let mut problems = Vec::new();
         let Some(stored) = stored else { return problems };
-        let numbers: HashSet<u64> = sides.dimension.numbers.iter().copied().collect();
+        let live: HashSet<i64> = sides.dimension.numbers.iter().map(|&number| value_of(number)).collect();
         let manifest = manifest::current(sides.table);
         for component in &manifest.components {
             for at in 0..component.leaves as usize {
                 crate::memory::check_for_interrupts();
-                let Ok(leaf) = open_leaf(sides.table, component, at) else {
-                    continue;
-                };
-                if let Some(values) = stored.values(&leaf) {
-                    let rows: Vec<u32> = (0..leaf.rows() as u32).collect();
-                    problems.extend(sides.wrong(&leaf, component, &rows, &values, &numbers));
+                let leaf = open_leaf(sides.table, component, at).ok();
+                let Some(leaf) = leaf else { continue };
+                if let Some((_, values)) = stored.values(&leaf) {
+                    problems.extend(sides.wrong(&leaf, &values, &stored.sidecars.covered, &live));
                 }
             }
         }
@@ -369,43 +409,36 @@ pub fn check(table: &Relation, index: &Relation) -> Result<Vec<String>, Left> {
 
 impl Sides<'_> {
     /// Of the rows of a leaf those of which it says what is not so.
-    fn wrong(
-        &mut self,
-        leaf: &Rc<OpenLeaf>,
-        component: &Component,
-        rows: &[u32],
-        values: &Dense,
-        numbers: &HashSet<u64>,
-    ) -> Vec<String> {
+    fn wrong(&mut self, leaf: &Rc<OpenLeaf>, values: &Dense, covered: &RangeSet, live: &HashSet<i64>) -> Vec<String> {
         let dimension = &self.dimension;
-        self.reader.read((leaf, component.origin), rows, |read| {
+        let rows: Vec<u32> = (0..leaf.rows() as u32).collect();
+        self.reader.read((leaf, None), &rows, |read| {
             let found = dimension.lookup.find(&read.keys, rows.len());
-            let right: HashSet<(u32, i64)> = (found.asked.iter().zip(&found.found))
-                .map(|(&asked, &found)| {
-                    let number = dimension.numbers[found as usize] as i64;
-                    (asked, number + FIRST)
-                })
+            let found = || {
+                found
+                    .asked
+                    .iter()
+                    .zip(&found.found)
+                    .map(|(&row, &at)| (row, dimension.numbers[at as usize]))
+            };
+            let right: HashSet<(u32, i64)> = found().map(|(row, number)| (row, value_of(number))).collect();
+            let find_some: HashSet<u32> = found()
+                .filter(|found| is_within(covered, found.1))
+                .map(|found| found.0)
                 .collect();
             let is_wrong = |&row: &u32| match values.word(row as usize) {
                 UNKNOWN => false,
                 NO_KEY => !read.is_null(row as usize) && !read.is_unsure(row as usize),
+                NOT_FOUND => find_some.contains(&row),
                 // Of rows that are gone nothing is known any more.
-                value => {
-                    let number = (value - FIRST) as u64;
-                    numbers.contains(&number) && !right.contains(&(row, value))
-                }
+                value => live.contains(&value) && !right.contains(&(row, value)),
             };
-            let wrong = rows.iter().filter(|row| is_wrong(row));
-            wrong
-                .map(|&row| {
-                    let key = leaf.keys().get(row as usize);
-                    format!(
-                        "row ({},{}) does not have the key of the row that it is said to find",
-                        tid::block(key),
-                        tid::offset(key)
-                    )
-                })
-                .collect()
+            let tell = |&row: &u32| {
+                let key = leaf.keys().get(row as usize);
+                let at = (tid::block(key), tid::offset(key));
+                format!("row {at:?} does not find the row that it is said to find")
+            };
+            rows.iter().filter(|row| is_wrong(row)).map(tell).collect()
         })
     }
 }

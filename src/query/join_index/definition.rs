@@ -72,6 +72,19 @@ pub fn is_join_index(index: &Relation) -> bool {
     method != pg_sys::InvalidOid && index::method_of(index) == method
 }
 
+/// A table's join indexes.
+pub fn of_table(table: &Relation) -> Vec<pg_sys::Oid> {
+    let method = index::method(METHOD);
+    let mut found = Vec::new();
+    table.all_indexes(|index| {
+        if method != pg_sys::InvalidOid && index.method == method {
+            found.push(index.id);
+        }
+        true
+    });
+    found
+}
+
 /// Without what only has values pass for ones of another type.
 fn bare(node: &Node) -> &Node {
     let mut bare = node;

@@ -31,6 +31,7 @@ pub unsafe extern "C-unwind" fn amax_join_index_handler(_fcinfo: pg_sys::Functio
     routine.aminsert = Some(insert);
     routine.ambulkdelete = Some(bulk_delete);
     routine.amvacuumcleanup = Some(vacuum_cleanup);
+    routine.amcostestimate = Some(cost);
     routine.amoptions = Some(options);
     routine.amvalidate = Some(validate);
     pg_sys::Datum::from(routine.into_pg())
@@ -192,6 +193,28 @@ unsafe extern "C-unwind" fn vacuum_cleanup(
         (*stats).num_pages = index.physical_blocks();
         (*stats).num_index_tuples = manifest::current(index).rows() as f64;
         stats
+    }
+}
+
+/// Nobody has a use for a scan of one, and there are none; the planner wants to be able to ask.
+///
+/// # Safety
+/// As cost_index() calls it.
+#[pg_guard]
+unsafe extern "C-unwind" fn cost(
+    _root: *mut pg_sys::PlannerInfo,
+    _path: *mut pg_sys::IndexPath,
+    _loops: f64,
+    startup: *mut pg_sys::Cost,
+    total: *mut pg_sys::Cost,
+    selectivity: *mut pg_sys::Selectivity,
+    correlation: *mut f64,
+    pages: *mut f64,
+) {
+    // SAFETY: as the caller promises.
+    unsafe {
+        (*startup, *total) = (f64::INFINITY, f64::INFINITY);
+        (*selectivity, *correlation, *pages) = (1.0, 0.0, 0.0);
     }
 }
 

@@ -1,8 +1,8 @@
 //! Making, dropping and looking at join indexes by SQL functions.
 
 use super::build;
-use super::definition::{Definition, METHOD, Unusable, is_join_index, over_row, types};
-use super::seen::positions;
+use super::definition::{Definition, METHOD, Unusable, is_join_index, of_table, over_row, types};
+use super::seen::{bound, each_number, rows_there};
 use super::stored::Stored;
 use crate::columnar::open_leaf;
 use crate::maintenance::flush_for_owner;
@@ -13,8 +13,10 @@ use crate::pg::quote::{identifier, literal};
 use crate::pg::relation::{Opened, may_be_read_whole};
 use crate::pg::snapshot;
 use crate::pg::{Relation, lookup, xid};
+use crate::query::batch::raise::raise;
 use crate::query::expr::entry::expressions;
 use crate::storage::manifest;
+use amax_exec::positions::Positions;
 use pgrx::pg_sys;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
@@ -214,35 +216,35 @@ fn join_index_state(
         });
         return TableIterator::once((of, Some(rows), Some(0), Some(0), why));
     };
-    let known = positions(&dimension, snapshot::active(), std::iter::empty());
+    let known = known(&dimension);
     let (mut covered, mut found) = (0, 0);
     let manifest = manifest::current(&table);
     for component in &manifest.components {
         for at in 0..component.leaves as usize {
             crate::memory::check_for_interrupts();
             let leaf = open_leaf(&table, component, at).ok();
-            if let Some(values) = leaf.and_then(|leaf| stored.values(&leaf)) {
-                let values = values.words().slice(0..values.len());
+            if let Some((_, values)) = leaf.and_then(|leaf| stored.values(&leaf)) {
                 covered += values.len() as i64;
-                found += (values.len() - known.count_unknown(values.iter().copied())) as i64;
+                found += (values.len() - known.count_unknown(values.words(), values.len())) as i64;
             }
         }
     }
     TableIterator::once((of, Some(rows), Some(covered), Some(found), None))
 }
 
+/// The rows of a table that the query sees; what was not found is known not to be there.
+fn known(table: &Relation) -> Positions {
+    let mut known = Positions::new(bound(table), true).unwrap_or_else(|e| raise(e));
+    rows_there(table, snapshot::active(), |leaf, _, rows, _| {
+        each_number(leaf, &rows, |number| known.add(number));
+    });
+    known
+}
+
 /// What is wrong with the join indexes of a table.
 pub fn check(table: &Relation) -> Vec<String> {
-    let mut ids = Vec::new();
-    let method = index::method(METHOD);
-    table.all_indexes(|index| {
-        if method != pg_sys::InvalidOid && index.method == method {
-            ids.push(index.id);
-        }
-        true
-    });
     let mut problems = Vec::new();
-    for id in ids {
+    for id in of_table(table) {
         let index = Opened::with_lock(id, pg_sys::AccessShareLock);
         // One that is of no use says nothing.
         let found = build::check(table, &index).unwrap_or_default();

@@ -39,16 +39,16 @@ impl Stored {
     }
 
     /// What it says of the rows of a leaf, an integer for each (crates/exec, `positions`).
-    pub fn values(&self, leaf: &OpenLeaf) -> Option<Dense> {
+    pub fn values(&self, leaf: &OpenLeaf) -> Option<(&Sidecar, Dense)> {
         let sidecar = self.of_leaf(leaf)?;
         let shares = !self.index.is_temporary() && shared::is_on();
         let key = shares.then(|| self.key(sidecar));
         if let Some(found) = key.and_then(shared::get) {
-            return Some(found.dense);
+            return Some((sidecar, found.dense));
         }
         let dense = self.read(sidecar)?;
         let found = key.and_then(|key| shared::put(key, &dense));
-        Some(found.map_or(dense, |found| found.dense))
+        Some((sidecar, found.map_or(dense, |found| found.dense)))
     }
 
     /// What there is of a leaf.

@@ -4,7 +4,7 @@
 
 use super::workers::{Charging, is_planned};
 use crate::pg::custom::CustomPath;
-use crate::pg::planner::{Path, PlannerInfo, ProjectionPath, RelOptInfo};
+use crate::pg::planner::{HashPath, JoinPaths, Path, PlannerInfo, ProjectionPath, RelOptInfo};
 use crate::pg::relids::Relids;
 use pgrx::pg_sys::RelOptKind::RELOPT_JOINREL;
 use std::cell::RefCell;
@@ -18,13 +18,21 @@ struct Kept {
     conditions: f64,
 }
 
+/// A hash join for a join relation, whatever PostgreSQL has chosen for it.
+struct KeptJoin {
+    rel: &'static RelOptInfo,
+    path: &'static HashPath,
+}
+
 thread_local! {
     static KEPT: RefCell<Vec<Kept>> = const { RefCell::new(Vec::new()) };
+    static JOINS: RefCell<Vec<KeptJoin>> = const { RefCell::new(Vec::new()) };
 }
 
 /// While one of these lives a query is planned, perhaps within the planning of another; what is kept for it goes with it.
 pub struct Planning {
     kept: usize,
+    joins: usize,
     _charging: Charging,
 }
 
@@ -32,6 +40,7 @@ impl Planning {
     pub fn begin() -> Planning {
         Planning {
             kept: KEPT.with_borrow(Vec::len),
+            joins: JOINS.with_borrow(Vec::len),
             _charging: Charging::begin(),
         }
     }
@@ -40,6 +49,7 @@ impl Planning {
 impl Drop for Planning {
     fn drop(&mut self) {
         KEPT.with_borrow_mut(|kept| kept.truncate(self.kept));
+        JOINS.with_borrow_mut(|joins| joins.truncate(self.joins));
     }
 }
 
@@ -64,6 +74,27 @@ pub fn keep(root: &PlannerInfo, partial: bool, path: &CustomPath, conditions: f6
             }),
         },
     );
+}
+
+/// Keeps a hash join that is in no list, in place of a more expensive one.
+pub fn keep_join(root: &PlannerInfo, path: &HashPath) {
+    if !is_planned() || root.is_searched() {
+        return;
+    }
+    // SAFETY: both live until the query has been planned, which is until Planning ends.
+    let (rel, path): (&'static RelOptInfo, &'static HashPath) =
+        unsafe { (RelOptInfo::of(path.as_path().parent().raw()), HashPath::of(path.raw())) };
+    let cost = |path: &HashPath| path.as_path().total_cost();
+    JOINS.with_borrow_mut(|joins| match joins.iter_mut().find(|kept| kept.rel.is(rel)) {
+        Some(known) if cost(known.path) <= cost(path) => {}
+        Some(known) => known.path = path,
+        None => joins.push(KeptJoin { rel, path }),
+    });
+}
+
+/// The hash join that has been kept for a relation.
+pub fn kept_join(rel: &RelOptInfo) -> Option<&'static HashPath> {
+    JOINS.with_borrow(|joins| Some(joins.iter().find(|kept| kept.rel.is(rel))?.path))
 }
 
 /// The path of a relation, which is not known to be empty.
