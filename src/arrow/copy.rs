@@ -61,7 +61,7 @@ pub fn run<'a>(statement: Statement<'a>, scope: Scope<'a>) -> u64 {
     let mut row = Context::new("Arrow row");
     match execution.with_top(Direct::of) {
         Ok(mut direct) => {
-            while execution.run_direct(|| direct.fill(&mut encoder, &mut row)) {
+            while execution.run_direct(|| direct.fill(&mut encoder, &mut row, Output::offer)) {
                 encoder.flush();
             }
         }

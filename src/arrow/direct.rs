@@ -94,13 +94,20 @@ impl Direct {
     }
 
     /// Gives the encoder rows until its batch is full, and says how many, and whether there may be more. `row` is for values of one row.
-    pub fn fill<W: Write + Send>(&mut self, encoder: &mut Encoder<'_, W>, row: &mut Context) -> (usize, bool) {
+    /// `between`: what is to be done with the output every few rows.
+    pub fn fill<W: Write + Send>(
+        &mut self,
+        encoder: &mut Encoder<'_, W>,
+        row: &mut Context,
+        between: impl Fn(&mut W),
+    ) -> (usize, bool) {
         let _whole = Running::begin(true);
         let input = &mut *self.input.borrow_mut();
         input.start();
         let mut all = 0;
         let full = loop {
             crate::memory::check_for_interrupts();
+            between(encoder.output());
             let Some((batch, from)) = self.left.take().or_else(|| Some((input.next_batch()?, 0))) else {
                 break false;
             };

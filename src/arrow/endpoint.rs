@@ -23,7 +23,8 @@ unsafe extern "C" {
 struct CommMethods {
     comm_reset: Option<unsafe extern "C-unwind" fn()>,
     flush: unsafe extern "C-unwind" fn() -> c_int,
-    others: [Option<unsafe extern "C-unwind" fn()>; 2],
+    flush_if_writable: unsafe extern "C-unwind" fn() -> c_int,
+    is_send_pending: Option<unsafe extern "C-unwind" fn()>,
     putmessage: unsafe extern "C-unwind" fn(kind: c_char, body: *const c_char, length: usize) -> c_int,
     putmessage_noblock: unsafe extern "C-unwind" fn(kind: c_char, body: *const c_char, length: usize),
 }
@@ -143,8 +144,8 @@ pub fn send(kind: u8, body: &[u8]) {
     }
 }
 
-/// The same; what PostgreSQL collects before it is sent, 8 kB, grows to the size of the message (pqcomm.c).
-pub fn send_at_once(kind: u8, body: &[u8]) {
+/// The same, and nothing is sent: the memory in which PostgreSQL collects messages, 8 kB at first, grows (pqcomm.c).
+pub fn send_later(kind: u8, body: &[u8]) {
     // SAFETY: what pq_putmessage_noblock() is; the body is copied.
     unsafe {
         guarded!(((*PqCommMethods).putmessage_noblock)(
@@ -160,6 +161,14 @@ pub fn flush() {
     // SAFETY: what pq_flush() is. A lost connection is noticed when it is read from.
     unsafe {
         guarded!(((*PqCommMethods).flush)());
+    }
+}
+
+/// Lets the client have of it what it takes without waiting.
+pub fn flush_if_writable() {
+    // SAFETY: what pq_flush_if_writable() is. A lost connection is noticed by the next interrupt check.
+    unsafe {
+        guarded!(((*PqCommMethods).flush_if_writable)());
     }
 }
 

@@ -6,13 +6,16 @@ use std::io::{self, Write};
 use pgrx::pg_sys;
 
 use super::endpoint::{
-    Stream, begin_progress, close_file, close_program, end_progress, progress, raise_io, require_absolute, send,
-    send_at_once,
+    Stream, begin_progress, close_file, close_program, end_progress, flush, flush_if_writable, progress, raise_io,
+    require_absolute, send, send_later,
 };
 use super::statement::Destination;
 
 /// Of a CopyData message. An interrupt is noticed between two of them, and what clients allocate for one is memory that they have had for another.
 const CHUNK: usize = 64 * 1024;
+
+/// Bytes that may wait for the client, which takes them while the next batch is made: a batch, as it is by default.
+const WAITING: usize = 16 * 1024 * 1024;
 
 unsafe extern "C" {
     safe fn umask(mask: pg_sys::mode_t) -> pg_sys::mode_t;
@@ -30,8 +33,8 @@ enum Target {
 pub struct Output {
     target: Target,
     bytes: u64,
-    /// Whether a whole message is sent at once.
-    at_once: bool,
+    /// Bytes for the client since it last had all of them.
+    waiting: usize,
 }
 
 impl Output {
@@ -48,7 +51,7 @@ impl Output {
         Self {
             target,
             bytes: 0,
-            at_once: false,
+            waiting: 0,
         }
     }
 
@@ -83,13 +86,23 @@ impl Output {
         end_progress();
     }
 
+    /// Lets the client have what its socket takes now.
+    pub fn offer(&mut self) {
+        if matches!(self.target, Target::Client) {
+            flush_if_writable();
+        }
+    }
+
     fn write_chunk(&mut self, chunk: &[u8]) {
         match &self.target {
-            Target::Client if chunk.len() == CHUNK && !self.at_once => {
-                self.at_once = true;
-                send_at_once(b'd', chunk);
+            Target::Client => {
+                if self.waiting + chunk.len() > WAITING {
+                    flush();
+                    self.waiting = 0;
+                }
+                self.waiting += chunk.len();
+                send_later(b'd', chunk);
             }
-            Target::Client => send(b'd', chunk),
             Target::StandardOutput => {
                 if let Err(error) = io::stdout().write_all(chunk) {
                     raise_io(&error, "could not write to standard output".into(), None);
@@ -134,12 +147,20 @@ impl Write for Output {
             crate::memory::check_for_interrupts();
             self.write_chunk(chunk);
         }
+        if bytes.len() >= CHUNK {
+            self.offer();
+        }
         self.bytes += bytes.len() as u64;
         progress(pg_sys::PROGRESS_COPY_BYTES_PROCESSED, self.bytes as i64);
         Ok(bytes.len())
     }
 
+    /// Waits until the client has all.
     fn flush(&mut self) -> io::Result<()> {
+        if matches!(self.target, Target::Client) && !std::thread::panicking() {
+            flush();
+            self.waiting = 0;
+        }
         Ok(())
     }
 }

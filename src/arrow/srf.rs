@@ -171,7 +171,7 @@ impl Call {
         let more = memory.within(|| {
             let _active = Active::of(execution.snapshot());
             with_context(self.scope.source(), || match &mut self.direct {
-                Some(direct) => execution.run_direct(|| direct.fill(encoder, row)),
+                Some(direct) => execution.run_direct(|| direct.fill(encoder, row, |_| ())),
                 None => {
                     let mut receiver = Receiver::new(encoder, row, WhenFull::Suspend);
                     execution.run(&mut receiver, false);

@@ -64,11 +64,16 @@ impl<W: Write + Send> Writer<W> {
         writer.unwrap_or_else(|error| raise_arrow(error))
     }
 
-    /// Writes rows, which may be without columns. Parquet takes texts as dictionaries, whatever the schema says.
+    /// Writes rows, which may be without columns, when what is before them has reached who reads it. Parquet takes texts as dictionaries,
+    /// whatever the schema says.
     pub fn write(&mut self, schema: &SchemaRef, columns: Vec<ArrayRef>, rows: usize) {
         let written = match self {
-            Self::Stream(writer) => writer.write(&batch(schema, columns, rows)),
-            Self::File(writer) => writer.write(&batch(schema, columns, rows)),
+            Self::Stream(writer) => writer
+                .flush()
+                .and_then(|()| writer.write(&batch(schema, columns, rows))),
+            Self::File(writer) => writer
+                .flush()
+                .and_then(|()| writer.write(&batch(schema, columns, rows))),
             Self::Parquet(groups) => return groups.write(&columns, rows),
         };
         written.unwrap_or_else(|error| raise_arrow(error));

@@ -122,6 +122,20 @@ def test_stdout_in_file_framing(db, t):
     assert pa.ipc.open_file(data).read_all().to_pydict() == EXPECTED
 
 
+def test_what_waits_for_the_client_is_bounded(db, server_file):
+    """One batch of 45 MB: it arrives as it is, and the session does not keep memory for all of it."""
+    path = server_file("")
+    db.execute("SET amax.arrow_batch_rows = 1000000; SET amax.arrow_batch_size = '64MB'")
+    query = "SELECT i, repeat(chr(65 + i % 26), 100) FROM generate_series(1, 400000) i"
+    db.execute(f"COPY ({query}) TO '{path}' (FORMAT arrow)")
+    data = copy_bytes(db, f"COPY ({query}) TO STDOUT (FORMAT arrow)")
+    with open(path, "rb") as file:
+        assert data == file.read()
+    assert len(data) > 40 << 20
+    kept = db.execute("SELECT total_bytes FROM pg_backend_memory_contexts WHERE name = 'TopMemoryContext'").fetchone()[0]
+    assert kept < 20 << 20
+
+
 @pytest.mark.parametrize("framing, open_", [("stream", pa.ipc.open_stream), ("file", pa.ipc.open_file)])
 @pytest.mark.parametrize("compression", ["lz4", "zstd"])
 def test_compression(db, t, framing, open_, compression):
