@@ -206,6 +206,15 @@ VACUUM ANALYZE tree;
 SELECT count(*), sum(p.i), sum(c.i) FROM tree c JOIN tree p ON c.parent = p.id;
 SELECT index, rows, covered, unknown, reason FROM amax.join_indexes WHERE "table" = 'tree'::regclass;
 
+-- A side that is read again, for rows of another table
+CREATE TABLE again_side AS SELECT 'k' || i AS k, i % 2 AS g FROM generate_series(1, 500) i;
+ALTER TABLE again_side ADD PRIMARY KEY (k);
+CREATE TABLE again AS SELECT 'k' || (i % 600 + 1) AS k, i FROM generate_series(1, 2000) i;
+VACUUM ANALYZE again_side, again;
+SELECT amax.create_join_index('again', 'k', 'again_side', 'k');
+INSERT INTO again_side SELECT 'k' || i, 7 FROM generate_series(501, 560) i;
+SELECT g, n FROM (VALUES (0), (7), (1), (7)) v (g), LATERAL (SELECT count(*) AS n FROM again JOIN again_side USING (k) WHERE again_side.g = v.g OFFSET 0) s;
+
 -- Errors
 \set VERBOSITY default
 SELECT amax.create_join_index('large', 'k', 'small', 'v');
@@ -237,6 +246,24 @@ SELECT amax.create_join_index('amax_side.theirs', 'k', 'amax_side.small', 'k');
 SELECT amax.create_join_index('amax_side.large', 'k', 'amax_side.small', 'k');
 SELECT "table", dimension, rows, reason FROM amax.join_indexes WHERE "table" IN ('amax_side.theirs'::regclass, 'amax_side.tree'::regclass) ORDER BY 1;
 RESET ROLE;
+-- Its owner may read the dimension no longer, or a dump gives him the right only after its indexes
+REVOKE SELECT ON small FROM amax_join_owner;
+REINDEX TABLE theirs;
+VACUUM theirs;
+SELECT reason FROM amax.join_indexes WHERE "table" = 'amax_side.theirs'::regclass;
+TRUNCATE theirs;
+GRANT SELECT ON small TO amax_join_owner;
+INSERT INTO theirs SELECT * FROM large LIMIT 1000;
+SELECT amax.flush('theirs') > 0 AS flushed;
+SELECT rows = covered AS has_all, reason FROM amax.join_indexes WHERE "table" = 'amax_side.theirs'::regclass;
 DROP TABLE theirs;
+-- A key that PostgreSQL evaluates
+CREATE TABLE days (d date PRIMARY KEY) USING amax;
+INSERT INTO days SELECT '2026-01-01'::date + i FROM generate_series(0, 99) i;
+CREATE TABLE times USING amax AS SELECT '2026-01-01'::timestamp + i * interval '1 hour' AS t FROM generate_series(0, 999) i;
+CREATE INDEX ON times USING amax_join (amax.join_row('days', NULL, (t::date)));
+VACUUM days, times;
+SELECT index, rows, covered, reason FROM amax.join_indexes WHERE "table" = 'amax_side.times'::regclass;
+DROP TABLE times, days;
 DROP OWNED BY amax_join_owner;
 DROP ROLE amax_join_owner;

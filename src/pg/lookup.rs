@@ -201,15 +201,6 @@ pub fn may_select(table: pg_sys::Oid) -> bool {
     may_be_selected_by(table, unsafe { pg_sys::GetUserId() })
 }
 
-/// Raises an error unless he may.
-pub fn require_select(table: pg_sys::Oid) {
-    if !may_select(table) {
-        let (denied, kind) = (pg_sys::AclResult::ACLCHECK_NO_PRIV, pg_sys::ObjectType::OBJECT_TABLE);
-        // SAFETY: a table that there is, whose name ends with a zero.
-        unsafe { pg_sys::aclcheck_error(denied, kind, pg_sys::get_rel_name(table)) }
-    }
-}
-
 /// The same of any user.
 pub fn may_be_selected_by(table: pg_sys::Oid, user: pg_sys::Oid) -> bool {
     let right = pg_sys::ACL_SELECT as pg_sys::AclMode;

@@ -102,6 +102,12 @@ impl Relation {
         return unsafe { pg_sys::object_ownercheck(pg_sys::RelationRelationId, self.id(), pg_sys::GetUserId()) };
     }
 
+    /// Whose it is.
+    pub fn owner(&self) -> pg_sys::Oid {
+        // SAFETY: a field of pg_class.
+        unsafe { (*self.form()).relowner }
+    }
+
     /// Raises an error unless it is the user's.
     pub fn require_owner(&self) {
         if !self.is_users() {
@@ -389,6 +395,13 @@ impl Opened {
     pub fn with_lock(relid: pg_sys::Oid, lock: u32) -> Opened {
         // SAFETY: it looks the OID up.
         Opened(unsafe { pg_sys::relation_open(relid, lock as i32) })
+    }
+
+    /// None if there is none any more.
+    pub fn find(relid: pg_sys::Oid, lock: u32) -> Option<Opened> {
+        // SAFETY: it looks the OID up.
+        let rel = unsafe { pg_sys::try_relation_open(relid, lock as i32) };
+        (!rel.is_null()).then(|| Opened(rel))
     }
 
     /// table_openrv(): raises an error if there is none, or if it is an index or a type.

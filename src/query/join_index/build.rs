@@ -7,6 +7,8 @@ use super::stored::{Stored, sidecars};
 use crate::columnar::{OpenLeaf, open_leaf, origin, raise};
 use crate::maintenance::MaintenanceLock;
 use crate::maintenance::reclaim;
+use crate::pg::lookup::may_be_selected_by;
+use crate::pg::node::Node;
 use crate::pg::relation::Opened;
 use crate::pg::settings::own_maintenance_work_mem;
 use crate::pg::state::EState;
@@ -54,7 +56,7 @@ struct Dimension {
 impl Dimension {
     /// The columnar rows of a table that are not gone, whoever sees them, but for those of loads that were rolled back.
     fn read(dimension: &'static Relation, estate: &'static EState, keys: &Keys) -> Result<Dimension, Left> {
-        let mut reader = KeyReader::of(dimension, estate, &keys.others).ok_or(Left::Unusable(Unusable::NoVectors))?;
+        let mut reader = KeyReader::of(dimension, estate, &keys.others).ok_or(Left::Unusable(Unusable::NotComputed))?;
         let mut builders: Vec<VectorBuilder> = keys.types.iter().map(|&ty| VectorBuilder::new(ty)).collect();
         let mut numbers = Vec::new();
         let limit = own_maintenance_work_mem();
@@ -112,7 +114,7 @@ impl Dimension {
 
     fn hash(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
-        self.numbers.hash(&mut hasher);
+        (&self.numbers, &self.there).hash(&mut hasher);
         hasher.finish()
     }
 }
@@ -149,11 +151,13 @@ fn image(leaf: &OpenLeaf, values: &[i64]) -> Vec<u8> {
 }
 
 /// Opens the other table; if it `waits` not, only if that is possible at once.
-fn open_dimension(id: pg_sys::Oid, waits: bool) -> Option<Opened> {
-    if waits {
-        return Some(Opened::with_lock(id, pg_sys::AccessShareLock));
-    }
-    lock::try_lock_by_id(id, pg_sys::AccessShareLock).then(|| Opened::with_lock(id, pg_sys::NoLock))
+fn open_dimension(id: pg_sys::Oid, waits: bool) -> Result<Opened, Left> {
+    let found = match waits {
+        true => Opened::find(id, pg_sys::AccessShareLock),
+        false if lock::try_lock_by_id(id, pg_sys::AccessShareLock) => Opened::find(id, pg_sys::NoLock),
+        false => return Err(Left::Locked),
+    };
+    found.ok_or(Left::Unusable(Unusable::NotColumnar))
 }
 
 /// A table and its index, and the other table, as they are looked at to find out what rows find.
@@ -166,6 +170,18 @@ struct Sides<'a> {
     dimension: Dimension,
 }
 
+/// Why VACUUM will not make an index that its definition has nothing against.
+pub fn cannot_make(table: &Relation, dimension: &Relation, keys: &Keys) -> Option<Unusable> {
+    if !may_be_selected_by(dimension.id(), table.owner()) {
+        return Some(Unusable::NotAllowed);
+    }
+    let is_computed = |rel: &Relation, keys: &[&'static Node]| {
+        EState::with_new(rel.id(), |estate, rel| KeyReader::of(rel, estate, keys).is_some())
+    };
+    let can = is_computed(table, &keys.own) && is_computed(dimension, &keys.others);
+    (!can).then_some(Unusable::NotComputed)
+}
+
 /// Runs `f` on both sides of an index; None if either table has no columnar rows. The other table keeps its components meanwhile: VACUUM
 /// has no snapshot for which they would be kept.
 fn with_sides<R>(
@@ -175,8 +191,11 @@ fn with_sides<R>(
     f: impl FnOnce(Sides) -> R,
 ) -> Result<Option<R>, Left> {
     let definition = Definition::of(index).ok_or(Left::Unusable(Unusable::NoKey))?;
-    let dimension = open_dimension(definition.dimension, waits).ok_or(Left::Locked)?;
+    let dimension = open_dimension(definition.dimension, waits)?;
     let keys = definition.keys(&dimension).map_err(Left::Unusable)?;
+    if let Some(why) = cannot_make(table, &dimension, &keys) {
+        return Err(Left::Unusable(why));
+    }
     let is_empty = |rel: &Relation| manifest::current(rel).components.is_empty();
     if is_empty(table) || is_empty(&dimension) {
         return Ok(None);
@@ -188,7 +207,7 @@ fn with_sides<R>(
     // One after the other: what is made for one lives as long as its executor state.
     let found = EState::with_new(dimension.id(), |estate, rel| Dimension::read(rel, estate, &keys))?;
     EState::with_new(table.id(), |estate, table| {
-        let reader = KeyReader::of(table, estate, &keys.own).ok_or(Left::Unusable(Unusable::NoVectors))?;
+        let reader = KeyReader::of(table, estate, &keys.own).ok_or(Left::Unusable(Unusable::NotComputed))?;
         Ok(Some(f(Sides {
             table,
             index,

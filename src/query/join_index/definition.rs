@@ -47,6 +47,10 @@ pub enum Unusable {
     OtherKey,
     /// Vectors do not hold what is compared.
     NoVectors,
+    /// PostgreSQL would have to evaluate a key.
+    NotComputed,
+    /// What the index holds, and its size, would tell the table's owner of rows that are not for him.
+    NotAllowed,
 }
 
 impl fmt::Display for Unusable {
@@ -56,6 +60,8 @@ impl fmt::Display for Unusable {
             Unusable::NoKey => "the dimension has no such unique index of all rows that is checked at once",
             Unusable::OtherKey => "the keys of the dimension's unique index are of other types, or of another number",
             Unusable::NoVectors => "keys have to be integers, times, uuids or text, of a deterministic collation",
+            Unusable::NotComputed => "a key is an expression that PostgreSQL would have to evaluate",
+            Unusable::NotAllowed => "the table's owner may not read the dimension",
         })
     }
 }

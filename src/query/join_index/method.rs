@@ -5,8 +5,8 @@ use super::build::{Left, refresh};
 use super::definition::{Definition, Unusable};
 use super::stored::forget;
 use crate::pg::Relation;
+use crate::pg::index;
 use crate::pg::relation::Opened;
-use crate::pg::{index, lookup};
 use crate::storage::manifest;
 use pgrx::prelude::*;
 use pgrx::{PgBox, pg_sys};
@@ -96,13 +96,12 @@ unsafe extern "C-unwind" fn build(
     if is_partial {
         refuse(index, "A join index is of all rows of its table");
     }
-    let Some(definition) = Definition::of(index) else {
+    if Definition::of(index).is_none() {
         refuse(
             index,
             "Its expression has to be a call of amax.join_row(); see amax.create_join_index()",
         );
-    };
-    lookup::require_select(definition.dimension);
+    }
     let found = match table.is_ours() {
         true => refresh(table, index, true),
         false => Err(Left::Unusable(Unusable::NotColumnar)),
@@ -110,7 +109,7 @@ unsafe extern "C-unwind" fn build(
     match found {
         // A dump may make it before the other table's key.
         Ok(()) | Err(Left::Unusable(Unusable::NoKey) | Left::Locked) => {}
-        // Tables that are given another access method, and dumps that leave it out, have it made all the same.
+        // Tables that are given another access method, and dumps that leave it out, or give rights only later, have it made all the same.
         Err(Left::Unusable(why)) => warn(index, &why.to_string()),
         Err(Left::TooLarge) => warn(index, "the dimension's keys take more than maintenance_work_mem"),
     }

@@ -151,8 +151,7 @@ fn create_join_index(table: pg_sys::Oid, keys: &str, dimension: pg_sys::Oid, dim
     index::id_of(&name, schema).expect("it has just been made")
 }
 
-fn open_index(id: pg_sys::Oid) -> Opened {
-    let index = Opened::with_lock(id, pg_sys::AccessShareLock);
+fn require_index(index: Opened) -> Opened {
     if index.kind() != pg_sys::RELKIND_INDEX || !is_join_index(&index) {
         ereport!(
             ERROR,
@@ -167,7 +166,7 @@ fn open_index(id: pg_sys::Oid) -> Opened {
 /// `amax.drop_join_index(index)`.
 #[pg_extern]
 fn drop_join_index(index: pg_sys::Oid) {
-    let index = open_index(index);
+    let index = require_index(Opened::with_lock(index, pg_sys::AccessShareLock));
     let statement = format!("DROP INDEX {}", name_of(&index));
     drop(index);
     Spi::run(&statement).unwrap_or_else(|e| error!("{e}"));
@@ -188,7 +187,10 @@ fn join_index_state(
         name!(reason, Option<String>),
     ),
 > {
-    let index = open_index(index);
+    // What somebody has dropped meanwhile is no index.
+    let Some(index) = Opened::find(index, pg_sys::AccessShareLock).map(require_index) else {
+        return TableIterator::new([]);
+    };
     let Some(definition) = Definition::of(&index) else {
         return TableIterator::once((None, None, None, None, Some("it is no call of amax.join_row()".into())));
     };
@@ -197,23 +199,27 @@ fn join_index_state(
     if !(may_be_read_whole(id) && may_be_read_whole(definition.dimension)) {
         return TableIterator::once((of, None, None, None, None));
     }
-    let table = Opened::with_lock(id, pg_sys::AccessShareLock);
+    let tables = [id, definition.dimension].map(|id| Opened::find(id, pg_sys::AccessShareLock));
+    let [Some(table), Some(dimension)] = tables else {
+        return TableIterator::new([]);
+    };
     if !table.is_ours() {
         return TableIterator::once((of, None, None, None, Some(Unusable::NotColumnar.to_string())));
     }
     let rows = manifest::current(&table).rows() as i64;
-    let dimension = Opened::with_lock(definition.dimension, pg_sys::AccessShareLock);
-    let about = match definition.keys(&dimension) {
-        Ok(keys) => keys.about(&table, &dimension),
+    let keys = match definition.keys(&dimension) {
+        Ok(keys) => keys,
         Err(why) => return TableIterator::once((of, Some(rows), None, None, Some(why.to_string()))),
     };
+    let about = keys.about(&table, &dimension);
     let stored = Stored::open(index).filter(|stored| Some(stored.sidecars.about) == about);
     let Some(stored) = stored else {
         let is_empty = manifest::current(&dimension).components.is_empty();
-        let why = (rows > 0).then(|| match is_empty {
+        let why = build::cannot_make(&table, &dimension, &keys).map(|why| why.to_string());
+        let why = why.or((rows > 0).then(|| match is_empty {
             true => "the dimension has no columnar rows".into(),
             false => format!("VACUUM of \"{}\" has to make it anew", table.name()),
-        });
+        }));
         return TableIterator::once((of, Some(rows), Some(0), Some(0), why));
     };
     let known = known(&dimension);

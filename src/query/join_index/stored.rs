@@ -57,12 +57,13 @@ impl Stored {
         self.sidecars.of((entry.first, entry.last), entry.rows, leaf.digest()?)
     }
 
-    /// Where sessions find what one has decoded. What was said of rows once stays true of them.
+    /// Where sessions find what one has decoded: its pages may be another one's when the index has changed, or in another file.
     fn key(&self, sidecar: &Sidecar) -> shared::Key {
+        let of = (self.index.file(), self.component);
         [0u64, 1].map(|half| {
             let mut hasher = DefaultHasher::new();
             let image = (sidecar.image.page(0), sidecar.image.len);
-            (half, "join index", self.sidecars.about, sidecar.digest, image).hash(&mut hasher);
+            (half, "join index", of, self.sidecars.about, sidecar.digest, image).hash(&mut hasher);
             hasher.finish()
         })
     }

@@ -62,6 +62,8 @@ RECIPES = {
     # An empty file.
     "meta": (["TRUNCATE loaded"], "INSERT INTO {amax}loaded SELECT i, '{}' FROM generate_series(1, 300) i"),
     "copy": ([FLUSH], "COPY {amax}t TO '/dev/null'"),
+    # Of leaves that have come since.
+    "join": ([FLUSH, "VACUUM {amax}loaded", LOAD, "INSERT INTO loaded SELECT -i, '{}' FROM generate_series(1, 300) i"], "VACUUM {amax}loaded"),
     "load": ([LOAD], "INSERT INTO {amax}t SELECT -i, 0, '{}' FROM generate_series(1, 300) i"),
 }
 
@@ -125,6 +127,7 @@ class Faults:
         self.twins.both("CREATE INDEX t_v ON t (v)")
         self.twins.both("CREATE TABLE loaded (i int, doc jsonb)")
         self.twins.both("CREATE INDEX loaded_i ON loaded (i)")
+        self.twins.amax.query("SELECT amax.create_join_index('amax_side.loaded', 'i', 'amax_side.t', 'id')")
         for table in TABLES:
             self.twins.both(f"ALTER TABLE {table} SET (autovacuum_enabled = off, toast.autovacuum_enabled = off)")
         self.next = 0
@@ -200,6 +203,7 @@ class Faults:
         for table in TABLES:
             self.twins.same_rows(table)
             self.twins.except_all(table)
+        self.twins.same_answers("SELECT count(*), sum(t.v) FROM loaded JOIN t ON i = t.id")
         self.twins.amax.query("SET enable_seqscan = off")
         self.twins.same_rows(condition="id >= 0")
         self.twins.same_rows(condition="v >= 0")

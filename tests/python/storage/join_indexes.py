@@ -279,6 +279,34 @@ class Run:
                 raise Mismatch(f"only {self.found[what]} {what}")
         return [f"{count} {what}" for what, count in self.found.items()]
 
+    def copies(self):
+        """A database that is made of another one has the same rows, and indexes with the same pages; what is found from then on is its own."""
+        with self.primary.connect("postgres") as control:
+            control.execute("CREATE DATABASE original")
+            with self.primary.connect("original") as connection:
+                connection.execute("""
+                    CREATE EXTENSION amax;
+                    SET default_table_access_method = amax;
+                    CREATE TABLE d (k text PRIMARY KEY, g int);
+                    CREATE TABLE f (k text, v int);
+                    INSERT INTO d SELECT 'k' || i, i % 2 FROM generate_series(1, 500) i;
+                    INSERT INTO f SELECT 'x' || i % 100 + 1, i FROM generate_series(1, 2000) i""")
+                connection.execute("SELECT amax.create_join_index('f', 'k', 'd', 'k')")
+            control.execute("CREATE DATABASE copy TEMPLATE original")
+        for database, key in (("original", "i"), ("copy", "101 - i")):
+            with self.primary.connect(database) as connection:
+                connection.execute(f"INSERT INTO d SELECT 'x' || {key}, i FROM generate_series(1, 100) i")
+                connection.execute("VACUUM d")
+                connection.execute("VACUUM f")
+                connection.execute("SET enable_nestloop = off; SET enable_mergejoin = off")
+                join = "SELECT sum(g * v::bigint) FROM f JOIN d USING (k)"
+                plan = "\n".join(line for line, in connection.execute(f"EXPLAIN (ANALYZE, TIMING off) {join}"))
+                equal("whether its plan names the index", "Join Indexes: f_d_join (2000 of 2000)" in plan, True)
+                found = connection.execute(join).fetchall()
+                connection.execute("SET amax.custom_scan = off")
+                equal(f"the answer in {database}", found, connection.execute(join).fetchall())
+                equal("problems", connection.execute("SELECT * FROM amax.verify('f')").fetchall(), [])
+
     def close(self):
         self.standby.stop()
         self.primary.stop()
@@ -298,6 +326,8 @@ def main():
             break
     with checks.check("many rows were found by join indexes, and many were not") as said:
         said += run.many_were_found()
+    with checks.check("a copy of a database"):
+        run.copies()
     run.close()
     if checks.failed:
         for server in (run.primary, run.standby):
