@@ -454,7 +454,10 @@ impl Deref for Opened {
 
 impl Drop for Opened {
     fn drop(&mut self) {
-        if !std::thread::panicking() {
+        // An executor's state goes with its memory while a transaction is being aborted: by then closing it is the resource owner's.
+        // SAFETY: a state is looked at.
+        let ends = unsafe { !pg_sys::IsTransactionState() };
+        if !std::thread::panicking() && !ends {
             // SAFETY: opened by us. After an error the resource owner closes it.
             unsafe { pg_sys::relation_close(self.0, pg_sys::NoLock as i32) }
         }

@@ -307,6 +307,53 @@ class Run:
                 equal(f"the answer in {database}", found, connection.execute(join).fetchall())
                 equal("problems", connection.execute("SELECT * FROM amax.verify('f')").fetchall(), [])
 
+    def twice(self):
+        """Two rows of one unique key in a snapshot: what PostgreSQL's joins find of them depends on the plan, and so does what joins on positions do."""
+        with self.primary.connect("joins") as reader, self.primary.connect("joins") as writer:
+            for table, method in (("on_heap", "heap"), ("on_amax", "amax")):
+                reader.execute(f"CREATE TABLE {table} (k text PRIMARY KEY) USING {method}")
+                reader.execute(f"INSERT INTO {table} VALUES ('a'), ('b')")
+            reader.execute("CREATE TABLE found USING amax AS SELECT 'a' AS k FROM generate_series(1, 2000)")
+            reader.execute("SELECT amax.flush('on_amax')")
+            reader.execute("SELECT amax.create_join_index('found', 'k', 'on_amax', 'k')")
+            for table in ("on_heap", "on_amax", "found"):
+                reader.execute(f"VACUUM ANALYZE {table}")
+            reader.execute("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT FROM found LIMIT 1")
+            for table in ("on_heap", "on_amax"):
+                writer.execute(f"DELETE FROM {table}")
+                reader.execute(f"INSERT INTO {table} VALUES ('a')")
+            reader.execute("SET LOCAL enable_nestloop = off; SET LOCAL enable_mergejoin = off; SET LOCAL max_parallel_workers_per_gather = 0")
+            count = lambda on: reader.execute(f"SELECT count(*) FROM found JOIN {on}").fetchone()[0]
+            equal("on positions by keys, by a join index", [count("on_heap USING (k)"), count("on_amax USING (k)")], [4000, 2000])
+            reader.execute("SET LOCAL amax.custom_scan = off")
+            equal("by PostgreSQL's hash joins", [count("on_heap USING (k)"), count("on_amax USING (k)")], [2000, 2000])
+            reader.execute("SET LOCAL enable_nestloop = on; SET LOCAL enable_hashjoin = off")
+            equal("by its nested loops", count("on_heap ON found.k || '' = on_heap.k || ''"), 4000)
+
+    def ends(self):
+        """A session that ends in the midst of a join, in a savepoint, leaves no locks behind."""
+        with self.primary.connect("joins") as reader, self.primary.connect("joins") as control:
+            reader.execute("SET enable_nestloop = off; SET enable_mergejoin = off; SET max_parallel_workers_per_gather = 0; BEGIN; SAVEPOINT s")
+            pid = reader.info.backend_pid
+            join = "SELECT count(*), {} FROM found JOIN on_amax USING (k)"
+            plan = str(reader.execute("EXPLAIN (ANALYZE, TIMING off) " + join.format("1")).fetchall())
+            equal("whether its plan names the index", "Join Indexes: found_on_amax_join" in plan, True)
+
+            def end():
+                while not control.execute("SELECT wait_event = 'PgSleep' FROM pg_stat_activity WHERE pid = %s", (pid,)).fetchone()[0]:
+                    time.sleep(0.01)
+                control.execute("SELECT pg_terminate_backend(%s, 10000)", (pid,))
+
+            ending = threading.Thread(target=end)
+            ending.start()
+            try:
+                reader.execute(join.format("pg_sleep(60)"))
+                raise Mismatch("it goes on")
+            except psycopg.OperationalError as error:
+                equal("SQLSTATE", error.sqlstate, "57P01")
+            ending.join()
+            equal("its locks", control.execute("SELECT locktype, mode FROM pg_locks WHERE pid = %s", (pid,)).fetchall(), [])
+
     def close(self):
         self.standby.stop()
         self.primary.stop()
@@ -326,6 +373,10 @@ def main():
             break
     with checks.check("many rows were found by join indexes, and many were not") as said:
         said += run.many_were_found()
+    with checks.check("a snapshot that sees two rows of a key"):
+        run.twice()
+    with checks.check("a session that ends in a join"):
+        run.ends()
     with checks.check("a copy of a database"):
         run.copies()
     run.close()
