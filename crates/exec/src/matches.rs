@@ -49,20 +49,24 @@ impl Matches {
         if others.asked.is_empty() {
             return self;
         }
+        self.with(others.asked.into_iter().map(|asked| (asked, NONE)))
+    }
+
+    /// With matches of other rows, ascending too.
+    pub(crate) fn with(self, others: impl Iterator<Item = (u32, u32)>) -> Self {
         let mut all = Self::default();
-        let mut own = self.asked.into_iter().zip(self.found).peekable();
-        for other in others.asked {
-            while let Some((asked, found)) = own.next_if(|own| own.0 < other) {
-                all.asked.push(asked);
-                all.found.push(found);
-            }
-            all.asked.push(other);
-            all.found.push(NONE);
-        }
-        for (asked, found) in own {
+        let mut push = |(asked, found)| {
             all.asked.push(asked);
             all.found.push(found);
+        };
+        let mut own = self.asked.into_iter().zip(self.found).peekable();
+        for other in others {
+            while let Some(first) = own.next_if(|own| own.0 < other.0) {
+                push(first);
+            }
+            push(other);
         }
+        own.for_each(push);
         all
     }
 }

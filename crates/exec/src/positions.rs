@@ -110,25 +110,11 @@ impl Positions {
 impl Told {
     /// With what those of unknown places have found by their keys: matches by their places among those.
     pub fn with(self, others: Matches) -> Matches {
-        let asked = others.asked.iter().map(|&at| self.unknown[at as usize]);
-        let mut others = asked.zip(others.found).peekable();
-        if others.peek().is_none() {
+        if others.asked.is_empty() {
             return self.matches;
         }
-        let mut all = Matches::default();
-        for (asked, found) in self.matches.asked.into_iter().zip(self.matches.found) {
-            while let Some((asked, found)) = others.next_if(|other| other.0 < asked) {
-                all.asked.push(asked);
-                all.found.push(found);
-            }
-            all.asked.push(asked);
-            all.found.push(found);
-        }
-        for (asked, found) in others {
-            all.asked.push(asked);
-            all.found.push(found);
-        }
-        all
+        let asked = others.asked.iter().map(|&at| self.unknown[at as usize]);
+        self.matches.with(asked.zip(others.found))
     }
 }
 
