@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::lookup::Lookup;
 use crate::matches::Matches;
 use crate::vector::{Type, Vector};
-use amax_format::{Integers, Words, places_that};
+use amax_format::{Dense, Integers, Keys, Words, places_that};
 
 /// What a join index says of a row: nothing.
 pub const UNKNOWN: i64 = 0;
@@ -94,14 +94,19 @@ impl Positions {
         rows.len() - values.places_in_among(&rows, &self.known).len()
     }
 
+    /// The places of values that are not known.
+    pub fn unknown(&self, values: &[i64]) -> Vec<u32> {
+        let has = self.known.has();
+        places_that(values.len(), |place| !has(values[place]))
+    }
+
     /// What rows find that have these values; a row may be there several times.
     ///
     /// # Panics
     /// If there are no such rows.
     pub fn find(&self, values: &Words, rows: &[u32]) -> Told {
         let values = values.gather(rows);
-        let has = self.known.has();
-        let unknown = places_that(values.len(), |place| !has(values[place]));
+        let unknown = self.unknown(&values);
         let matches = self.found.find(&[Vector::of_words(Type::Int, values)], rows.len());
         Told { matches, unknown }
     }
@@ -129,11 +134,26 @@ pub fn values_of(matches: &Matches, numbers: &[u64], rows: usize) -> Vec<i64> {
     values
 }
 
+/// Has rows with these keys have the values of those with the same keys among others, which a join index has values for.
+pub fn carry(values: &mut [i64], keys: &Keys, (from, known): (&Keys, &Dense)) {
+    let Some(last) = from.len().checked_sub(1) else {
+        return;
+    };
+    let places = keys.first(from.get(0))..keys.first(from.get(last) + 1);
+    let mut rows = from.iter().zip(0..).peekable();
+    for (value, key) in values[places.clone()].iter_mut().zip(keys.range(places)) {
+        while rows.next_if(|other| other.0 < key).is_some() {}
+        if let Some((_, row)) = rows.next_if(|other| other.0 == key) {
+            *value = known.word(row);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::builder::VectorBuilder;
-    use amax_format::Dense;
+    use amax_format::{ColumnType, Dense, Leaf, LeafBuilder, LeafOptions};
     use proptest::prelude::*;
     use proptest::strategy::ValueTree;
 
@@ -159,8 +179,8 @@ mod tests {
         Change(u8, u8),
         /// What there is becomes columnar.
         Flush,
-        /// The index is made anew, of some of the rows of the first table.
-        Build(bool),
+        /// The index is made anew, of all or some of the rows of the first table, and keeps what it has said or not.
+        Build(bool, bool),
     }
 
     fn event() -> impl Strategy<Value = Event> {
@@ -170,7 +190,7 @@ mod tests {
             2 => key().prop_map(Event::Delete),
             2 => (key(), key()).prop_map(|(from, to)| Event::Change(from, to)),
             2 => Just(Event::Flush),
-            2 => any::<bool>().prop_map(Event::Build),
+            2 => (any::<bool>(), any::<bool>()).prop_map(|(all, carries)| Event::Build(all, carries)),
         ]
     }
 
@@ -210,7 +230,7 @@ mod tests {
             });
         }
 
-        fn run(keys: &[Key], events: &[Event]) -> World {
+        fn run(keys: &[Key], events: &[Event], mutant: Option<Mutant>) -> World {
             let mut world = World {
                 versions: Vec::new(),
                 values: vec![UNKNOWN; keys.len()],
@@ -240,7 +260,7 @@ mod tests {
                         }
                     }
                     Event::Flush => world.versions.iter_mut().for_each(|version| version.numbered = true),
-                    Event::Build(all) => world.build(keys, all),
+                    Event::Build(all, carries) => world.build(keys, all, carries, mutant),
                 }
             }
             world.now += 1;
@@ -248,7 +268,12 @@ mod tests {
         }
 
         /// Of all columnar versions, those that are gone as well.
-        fn build(&mut self, keys: &[Key], all: bool) {
+        fn build(&mut self, keys: &[Key], all: bool, carries: bool, mutant: Option<Mutant>) {
+            let covered: Vec<bool> = self.versions.iter().map(|version| version.numbered).collect();
+            let covers = matches!(mutant, Some(Mutant::CarriesWhatWasNotFound)) || covered == self.covered;
+            if !carries {
+                self.values.fill(UNKNOWN);
+            }
             let numbered = || (0u64..).zip(&self.versions).filter(|(_, version)| version.numbered);
             let numbers: Vec<u64> = numbered().map(|(number, _)| number).collect();
             let lookup = Lookup::new(
@@ -256,17 +281,23 @@ mod tests {
                 numbers.len(),
             )
             .expect("memory");
-            let asked: Vec<Key> = keys.iter().copied().take(if all { keys.len() } else { 3 }).collect();
-            let found = lookup.find(&[texts(asked.iter().copied())], asked.len());
-            let mut values = values_of(&found, &numbers, keys.len());
-            for (value, key) in values.iter_mut().zip(&asked) {
-                if key.is_none() {
-                    *value = NO_KEY;
-                }
+            let known = positions(
+                self.versions.len() as u64,
+                numbers.iter().map(|&number| (number, None)),
+                covers,
+            );
+            let unknown = known.unknown(&self.values);
+            let asked = || unknown.iter().map(|&row| keys[row as usize]);
+            let found = lookup.find(&[texts(asked())], unknown.len());
+            let values = values_of(&found, &numbers, unknown.len());
+            for ((&row, key), value) in unknown.iter().zip(asked()).zip(values) {
+                self.values[row as usize] = match key {
+                    _ if !all && row >= 3 => UNKNOWN,
+                    None => NO_KEY,
+                    Some(_) => value,
+                };
             }
-            values[asked.len()..].fill(UNKNOWN);
-            self.covered = self.versions.iter().map(|version| version.numbered).collect();
-            self.values = values;
+            self.covered = covered;
         }
 
         /// The versions that a snapshot of then sees.
@@ -323,6 +354,8 @@ mod tests {
         ForgetsTheNew,
         /// A TID is given to another row.
         UsesTidsAgain,
+        /// Rows that had found nothing are not looked up among those that have come since.
+        CarriesWhatWasNotFound,
     }
 
     fn positions(numbers: u64, entries: impl Iterator<Item = (u64, Option<u32>)>, covers: bool) -> Positions {
@@ -337,7 +370,7 @@ mod tests {
     /// What rows find by the index, and what they find by keys.
     fn found(case: &Case, mutant: Option<Mutant>) -> (Matches, Matches) {
         let Case { keys, events, .. } = case;
-        let mut world = World::run(keys, events);
+        let mut world = World::run(keys, events, mutant);
         if let Some(Mutant::UsesTidsAgain) = mutant {
             // The first two versions change places.
             world.versions.iter_mut().for_each(|version| version.numbered = true);
@@ -413,6 +446,7 @@ mod tests {
             SeesAll,
             ForgetsTheNew,
             UsesTidsAgain,
+            CarriesWhatWasNotFound,
         ] {
             let differs = |case: &&Case| {
                 let (by_index, by_keys) = found(case, Some(mutant));
@@ -425,6 +459,27 @@ mod tests {
     /// So many histories, unless `PROPTEST_CASES` says otherwise.
     fn cases() -> u32 {
         ProptestConfig::default().cases.max(1024)
+    }
+
+    #[test]
+    fn rows_of_other_leaves_keep_what_is_said_of_them() {
+        let leaf = |keys: &[u64]| {
+            let mut builder = LeafBuilder::new(&[ColumnType::Int], LeafOptions::default());
+            let ints: Vec<i64> = keys.iter().map(|&key| key as i64 * 10).collect();
+            let pushed = builder.push_rows(keys.iter().copied(), |_, rows| rows.push_ints(&ints));
+            let image = pushed.and_then(|()| builder.finish()).expect("a leaf");
+            let len = image.len() as u64;
+            Leaf::open(image, len).expect("a leaf")
+        };
+        let keys = leaf(&[3, 4, 5, 9, 20, 21, u64::from(u32::MAX)]);
+        let mut values = vec![UNKNOWN; keys.keys().len()];
+        for others in [&[1, 2, 4, 5][..], &[6, 7], &[20], &[u64::from(u32::MAX)]] {
+            let others = leaf(others);
+            let dense = others.column(0).and_then(|column| column.dense()).expect("a column");
+            carry(&mut values, keys.keys(), (others.keys(), &dense));
+        }
+        let last = i64::from(u32::MAX) * 10;
+        assert_eq!(values, [UNKNOWN, 40, 50, UNKNOWN, 200, UNKNOWN, last]);
     }
 
     #[test]

@@ -182,8 +182,23 @@ impl Rows<'_> {
     /// As [`LeafBuilder::push`]; [`Error::Misuse`] if there is no such row.
     #[inline]
     pub fn push(&mut self, value: Value<'_>) -> Result<()> {
-        let row = self.next()?;
+        let row = self.next(1)?;
         push_value(self.column, row, self.column_type, value)
+    }
+
+    /// The next rows' values.
+    ///
+    /// # Errors
+    /// As [`Rows::push`].
+    pub fn push_ints(&mut self, values: &[i64]) -> Result<()> {
+        if self.column_type != ColumnType::Int {
+            return Err(Error::Misuse("value is not of its column's type"));
+        }
+        if values.is_empty() {
+            return Ok(());
+        }
+        let first = self.next(values.len())?;
+        self.column.push_ints(first, values)
     }
 
     /// The same of a numeric that is `mantissa` / 10^`scale`, with so many decimals displayed.
@@ -192,7 +207,7 @@ impl Rows<'_> {
     /// As [`Rows::push`].
     #[inline]
     pub fn push_decimal(&mut self, mantissa: i64, scale: u16) -> Result<()> {
-        let row = self.next()?;
+        let row = self.next(1)?;
         match (self.column_type, scale) {
             (ColumnType::Numeric, 0) => self.column.push_scalar(row, Scalar::Int(mantissa)),
             (ColumnType::Numeric, _) => self.column.push_scalar(row, Scalar::Decimal { mantissa, scale }),
@@ -200,13 +215,14 @@ impl Rows<'_> {
         }
     }
 
+    /// The first of so many rows.
     #[inline]
-    fn next(&mut self) -> Result<u32> {
-        if self.row == self.end {
+    fn next(&mut self, rows: usize) -> Result<u32> {
+        if rows > (self.end - self.row) as usize {
             return Err(Error::Misuse("more values than rows"));
         }
-        self.row += 1;
-        Ok(self.row - 1)
+        self.row += rows as u32;
+        Ok(self.row - rows as u32)
     }
 }
 

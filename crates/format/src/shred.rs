@@ -152,6 +152,21 @@ impl Shredder {
         self.scalar(At::Root, NONE, row, scalar)
     }
 
+    /// Appends integers of consecutive rows, the first one at `row`.
+    pub(crate) fn push_ints(&mut self, row: u32, values: &[i64]) -> Result<()> {
+        let bytes = values.len() * (size_of::<u32>() + size_of::<i64>());
+        self.room(bytes)?;
+        let node = self.node(At::Root, NONE, Kind::Int);
+        let node = &mut self.nodes[node as usize];
+        let Body::Leaf(Values::Int(ints)) = &mut node.body else {
+            return Err(Error::Misuse("not an integer column"));
+        };
+        node.places.extend((row..).take(values.len()));
+        ints.extend_from_slice(values);
+        self.bytes += bytes;
+        Ok(())
+    }
+
     /// Appends the bits of a float at `row`.
     pub(crate) fn push_float(&mut self, row: u32, kind: Kind, bits: u64) -> Result<()> {
         self.room(0)?;

@@ -3,7 +3,7 @@
 use super::definition::{Definition, Keys, Unusable, of_table};
 use super::keys::KeyReader;
 use super::seen::{each_number, is_within, rows_there};
-use super::stored::{Stored, sidecars};
+use super::stored::{Carried, Stored, sidecars};
 use crate::columnar::{OpenLeaf, open_leaf, origin, raise};
 use crate::maintenance::MaintenanceLock;
 use crate::maintenance::reclaim;
@@ -20,7 +20,7 @@ use crate::storage::manifest::{self, Replaced, cancel_replaced};
 use crate::storage::{blob, meta};
 use amax_exec::positions::{NO_KEY, NOT_FOUND, Positions, UNKNOWN, value_of, values_of};
 use amax_exec::{Lookup, VectorBuilder};
-use amax_format::{ColumnType, Dense, LeafBuilder, LeafOptions, Value};
+use amax_format::{ColumnType, Dense, LeafBuilder, LeafOptions};
 use amax_lsm::{Component, Extent, FreeSpace, RangeSet, RetiredPages, Sidecar, Sidecars, tid};
 use pgrx::pg_sys;
 use std::collections::HashSet;
@@ -104,14 +104,6 @@ impl Dimension {
         })
     }
 
-    /// Which values say something of rows with these numbers.
-    fn known(numbers: &[u64]) -> Positions {
-        let bound = numbers.iter().max().map_or(0, |last| last + 1);
-        let mut known = Positions::new(bound, true).unwrap_or_else(|e| raise_exec(e));
-        numbers.iter().for_each(|&number| known.add(number));
-        known
-    }
-
     fn hash(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         (&self.numbers, &self.there).hash(&mut hasher);
@@ -119,10 +111,17 @@ impl Dimension {
     }
 }
 
-/// What rows of a leaf find, all of them.
-fn values(reader: &mut KeyReader, dimension: &Dimension, leaf: &Rc<OpenLeaf>) -> Vec<i64> {
-    let rows: Vec<u32> = (0..leaf.rows() as u32).collect();
-    reader.read((leaf, None), &rows, |read| {
+/// Which values say something of rows with these numbers, and, if it `covers`, NOT_FOUND.
+fn known(numbers: &[u64], covers: bool) -> Positions {
+    let bound = numbers.iter().max().map_or(0, |last| last + 1);
+    let mut known = Positions::new(bound, covers).unwrap_or_else(|e| raise_exec(e));
+    numbers.iter().for_each(|&number| known.add(number));
+    known
+}
+
+/// What these rows of a leaf find.
+fn values(reader: &mut KeyReader, dimension: &Dimension, leaf: &Rc<OpenLeaf>, rows: &[u32]) -> Vec<i64> {
+    reader.read((leaf, None), rows, |read| {
         let found = dimension.lookup.find(&read.keys, rows.len());
         let mut values = values_of(&found, &dimension.numbers, rows.len());
         for (place, value) in values.iter_mut().enumerate() {
@@ -143,9 +142,7 @@ fn image(leaf: &OpenLeaf, values: &[i64]) -> Vec<u8> {
         ..LeafOptions::default()
     };
     let mut builder = LeafBuilder::new(&[ColumnType::Int], options);
-    let pushed = builder.push_rows(leaf.keys().range(0..leaf.rows()), |_, rows| {
-        values.iter().try_for_each(|&value| rows.push(Value::Int(value)))
-    });
+    let pushed = builder.push_rows(leaf.keys().iter(), |_, rows| rows.push_ints(values));
     let image = pushed.and_then(|()| builder.finish());
     image.unwrap_or_else(|e| raise(e))
 }
@@ -267,25 +264,25 @@ impl Sides<'_> {
         let is_same = stored
             .as_ref()
             .is_some_and(|stored| stored.sidecars.found_in == found_in);
-        let (known, there) = (
-            Dimension::known(&self.dimension.numbers),
-            Dimension::known(&self.dimension.there),
-        );
-        // What has not been found may be among rows that have come since.
         let dimension = &self.dimension;
-        let covers =
-            |stored: &Stored, sidecar: &Sidecar| sidecar.not_found == 0 || stored.sidecars.covered == dimension.covered;
+        // What has not been found may be among rows that have come since.
+        let is_covered = stored
+            .as_ref()
+            .is_some_and(|stored| stored.sidecars.covered == dimension.covered);
+        let (known, there) = (known(&dimension.numbers, is_covered), known(&dimension.there, true));
+        let covers = |sidecar: &Sidecar| is_covered || sidecar.not_found == 0;
         let kept = |stored: &Stored, sidecar: &Sidecar| {
             if is_same {
                 return Some(sidecar.clone());
             }
-            let values = stored.read(sidecar).filter(|_| covers(stored, sidecar))?;
+            let (_, values) = stored.read(sidecar).filter(|_| covers(sidecar))?;
             let count_unknown = |known: &Positions| known.count_unknown(values.words(), values.len());
             (count_unknown(&known) * STALE <= values.len()).then(|| Sidecar {
                 whole: count_unknown(&there) == sidecar.unknown as usize,
                 ..sidecar.clone()
             })
         };
+        let mut carried = stored.as_ref().map(Carried::of);
         let manifest = manifest::current(table);
         let mut all = Sidecars {
             about,
@@ -306,7 +303,17 @@ impl Sides<'_> {
                 let sidecar = kept.unwrap_or_else(|| {
                     written += 1;
                     let free = free.get_or_insert_with(|| manifest::take_free(index, |_| 0));
-                    write(index, &leaf, &values(&mut self.reader, dimension, &leaf), free)
+                    let of_rows = |carried: &mut Carried| carried.values(&leaf);
+                    let mut of_rows = carried.as_mut().map_or_else(|| vec![UNKNOWN; leaf.rows()], of_rows);
+                    let unknown = known.unknown(&of_rows);
+                    if !unknown.is_empty() {
+                        let found = values(&mut self.reader, dimension, &leaf, &unknown);
+                        unknown
+                            .iter()
+                            .zip(found)
+                            .for_each(|(&row, value)| of_rows[row as usize] = value);
+                    }
+                    write(index, &leaf, &of_rows, free)
                 });
                 all.leaves.push(sidecar);
             }

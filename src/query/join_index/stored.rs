@@ -4,7 +4,8 @@ use crate::columnar::{OpenLeaf, raise, shared};
 use crate::pg::Relation;
 use crate::pg::relation::{FileId, Opened};
 use crate::storage::{blob, cache, manifest};
-use amax_format::{Dense, Error, Leaf};
+use amax_exec::positions::{UNKNOWN, carry};
+use amax_format::{Dense, Error, Keys, Leaf};
 use amax_lsm::{Sidecar, Sidecars};
 use std::cell::RefCell;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -46,7 +47,7 @@ impl Stored {
         if let Some(found) = key.and_then(shared::get) {
             return Some((sidecar, found.dense));
         }
-        let dense = self.read(sidecar)?;
+        let (_, dense) = self.read(sidecar)?;
         let found = key.and_then(|key| shared::put(key, &dense));
         Some((sidecar, found.map_or(dense, |found| found.dense)))
     }
@@ -68,19 +69,54 @@ impl Stored {
         })
     }
 
-    /// None if, on a standby, its pages have been given to others.
-    pub fn read(&self, sidecar: &Sidecar) -> Option<Dense> {
+    /// The keys of rows, and what it says of them. None if, on a standby, its pages have been given to others.
+    pub fn read(&self, sidecar: &Sidecar) -> Option<(Keys, Dense)> {
         let bytes = blob::read_checked(&self.index, &sidecar.image, 0, sidecar.image.len as usize);
         manifest::confirm(&self.index, self.component).ok()?;
         let len = bytes.len() as u64;
-        let decode = || -> Result<Dense, Error> {
-            let dense = Leaf::open(bytes, len)?.column(0)?.dense()?;
+        let decode = || -> Result<(Keys, Dense), Error> {
+            let leaf = Leaf::open(bytes, len)?;
+            let dense = leaf.column(0)?.dense()?;
             match dense.len() == sidecar.rows as usize {
-                true => Ok(dense),
+                true => Ok((leaf.keys().clone(), dense)),
                 false => Err(Error::Corrupt("a join index has other rows than its leaf".into())),
             }
         };
         Some(decode().unwrap_or_else(|e| raise(e)))
+    }
+}
+
+/// What an index says of rows that a merge has put into other leaves: those have the TIDs that they had.
+pub struct Carried<'a> {
+    stored: &'a Stored,
+    /// Of leaves that the last one asked about had rows of: their places in the list.
+    open: Vec<(usize, (Keys, Dense))>,
+}
+
+impl<'a> Carried<'a> {
+    pub fn of(stored: &'a Stored) -> Carried<'a> {
+        Carried {
+            stored,
+            open: Vec::new(),
+        }
+    }
+
+    /// A value for each row of a leaf, UNKNOWN for those that the index has none of.
+    pub fn values(&mut self, leaf: &OpenLeaf) -> Vec<i64> {
+        let mut values = vec![UNKNOWN; leaf.rows()];
+        let leaves = &self.stored.sidecars.leaves;
+        let before = leaves.partition_point(|sidecar| sidecar.first <= leaf.entry.last);
+        let of_it = (0..before).filter(|&at| leaves[at].last >= leaf.entry.first);
+        let mut known = std::mem::take(&mut self.open);
+        for at in of_it {
+            let found = known.iter().position(|known| known.0 == at);
+            let read = || self.stored.read(&leaves[at]);
+            if let Some(found) = found.map(|found| known.swap_remove(found).1).or_else(read) {
+                carry(&mut values, leaf.keys(), (&found.0, &found.1));
+                self.open.push((at, found));
+            }
+        }
+        values
     }
 }
 
