@@ -4,12 +4,39 @@ use super::node::Nodes;
 use super::relation::Opened;
 use super::snapshot::{Own, Snapshot};
 use pgrx::pg_sys;
+use std::ffi::CStr;
 use std::ptr::null_mut;
 
 /// Whether the command under way has given the relation another access method: the next command will see it.
 pub fn has_new_access_method(relid: pg_sys::Oid) -> bool {
     let own = Own::of_kind(pg_sys::SnapshotType::SNAPSHOT_SELF);
     access_method(relid, Some(&own)) != access_method(relid, None)
+}
+
+/// Whether a table has partitions with an access method, which nobody has locked yet.
+pub fn has_partitions_with(table: pg_sys::Oid, method: &CStr) -> bool {
+    // SAFETY: it looks things up; a list of OIDs.
+    unsafe {
+        let method = pg_sys::get_table_am_oid(method.as_ptr(), true);
+        let all = pg_sys::find_all_inheritors(table, pg_sys::NoLock as i32, null_mut());
+        let count = all.as_ref().map_or(0, |all| all.length);
+        (0..count).any(|at| method_of((*(*all).elements.add(at as usize)).oid_value) == Some(method))
+    }
+}
+
+/// pg_class.relam, as the caches have it.
+fn method_of(table: pg_sys::Oid) -> Option<pg_sys::Oid> {
+    let cache = pg_sys::SysCacheIdentifier::RELOID as i32;
+    // SAFETY: it is looked up; a row of pg_class.
+    unsafe {
+        let row = pg_sys::SearchSysCache1(cache, table.into());
+        (!row.is_null()).then(|| {
+            let form = &*(pg_sys::GETSTRUCT(row) as *const pg_sys::FormData_pg_class);
+            let method = form.relam;
+            pg_sys::ReleaseSysCache(row);
+            method
+        })
+    }
 }
 
 /// pg_class.relam as a snapshot sees it, by default the catalogs' own.

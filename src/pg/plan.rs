@@ -185,6 +185,7 @@ handle! {
 fields!(PlannedStmt {
     planTree: of(Plan),
     subplans: list,
+    rtable: list,
     rowMarks: list,
     jitFlags: value(u32)
 });

@@ -379,6 +379,21 @@ impl RelOptInfo {
     }
 
     /// Workers for a scan of all its pages (compute_parallel_worker()).
+    /// By what a table is partitioned, if not by ranges.
+    pub fn listed_or_hashed(&self) -> Vec<&Node> {
+        // SAFETY: fields; what partitioned tables of one kind have in common, and a list for each of its keys.
+        unsafe {
+            let Some(scheme) = (*self.raw()).part_scheme.as_ref() else {
+                return Vec::new();
+            };
+            if scheme.strategy as u8 == pg_sys::PARTITION_STRATEGY_RANGE {
+                return Vec::new();
+            }
+            let keys = (0..scheme.partnatts as usize).map(|key| Nodes::of(*(*self.raw()).partexprs.add(key)));
+            keys.flat_map(Nodes::iter).collect()
+        }
+    }
+
     pub fn workers(&self) -> i32 {
         // SAFETY: a table; a setting.
         unsafe {

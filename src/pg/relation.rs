@@ -27,7 +27,7 @@ unsafe impl Send for Routine {}
 pub static ROUTINE: OnceLock<Routine> = OnceLock::new();
 
 /// A relation's physical identity: tablespace, database, relfilenode, owning backend of a temporary table.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct FileId(pub u32, pub u32, pub u32, pub i32);
 
 impl FileId {

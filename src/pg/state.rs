@@ -4,6 +4,7 @@ use super::executor;
 use super::guard::guarded;
 use super::handle::handle;
 use super::node::{Kind, Node, Nodes, fields};
+use super::parse::RangeTblEntry;
 use super::plan::{CustomScan, Plan, PlannedStmt};
 use super::{Relation, Slot, Snapshot, TupleDesc};
 use pgrx::prelude::*;
@@ -347,6 +348,22 @@ impl EState {
     pub fn open(&self, relation: pg_sys::Index, flags: i32) -> &'static Relation {
         // SAFETY: a relation of this query.
         unsafe { Relation::of(pg_sys::ExecOpenScanRelation(self.raw(), relation, flags)) }
+    }
+
+    /// The same of a table that is one of them.
+    ///
+    /// # Panics
+    /// If it is not.
+    pub fn open_table(&self, table: pg_sys::Oid, flags: i32) -> &'static Relation {
+        let is_it = |rte: &RangeTblEntry| rte.rtekind() == pg_sys::RTEKind::RTE_RELATION && rte.relid() == table;
+        let at = self.statement().rtable().all::<RangeTblEntry>().position(is_it);
+        self.open(at.expect("a table of the query") as pg_sys::Index + 1, flags)
+    }
+
+    /// The table that a relation of this query is.
+    pub fn table(&self, relation: pg_sys::Index) -> pg_sys::Oid {
+        let mut all = self.statement().rtable().all::<RangeTblEntry>();
+        all.nth(relation as usize - 1).expect("a relation of the query").relid()
     }
 
     /// CreateExprContext().

@@ -46,6 +46,15 @@ pub fn add_paths(root: &PlannerInfo, rel: &RelOptInfo, rte: &RangeTblEntry) {
         compare_joins(root, rel);
         match_keys(root, rel);
     }
+    if guc::custom_scan()
+        && let Some(paths) = scan::partitioned(root, rel, rte)
+    {
+        keep(root, false, paths.serial, paths.conditions);
+        if let Some(parallel) = paths.parallel {
+            keep(root, true, parallel, paths.conditions);
+        }
+        return;
+    }
     let scannable = guc::custom_scan()
         && rte.rtekind() == pg_sys::RTEKind::RTE_RELATION
         && matches!(rte.relkind(), pg_sys::RELKIND_RELATION | pg_sys::RELKIND_MATVIEW)

@@ -6,14 +6,16 @@
 use super::correlated;
 use super::expr::part::known_part;
 use super::expr::path::{JsonPath, call_of, path_of, question_of};
-use super::expr::tree::{any, has, rewrite, rewrite_all, rewrite_query, walk_all};
+use super::expr::tree::{any, has, rewrite, rewrite_all, rewrite_query, walk, walk_all};
 use super::late;
+use super::plan::wanted::{ancestry, translated};
 use super::plan::workers;
 use super::scan::plan::Columnar;
 use super::statistics;
 use super::unnest::plan::unnesting;
 use super::unnest::select::move_to_from;
 use crate::guc;
+use crate::pg::catalog::has_partitions_with;
 use crate::pg::expr::{Aggref, Const, FuncExpr, PlaceHolderVar, SubscriptingRef, Var, WindowFunc};
 use crate::pg::lookup::held;
 use crate::pg::node::{Node, Nodes};
@@ -31,7 +33,20 @@ pub fn relation_info(root: &PlannerInfo, table: pg_sys::Oid, inhparent: bool, re
         || parse.hasWindowFuncs()
         || parse.hasTargetSRFs()
         || parse.groupClause().is_some();
-    if !guc::custom_scan() || inhparent || Columnar::of(table).is_none() {
+    if !guc::custom_scan() {
+        return;
+    }
+    let is_base = rel.reloptkind() == pg_sys::RelOptKind::RELOPT_BASEREL;
+    if inhparent {
+        if is_base && computes_above && is_partitioned(root, rel, table) && !root.may_have_ends_by_index() {
+            push_down(root, rel);
+        }
+        return;
+    }
+    if !is_base {
+        keep_of_member(root, rel);
+    }
+    if Columnar::of(table).is_none() {
         return;
     }
     workers::charge();
@@ -43,6 +58,41 @@ pub fn relation_info(root: &PlannerInfo, table: pg_sys::Oid, inhparent: bool, re
         late::postpone(root, rel, table);
     }
     statistics::offer(root, rel, table);
+}
+
+/// Whether a table has partitions of ours.
+fn is_partitioned(root: &PlannerInfo, rel: &RelOptInfo, table: pg_sys::Oid) -> bool {
+    root.entry(rel.relid()).relkind() == pg_sys::RELKIND_PARTITIONED_TABLE && has_partitions_with(table, c"amax")
+}
+
+/// What is found by expressions of a partition, where those are wrapped for its parent.
+fn keep_of_member(root: &PlannerInfo, rel: &RelOptInfo) {
+    let chain = ancestry(root, rel.relid());
+    let Some(topmost) = chain.first().map(|info| info.parent_relid()) else {
+        return;
+    };
+    let mut wrapper = Wrapper::new(root, rel.relid(), Vec::new());
+    let parse = root.parse();
+    let sources = root.processed_tlist().as_node().into_iter().chain(parse.havingQual());
+    for source in sources.chain(parse.jointree().map(|from| &**from)) {
+        walk(source, &mut |node| {
+            let wrapped = node.as_a::<PlaceHolderVar>();
+            if let Some(wrapped) =
+                wrapped.filter(|wrapped| wrapped.phrels().is_one() && wrapped.phrels().contains(topmost))
+            {
+                let expression = wrapped.phexpr().map(|inner| translated(root, inner, &chain));
+                let of_member = (expression, translated(root, node, &chain));
+                wrapper
+                    .known
+                    .extend(of_member.0.map(|expression| (expression, of_member.1)));
+            }
+            wrapped.is_none()
+        });
+    }
+    if !wrapper.known.is_empty() {
+        wrapper.keep_statistics(rel);
+        wrapper.keep_indexes(rel);
+    }
 }
 
 fn push_down(root: &PlannerInfo, rel: &RelOptInfo) {

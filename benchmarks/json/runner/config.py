@@ -12,6 +12,8 @@ HERE = Path(__file__).resolve().parent.parent
 BUILD = PROJECT / "build" / "json"
 
 SYSTEMS = ["heap", "amax", "amax_zstd", "duckdb", "clickhouse"]
+# Partitioned tables are measured where they are asked for.
+PARTITIONED = ["heap_10", "amax_10", "amax_32"]
 DATA = ["events", "crates"]
 
 # The first queries of each file are the shapes of public benchmarks, which the mean is over.
@@ -62,7 +64,7 @@ def parse(arguments: list[str] | None = None) -> Options:
     add("--data", choices=DATA, default="events", help="generated events (default), or the sample of crates")
     add("--events", type=at_least(1), default=1_000_000, help="how many events (default 1,000,000)")
     add("--seed", type=int, default=42, help="of the generator (default 42)")
-    add("--systems", type=choices(SYSTEMS), default=SYSTEMS, help=f"default {','.join(SYSTEMS)}")
+    add("--systems", type=choices(SYSTEMS + PARTITIONED), default=SYSTEMS, help=f"default {','.join(SYSTEMS)}; also {','.join(PARTITIONED)}")
     add("--queries", type=_numbers, help=f"numbers of queries in the file, 1-{SHAPES} for the shapes only (default all)")
     add("--repeat", type=at_least(1), default=3, help="hot runs per query, of which the median counts (default 3)")
     add("--workers", type=at_least(0), default=0,

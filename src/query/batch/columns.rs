@@ -7,6 +7,7 @@ use super::input::Input;
 use super::joined::Joined;
 use super::values::Values;
 use crate::columnar::{Attribute, Level, OpenLeaf};
+use crate::pg::relation::FileId;
 use crate::pg::state::ExprContext;
 use crate::query::expr::entry::Entry;
 use crate::query::expr::path::JsonPath;
@@ -96,6 +97,14 @@ impl BatchColumns {
     /// Whether they are those of a leaf.
     pub fn are_of(&self, leaf: &Rc<OpenLeaf>, origin: Option<Origin>) -> bool {
         matches!(&self.home, Home::Leaf(own, by) if Rc::ptr_eq(own, leaf) && *by == origin)
+    }
+
+    /// The file of the table that rows are of.
+    pub fn file(&self) -> FileId {
+        match &self.home {
+            Home::Leaf(leaf, _) => leaf.place().0,
+            Home::Alone(alone) => alone.file,
+        }
     }
 
     /// Whether rows are in one.

@@ -7,6 +7,7 @@ use crate::pg::custom::{CustomPath, PathMethods, ScanMethods};
 use crate::pg::node::Node;
 use crate::pg::plan::CustomScan;
 use crate::pg::planner::RelOptInfo;
+use crate::pg::relation::FileId;
 use crate::pg::state::{CustomScanState, PlanState};
 use crate::query::plan::kept::path_with;
 use crate::query::plan::node::ExecMethods;
@@ -29,8 +30,8 @@ pub struct Batch {
 pub enum Positions {
     /// Numbers of rows in a leaf, ascending, as often as an element of theirs is in the batch; who loaded them.
     Leaf(Rc<OpenLeaf>, Option<Origin>, RowNumbers),
-    /// Of rows by themselves.
-    Tids(Vec<pg_sys::ItemPointerData>),
+    /// Of rows by themselves, of the table with this file.
+    Tids(FileId, Vec<pg_sys::ItemPointerData>),
 }
 
 /// What whoever drives a node has use for, as far as the bounds of leaves tell. It may become less meanwhile.

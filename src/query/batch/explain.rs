@@ -6,6 +6,7 @@ use crate::pg::datum::of_bytes;
 use crate::pg::explain::{Deparser, ExplainState};
 use crate::pg::expr::all_of;
 use crate::pg::node::{Node, Nodes};
+use crate::pg::relation::Opened;
 use crate::pg::state::CustomScanState;
 use crate::query::expr::entry::{Entry, expressions, reference_of};
 use crate::query::expr::tree::rewrite;
@@ -196,7 +197,7 @@ pub fn columns(
     }
     if !arrays.is_empty() {
         // A join's node does not say what it scans.
-        let table = rows.rel.name_bytes();
+        let table = Opened::with_lock(rows.named, pg_sys::NoLock).name_bytes();
         text(c"Relation", &shown(&table), es);
         let joined = arrays.iter().zip(outer_joins);
         let joined = joined.map(|(array, outer)| match outer {

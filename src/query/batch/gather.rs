@@ -6,6 +6,7 @@ use super::columns::BatchColumns;
 use super::contract::Batch;
 use super::rows::Rows;
 use super::values::ValuesBuilder;
+use crate::pg::relation::FileId;
 use amax_format::row_numbers;
 use pgrx::pg_sys::ItemPointerData;
 use std::rc::Rc;
@@ -17,23 +18,30 @@ const MOST_BYTES: usize = 1 << 20;
 
 /// Such rows, one after the other.
 pub struct AloneBuilder {
+    file: FileId,
     values: Vec<Option<ValuesBuilder>>,
     tids: Vec<ItemPointerData>,
     bytes: usize,
 }
 
 impl AloneBuilder {
-    /// Which have these entries.
+    /// Which have these entries, of the table that `rows` is about.
     pub fn new(rows: &Rows, read: &[usize]) -> AloneBuilder {
         let mut values: Vec<Option<ValuesBuilder>> = rows.entries.iter().map(|_| None).collect();
         for &entry in read {
             values[entry] = Some(ValuesBuilder::new(rows.kinds[entry]));
         }
         AloneBuilder {
+            file: rows.rel.file(),
             values,
             tids: Vec::new(),
             bytes: 0,
         }
+    }
+
+    /// Whether the row that `rows` is at may be added.
+    pub fn takes(&self, rows: &Rows) -> bool {
+        rows.rel.file() == self.file
     }
 
     /// Adds the row that `rows` is at.
@@ -57,7 +65,7 @@ impl AloneBuilder {
     pub fn finish(self, rows: &Rows) -> Option<Batch> {
         let all = row_numbers(0..self.tids.len() as u32);
         let values = self.values.into_iter().map(|values| values.map(ValuesBuilder::finish));
-        let alone = Alone::new(values.collect(), self.tids);
+        let alone = Alone::new(self.file, values.collect(), self.tids);
         (!all.is_empty()).then(|| Batch {
             columns: Rc::new(BatchColumns::alone(Rc::new(alone), &rows.entries)),
             rows: all,

@@ -7,6 +7,7 @@ use super::values::Kind;
 use crate::columnar::{self, Row};
 use crate::pg::lookup::time_zone;
 use crate::pg::node::Node;
+use crate::pg::relation::FileId;
 use crate::pg::state::{CustomScanState, EState, ExprContext, PlanState, Prepared, fetch_row};
 use crate::pg::{Relation, Slot};
 use crate::query::expr::compile::Compiler;
@@ -42,11 +43,26 @@ struct Kept {
     econtext: OnceCell<&'static ExprContext>,
 }
 
+/// A table that rows are of.
+struct Table {
+    rel: &'static Relation,
+    /// Holds a row of the table where one is needed as such.
+    row_slot: &'static Slot,
+    /// Holds a row by itself that is read again.
+    again: OnceCell<&'static Slot>,
+}
+
 /// A row as PostgreSQL's expressions see it, the one it is at.
 ///
 /// Its slots, contexts and expressions are the node's, whose state it is a part of.
 pub struct Rows {
+    /// The table of the query, of which the others are partitions if there are several.
+    pub named: pg_sys::Oid,
+    /// The table that it is about, one of the tables.
     pub rel: &'static Relation,
+    pub row_slot: &'static Slot,
+    at_table: usize,
+    tables: Vec<Table>,
     pub entries: Rc<[Entry]>,
     /// What their values are.
     pub kinds: Vec<Kind>,
@@ -57,8 +73,6 @@ pub struct Rows {
     /// Holds the entries' values.
     pub scan_slot: &'static Slot,
     pub econtext: &'static ExprContext,
-    /// Holds a row of the table where one is needed as such.
-    pub row_slot: &'static Slot,
     row_econtext: &'static ExprContext,
     pub pg_exprs: Vec<PgExpr>,
     /// The time zone (an address) of what they remember.
@@ -66,13 +80,21 @@ pub struct Rows {
     /// Those that unnest, for what is not read from columns.
     pub functions: Vec<Function>,
     at: At,
-    /// The row whose elements were handed up by themselves, while it is about those.
-    interrupted: Option<At>,
-    /// Holds a row by itself that is read again.
-    again: OnceCell<&'static Slot>,
+    /// The row whose elements were handed up by themselves, and its table, while it is about those.
+    interrupted: Option<(At, usize)>,
     kept: Kept,
     estate: &'static EState,
     filled: Vec<bool>,
+}
+
+impl Table {
+    fn of(rel: &'static Relation, estate: &'static EState) -> Table {
+        Table {
+            rel,
+            row_slot: estate.new_slot(rel.desc(), slot::ops()),
+            again: OnceCell::new(),
+        }
+    }
 }
 
 impl Rows {
@@ -102,7 +124,8 @@ impl Rows {
         expressions: &[&Node],
         entries: Rc<[Entry]>,
     ) -> Rows {
-        let row_slot = estate.new_slot(rel.desc(), slot::ops());
+        let table = Table::of(rel, estate);
+        let row_slot = table.row_slot;
         let row_econtext = estate.new_context();
         row_econtext.set_row(row_slot);
         econtext.set_row(scan_slot);
@@ -117,7 +140,11 @@ impl Rows {
             _ => Some(Prepared::new(e, None)),
         };
         Rows {
+            named: rel.id(),
             rel,
+            row_slot,
+            at_table: 0,
+            tables: vec![table],
             kinds: expressions.iter().map(|e| Kind::of(e)).collect(),
             states: expressions.iter().zip(&*entries).map(state).collect(),
             parts: expressions.iter().zip(&*entries).map(part).collect(),
@@ -125,17 +152,40 @@ impl Rows {
             entries,
             scan_slot,
             econtext,
-            row_slot,
             row_econtext,
             pg_exprs: Vec::new(),
             zone: 0,
             functions: Vec::new(),
             at: At::None,
             interrupted: None,
-            again: OnceCell::new(),
             kept: Kept::default(),
             estate,
         }
+    }
+
+    /// Of partitions, all with the columns of the first one.
+    pub fn with_tables(mut self, others: &[&'static Relation]) -> Rows {
+        let estate = self.estate;
+        self.tables.extend(others.iter().map(|rel| Table::of(rel, estate)));
+        self
+    }
+
+    pub fn tables(&self) -> Vec<&'static Relation> {
+        self.tables.iter().map(|table| table.rel).collect()
+    }
+
+    /// The rows that it is about next are of the table with this file.
+    pub fn go_to(&mut self, file: FileId) {
+        if self.tables.len() == 1 || self.rel.file() == file {
+            return;
+        }
+        let at = self.tables.iter().position(|table| table.rel.file() == file);
+        self.turn_to(at.expect("rows are of one of the tables"));
+    }
+
+    fn turn_to(&mut self, table: usize) {
+        self.at_table = table;
+        (self.rel, self.row_slot) = (self.tables[table].rel, self.tables[table].row_slot);
     }
 
     /// Expressions over the entries as ones over vectors, of which it keeps what PostgreSQL evaluates; `parent` owns them.
@@ -173,6 +223,8 @@ impl Rows {
 
     /// Row `row` of a batch.
     pub fn set_leaf(&mut self, columns: &Rc<BatchColumns>, row: u32) {
+        let table_before = self.at_table;
+        self.go_to(columns.file());
         match &mut self.at {
             At::Leaf(known, at) if Rc::ptr_eq(known, columns) => {
                 *at = row;
@@ -181,14 +233,14 @@ impl Rows {
             _ if columns.is_leaf() => self.begin(At::Leaf(columns.clone(), row)),
             _ => {
                 let interrupted = std::mem::replace(&mut self.at, At::Leaf(columns.clone(), row));
-                self.interrupted.get_or_insert(interrupted);
+                self.interrupted.get_or_insert((interrupted, table_before));
                 self.empty();
             }
         }
         let used = if columns.is_leaf() {
             Some(&self.row_slot)
         } else {
-            self.again.get()
+            self.tables[self.at_table].again.get()
         };
         if let Some(slot) = used.filter(|slot| !slot.is_empty()) {
             slot.clear();
@@ -198,6 +250,7 @@ impl Rows {
 
     /// Row `row` of a leaf, looked up by itself: little more than what it has is decoded.
     pub fn set_alone(&mut self, columns: &BatchColumns, row: u32) {
+        self.go_to(columns.file());
         let alone = whole(columns, columns.root(row) as usize).alone();
         slot::store_columnar(self.row_slot, alone, own_tid(columns, row), self.rel.id());
         self.set_slot(self.row_slot);
@@ -264,8 +317,9 @@ impl Rows {
 
     /// Back at the row whose elements are handed up.
     fn go_on(&mut self) {
-        if let Some(at) = self.interrupted.take() {
+        if let Some((at, table)) = self.interrupted.take() {
             self.at = at;
+            self.turn_to(table);
         }
         self.empty();
     }
@@ -275,8 +329,10 @@ impl Rows {
         (self.at, self.interrupted) = (At::None, None);
         (self.kept.row, self.kept.values) = (None, Vec::new());
         self.scan_slot.clear();
-        self.row_slot.clear();
-        self.again.get().inspect(|slot| slot.clear());
+        for table in &self.tables {
+            table.row_slot.clear();
+            table.again.get().inspect(|slot| slot.clear());
+        }
         for function in &mut self.functions {
             function.clear();
         }
@@ -376,7 +432,7 @@ impl Rows {
 
     /// An entry of a row by itself.
     fn read_again(&self, tid: pg_sys::ItemPointerData, entry: usize) -> (pg_sys::Datum, bool) {
-        let slot = self
+        let slot = self.tables[self.at_table]
             .again
             .get_or_init(|| self.estate.new_slot(self.rel.desc(), slot::ops()));
         if slot.is_empty() {

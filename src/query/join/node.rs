@@ -403,15 +403,16 @@ impl CustomNode for Join {
             entries.extend((0..level.columns.len()).map(|column| Entry::Joined(side, column)));
         }
         let entries: Rc<[Entry]> = entries.into();
-        let rel = scan.borrow_mut().rows().rel;
+        let tables = scan.borrow_mut().rows().tables();
         let mut rows = Rows::within(
             estate,
             node.econtext(),
             node.scan_slot(),
-            rel,
+            tables[0],
             &columns,
             entries.clone(),
-        );
+        )
+        .with_tables(&tables[1..]);
         let mut probes = Vec::new();
         for level in &spine.levels {
             let joined = level
@@ -441,8 +442,9 @@ impl CustomNode for Join {
         }
         let late = probes.iter().all(Probe::reads_scan_only);
         let index = |(level, probe): (&Level, &Probe)| match probe.joined {
-            false => indexed::find(rel, &columns[..of_scan], level),
-            true => None,
+            // Of partitions each would have its own.
+            false if tables.len() == 1 => indexed::find(tables[0], &columns[..of_scan], level),
+            _ => None,
         };
         let indexes = spine.levels.iter().zip(&probes).map(index).collect();
         Join {

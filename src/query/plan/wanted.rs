@@ -61,7 +61,7 @@ pub fn output<'a>(root: &'a PlannerInfo, rel: &'a RelOptInfo) -> Vec<&'a Node> {
 }
 
 /// From the topmost parent down to `relid`, the links of an inheritance tree.
-fn ancestry(root: &PlannerInfo, relid: pg_sys::Index) -> Vec<&AppendRelInfo> {
+pub fn ancestry(root: &PlannerInfo, relid: pg_sys::Index) -> Vec<&AppendRelInfo> {
     let mut chain = Vec::new();
     let mut at = relid;
     while let Some(info) = root.parent(at) {
@@ -73,6 +73,6 @@ fn ancestry(root: &PlannerInfo, relid: pg_sys::Index) -> Vec<&AppendRelInfo> {
 }
 
 /// An expression over the topmost parent as one over its descendant.
-fn translated<'a>(root: &PlannerInfo, node: &'a Node, chain: &[&AppendRelInfo]) -> &'a Node {
+pub fn translated<'a>(root: &PlannerInfo, node: &'a Node, chain: &[&AppendRelInfo]) -> &'a Node {
     chain.iter().fold(node, |node, child| root.translated(node, child))
 }

@@ -82,6 +82,8 @@ impl Scan {
                 Current::Page => {
                     let row = usize::try_from(at).ok();
                     row.filter(|&row| row < self.source.block.len()).map(|row| {
+                        // Whoever drives the scan may have looked at rows of another.
+                        self.rows.go_to(self.source.file());
                         self.rows.set_page(&self.source.block, row);
                         self.passes(stage, 0, 0)
                     })

@@ -69,13 +69,20 @@ impl Batches for Scan {
         if let Some(waiting) = self.waiting.take() {
             return Some(waiting);
         }
-        let mut alone: Option<AloneBuilder> = None;
+        let mut alone = self.begun.take();
         while alone.as_ref().is_none_or(|alone| !alone.is_full()) {
             match self.run(self.stages.len() - 1, true) {
                 None => break,
                 Some(Passed::Alone) => {
-                    let alone = alone.get_or_insert_with(|| self.alone());
-                    alone.push(&mut self.rows);
+                    let others = alone.take_if(|alone| !alone.takes(&self.rows));
+                    let mut begun = alone.unwrap_or_else(|| self.alone());
+                    begun.push(&mut self.rows);
+                    if others.is_some() {
+                        // They are of the table before.
+                        (alone, self.begun) = (others, Some(begun));
+                        break;
+                    }
+                    alone = Some(begun);
                 }
                 Some(Passed::InColumns(columns, rows)) => {
                     // After those before it: there may be more of their kind later.
@@ -96,7 +103,7 @@ impl Batches for Scan {
         let rows = rows.iter().map(|&row| columns.root(row));
         match &columns.home {
             Home::Leaf(leaf, origin) => Positions::Leaf(leaf.clone(), *origin, rows.collect()),
-            Home::Alone(alone) => Positions::Tids(rows.map(|row| alone.tids[row as usize]).collect()),
+            Home::Alone(alone) => Positions::Tids(alone.file, rows.map(|row| alone.tids[row as usize]).collect()),
         }
     }
 
@@ -106,7 +113,8 @@ impl Batches for Scan {
                 columns: Rc::new(BatchColumns::new(leaf.clone(), *origin, &self.rows.entries)),
                 rows: rows.clone(),
             },
-            Positions::Tids(tids) => {
+            Positions::Tids(file, tids) => {
+                self.rows.go_to(*file);
                 let mut alone = self.alone();
                 for &tid in tids {
                     self.rows.set_tid(tid);

@@ -4,14 +4,15 @@ use super::above;
 use super::private::{Begins, ScanPlan};
 use super::state::Scan;
 use crate::encoding::{of_utf8, shown};
-use crate::pg::Relation;
 use crate::pg::explain::ExplainState;
 use crate::pg::node::{Node, Nodes};
+use crate::pg::relation::may_be_read_whole;
 use crate::pg::state::CustomScanState;
 use crate::query::batch::explain::{Conditions, columns, materialization, text};
 use crate::query::batch::reasons;
 use crate::query::expr::why::why;
 use crate::query::plan::private::Private;
+use pgrx::pg_sys;
 
 impl Scan {
     /// How many rows there are after each step: conditions one by one, and arrays unnested.
@@ -99,7 +100,11 @@ impl Scan {
             lines.extend(above::left(node, &shown_as, ancestors, es));
             reasons::show(lines, es);
         }
-        if es.analyze() && may_read_all_rows(self.rows.rel) {
+        let partitions = self.rows.tables().len();
+        if partitions > 1 {
+            es.integer(c"Partitions", partitions as u64);
+        }
+        if es.analyze() && may_read_all_rows(self.rows.named) {
             let counters = self.source_counters();
             es.integer(c"Leaves Read", counters.leaves - counters.skipped);
             es.integer(c"Leaves Skipped", counters.skipped);
@@ -124,6 +129,6 @@ impl Scan {
 /// condition's rows would tell of values that row-level security or a view hides from them: with conditions of their
 /// own they find the least and the greatest. Heap's counts, which they get, are all rows less those that pass all
 /// conditions.
-fn may_read_all_rows(rel: &Relation) -> bool {
-    rel.may_be_read_whole()
+fn may_read_all_rows(table: pg_sys::Oid) -> bool {
+    may_be_read_whole(table)
 }

@@ -32,6 +32,16 @@ impl Scan {
         self.progress = Progress::default();
         self.note_met();
         let to_end = self.to_end();
+        loop {
+            match self.unit_of_table(forward, to_end) {
+                None if forward && self.source.turn() => {}
+                unit => return self.begun_with(unit, forward),
+            }
+        }
+    }
+
+    /// The next unit of the table that it is at.
+    fn unit_of_table(&mut self, forward: bool, to_end: bool) -> Option<Unit> {
         let (rows, clauses) = (&mut self.rows, &self.stages[0].clauses);
         let entries = rows.entries.clone();
         if let Some(interest) = self.interest.as_ref().filter(|_| std::mem::take(&mut self.orders)) {
@@ -57,6 +67,11 @@ impl Scan {
             leaves_out
         });
         self.source.counters.unwanted += unwanted;
+        unit
+    }
+
+    /// What is looked at of a unit.
+    fn begun_with(&mut self, unit: Option<Unit>, forward: bool) -> Current {
         match unit {
             None => Current::None,
             Some(Unit::Page) => {

@@ -19,15 +19,21 @@ impl CustomNode for Scan {
     }
 
     fn begin(node: &'static CustomScanState, estate: &'static EState, flags: i32) -> Scan {
-        let rel = node.relation().unwrap_or_else(|| {
+        let plan = node.scan();
+        let private = ScanPlan::of_plan(plan);
+        let tables = match node.relation() {
+            _ if !private.partitions.is_empty() => {
+                let partitions = private.partitions.iter();
+                partitions.map(|&table| estate.open_table(table, flags)).collect()
+            }
+            Some(rel) => vec![rel],
             // A join's is for us to open.
-            let plan = node.scan();
-            estate.open(ScanPlan::of_plan(plan).table(plan), flags)
-        });
+            None => vec![estate.open(private.table(plan), flags)],
+        };
         if flags & pg_sys::EXEC_FLAG_EXPLAIN_ONLY as i32 == 0 {
-            predicate_lock(rel, estate.snapshot());
+            tables.iter().for_each(|rel| predicate_lock(rel, estate.snapshot()));
         }
-        Scan::new(node, rel)
+        Scan::new(node, &tables)
     }
 
     fn next(&mut self, node: &'static CustomScanState) -> Option<&'static Slot> {
@@ -53,7 +59,7 @@ impl CustomNode for Scan {
     }
 
     fn end(&mut self, _node: &CustomScanState) {
-        self.source.count();
+        self.source.each().for_each(|source| source.count());
         self.forget();
         self.columns = None;
         self.source.block.clear();

@@ -1,7 +1,7 @@
 //! A scan by several processes.
 
 use super::shared::Shared;
-use super::source::{Source, is_worker};
+use super::source::is_worker;
 use super::state::Scan;
 use crate::pg::state::CustomScanState;
 use crate::query::plan::node::SharedNode;
@@ -11,7 +11,8 @@ use std::sync::atomic::Ordering;
 
 impl SharedNode for Scan {
     fn shared_size(&mut self, _workers: usize) -> usize {
-        Shared::size(self.counters().len())
+        let tables = self.source.each().count();
+        Shared::size(tables, self.counters().len())
     }
 
     unsafe fn share(
@@ -21,15 +22,16 @@ impl SharedNode for Scan {
         memory: NonNull<u8>,
         again: bool,
     ) {
-        let (end, counters) = (self.source.end_now(), self.counters().len());
+        let ends: Vec<u32> = self.source.each().map(|source| source.end_now()).collect();
+        let counters = self.counters().len();
         // SAFETY: as the caller promises.
         let shared = unsafe {
             match again {
                 true => Shared::of(memory),
-                false => Shared::init(memory, end, counters),
+                false => Shared::init(memory, ends.len(), counters),
             }
         };
-        shared.rewind(end);
+        shared.rewind(&ends);
         self.take_part(shared);
     }
 
@@ -58,9 +60,9 @@ impl Scan {
     fn take_part(&mut self, shared: Shared) {
         self.parallel = true;
         self.shared = Some(shared);
-        let (snapshot, counters) = (self.source.snapshot, self.source.counters);
-        let blocks = self.source.start..shared.end();
-        self.source = Source::new(self.rows.rel, snapshot, blocks, Some((shared.next(), self.from_end)));
-        self.source.counters = counters;
+        for (source, taken) in self.source.each().zip(shared.tables) {
+            source.share(taken.blocks(), self.from_end);
+        }
+        self.source.rewind();
     }
 }

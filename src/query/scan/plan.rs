@@ -2,10 +2,12 @@
 
 use super::batches::view;
 use super::node::METHODS;
+use super::partitions;
 use super::private::{Begins, ReadToEnd, ScanPlan, read_to_end};
 use super::state::Scan;
 use crate::pg::custom::{Asked, CustomPath, NewPath, NewPlan, PathMethods, Planning, ScanMethods};
 use crate::pg::node::{Node, Nodes};
+use crate::pg::parse::RangeTblEntry;
 use crate::pg::planner::{Path, PlannerInfo, RelOptInfo};
 use crate::pg::relation::Opened;
 use crate::query::batch::Operator;
@@ -58,12 +60,49 @@ pub fn paths<'a>(root: &'a PlannerInfo, rel: &'a RelOptInfo, columnar: Columnar)
     let sorted = super::mutants::claimed_order(root);
     #[cfg(not(feature = "test_hooks"))]
     let sorted = Nodes::NONE;
-    let scan = |workers| path(rel, sequential, run, sorted, workers);
+    let begins = (sequential.disabled_nodes(), sequential.startup_cost());
+    let scan = |workers| path(rel, begins, run, sorted, workers);
     Paths {
         serial: scan(0),
         parallel: (workers > 0).then(|| scan(workers)),
         conditions: conditions.startup + of_conditions,
     }
+}
+
+/// Scans of partitions as one.
+pub fn partitioned<'a>(root: &'a PlannerInfo, rel: &'a RelOptInfo, rte: &RangeTblEntry) -> Option<Paths<'a>> {
+    if rel.reloptkind() != pg_sys::RelOptKind::RELOPT_BASEREL
+        || rel.is_dummy()
+        || !rel.lateral_relids().is_empty()
+        || rte.tablesample().is_some()
+    {
+        return None;
+    }
+    let partitions = partitions::of(root, rel)?;
+    let columnar: Vec<Option<Columnar>> = partitions
+        .iter()
+        .map(|p| Columnar::of(root.entry(p.relid()).relid()))
+        .collect();
+    columnar.iter().any(Option::is_some).then_some(())?;
+    let parts: Vec<Paths> = partitions
+        .into_iter()
+        .zip(columnar)
+        .map(|(partition, columnar)| paths(root, partition, columnar.unwrap_or(Columnar::NONE).within(partition)))
+        .collect();
+    let sum = |of: fn(&Path) -> f64| parts.iter().map(|part| of(part.serial)).sum::<f64>();
+    let (startup, run) = (sum(Path::startup_cost), sum(Path::run_cost));
+    let workers = parts
+        .iter()
+        .filter_map(|part| Some(part.parallel?.parallel_workers()))
+        .max();
+    let begins = (parts.first()?.serial.disabled_nodes(), startup);
+    Some(Paths {
+        serial: path(rel, begins, run, Nodes::NONE, 0),
+        parallel: workers
+            .filter(|_| rel.consider_parallel())
+            .map(|workers| path(rel, begins, run, Nodes::NONE, workers)),
+        conditions: parts.iter().map(|part| part.conditions).sum(),
+    })
 }
 
 /// What an amax table has in columns.
@@ -79,6 +118,15 @@ pub struct Columnar {
 }
 
 impl Columnar {
+    /// All rows are in row pages.
+    const NONE: Columnar = Columnar {
+        share: 0.0,
+        leaves: 0.0,
+        pages: 0.0,
+        blocks: 0,
+        part: 1.0,
+    };
+
     /// None for other tables and if there is nothing.
     pub fn of(table: pg_sys::Oid) -> Option<Columnar> {
         let rel = Opened::with_lock(table, pg_sys::NoLock);
@@ -125,7 +173,13 @@ impl Columnar {
     }
 }
 
-fn path<'a>(rel: &'a RelOptInfo, sequential: &Path, mut run: f64, sorted: Nodes<'a>, workers: i32) -> &'a CustomPath {
+fn path<'a>(
+    rel: &'a RelOptInfo,
+    (disabled_nodes, startup): (i32, f64),
+    mut run: f64,
+    sorted: Nodes<'a>,
+    workers: i32,
+) -> &'a CustomPath {
     let mut rows = rel.rows();
     if workers > 0 {
         let divisor = costs::parallel_divisor(workers);
@@ -138,9 +192,9 @@ fn path<'a>(rel: &'a RelOptInfo, sequential: &Path, mut run: f64, sorted: Nodes<
         parallel_safe: rel.consider_parallel(),
         parallel_workers: workers,
         rows,
-        startup_cost: sequential.startup_cost(),
-        total_cost: sequential.startup_cost() + run,
-        disabled_nodes: Some(sequential.disabled_nodes()),
+        startup_cost: startup,
+        total_cost: startup + run,
+        disabled_nodes: Some(disabled_nodes),
         sorted,
         ..NewPath::of(&PATH, rel, rel.reltarget())
     }
@@ -165,11 +219,28 @@ fn run_cost(
 
 /// The same of a table, for a node above that reads less of most rows.
 pub fn cost_of_reading(root: &PlannerInfo, rel: &RelOptInfo, wanted: &[&Node]) -> f64 {
+    if let Some(partitions) = partitions::of(root, rel) {
+        let costs = partitions
+            .iter()
+            .map(|partition| cost_of_reading(root, partition, wanted));
+        return costs.sum();
+    }
     let columnar = Columnar::of(root.entry(rel.relid()).relid())
         .unwrap_or_default()
         .within(rel);
     let conditions = conditions::of(root, rel, columnar.tuples(rel), columnar.leaves);
     run_cost(rel, root.sequential(rel), columnar, &conditions, wanted).0
+}
+
+/// The part of a table's rows, or its partitions', that is in columns.
+pub fn share(root: &PlannerInfo, rel: &RelOptInfo) -> f64 {
+    let columnar =
+        |rel: &RelOptInfo| Columnar::of(root.entry(rel.relid()).relid()).map_or(0.0, |columnar| columnar.share);
+    let Some(partitions) = partitions::of(root, rel) else {
+        return columnar(rel);
+    };
+    let sum = |of: &dyn Fn(&RelOptInfo) -> f64| partitions.iter().map(|partition| of(partition)).sum::<f64>();
+    sum(&|partition| partition.tuples() * columnar(partition)) / sum(&RelOptInfo::tuples).max(1.0)
 }
 
 pub struct Scans;
@@ -192,6 +263,12 @@ impl Planning for Scans {
             about_blocks,
             blocks,
             table: None,
+            partitions: partitions::of(root, rel).map_or(Vec::new(), |partitions| {
+                let partitions = partitions.iter();
+                partitions
+                    .map(|partition| root.entry(partition.relid()).relid())
+                    .collect()
+            }),
             levels: Vec::new(),
         };
         NewPlan {

@@ -6,7 +6,7 @@ use crate::pg::plan::CustomScan;
 use crate::pg::planner::PlannerInfo;
 use crate::pg::relids::Relids;
 use crate::query::plan::private::{Private, Reader, Writer};
-use pgrx::pg_sys::Index;
+use pgrx::pg_sys::{Index, Oid};
 use std::ops::Range;
 
 /// A relation of a join, by its order among the plan's: after planning they are numbered anew.
@@ -50,11 +50,13 @@ pub struct ScanPlan {
     pub blocks: Range<u32>,
     /// The table, if the plan is a join's; else PostgreSQL knows it.
     pub table: Option<Place>,
+    /// The partitions that are scanned in place of a partitioned table.
+    pub partitions: Vec<Oid>,
     pub levels: Vec<Level>,
 }
 
 impl<'a> Private<'a> for ScanPlan {
-    const KIND: &'static std::ffi::CStr = c"amax scan 6";
+    const KIND: &'static std::ffi::CStr = c"amax scan 7";
 
     fn write(&self, out: &mut Writer<'a>) {
         out.int(self.all as i32);
@@ -66,6 +68,10 @@ impl<'a> Private<'a> for ScanPlan {
         out.int(self.blocks.start.cast_signed());
         out.int(self.blocks.end.cast_signed());
         out.int(self.table.map_or(-1, |table| table.0));
+        out.count(self.partitions.len());
+        self.partitions
+            .iter()
+            .for_each(|table| out.int(table.to_u32().cast_signed()));
         out.count(self.levels.len());
         for level in &self.levels {
             out.int(level.function.0);
@@ -85,6 +91,9 @@ impl<'a> Private<'a> for ScanPlan {
             about_blocks: from.count(),
             blocks: from.int().cast_unsigned()..from.int().cast_unsigned(),
             table: Some(from.int()).filter(|&table| table >= 0).map(Place),
+            partitions: (0..from.count())
+                .map(|_| Oid::from(from.int().cast_unsigned()))
+                .collect(),
             levels: (0..from.count())
                 .map(|_| Level {
                     function: Place(from.int()),

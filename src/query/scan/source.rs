@@ -3,6 +3,7 @@
 use super::whole::Whole;
 use crate::columnar::{self, OpenLeaf, Pick};
 use crate::counters::{self, Count};
+use crate::pg::relation::FileId;
 use crate::pg::stats::{count_rows, count_scan};
 use crate::pg::{Relation, Snapshot};
 use crate::storage::manifest::{self, Replaced};
@@ -159,6 +160,23 @@ impl Source {
         }
     }
 
+    /// The file of its table.
+    pub fn file(&self) -> FileId {
+        self.rel.file()
+    }
+
+    /// The same as one that processes share.
+    pub fn share(&mut self, (taken, end): (&'static AtomicU32, u32), from_end: bool) {
+        let shared = Source::new(self.rel, self.snapshot, self.start..end, Some((taken, from_end)));
+        let before = std::mem::replace(self, shared);
+        self.counters = before.counters;
+    }
+
+    /// Rows of the table that have been met: pgstat_count_heap_getnext() (pgstat.h).
+    pub fn note_met(&self, rows: usize) {
+        count_rows(self.rel, rows);
+    }
+
     /// Where the blocks end as of now.
     pub fn end_now(&self) -> u32 {
         logical_blocks(self.rel).min(self.last)
@@ -220,11 +238,11 @@ impl Source {
     }
 
     /// Has leaves come in the order of their ranks, after the row pages, which have the latest rows as a rule. Before the
-    /// first unit, and where all rows are one process's.
-    pub fn order(&mut self, rank: &mut dyn FnMut(&OpenLeaf) -> i64) {
+    /// first unit, and where all rows are one process's. The lowest rank of a leaf, i64::MAX where they are left as they are.
+    pub fn order(&mut self, rank: &mut dyn FnMut(&OpenLeaf) -> i64) -> i64 {
         let (rel, start, end) = (self.rel, self.start, self.end);
         if !matches!(&self.position, Position::Own(at) if at.end == start) || !self.snapshot.is_mvcc() {
-            return;
+            return i64::MAX;
         }
         let mut found: Vec<(i64, Range<u32>)> = Vec::new();
         let mut from = start;
@@ -243,7 +261,9 @@ impl Source {
         found.sort_by_key(|(rank, _)| std::cmp::Reverse(*rank));
         // Those of one rank as they lie.
         found.chunk_by_mut(|a, b| a.0 == b.0).for_each(|chunk| chunk.reverse());
+        let lowest = found.iter().rev().map(|found| found.0).find(|&rank| rank != i64::MIN);
         self.position = Position::Listed(found.into_iter().map(|(_, blocks)| blocks).collect());
+        lowest.unwrap_or(i64::MIN)
     }
 
     /// On a standby, of blocks whose component has been replaced: they are taken from where they are now.

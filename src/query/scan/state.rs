@@ -4,18 +4,19 @@ use super::private::{Begins, Level, ReadToEnd, ScanPlan};
 use super::progress::Progress;
 use super::shared::Shared;
 use super::source::{Counters, Source};
+use super::sources::Sources;
 use super::stage::{Clause, Counts, Current, Stage};
 use crate::columnar::stub;
 use crate::pg::Relation;
 use crate::pg::expr::{FuncExpr, Var};
 use crate::pg::node::Node;
 use crate::pg::state::{CustomScanState, Prepared};
-use crate::pg::stats::count_rows;
 use crate::query::batch::Batch;
 use crate::query::batch::arrays::Arrays;
 use crate::query::batch::columns::BatchColumns;
 use crate::query::batch::contract::Interest;
 use crate::query::batch::function::Function;
+use crate::query::batch::gather::AloneBuilder;
 use crate::query::batch::rows::Rows;
 use crate::query::expr::compile::{Compiler, all_reads, reads};
 use crate::query::expr::entry::{Entry, entry_of, expressions};
@@ -32,7 +33,7 @@ use std::rc::Rc;
 pub struct Scan {
     pub(super) node: &'static CustomScanState,
     pub(super) rows: Rows,
-    pub(super) source: Source,
+    pub(super) source: Sources,
     pub(super) stages: Vec<Stage>,
     pub(super) arrays: Option<Rc<Arrays>>,
     /// Rows that the conditions took out, and [`Scan::note_removed`] has not noted yet.
@@ -54,6 +55,8 @@ pub struct Scan {
     pub(super) output: Vec<usize>,
     /// What comes after rows by themselves that have just been handed up.
     pub(super) waiting: Option<Batch>,
+    /// Rows by themselves of the table that comes next.
+    pub(super) begun: Option<AloneBuilder>,
     /// What of it whoever drives it has use for, if not all.
     pub(super) interest: Option<Rc<dyn Interest>>,
     /// Whether leaves are still to be put in the order of what they promise.
@@ -74,7 +77,7 @@ impl Drop for Scan {
         if self.changes {
             stub::ahead::forget();
         }
-        self.source.block.abandon();
+        self.source.each().for_each(|source| source.block.abandon());
     }
 }
 
@@ -87,7 +90,8 @@ fn is_of_transactions(node: &Node) -> bool {
 }
 
 impl Scan {
-    pub(super) fn new(node: &'static CustomScanState, rel: &'static Relation) -> Scan {
+    /// Of a table, or of partitions.
+    pub(super) fn new(node: &'static CustomScanState, tables: &[&'static Relation]) -> Scan {
         let plan = node.scan();
         let private = ScanPlan::of_plan(plan);
         let tlist = expressions(plan.custom_scan_tlist());
@@ -99,7 +103,8 @@ impl Scan {
         let functions: Option<Vec<Unnesting>> = private.levels.iter().zip(&calls).map(unnesting).collect();
         let functions = functions.expect("the planner chose what unnests");
         let entries: Rc<[Entry]> = tlist.iter().map(|e| entry_of(e, &functions)).collect();
-        let mut rows = Rows::new(node, rel, &tlist, entries.clone());
+        let mut rows = Rows::new(node, tables[0], &tlist, entries.clone()).with_tables(&tables[1..]);
+        rows.named = node.state().table(private.table(plan));
         let mut compiler = Compiler::new(&entries, Some(node));
         let mut clauses = clauses.into_iter();
         let mut stage = |matching: usize, others: usize, outer: bool, true_of_all: usize| {
@@ -135,13 +140,18 @@ impl Scan {
         }
         let arrays = Arrays::new(&entries, &rows.functions);
         let snapshot = node.state().snapshot();
-        load::publish_for(rel, Some(snapshot));
         let mut output = all_reads(plan.targetlist());
         output.sort_unstable();
-        let mut source = Source::new(rel, snapshot, private.blocks, None);
-        if tlist.iter().any(|entry| any(entry, is_of_transactions)) {
-            source.read_row_pages();
-        }
+        let reads_row_pages = tlist.iter().any(|entry| any(entry, is_of_transactions));
+        let source = |&rel: &&'static Relation| {
+            load::publish_for(rel, Some(snapshot));
+            let mut source = Source::new(rel, snapshot, private.blocks.clone(), None);
+            if reads_row_pages {
+                source.read_row_pages();
+            }
+            source
+        };
+        let source = Sources::new(tables.iter().map(source).collect());
         Scan {
             node,
             rows,
@@ -159,6 +169,7 @@ impl Scan {
             driven: false,
             output,
             waiting: None,
+            begun: None,
             interest: None,
             orders: false,
             from_end: false,
@@ -186,7 +197,8 @@ impl Scan {
     }
 
     pub(super) fn note_removed(&mut self) {
-        let removed = std::mem::take(&mut self.removed) + std::mem::take(&mut self.source.passed_over);
+        let passed_over = self.source.each().map(|source| std::mem::take(&mut source.passed_over));
+        let removed = std::mem::take(&mut self.removed) + passed_over.sum::<usize>();
         self.node.count_removed(removed);
     }
 
@@ -207,7 +219,11 @@ impl Scan {
 
     /// All that is counted, in an order.
     pub(super) fn counters(&mut self) -> Vec<&mut u64> {
-        let mut all = self.source.counters.counters();
+        let mut all: Vec<&mut u64> = self
+            .source
+            .each()
+            .flat_map(|source| source.counters.counters())
+            .collect();
         for Stage { counts, .. } in &mut self.stages {
             all.extend([&mut counts.all, &mut counts.unmatched]);
             all.extend(&mut counts.passed);
@@ -242,7 +258,7 @@ impl Scan {
 
     /// pgstat_count_heap_getnext() (pgstat.h).
     pub(super) fn note_met(&mut self) {
-        count_rows(self.rows.rel, std::mem::take(&mut self.met));
+        self.source.note_met(std::mem::take(&mut self.met));
     }
 
     /// Lets go of the rows it is at.
@@ -251,7 +267,7 @@ impl Scan {
             stub::ahead::forget();
         }
         self.note_met();
-        self.waiting = None;
+        (self.waiting, self.begun) = (None, None);
         self.progress = Progress::default();
         for stage in &mut self.stages {
             stage.current = Current::None;
@@ -270,6 +286,6 @@ impl Scan {
 
     pub fn source_counters(&mut self) -> Counters {
         self.source.leave();
-        self.source.counters
+        self.source.counters()
     }
 }

@@ -20,7 +20,7 @@ use crate::query::plan::kept;
 use crate::query::plan::node::create;
 use crate::query::plan::private::Private;
 use crate::query::plan::wanted::conditions_of;
-use crate::query::scan::plan::{Columnar, cost_of_reading};
+use crate::query::scan::plan::{cost_of_reading, share};
 use pgrx::pg_sys;
 use pgrx::pg_sys::RelOptKind;
 use pgrx::pg_sys::UpperRelationKind::{self, UPPERREL_DISTINCT, UPPERREL_ORDERED, UPPERREL_WINDOW};
@@ -159,7 +159,7 @@ fn path<'a>(
         }
     }
     let reach = reach_of(root, input, wanted);
-    let columnar = Columnar::of(root.entry(relid).relid()).map_or(0.0, |columnar| columnar.share);
+    let columnar = share(root, input);
     let read = 1.0 - columnar * (1.0 - reach);
     let mut scan = read * cost_of_reading(root, input, &early);
     let mut looks = read * kept::conditions(root, input.relids());

@@ -9,6 +9,7 @@ use crate::pg::planner::{PlannerInfo, RelOptInfo};
 use crate::pg::relation::Opened;
 use crate::query::batch::external::LeafZones;
 use crate::query::expr::entry::{Entry, entry_of};
+use crate::query::scan::partitions;
 use crate::storage::manifest;
 use amax_exec::Zones;
 use amax_format::{Bound, Tag};
@@ -83,21 +84,27 @@ fn entry_of_key(key: &Node) -> Option<Entry> {
 
 /// Some leaves, and how many there are; None where they have no bounds.
 fn leaves(root: &PlannerInfo, rel: &RelOptInfo, key: &Key, entry: Entry) -> Option<(Vec<Leaf>, usize)> {
-    let table = Opened::with_lock(root.entry(rel.relid()).relid(), NoLock);
-    let manifest = manifest::current(&table);
+    let rels = partitions::of(root, rel).unwrap_or_else(|| vec![rel]);
+    let tables: Vec<Opened> = rels
+        .into_iter()
+        .map(|rel| Opened::with_lock(root.entry(rel.relid()).relid(), NoLock))
+        .collect();
+    let manifests: Vec<_> = tables.iter().map(|table| manifest::current(table)).collect();
     let entries: Rc<[Entry]> = Rc::from([entry]);
     let (mut all, mut places) = (0, Vec::new());
-    for component in &manifest.components {
-        let leaves = manifest::read_directory(&table, component).ok()?.leaves.len();
-        places.extend((0..leaves).map(|at| (component, at)));
-        all += leaves;
+    for (table, manifest) in tables.iter().zip(&manifests) {
+        for component in &manifest.components {
+            let leaves = manifest::read_directory(table, component).ok()?.leaves.len();
+            places.extend((0..leaves).map(|at| (table, component, at)));
+            all += leaves;
+        }
     }
     let step = all.div_ceil(LEAVES).max(1);
     let (mut found, mut all_times) = (Vec::new(), None);
     // The first and the last: what grows with time has its best rows at one end.
     let ends = places.iter().take(1).chain(places.iter().rev().step_by(step));
-    for &(component, at) in ends.take(LEAVES + 1) {
-        let leaf = columnar::open_leaf(&table, component, at).ok()?;
+    for &(table, component, at) in ends.take(LEAVES + 1) {
+        let leaf = columnar::open_leaf(table, component, at).ok()?;
         let zones = LeafZones::new(&leaf, &entries);
         let zone = zones.zone(0)?;
         let (min, max) = match zone.times {

@@ -2,6 +2,7 @@
 
 use crate::columnar::OpenLeaf;
 use crate::guc;
+use crate::pg::relation::FileId;
 use crate::query::batch::columns::{BatchColumns, Home};
 use crate::query::batch::computed::Computed;
 use crate::query::batch::contract::Positions;
@@ -27,7 +28,7 @@ const FEW: usize = 8;
 pub enum Place {
     /// Which of the leaves, and which row of it.
     Leaf(u32, u32),
-    Tid(pg_sys::ItemPointerData),
+    Tid(FileId, pg_sys::ItemPointerData),
 }
 
 /// A leaf that has rows among the best.
@@ -157,7 +158,7 @@ impl Order {
             let leaf = leaves.len() as u32;
             let place = |row: u32| match &columns.home {
                 Home::Leaf(..) => Place::Leaf(leaf, row),
-                Home::Alone(alone) => Place::Tid(alone.tids[row as usize]),
+                Home::Alone(alone) => Place::Tid(alone.file, alone.tids[row as usize]),
             };
             self.add(&mut *best.borrow_mut(), input.rows(), &columns, &rows, &place);
             if let Home::Leaf(leaf, origin) = &columns.home {
@@ -245,11 +246,19 @@ impl Read {
         for place in places {
             match place {
                 Place::Leaf(leaf, row) => rows[leaf as usize].push(row),
-                Place::Tid(tid) => tids.push(tid),
+                Place::Tid(file, tid) => tids.push((file, tid)),
             }
         }
-        let tids = tids.chunks(TOGETHER).map(|tids| Positions::Tids(tids.to_vec()));
-        let mut found: Vec<Positions> = tids.collect();
+        let mut found = Vec::new();
+        tids.sort_by_key(|row: &(FileId, _)| row.0);
+        for of_table in tids.chunk_by(|a, b| a.0 == b.0) {
+            let tids = |rows: &[(FileId, pg_sys::ItemPointerData)]| rows.iter().map(|row| row.1).collect();
+            found.extend(
+                of_table
+                    .chunks(TOGETHER)
+                    .map(|rows| Positions::Tids(rows[0].0, tids(rows))),
+            );
+        }
         for (leaf, mut rows) in self.leaves.into_iter().zip(rows) {
             if let Some((leaf, origin)) = leaf.filter(|_| !rows.is_empty()) {
                 rows.sort_unstable();

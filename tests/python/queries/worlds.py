@@ -242,11 +242,15 @@ class World:
         rng = self.rng
         columns = ", ".join(f"{c} {t}" for c, t in self.shuffled())
         by = rng.choice(["RANGE (id)", "LIST (id)", "HASH (id)"])
+        alike = rng.random() < 0.6  # the partitions' columns are the parent's
         self.sql(f"CREATE TABLE p ({columns}) PARTITION BY {by if by != 'LIST (id)' else 'RANGE (id)'}")
         for number in range(3):
             bound = f"FROM ({number * 100}) TO ({number * 100 + 100})" if by != "HASH (id)" else f"WITH (MODULUS 3, REMAINDER {number})"
             others = ", ".join(f"{c} {t}" for c, t in self.shuffled())
-            using = " USING heap" if rng.random() < 0.15 else ""
+            using = " USING heap" if rng.random() < 0.1 else ""
+            if alike:
+                self.sql(f"CREATE TABLE p{number} PARTITION OF p FOR VALUES {bound}{using}")
+                continue
             self.sql(f"CREATE TABLE p{number} (gone int, {others}){using}")
             self.sql(f"ALTER TABLE p{number} DROP COLUMN gone")
             self.sql(f"ALTER TABLE p ATTACH PARTITION p{number} FOR VALUES {bound}")
@@ -289,7 +293,7 @@ class World:
             table = rng.choice(["t1", "t2", "p", "th", "v"])
             low = rng.choice([0, 100])
             return Relation(f"(SELECT * FROM {table} WHERE id BETWEEN {low} AND {low + 60})", alias, self.documents[table], self.columns)
-        table = rng.choice(["t1"] * 8 + ["t2"] * 4 + ["p", "p", "h", "v", "vb", "mv"])
+        table = rng.choice(["t1"] * 8 + ["t2"] * 4 + ["p"] * 5 + ["h", "v", "vb", "mv"])
         if rng.random() < 0.06:
             inner = Relation(table, "q", self.documents[table], self.columns)
             condition = Expressions(rng, inner.scope).condition(1).sql().replace("%", "%%")

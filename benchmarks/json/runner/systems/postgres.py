@@ -13,8 +13,10 @@ from .base import Load, System, of_documents
 BLOCK = 1 << 20
 # A document is one CSV field whose delimiter and quote cannot occur in it.
 COPY = r"COPY documents FROM STDIN WITH (FORMAT csv, DELIMITER E'\x02', QUOTE E'\x01')"
-# Access method and options.
-VARIANTS = {"heap": ("heap", {}), "amax": ("amax", {}), "amax_zstd": ("amax", {"compression": "zstd"})}
+# Access method, options, and how many partitions there are, by a hash of the document.
+VARIANTS = {"heap": ("heap", {}, 0), "amax": ("amax", {}, 0), "amax_zstd": ("amax", {"compression": "zstd"}, 0),
+            "heap_10": ("heap", {}, 10), "amax_10": ("amax", {}, 10), "amax_32": ("amax", {}, 32)}
+PARTITIONS = "SELECT oid::regclass AS part FROM pg_class WHERE relkind = 'r' AND oid IN (SELECT relid FROM pg_partition_tree('documents') UNION SELECT 'documents'::regclass)"
 REPORTED = ["shared_buffers", "work_mem", "jit", "max_parallel_workers_per_gather", "max_wal_size", "fsync", "maintenance_work_mem"]
 
 
@@ -44,13 +46,19 @@ class Postgres(System):
         return session
 
     def load(self, data: DataSet) -> Load:
-        method, table_options = VARIANTS[self.name]
+        method, table_options, partitions = VARIANTS[self.name]
         with self.connect() as session:
             if method != "heap":
                 session.execute(sql.SQL("CREATE EXTENSION IF NOT EXISTS {}").format(sql.Identifier(method)))
             self._drop(session)
             session.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(self.schema)))
-            session.execute(sql.SQL("CREATE TABLE documents (doc jsonb) USING {}").format(sql.Identifier(method)))
+            if partitions:
+                session.execute("CREATE TABLE documents (doc jsonb) PARTITION BY HASH (doc)")
+                for number in range(partitions):
+                    bound = f"WITH (MODULUS {partitions}, REMAINDER {number})"
+                    session.execute(sql.SQL(f"CREATE TABLE documents{number} PARTITION OF documents FOR VALUES {bound} USING {{}}").format(sql.Identifier(method)))
+            else:
+                session.execute(sql.SQL("CREATE TABLE documents (doc jsonb) USING {}").format(sql.Identifier(method)))
             if table_options:
                 session.execute("SELECT amax.set_options('documents', %s::jsonb)", (json.dumps(table_options),))
             session.execute("CHECKPOINT")
@@ -71,7 +79,7 @@ class Postgres(System):
     @staticmethod
     def _check_columnar(session, rows: int) -> None:
         """Guards against measuring row pages. (The first rows of a load are in some, and VACUUM leaves a few alone.)"""
-        columnar = session.execute("SELECT coalesce(sum(rows), 0)::bigint FROM amax.components('documents')").fetchone()[0]
+        columnar = session.execute(f"SELECT coalesce(sum(rows), 0)::bigint FROM ({PARTITIONS}) parts, amax.components(part)").fetchone()[0]
         if columnar < rows / 2:
             raise RuntimeError(f"only {columnar} of {rows} rows are columnar after VACUUM")
 
@@ -81,7 +89,7 @@ class Postgres(System):
 
     def size(self) -> int:
         with self.connect() as session:
-            return session.execute("SELECT pg_total_relation_size('documents')").fetchone()[0]
+            return session.execute(f"SELECT sum(pg_total_relation_size(part))::bigint FROM ({PARTITIONS}) parts").fetchone()[0]
 
     def query(self, session, text: str):
         started = time.perf_counter()
