@@ -17,7 +17,8 @@ from .config import SHAPES, Options
 from .data import DataSet
 from .measure import Result
 
-COLOURS = {"heap": "#4c72b0", "amax": "#dd8452", "amax_zstd": "#c44e52", "duckdb": "#8c8c8c", "clickhouse": "#ccb974"}
+COLOURS = {"heap": "#4c72b0", "amax": "#dd8452", "amax_zstd": "#c44e52", "duckdb": "#8c8c8c", "clickhouse": "#ccb974",
+           "heap_10": "#64b5cd", "amax_10": "#55a868", "amax_32": "#8172b3"}
 
 
 def _titles(results: list[Result]) -> list[str]:

@@ -16,7 +16,8 @@ COPY = r"COPY documents FROM STDIN WITH (FORMAT csv, DELIMITER E'\x02', QUOTE E'
 # Access method, options, and how many partitions there are, by a hash of the document.
 VARIANTS = {"heap": ("heap", {}, 0), "amax": ("amax", {}, 0), "amax_zstd": ("amax", {"compression": "zstd"}, 0),
             "heap_10": ("heap", {}, 10), "amax_10": ("amax", {}, 10), "amax_32": ("amax", {}, 32)}
-PARTITIONS = "SELECT oid::regclass AS part FROM pg_class WHERE relkind = 'r' AND oid IN (SELECT relid FROM pg_partition_tree('documents') UNION SELECT 'documents'::regclass)"
+PARTITIONS = ("SELECT relid AS part FROM pg_partition_tree('documents') WHERE isleaf "
+              "UNION ALL SELECT 'documents'::regclass WHERE NOT EXISTS (SELECT FROM pg_partition_tree('documents'))")
 REPORTED = ["shared_buffers", "work_mem", "jit", "max_parallel_workers_per_gather", "max_wal_size", "fsync", "maintenance_work_mem"]
 
 
