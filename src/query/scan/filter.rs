@@ -35,7 +35,7 @@ impl Scan {
         loop {
             match self.unit_of_table(forward, to_end) {
                 None if forward && self.source.turn() => {}
-                unit => return self.begun_with(unit, forward),
+                unit => return self.begin_unit(unit, forward),
             }
         }
     }
@@ -71,7 +71,7 @@ impl Scan {
     }
 
     /// What is looked at of a unit.
-    fn begun_with(&mut self, unit: Option<Unit>, forward: bool) -> Current {
+    fn begin_unit(&mut self, unit: Option<Unit>, forward: bool) -> Current {
         match unit {
             None => Current::None,
             Some(Unit::Page) => {

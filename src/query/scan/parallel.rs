@@ -60,9 +60,6 @@ impl Scan {
     fn take_part(&mut self, shared: Shared) {
         self.parallel = true;
         self.shared = Some(shared);
-        for (source, taken) in self.source.each().zip(shared.tables) {
-            source.share(taken.blocks(), self.from_end);
-        }
-        self.source.rewind();
+        self.source.share(shared.tables, self.from_end);
     }
 }
