@@ -259,8 +259,10 @@ impl Sides<'_> {
         manifest::stamp(index);
         reclaim::reclaim(index);
         let found_in = self.dimension.hash();
-        let before = sidecars(index).filter(|(_, sidecars)| sidecars.about == about);
-        let stored = before.and_then(|_| Stored::open(Opened::with_lock(index.id(), pg_sys::NoLock)));
+        let before = sidecars(index).map(|(_, before)| before);
+        let is_of_now = before.as_ref().is_some_and(|before| before.about == about);
+        let open = || Stored::open(Opened::with_lock(index.id(), pg_sys::NoLock));
+        let stored = is_of_now.then(open).flatten();
         let is_same = stored
             .as_ref()
             .is_some_and(|stored| stored.sidecars.found_in == found_in);
@@ -303,8 +305,10 @@ impl Sides<'_> {
                 let sidecar = kept.unwrap_or_else(|| {
                     written += 1;
                     let free = free.get_or_insert_with(|| manifest::take_free(index, |_| 0));
-                    let of_rows = |carried: &mut Carried| carried.values(&leaf);
-                    let mut of_rows = carried.as_mut().map_or_else(|| vec![UNKNOWN; leaf.rows()], of_rows);
+                    let mut of_rows = match &mut carried {
+                        Some(carried) => carried.values(&leaf),
+                        None => vec![UNKNOWN; leaf.rows()],
+                    };
                     let unknown = known.unknown(&of_rows);
                     if !unknown.is_empty() {
                         let found = values(&mut self.reader, dimension, &leaf, &unknown);
@@ -324,7 +328,6 @@ impl Sides<'_> {
             return;
         }
         let kept: HashSet<u32> = all.leaves.iter().filter_map(|leaf| leaf.image.page(0)).collect();
-        let before = sidecars(index).map(|(_, before)| before);
         let given_up: Vec<Extent> = before
             .iter()
             .flat_map(|before| &before.leaves)

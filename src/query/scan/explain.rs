@@ -12,7 +12,6 @@ use crate::query::batch::explain::{Conditions, columns, materialization, text};
 use crate::query::batch::reasons;
 use crate::query::expr::why::why;
 use crate::query::plan::private::Private;
-use pgrx::pg_sys;
 
 impl Scan {
     /// How many rows there are after each step: conditions one by one, and arrays unnested.
@@ -104,7 +103,10 @@ impl Scan {
         if partitions > 1 {
             es.integer(c"Partitions", partitions as u64);
         }
-        if es.analyze() && may_read_all_rows(self.rows.named) {
+        // Only if the user may look at all rows of the table by himself. To others the counts of leaves and of each condition's rows would
+        // tell of values that row-level security or a view hides from them: with conditions of their own they find the least and the greatest.
+        // Heap's counts, which they get, are all rows less those that pass all conditions.
+        if es.analyze() && may_be_read_whole(self.rows.named) {
             let counters = self.source_counters();
             es.integer(c"Leaves Read", counters.leaves - counters.skipped);
             es.integer(c"Leaves Skipped", counters.skipped);
@@ -123,12 +125,4 @@ impl Scan {
             self.explain_steps(&arrays, (&shown_as, &conditions), es);
         }
     }
-}
-
-/// Whether the user may look at all rows of the table by himself. To others the counts of leaves and of each
-/// condition's rows would tell of values that row-level security or a view hides from them: with conditions of their
-/// own they find the least and the greatest. Heap's counts, which they get, are all rows less those that pass all
-/// conditions.
-fn may_read_all_rows(table: pg_sys::Oid) -> bool {
-    may_be_read_whole(table)
 }

@@ -1,6 +1,7 @@
 //! Partitioned tables: a scan of all their partitions, for nodes that read it by batches. To PostgreSQL's own nodes its Append hands up the
 //! partitions' rows.
 
+use crate::pg::Relation;
 use crate::pg::expr::Param;
 use crate::pg::node::Node;
 use crate::pg::planner::{AppendRelInfo, PlannerInfo, RelOptInfo};
@@ -27,6 +28,7 @@ fn collect<'a>(root: &'a PlannerInfo, rel: &RelOptInfo, found: &mut Vec<&'a RelO
     if rte.relkind() != pg_sys::RELKIND_PARTITIONED_TABLE || !rte.inh() || may_leave_out_later(rel) {
         return false;
     }
+    let parent = Opened::with_lock(rte.relid(), pg_sys::NoLock);
     let children = root.append_rel_list().all::<AppendRelInfo>();
     let mut children = children.filter(|child| child.parent_relid() == rel.relid());
     children.all(|child| {
@@ -34,14 +36,15 @@ fn collect<'a>(root: &'a PlannerInfo, rel: &RelOptInfo, found: &mut Vec<&'a RelO
             return true;
         };
         let entry = root.entry(child.relid());
-        if !has_same_columns(rte.relid(), entry.relid()) {
+        let table = Opened::with_lock(entry.relid(), pg_sys::NoLock);
+        if !has_same_columns(&parent, &table) {
             return false;
         }
         if entry.relkind() == pg_sys::RELKIND_PARTITIONED_TABLE {
             return collect(root, child, found);
         }
         found.push(child);
-        Opened::with_lock(entry.relid(), pg_sys::NoLock).is_ours()
+        table.is_ours()
     })
 }
 
@@ -55,11 +58,7 @@ fn may_leave_out_later(rel: &RelOptInfo) -> bool {
 }
 
 /// Whether rows of a partition look like those of its parent.
-fn has_same_columns(parent: pg_sys::Oid, partition: pg_sys::Oid) -> bool {
-    let (parent, partition) = (
-        Opened::with_lock(parent, pg_sys::NoLock),
-        Opened::with_lock(partition, pg_sys::NoLock),
-    );
+fn has_same_columns(parent: &Relation, partition: &Relation) -> bool {
     let (a, b) = (parent.desc(), partition.desc());
     let mut columns = a.attributes().zip(b.attributes());
     a.natts() == b.natts()
