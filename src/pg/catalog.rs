@@ -15,12 +15,29 @@ pub fn has_new_access_method(relid: pg_sys::Oid) -> bool {
 
 /// Whether a table has partitions with an access method, which nobody has locked yet.
 pub fn has_partitions_with(table: pg_sys::Oid, method: &CStr) -> bool {
-    // SAFETY: it looks things up; a list of OIDs.
+    let rel = Opened::with_lock(table, pg_sys::NoLock);
+    // SAFETY: an open table, which keeps what is known of its partitions; an OID each.
     unsafe {
         let method = pg_sys::get_table_am_oid(method.as_ptr(), true);
+        let known = &*pg_sys::RelationGetPartitionDesc(rel.raw(), true);
+        let partitions = || (0..known.nparts as usize).map(|at| *known.oids.add(at));
+        // Of those that are partitioned themselves nothing is kept that may be looked at without a lock.
+        let below = |partition: &pg_sys::Oid| {
+            pg_sys::get_rel_relkind(*partition) as u8 == pg_sys::RELKIND_PARTITIONED_TABLE
+                && inheritors(*partition).any(|inheritor| method_of(inheritor) == Some(method))
+        };
+        partitions().any(|partition| method_of(partition) == Some(method))
+            || partitions().any(|partition| below(&partition))
+    }
+}
+
+/// A table and all that inherit from it, which are read from the catalog.
+fn inheritors(table: pg_sys::Oid) -> impl Iterator<Item = pg_sys::Oid> {
+    // SAFETY: it looks them up; a list of OIDs.
+    unsafe {
         let all = pg_sys::find_all_inheritors(table, pg_sys::NoLock as i32, null_mut());
-        let count = all.as_ref().map_or(0, |all| all.length);
-        (0..count).any(|at| method_of((*(*all).elements.add(at as usize)).oid_value) == Some(method))
+        let count = all.as_ref().map_or(0, |all| all.length as usize);
+        (0..count).map(move |at| (*(*all).elements.add(at)).oid_value)
     }
 }
 

@@ -378,7 +378,6 @@ impl RelOptInfo {
         unsafe { (*self.raw()).rows = rows }
     }
 
-    /// Workers for a scan of all its pages (compute_parallel_worker()).
     /// By what a table is partitioned, if not by ranges.
     pub fn listed_or_hashed(&self) -> Vec<&Node> {
         // SAFETY: fields; what partitioned tables of one kind have in common, and a list for each of its keys.
@@ -394,6 +393,7 @@ impl RelOptInfo {
         }
     }
 
+    /// Workers for a scan of all its pages (compute_parallel_worker()).
     pub fn workers(&self) -> i32 {
         // SAFETY: a table; a setting.
         unsafe {

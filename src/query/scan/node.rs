@@ -33,7 +33,7 @@ impl CustomNode for Scan {
         if flags & pg_sys::EXEC_FLAG_EXPLAIN_ONLY as i32 == 0 {
             tables.iter().for_each(|rel| predicate_lock(rel, estate.snapshot()));
         }
-        Scan::new(node, &tables)
+        Scan::new(node, private, &tables)
     }
 
     fn next(&mut self, node: &'static CustomScanState) -> Option<&'static Slot> {

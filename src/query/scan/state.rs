@@ -24,7 +24,6 @@ use crate::query::expr::quiet::looks_up;
 use crate::query::expr::tree::any;
 use crate::query::expr::unnesting::Unnesting;
 use crate::query::join_filter::filter::{JoinFilter, JoinFilters};
-use crate::query::plan::private::Private;
 use crate::table::load;
 use amax_exec::Expr;
 use pgrx::pg_sys;
@@ -91,9 +90,8 @@ fn is_of_transactions(node: &Node) -> bool {
 
 impl Scan {
     /// Of a table, or of partitions.
-    pub(super) fn new(node: &'static CustomScanState, tables: &[&'static Relation]) -> Scan {
+    pub(super) fn new(node: &'static CustomScanState, private: ScanPlan, tables: &[&'static Relation]) -> Scan {
         let plan = node.scan();
-        let private = ScanPlan::of_plan(plan);
         let tlist = expressions(plan.custom_scan_tlist());
         let (clauses, calls) = private.expressions(plan);
         let unnesting = |(level, call): (&Level, &&Node)| {
